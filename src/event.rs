@@ -1,0 +1,364 @@
+//! Everything that can happen (`Event`, facts in the past tense) and everything one can ask for (`Request`).
+//! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here (`mask`).
+//! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
+
+pub mod mask;
+mod reconcile;
+mod request;
+
+pub use reconcile::{
+    Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
+    Requeue, Step, WatchEvent,
+};
+pub use request::{Propagation, Request, RequestId, RequestOutcome};
+
+use jiff::Timestamp;
+use opdev_object::meta::{Gvk, ObjectRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A fact. Object events are levels (they merge by object while they wait), log lines are edges.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "camelCase")]
+pub enum Event {
+    /// opdev is connected and about to serve its first sources.
+    Started(Arc<Started>),
+    /// A new numbered set of sources serves from now on.
+    SourcesChanged(Arc<SourcesChanged>),
+    /// Files changed, but what they hold cannot be used; the last good sources keep serving.
+    ReloadFailed(ReloadFailed),
+    /// Every reconcile that a reload led to has ended.
+    ReloadSettled(ReloadSettled),
+    /// An object as it is now.
+    ObjectSeen(ObjectSeen),
+    /// An object is gone.
+    ObjectGone(ObjectGone),
+    /// A worker took an object from the queue.
+    ReconcileStarted(ReconcileStarted),
+    /// One pass for one object has ended.
+    Reconciled(Arc<Reconcile>),
+    /// How full the work queue is.
+    QueueChanged(QueueChanged),
+    /// A line for the log pane.
+    Log(LogLine),
+    /// Log lines were dropped under load.
+    LogDropped {
+        /// How many since the last such event.
+        lines: u64,
+    },
+    /// A request was accepted and is under way.
+    RequestStarted(RequestStarted),
+    /// A request has ended.
+    RequestFinished(RequestFinished),
+    /// Something the user should know: a warning of the API server, a watch that broke, a limit reached.
+    Noticed(Notice),
+    /// opdev is on its way out.
+    Stopping {
+        /// Why, in words for the user.
+        reason: String,
+    },
+}
+
+/// What opdev runs, and where.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    /// When the process began.
+    pub at: Timestamp,
+    /// The project's name.
+    pub project: String,
+    /// The project's root folder.
+    pub root: String,
+    /// What is behind the client.
+    pub cluster: Cluster,
+    /// The namespace that objects without one go to.
+    pub namespace: String,
+    /// Whether objects of all namespaces are shown and reconciled.
+    pub all_namespaces: bool,
+    /// A kubeconfig that reaches the same API server, for kubectl beside opdev.
+    pub kubeconfig: Option<String>,
+    /// The log file.
+    pub log_file: Option<String>,
+    /// From process start to a ready API.
+    pub api_ready: Duration,
+}
+
+/// The API server behind the client.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cluster {
+    /// The context's name, or `embedded`.
+    pub name: String,
+    /// Whether it is the embedded control plane.
+    pub embedded: bool,
+    /// The version it reports, such as `v1.36.0`.
+    pub version: String,
+    /// Its address.
+    pub server: String,
+    /// Whether writes are held back until the user confirms the context.
+    pub read_only: bool,
+}
+
+/// A custom resource file the user can apply with one key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Sample {
+    /// Path relative to the project's root.
+    pub path: String,
+    /// The first object in it.
+    pub object: ObjectRef,
+}
+
+/// One kind the operator serves.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KindStatus {
+    /// Which kind.
+    pub gvk: Gvk,
+    /// Plural resource name; empty while the API server does not serve the kind.
+    pub plural: String,
+    /// The chart or reconciler that feeds it, relative to the project's root.
+    pub source: String,
+    /// Whether it is served, served from an older good version, or not at all.
+    pub health: KindHealth,
+}
+
+/// The health of one kind's sources.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "camelCase")]
+pub enum KindHealth {
+    /// The newest files serve.
+    Serving,
+    /// The newest files are broken; the last good ones serve.
+    Stale {
+        /// What is broken.
+        problem: Diagnostic,
+    },
+    /// There has been no good version yet.
+    Disabled {
+        /// What is broken.
+        problem: Diagnostic,
+    },
+}
+
+/// How bad a diagnostic is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// It can, but something in it has no effect or a surprising one.
+    Warning,
+}
+
+/// A place in a file, lines and columns counted from 1; 0 where unknown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Path relative to the project's root.
+    pub file: String,
+    /// Line.
+    pub line: u32,
+    /// Column.
+    pub column: u32,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+            if self.column > 0 {
+                write!(f, ":{}", self.column)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is wrong with a file, where, why, and what to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Diagnostic {
+    /// How bad.
+    pub severity: Severity,
+    /// What and why.
+    pub message: String,
+    /// Where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+    /// The lines around the place with a marker, already masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The kind it belongs to, where it belongs to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Gvk>,
+}
+
+/// A set of sources went live.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourcesChanged {
+    /// When.
+    pub at: Timestamp,
+    /// The number of the set, counted from 1.
+    pub sources: u64,
+    /// The files that led to it, relative to the project's root; empty at start.
+    pub files: Vec<String>,
+    /// Every kind with its health.
+    pub kinds: Vec<KindStatus>,
+    /// Warnings of the whole set.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Samples one can apply.
+    pub samples: Vec<Sample>,
+    /// Kinds that reconcile again because of it.
+    pub affected: Vec<Gvk>,
+}
+
+/// Files changed and cannot be used.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReloadFailed {
+    /// When.
+    pub at: Timestamp,
+    /// The files that changed.
+    pub files: Vec<String>,
+    /// What is wrong with them.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A reload has reached the cluster.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReloadSettled {
+    /// The set of sources.
+    pub sources: u64,
+    /// The files that led to it.
+    pub files: Vec<String>,
+    /// Objects that were reconciled because of it.
+    pub objects: u32,
+    /// How many of those failed.
+    pub failed: u32,
+    /// From the writer's close (or rename) to the last acknowledged write.
+    pub took: Duration,
+}
+
+/// An object as it is now. Secret values are masked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ObjectSeen {
+    /// The reference, with uid.
+    #[serde(rename = "ref")]
+    pub object_ref: ObjectRef,
+    /// The object itself.
+    pub object: Arc<Value>,
+}
+
+/// An object is gone.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ObjectGone {
+    /// The reference, with uid.
+    #[serde(rename = "ref")]
+    pub object_ref: ObjectRef,
+}
+
+/// A worker began a pass.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReconcileStarted {
+    /// The pass, counted from 1 in this process.
+    pub id: u64,
+    /// When.
+    pub at: Timestamp,
+    /// For which object.
+    pub object: ObjectRef,
+    /// Why.
+    pub causes: Vec<Cause>,
+}
+
+/// The work queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueChanged {
+    /// Objects that are ready and wait for a worker.
+    pub waiting: u32,
+    /// Objects being reconciled.
+    pub running: u32,
+    /// Objects that wait out a back-off after a failure.
+    pub backing_off: u32,
+}
+
+/// A log line of opdev or of the operator, already masked.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct LogLine {
+    /// When.
+    pub at: Timestamp,
+    /// How bad.
+    pub level: Level,
+    /// The module that wrote it.
+    pub target: String,
+    /// The message with its fields.
+    pub message: String,
+    /// The reconcile it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconcile: Option<u64>,
+}
+
+/// Log levels, from bad to chatty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Level {
+    /// Something failed.
+    Error,
+    /// Something is odd.
+    Warn,
+    /// Something happened.
+    Info,
+    /// For the curious.
+    Debug,
+    /// For those who debug opdev.
+    Trace,
+}
+
+/// Something to tell the user.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Notice {
+    /// When.
+    pub at: Timestamp,
+    /// How bad.
+    pub level: Level,
+    /// What and why.
+    pub message: String,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The object it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<ObjectRef>,
+}
+
+/// A request is under way.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RequestStarted {
+    /// Which.
+    pub id: RequestId,
+    /// When.
+    pub at: Timestamp,
+    /// In words, such as `apply samples/memcached.yaml`.
+    pub what: String,
+}
+
+/// A request has ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RequestFinished {
+    /// Which.
+    pub id: RequestId,
+    /// When.
+    pub at: Timestamp,
+    /// In words, such as `apply samples/memcached.yaml`.
+    pub what: String,
+    /// How it ended.
+    pub outcome: RequestOutcome,
+    /// How long it took.
+    pub took: Duration,
+}

@@ -1,0 +1,73 @@
+//! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
+
+use opdev_object::meta::ObjectRef;
+use serde::{Deserialize, Serialize};
+
+/// Numbers requests in the order they were made.
+pub type RequestId = u64;
+
+/// An imperative, from a key or from the command line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "camelCase")]
+pub enum Request {
+    /// Apply every object of a file or folder (server-side, field manager `opdev`).
+    Apply {
+        /// Path, relative to the project's root or absolute.
+        path: String,
+    },
+    /// Set the replicas of an object through its scale subresource, else through the field that holds them.
+    Scale {
+        /// Which object.
+        object: ObjectRef,
+        /// How many.
+        replicas: i32,
+    },
+    /// Delete an object.
+    Delete {
+        /// Which object.
+        object: ObjectRef,
+        /// What happens to its dependents.
+        propagation: Propagation,
+    },
+    /// Reconcile one object now.
+    Reconcile {
+        /// Which object.
+        object: ObjectRef,
+    },
+    /// Read all files again, as if each had been saved.
+    Reload,
+    /// Stop opdev.
+    Quit,
+}
+
+/// What happens to the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Propagation {
+    /// Dependents are collected afterwards.
+    #[default]
+    Background,
+    /// Dependents go first.
+    Foreground,
+    /// Dependents stay, without the owner.
+    Orphan,
+}
+
+/// How a request ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "result", rename_all = "camelCase")]
+pub enum RequestOutcome {
+    /// Done; the text says what was done, warnings are the API server's own.
+    Done {
+        /// In words.
+        summary: String,
+        /// Warning headers, one each.
+        warnings: Vec<String>,
+    },
+    /// Refused or failed.
+    Failed {
+        /// What and why.
+        message: String,
+        /// What to do.
+        hint: Option<String>,
+    },
+}

@@ -1,0 +1,12 @@
+//! opdev: the local inner loop for Kubernetes operator developers.
+//! The rooms and their ranks are in `docs/architecture.md`; `tests/it/architecture.rs` guards them.
+
+pub mod cli;
+pub mod dev;
+pub mod event;
+pub mod operator;
+pub mod print;
+pub mod sources;
+pub mod state;
+pub mod tap;
+pub mod tui;

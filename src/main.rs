@@ -1,0 +1,5 @@
+//! The `opdev` command.
+
+fn main() -> std::process::ExitCode {
+    opdev::cli::main()
+}

@@ -1,0 +1,209 @@
+//! Names of things: group-version-kind, object references and accessors for `metadata`.
+//! Never looks into `spec` or `status`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// Group, version and kind of an object type; the core group is the empty string.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Gvk {
+    /// API group, `""` for the core group.
+    pub group: String,
+    /// API version, such as `v1alpha1`.
+    pub version: String,
+    /// Kind in CamelCase.
+    pub kind: String,
+}
+
+impl Gvk {
+    /// Builds one from its three parts.
+    pub fn new(group: impl Into<String>, version: impl Into<String>, kind: impl Into<String>) -> Self {
+        Gvk { group: group.into(), version: version.into(), kind: kind.into() }
+    }
+
+    /// Splits `apiVersion` at the slash; without one the group is the core group.
+    pub fn from_api_version(api_version: &str, kind: &str) -> Self {
+        match api_version.split_once('/') {
+            Some((group, version)) => Gvk::new(group, version, kind),
+            None => Gvk::new("", api_version, kind),
+        }
+    }
+
+    /// Reads `apiVersion` and `kind` of an object; `None` where either is missing or empty.
+    pub fn of(object: &Value) -> Option<Self> {
+        let api_version = object.get("apiVersion")?.as_str().filter(|s| !s.is_empty())?;
+        let kind = object.get("kind")?.as_str().filter(|s| !s.is_empty())?;
+        Some(Gvk::from_api_version(api_version, kind))
+    }
+
+    /// `group/version`, or just the version for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// `Kind.group`, or just the kind for the core group: the form of `operator-sdk/primary-resource-type`.
+    pub fn kind_group(&self) -> String {
+        if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) }
+    }
+}
+
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, Kind={}", self.api_version(), self.kind)
+    }
+}
+
+/// What identifies an object for as long as it lives, whichever version it is read at.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ObjectKey {
+    /// API group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Namespace; `None` for cluster-scoped objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+impl fmt::Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(ns) => write!(f, "{} {}/{}", self.kind, ns, self.name),
+            None => write!(f, "{} {}", self.kind, self.name),
+        }
+    }
+}
+
+/// A reference to one object at one version, with its uid where that is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ObjectRef {
+    /// Group, version, kind.
+    #[serde(flatten)]
+    pub gvk: Gvk,
+    /// Namespace; `None` for cluster-scoped objects.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+    /// `metadata.uid`, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+impl ObjectRef {
+    /// Reads the reference off an object; `None` without apiVersion, kind or name.
+    pub fn of(object: &Value) -> Option<Self> {
+        Some(ObjectRef {
+            gvk: Gvk::of(object)?,
+            namespace: namespace(object).map(str::to_owned),
+            name: name(object)?.to_owned(),
+            uid: uid(object).map(str::to_owned),
+        })
+    }
+
+    /// The identity without version and uid.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey {
+            group: self.gvk.group.clone(),
+            kind: self.gvk.kind.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.key().fmt(f)
+    }
+}
+
+fn text<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
+    object.get("metadata")?.get(field)?.as_str().filter(|s| !s.is_empty())
+}
+
+/// `metadata.name`, unless empty.
+pub fn name(object: &Value) -> Option<&str> {
+    text(object, "name")
+}
+
+/// `metadata.namespace`, unless empty.
+pub fn namespace(object: &Value) -> Option<&str> {
+    text(object, "namespace")
+}
+
+/// `metadata.uid`, unless empty.
+pub fn uid(object: &Value) -> Option<&str> {
+    text(object, "uid")
+}
+
+/// `metadata.resourceVersion`, unless empty.
+pub fn resource_version(object: &Value) -> Option<&str> {
+    text(object, "resourceVersion")
+}
+
+/// `metadata.generation`, 0 where it is missing.
+pub fn generation(object: &Value) -> i64 {
+    object.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
+}
+
+/// `metadata.deletionTimestamp`, unless empty.
+pub fn deletion_timestamp(object: &Value) -> Option<&str> {
+    text(object, "deletionTimestamp")
+}
+
+/// One label's value.
+pub fn label<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("labels")?.get(key)?.as_str()
+}
+
+/// One annotation's value.
+pub fn annotation<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+    object.get("metadata")?.get("annotations")?.get(key)?.as_str()
+}
+
+/// `metadata.finalizers` as a list of names.
+pub fn finalizers(object: &Value) -> Vec<&str> {
+    object
+        .pointer("/metadata/finalizers")
+        .and_then(Value::as_array)
+        .map(|list| list.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default()
+}
+
+/// One entry of `metadata.ownerReferences`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnerReference {
+    /// apiVersion of the owner.
+    pub api_version: String,
+    /// Kind of the owner.
+    pub kind: String,
+    /// Name of the owner.
+    pub name: String,
+    /// Uid of the owner.
+    pub uid: String,
+    /// Whether this owner is the managing controller.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub controller: bool,
+    /// Whether foreground deletion of the owner waits for this object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub block_owner_deletion: bool,
+}
+
+/// `metadata.ownerReferences`; malformed entries are left out.
+pub fn owner_references(object: &Value) -> Vec<OwnerReference> {
+    object
+        .pointer("/metadata/ownerReferences")
+        .and_then(Value::as_array)
+        .map(|list| list.iter().filter_map(|v| serde_json::from_value(v.clone()).ok()).collect())
+        .unwrap_or_default()
+}
+
+/// The managing controller among the owners.
+pub fn controller(object: &Value) -> Option<OwnerReference> {
+    owner_references(object).into_iter().find(|owner| owner.controller)
+}

@@ -1,0 +1,236 @@
+//! The ranks of `docs/architecture.md`, the homes of the heavy crates and the sizes of files, as tests.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(at) = open.pop() {
+        for entry in fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A file without comments and without its `#[cfg(test)]` module.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap().to_owned();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap().display().to_string()
+}
+
+/// Room of the root package → rooms it may name.
+fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
+    BTreeMap::from([
+        ("event", vec![]),
+        ("sources", vec!["event"]),
+        ("state", vec!["event"]),
+        ("tap", vec!["event"]),
+        ("operator", vec!["event", "sources", "tap"]),
+        ("dev", vec!["event", "sources", "state", "tap", "operator"]),
+        ("tui", vec!["event", "state"]),
+        ("print", vec!["event", "state"]),
+        ("cli", vec!["event", "sources", "state", "tap", "operator", "dev", "tui", "print"]),
+    ])
+}
+
+fn room_of(path: &Path) -> Option<String> {
+    let relative = path.strip_prefix(root().join("src")).ok()?;
+    let first = relative.components().next()?.as_os_str().to_str()?;
+    Some(first.trim_end_matches(".rs").to_owned())
+}
+
+#[test]
+fn arrows_point_down() {
+    let allowed = may_name();
+    let mut wrong = Vec::new();
+    for path in rust_files(&root().join("src")) {
+        let Some(room) = room_of(&path) else { continue };
+        let Some(allowed) = allowed.get(room.as_str()) else { continue };
+        for (number, line) in code(&path).lines().enumerate() {
+            for (_, rest) in line.match_indices("crate::").map(|(at, found)| (at, &line[at + found.len()..]))
+            {
+                let named: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if named != room
+                    && may_name().contains_key(named.as_str())
+                    && !allowed.contains(&named.as_str())
+                {
+                    wrong.push(format!("{}:{} {room} names {named}", name(&path), number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "rooms that name a room above or beside them:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn heavy_crates_have_one_home() {
+    let homes: [(&str, &[&str]); 10] = [
+        ("ratatui", &["tui"]),
+        ("crossterm", &["tui"]),
+        ("notify", &["dev/watcher"]),
+        ("clap", &["cli"]),
+        ("tracing_appender", &["cli"]),
+        ("hyper", &["controlplane"]),
+        ("tokio_rustls", &["controlplane"]),
+        ("rcgen", &["controlplane"]),
+        ("libyaml_safer", &["object/yaml"]),
+        ("opdev_controlplane", &["dev", "cli", "controlplane"]),
+    ];
+    let mut wrong = Vec::new();
+    for path in rust_files(&root().join("src")) {
+        let place = name(&path).trim_start_matches("src/").to_owned();
+        let text = code(&path);
+        for (krate, homes) in homes {
+            if text.contains(&format!("{krate}::")) && !homes.iter().any(|home| place.starts_with(home)) {
+                wrong.push(format!("src/{place} uses {krate}, which lives in {}", homes.join(", ")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "crates away from home:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn pure_rooms_stay_pure() {
+    let banned = [
+        "std::fs",
+        "std::net",
+        "std::process",
+        "std::env",
+        "tokio::",
+        "SystemTime",
+        "Instant::now",
+        "Timestamp::now",
+    ];
+    let mut wrong = Vec::new();
+    for room in ["object", "helm", "types", "event", "event.rs", "sources", "state"] {
+        let place = root().join("src").join(room);
+        let files = if place.is_dir() { rust_files(&place) } else { vec![place] };
+        for path in files {
+            // The one place of `helm` that reads a folder.
+            if name(&path) == "src/helm/chart/read.rs" {
+                continue;
+            }
+            let text = code(&path);
+            wrong.extend(
+                banned.iter().filter(|word| text.contains(**word)).map(|w| format!("{}: {w}", name(&path))),
+            );
+        }
+    }
+    assert!(wrong.is_empty(), "pure rooms that reach outside:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_operator_does_not_know_the_control_plane() {
+    for path in rust_files(&root().join("src/operator")) {
+        assert!(!code(&path).contains("controlplane"), "{} names the control plane", name(&path));
+    }
+}
+
+#[test]
+fn files_stay_small() {
+    let mut wrong = Vec::new();
+    for path in rust_files(&root().join("src")) {
+        let text = fs::read_to_string(&path).unwrap();
+        let lines = text.split("#[cfg(test)]\nmod ").next().unwrap().lines().count();
+        if lines > 600 {
+            wrong.push(format!("{}: {lines} lines", name(&path)));
+        }
+    }
+    assert!(wrong.is_empty(), "files over 600 lines, split at the noun:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn each_file_opens_with_a_module_doc() {
+    let bare: Vec<_> = rust_files(&root().join("src"))
+        .into_iter()
+        .filter(|path| !fs::read_to_string(path).unwrap().starts_with("//!"))
+        .map(|path| name(&path))
+        .collect();
+    assert!(bare.is_empty(), "files without a module doc:\n{}", bare.join("\n"));
+}
+
+#[test]
+fn names_say_something() {
+    let banned = ["utils", "util", "helpers", "common", "core", "misc", "manager2", "service", "handler"];
+    for path in rust_files(&root().join("src")) {
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let folder = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        assert!(
+            !banned.contains(&stem) && !banned.contains(&folder),
+            "{} has a name that says nothing",
+            name(&path)
+        );
+    }
+}
+
+#[test]
+fn every_path_the_architecture_page_names_exists() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    assert!(page.lines().count() <= 150, "docs/architecture.md has more than 150 lines");
+    for quoted in page.split('`').skip(1).step_by(2) {
+        let is_path = ["src/", "tests/", "docs/", "config/", "charts/", "assets/", "samples/", "benches/"]
+            .iter()
+            .any(|start| quoted.starts_with(start));
+        if is_path && !quoted.contains(['*', '<', ' ']) {
+            assert!(
+                root().join(quoted).exists(),
+                "docs/architecture.md names {quoted}, which does not exist"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_lockfile_stays_small() {
+    // Raising this limit is a decision: read what the new crate brings along first.
+    const LIMIT: usize = 420;
+    let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let packages = lock.matches("[[package]]").count();
+    assert!(packages <= LIMIT, "{packages} locked packages, the limit is {LIMIT}");
+}
+
+#[test]
+fn the_top_level_holds_only_what_it_should() {
+    let allowed = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "README.md",
+        "LICENSE-MIT",
+        "LICENSE-APACHE",
+        "src",
+        "charts",
+        "config",
+        "samples",
+        "assets",
+        "tests",
+        "benches",
+        "docs",
+        "fuzz",
+        "target",
+    ];
+    for entry in fs::read_dir(root()).unwrap() {
+        let file = entry.unwrap().file_name().into_string().unwrap();
+        assert!(
+            file.starts_with('.') || allowed.contains(&file.as_str()),
+            "{file} does not belong at the top level"
+        );
+    }
+}

@@ -1,0 +1,17 @@
+//! The one integration binary. Each module proves one room from the outside.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::too_many_lines,
+    missing_docs
+)]
+
+mod architecture;
+mod cli;
+mod controlplane;
+mod operator;
+mod oracle;
+mod reload;
+mod render;
+mod terminal;

@@ -1,0 +1,13 @@
+//! Real helm3, helm4 and kubectl, from the folder in `OPDEV_ORACLES` (`tests/oracles/install DIR` fills one).
+//! Tests that need them carry `#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]`.
+
+use std::path::PathBuf;
+
+/// The path of `helm3`, `helm4` or `kubectl`; panics where it is missing, so that nothing passes unseen.
+#[allow(dead_code)]
+pub(crate) fn oracle(name: &str) -> PathBuf {
+    let folder = std::env::var_os("OPDEV_ORACLES").expect("OPDEV_ORACLES names no folder");
+    let path = PathBuf::from(folder).join(name);
+    assert!(path.exists(), "{} is missing: run tests/oracles/install", path.display());
+    path
+}
