@@ -1,0 +1,113 @@
+//! What a controller can see: objects by resource, namespace and name, always the newest state.
+//! Never writes. The registry implements [`View`]; tests implement it in memory.
+
+use opdev_object::meta;
+use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
+
+/// One served resource, named as in `apps/deployments` (the core group has no prefix: `pods`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceInfo {
+    /// `group/plural`, or just `plural` for the core group.
+    pub resource: String,
+    /// API group, empty for the core group.
+    pub group: String,
+    /// Preferred version.
+    pub version: String,
+    /// Kind of its objects.
+    pub kind: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Whether it can be listed and deleted (reviews and the like cannot).
+    pub deletable: bool,
+}
+
+/// Reads of the newest state.
+pub trait View {
+    /// One object; `namespace` is `None` for cluster-scoped resources.
+    fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>>;
+
+    /// All objects of a resource, of one namespace or of all, sorted by namespace and name.
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
+
+    /// Every served resource, custom ones included.
+    fn resources(&self) -> Vec<ResourceInfo>;
+
+    /// The resource that serves a kind of a group.
+    fn resource_of(&self, group: &str, kind: &str) -> Option<ResourceInfo> {
+        self.resources().into_iter().find(|info| info.group == group && info.kind == kind)
+    }
+
+    /// Objects with an owner reference to this uid, each with its resource. The runner answers from an index.
+    fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
+        let mut found = Vec::new();
+        for info in self.resources() {
+            for object in self.list(&info.resource, None) {
+                if meta::owner_references(&object).iter().any(|owner| owner.uid == uid) {
+                    found.push((info.resource.clone(), object));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// What a controller works on: one object of one resource.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// Resource as in [`ResourceInfo::resource`].
+    pub resource: String,
+    /// Namespace; `None` for cluster-scoped objects.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: String,
+}
+
+impl Key {
+    /// Key of an object of a resource.
+    pub fn of(resource: &str, object: &Value) -> Self {
+        Key {
+            resource: resource.to_owned(),
+            namespace: meta::namespace(object).map(str::to_owned),
+            name: meta::name(object).unwrap_or_default().to_owned(),
+        }
+    }
+
+    /// Key from its parts.
+    pub fn new(resource: &str, namespace: Option<&str>, name: &str) -> Self {
+        Key { resource: resource.to_owned(), namespace: namespace.map(str::to_owned), name: name.to_owned() }
+    }
+
+    /// The object itself, where it exists.
+    pub fn read(&self, view: &dyn View) -> Option<Arc<Value>> {
+        view.get(&self.resource, self.namespace.as_deref(), &self.name)
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{} {namespace}/{}", self.resource, self.name),
+            None => write!(f, "{} {}", self.resource, self.name),
+        }
+    }
+}
+
+/// One change of the store.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Resource as in [`ResourceInfo::resource`].
+    pub resource: String,
+    /// The object before; `None` when it was created.
+    pub before: Option<Arc<Value>>,
+    /// The object after; `None` when it was deleted.
+    pub after: Option<Arc<Value>>,
+}
+
+impl Change {
+    /// The newest state known, also of a deleted object.
+    pub fn object(&self) -> Option<&Arc<Value>> {
+        self.after.as_ref().or(self.before.as_ref())
+    }
+}
