@@ -1,0 +1,27 @@
+//! The one response body: whole bytes for most answers, a stream of chunks for a watch.
+//! Requests are read whole before they reach the verbs; the limit on their size is the server's.
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use std::convert::Infallible;
+
+/// What every answer carries, over a socket and in process alike.
+pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// A body that is there as a whole.
+pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).boxed_unsync()
+}
+
+/// A body without bytes.
+pub(crate) fn empty() -> Body {
+    full(Bytes::new())
+}
+
+/// A body that grows: each item goes out as one chunk as soon as it is there.
+pub(crate) fn stream(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Body {
+    BodyExt::boxed_unsync(StreamBody::new(chunks.map(|chunk| Ok(Frame::data(chunk)))))
+}
