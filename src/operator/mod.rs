@@ -1,1 +1,4 @@
-//! To come.
+//! The operator: watches kinds, queues their objects and reconciles each against one set of sources.
+//! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `watch` and `reconcile`.
+
+pub mod manager;

@@ -7,13 +7,17 @@ use opdev_object::meta::Gvk;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A set of sources.
 #[derive(Debug, Default)]
 pub struct Sources {
     /// Counted from 1.
     pub number: u64,
+    /// The files that led to it, relative to the project's root; empty at start.
+    pub files: Vec<String>,
+    /// When the last of those files was closed or renamed into place; `None` at start.
+    pub saved_at: Option<Instant>,
     /// One entry per line of `watches.yaml` that names a kind.
     pub watches: Vec<Arc<Watch>>,
     /// CRDs to apply: the project's own, or the schema-less one the Operator SDK would scaffold.
