@@ -4,3 +4,4 @@
 pub mod diff;
 pub mod meta;
 pub mod path;
+pub mod yaml;

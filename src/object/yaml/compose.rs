@@ -1,0 +1,322 @@
+//! From parser events to nodes: anchors, merge keys, tags, the alias limit, and go-yaml's error texts.
+//! The only place that names the YAML parser.
+
+use super::resolve::{Scalar, resolve};
+use super::{Error, Kind, Node};
+use base64::Engine;
+use libyaml_safer::{ErrorKind, Event, EventData, Mark, Parser};
+use std::collections::HashMap;
+
+const PREFIX: &str = "tag:yaml.org,2002:";
+
+/// Reads the first document of a text; an empty text is null.
+pub fn parse(text: &str) -> Result<Node, Error> {
+    let mut composer = Composer::new(text)?;
+    Ok(composer.document()?.unwrap_or(Node { line: 1, column: 1, kind: Kind::Null }))
+}
+
+/// Reads every document of a text; documents without content are left out.
+pub fn documents(text: &str) -> Result<Vec<Node>, Error> {
+    let mut composer = Composer::new(text)?;
+    let mut found = Vec::new();
+    while let Some(node) = composer.document()? {
+        if node.kind != Kind::Null {
+            found.push(node);
+        }
+    }
+    Ok(found)
+}
+
+/// An anchored node, once it is complete.
+struct Anchored {
+    node: Option<Node>,
+    size: usize,
+}
+
+struct Composer<'t> {
+    parser: Parser<&'t [u8]>,
+    text: &'t str,
+    anchors: HashMap<String, Anchored>,
+    decoded: usize,
+    through_aliases: usize,
+    depth: usize,
+}
+
+impl<'t> Composer<'t> {
+    fn new(text: &'t str) -> Result<Self, Error> {
+        let mut parser = Parser::<&'t [u8]>::new();
+        parser.set_input(text.as_bytes());
+        let mut composer =
+            Self { parser, text, anchors: HashMap::new(), decoded: 0, through_aliases: 0, depth: 0 };
+        composer.next()?;
+        Ok(composer)
+    }
+
+    fn next(&mut self) -> Result<Event, Error> {
+        self.parser.parse().map_err(|error| syntax(&error, self.text))
+    }
+
+    fn document(&mut self) -> Result<Option<Node>, Error> {
+        match self.next()?.data {
+            EventData::DocumentStart { .. } => {}
+            _ => return Ok(None),
+        }
+        self.anchors.clear();
+        let event = self.next()?;
+        let (node, _) = self.node(event)?;
+        self.next()?;
+        Ok(Some(node))
+    }
+
+    /// The node an event starts, and how many nodes it holds.
+    fn node(&mut self, event: Event) -> Result<(Node, usize), Error> {
+        let mark = event.start_mark;
+        self.decoded += 1;
+        let (anchor, kind, size) = match event.data {
+            EventData::Alias { anchor } => return self.alias(&anchor, mark),
+            EventData::Scalar { anchor, tag, value, plain_implicit, .. } => {
+                (anchor, scalar(value, tag.as_deref(), plain_implicit, mark)?, 1)
+            }
+            EventData::SequenceStart { anchor, .. } => {
+                self.open(anchor.as_deref(), mark)?;
+                let (items, size) = self.sequence()?;
+                (anchor, Kind::Sequence(items), size)
+            }
+            EventData::MappingStart { anchor, .. } => {
+                self.open(anchor.as_deref(), mark)?;
+                let (pairs, size) = self.mapping()?;
+                (anchor, Kind::Mapping(pairs), size)
+            }
+            _ => return Err(failure(mark, "attempted to parse unknown event")),
+        };
+        let node = Node { line: place(mark.line), column: place(mark.column), kind };
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor, Anchored { node: Some(node.clone()), size });
+        }
+        Ok((node, size))
+    }
+
+    fn open(&mut self, anchor: Option<&str>, mark: Mark) -> Result<(), Error> {
+        if let Some(anchor) = anchor {
+            self.anchors.insert(anchor.to_owned(), Anchored { node: None, size: 0 });
+        }
+        self.depth += 1;
+        if self.depth > 10_000 {
+            return Err(failure(mark, "exceeded max depth of 10000"));
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, anchor: &str, mark: Mark) -> Result<(Node, usize), Error> {
+        let Some(found) = self.anchors.get(anchor) else {
+            return Err(failure(mark, &format!("unknown anchor '{anchor}' referenced")));
+        };
+        let Some(node) = &found.node else {
+            return Err(failure(mark, &format!("anchor '{anchor}' value contains itself")));
+        };
+        self.decoded += found.size;
+        self.through_aliases += found.size;
+        let share = self.through_aliases as f64 / self.decoded as f64;
+        if self.through_aliases > 100 && self.decoded > 1000 && share > allowed_share(self.decoded) {
+            return Err(failure(mark, "document contains excessive aliasing"));
+        }
+        Ok((node.clone(), found.size + 1))
+    }
+
+    fn sequence(&mut self) -> Result<(Vec<Node>, usize), Error> {
+        let mut items = Vec::new();
+        let mut size = 1;
+        loop {
+            let event = self.next()?;
+            if matches!(event.data, EventData::SequenceEnd) {
+                self.depth -= 1;
+                return Ok((items, size));
+            }
+            let (node, inner) = self.node(event)?;
+            items.push(node);
+            size += inner;
+        }
+    }
+
+    fn mapping(&mut self) -> Result<(Vec<(Node, Node)>, usize), Error> {
+        let mut pairs = Vec::new();
+        let mut size = 1;
+        loop {
+            let event = self.next()?;
+            if matches!(event.data, EventData::MappingEnd) {
+                self.depth -= 1;
+                return Ok((pairs, size));
+            }
+            let mark = event.start_mark;
+            let merge = is_merge(&event.data);
+            let (key, key_size) = self.node(event)?;
+            let event = self.next()?;
+            let (value, value_size) = self.node(event)?;
+            size += key_size + value_size;
+            if merge {
+                merge_into(&mut pairs, value, mark)?;
+                continue;
+            }
+            if matches!(key.kind, Kind::Sequence(_) | Kind::Mapping(_)) {
+                return Err(failure(mark, &format!("invalid map key: {}", go_syntax(&key))));
+            }
+            pairs.push((key, value));
+        }
+    }
+}
+
+fn is_merge(event: &EventData) -> bool {
+    match event {
+        EventData::Scalar { tag, value, plain_implicit, .. } => {
+            value == "<<"
+                && (*plain_implicit
+                    || tag.as_deref().is_some_and(|tag| tag.strip_prefix(PREFIX) == Some("merge")))
+        }
+        _ => false,
+    }
+}
+
+fn merge_into(pairs: &mut Vec<(Node, Node)>, value: Node, mark: Mark) -> Result<(), Error> {
+    let wrong = || failure(mark, "map merge requires map or sequence of maps as the value");
+    match value.kind {
+        Kind::Mapping(more) => pairs.extend(more),
+        Kind::Sequence(items) => {
+            // Earlier maps win, so they come last.
+            for item in items.into_iter().rev() {
+                let Kind::Mapping(more) = item.kind else { return Err(wrong()) };
+                pairs.extend(more);
+            }
+        }
+        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) | Kind::String(_) => {
+            return Err(wrong());
+        }
+    }
+    Ok(())
+}
+
+fn scalar(value: String, tag: Option<&str>, plain: bool, mark: Mark) -> Result<Kind, Error> {
+    let Some(tag) = tag else {
+        return Ok(if plain { resolved(value) } else { Kind::String(value) });
+    };
+    let Some(short) = tag.strip_prefix(PREFIX) else { return Ok(Kind::String(value)) };
+    match short {
+        "binary" => match base64::engine::general_purpose::STANDARD
+            .decode(value.replace(['\n', '\r'], "").as_bytes())
+        {
+            Ok(bytes) => Ok(Kind::String(String::from_utf8_lossy(&bytes).into_owned())),
+            Err(_) => Err(failure(mark, "!!binary value contains invalid base64 data")),
+        },
+        "bool" | "int" | "float" | "null" | "timestamp" => {
+            let kind = resolved(value.clone());
+            match (short, kind) {
+                ("bool", kind @ Kind::Bool(_))
+                | ("int", kind @ (Kind::Int(_) | Kind::Uint(_)))
+                | ("float", kind @ Kind::Float(_))
+                | ("null", kind @ Kind::Null) => Ok(kind),
+                ("float", Kind::Int(number)) => Ok(Kind::Float(number as f64)),
+                ("timestamp", kind @ Kind::String(_)) if resolve(&value) == Scalar::Timestamp => Ok(kind),
+                (_, kind) => Err(failure(
+                    mark,
+                    &format!("cannot decode {} `{value}` as a !!{short}", short_tag(&kind)),
+                )),
+            }
+        }
+        _ => Ok(Kind::String(value)),
+    }
+}
+
+fn resolved(value: String) -> Kind {
+    match resolve(&value) {
+        Scalar::Null => Kind::Null,
+        Scalar::Bool(value) => Kind::Bool(value),
+        Scalar::Int(value) => Kind::Int(value),
+        Scalar::Uint(value) => Kind::Uint(value),
+        Scalar::Float(value) => Kind::Float(value),
+        Scalar::Timestamp | Scalar::String => Kind::String(value),
+    }
+}
+
+fn short_tag(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Null => "!!null",
+        Kind::Bool(_) => "!!bool",
+        Kind::Int(_) | Kind::Uint(_) => "!!int",
+        Kind::Float(_) => "!!float",
+        Kind::String(_) => "!!str",
+        Kind::Sequence(_) => "!!seq",
+        Kind::Mapping(_) => "!!map",
+    }
+}
+
+/// A key that is a list or a map, as Go's `%#v` shows it.
+fn go_syntax(node: &Node) -> String {
+    match &node.kind {
+        Kind::Null => "interface {}(nil)".to_owned(),
+        Kind::Bool(value) => value.to_string(),
+        Kind::Int(value) => value.to_string(),
+        Kind::Uint(value) => format!("{value:#x}"),
+        Kind::Float(value) => super::number::format_g(*value),
+        Kind::String(text) => format!("{text:?}"),
+        Kind::Sequence(items) => {
+            let items: Vec<_> = items.iter().map(go_syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Kind::Mapping(pairs) => {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(k, v)| format!("{}:{}", go_syntax(k), go_syntax(v))).collect();
+            format!("map[interface {{}}]interface {{}}{{{}}}", pairs.join(", "))
+        }
+    }
+}
+
+/// How much of a document may come through aliases, by its size.
+fn allowed_share(decoded: usize) -> f64 {
+    const LOW: f64 = 400_000.0;
+    const HIGH: f64 = 4_000_000.0;
+    let decoded = decoded as f64;
+    if decoded <= LOW {
+        0.99
+    } else if decoded >= HIGH {
+        0.10
+    } else {
+        0.99 - 0.89 * (decoded - LOW) / (HIGH - LOW)
+    }
+}
+
+fn place(number: u64) -> u32 {
+    u32::try_from(number + 1).unwrap_or(u32::MAX)
+}
+
+fn failure(mark: Mark, problem: &str) -> Error {
+    Error { line: place(mark.line), column: place(mark.column), message: format!("yaml: {problem}") }
+}
+
+/// A parser error in go-yaml's words; its line is go-yaml's, ours is the true one.
+fn syntax(error: &libyaml_safer::Error, text: &str) -> Error {
+    let problem = match error.kind() {
+        ErrorKind::Reader if error.problem().contains("UTF-8") => error.problem(),
+        ErrorKind::Reader => "control characters are not allowed",
+        _ => error.problem(),
+    };
+    let mark = error.problem_mark().unwrap_or_default();
+    let context = error.context_mark().unwrap_or_default();
+    let said =
+        if mark.line != 0 { mark.line + u64::from(error.kind() == ErrorKind::Scanner) } else { context.line };
+    let message =
+        if said == 0 { format!("yaml: {problem}") } else { format!("yaml: line {said}: {problem}") };
+    if error.kind() == ErrorKind::Reader {
+        let (line, column) = control_character(text);
+        return Error { line, column, message };
+    }
+    Error { line: place(mark.line), column: place(mark.column), message }
+}
+
+fn control_character(text: &str) -> (u32, u32) {
+    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{A0}'..='\u{FFFD}' | '\u{10000}'..);
+    for (number, line) in text.split('\n').enumerate() {
+        if let Some(column) = line.chars().position(|c| !allowed(c)) {
+            return (place(number as u64), place(column as u64));
+        }
+    }
+    (0, 0)
+}

@@ -1,0 +1,102 @@
+//! From nodes to JSON as sigs.k8s.io/yaml converts: keys become strings, infinities are refused.
+
+use super::number;
+use super::{Error, Kind, Node};
+use serde_json::{Map, Number, Value};
+
+/// Converts as a Kubernetes object is read: integers stay integers.
+pub fn to_json(node: &Node) -> Result<Value, Error> {
+    convert(node, false)
+}
+
+/// Converts as Helm reads values: every number becomes a float64.
+pub fn to_values(node: &Node) -> Result<Value, Error> {
+    convert(node, true)
+}
+
+fn convert(node: &Node, floats: bool) -> Result<Value, Error> {
+    Ok(match &node.kind {
+        Kind::Null => Value::Null,
+        Kind::Bool(value) => Value::Bool(*value),
+        Kind::Int(value) if floats => float(node, *value as f64)?,
+        Kind::Int(value) => Value::Number((*value).into()),
+        Kind::Uint(value) if floats => float(node, *value as f64)?,
+        Kind::Uint(value) => Value::Number((*value).into()),
+        Kind::Float(value) if !floats && value.fract() == 0.0 && value.abs() < 9.2e18 => {
+            Value::Number((*value as i64).into())
+        }
+        Kind::Float(value) => float(node, *value)?,
+        Kind::String(text) => Value::String(text.clone()),
+        Kind::Sequence(items) => {
+            Value::Array(items.iter().map(|item| convert(item, floats)).collect::<Result<_, _>>()?)
+        }
+        Kind::Mapping(pairs) => {
+            let mut map = Map::new();
+            for (key, value) in pairs {
+                map.insert(key_text(key, value)?, convert(value, floats)?);
+            }
+            Value::Object(map)
+        }
+    })
+}
+
+fn float(node: &Node, value: f64) -> Result<Value, Error> {
+    match Number::from_f64(value) {
+        Some(number) => Ok(Value::Number(number)),
+        None => Err(refuse(node, format!("json: unsupported value: {}", number::format_g(value)))),
+    }
+}
+
+fn key_text(key: &Node, value: &Node) -> Result<String, Error> {
+    Ok(match &key.kind {
+        Kind::String(text) => text.clone(),
+        Kind::Bool(value) => value.to_string(),
+        Kind::Int(value) => value.to_string(),
+        Kind::Float(value) if value.is_nan() => ".nan".to_owned(),
+        Kind::Float(value) if value.is_infinite() => if *value > 0.0 { ".inf" } else { "-.inf" }.to_owned(),
+        // sigs.k8s.io/yaml prints keys with the digits of a float32.
+        Kind::Float(value) => number::format_g(short(*value)),
+        Kind::Null => {
+            return Err(refuse(
+                key,
+                format!(
+                    "unsupported map key of type: %!s(<nil>), key: <nil>, value: {}",
+                    scalar_syntax(value)
+                ),
+            ));
+        }
+        Kind::Uint(number) => {
+            return Err(refuse(
+                key,
+                format!(
+                    "unsupported map key of type: uint64, key: {number:#x}, value: {}",
+                    scalar_syntax(value)
+                ),
+            ));
+        }
+        Kind::Sequence(_) | Kind::Mapping(_) => {
+            return Err(refuse(key, "yaml: invalid map key".to_owned()));
+        }
+    })
+}
+
+fn short(value: f64) -> f64 {
+    (value as f32).to_string().parse().unwrap_or(value)
+}
+
+fn scalar_syntax(node: &Node) -> String {
+    match &node.kind {
+        Kind::Null => "<nil>".to_owned(),
+        Kind::Bool(value) => value.to_string(),
+        Kind::Int(value) => value.to_string(),
+        Kind::Uint(value) => format!("{value:#x}"),
+        Kind::Float(value) => number::format_g(*value),
+        Kind::String(text) => format!("{text:?}"),
+        Kind::Sequence(_) => "[]interface {}{…}".to_owned(),
+        Kind::Mapping(_) => "map[interface {}]interface {}{…}".to_owned(),
+    }
+}
+
+fn refuse(node: &Node, message: String) -> Error {
+    Error { line: node.line, column: node.column, message }
+}

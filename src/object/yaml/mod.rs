@@ -1,0 +1,199 @@
+//! YAML as Helm and kubectl read and write it: sigs.k8s.io/yaml over go-yaml v2, so YAML 1.1 booleans and octals,
+//! last duplicate key wins, keys become strings, long plain scalars are folded when written.
+//! Read `compose` for reading, `resolve` for what a plain scalar means, `emit` for writing.
+
+mod compose;
+pub mod emit;
+mod json;
+pub mod number;
+mod order;
+mod pretty;
+mod resolve;
+mod scalar;
+
+pub use compose::{documents, parse};
+pub use emit::Writer;
+pub use json::{to_json, to_values};
+pub use order::{key_order, sort_keys};
+pub use pretty::to_string_pretty;
+pub use resolve::{Scalar, resolve};
+
+use serde_json::Value;
+use std::fmt;
+
+/// A value with the place where it stands (lines and columns count from 1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Node {
+    /// The line its first character stands on.
+    pub line: u32,
+    /// The column of its first character.
+    pub column: u32,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What a node is, after resolution by YAML 1.1 rules.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kind {
+    /// `null`, `~` or nothing.
+    Null,
+    /// Also `yes`, `on`, `n`, …
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// An integer beyond `i64`.
+    Uint(u64),
+    /// A floating point number.
+    Float(f64),
+    /// Text.
+    String(String),
+    /// A list.
+    Sequence(Vec<Node>),
+    /// Pairs as written, merge keys expanded; of equal keys the last one counts.
+    Mapping(Vec<(Node, Node)>),
+}
+
+impl Node {
+    /// The value of a mapping's key.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entry(key).map(|(_, value)| value)
+    }
+
+    /// A mapping's key and value; the key's place is where an error about the field should point.
+    pub fn entry(&self, key: &str) -> Option<(&Node, &Node)> {
+        match &self.kind {
+            Kind::Mapping(pairs) => pairs
+                .iter()
+                .rev()
+                .find(|(k, _)| matches!(&k.kind, Kind::String(text) if text == key))
+                .map(|(k, v)| (k, v)),
+            Kind::Null
+            | Kind::Bool(_)
+            | Kind::Int(_)
+            | Kind::Uint(_)
+            | Kind::Float(_)
+            | Kind::String(_)
+            | Kind::Sequence(_) => None,
+        }
+    }
+
+    /// The elements of a sequence; nothing for any other kind.
+    pub fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::Sequence(items) => items,
+            Kind::Null
+            | Kind::Bool(_)
+            | Kind::Int(_)
+            | Kind::Uint(_)
+            | Kind::Float(_)
+            | Kind::String(_)
+            | Kind::Mapping(_) => &[],
+        }
+    }
+
+    /// The text of a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::String(text) => Some(text),
+            Kind::Null
+            | Kind::Bool(_)
+            | Kind::Int(_)
+            | Kind::Uint(_)
+            | Kind::Float(_)
+            | Kind::Sequence(_)
+            | Kind::Mapping(_) => None,
+        }
+    }
+
+    /// A scalar as a Go `string` field receives it (`1.10` gives `1.1`); `None` for null, lists and maps.
+    pub fn to_text(&self) -> Option<String> {
+        match &self.kind {
+            Kind::String(text) => Some(text.clone()),
+            Kind::Bool(value) => Some(value.to_string()),
+            Kind::Int(value) => Some(value.to_string()),
+            Kind::Uint(value) => Some(value.to_string()),
+            Kind::Float(value) => Some(number::format_g(*value)),
+            Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
+        }
+    }
+}
+
+/// Why a text is not YAML.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// The line, counted from 1; 0 where the parser does not know.
+    pub line: u32,
+    /// The column, counted from 1; 0 where the parser does not know.
+    pub column: u32,
+    /// The text go-yaml gives: `yaml: line 2: did not find expected ',' or ']'`.
+    pub message: String,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error converting YAML to JSON: {}", self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Reads the first document as a Kubernetes object is read: integers stay integers.
+pub fn from_str(text: &str) -> Result<Value, Error> {
+    to_json(&parse(text)?)
+}
+
+/// Reads the first document as Helm reads values: every number is a float64.
+pub fn values_from_str(text: &str) -> Result<Value, Error> {
+    to_values(&parse(text)?)
+}
+
+/// Writes a value as Helm's `toYaml` does, with the final newline.
+pub fn to_string(value: &Value) -> String {
+    let mut writer = Writer::new();
+    emit::write_json(&mut writer, value);
+    writer.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_yaml_1_1() {
+        let text = "a: yes\nn: 017\nb: [0o17, 1_000, 1:30, 2020-01-01, ~]\nc: 1.0\nd: 08\n1: x\nb: 2\n";
+        assert_eq!(
+            from_str(text).unwrap(),
+            json!({"a": true, "false": 15, "b": 2, "c": 1, "d": 8, "1": "x"})
+        );
+        let node = parse("x:\n  - p: 5\n").unwrap();
+        let p = node.get("x").unwrap().items()[0].get("p").unwrap();
+        assert_eq!((p.line, p.column), (2, 8));
+    }
+
+    #[test]
+    fn merges_in_go_yamls_order() {
+        let text = "d: &d {a: 1, b: 2}\ne: {<<: *d, b: 3}\nf: {b: 3, <<: *d}\n";
+        let value = from_str(text).unwrap();
+        assert_eq!(value["e"], json!({"a": 1, "b": 3}));
+        assert_eq!(value["f"], json!({"a": 1, "b": 2}));
+    }
+
+    #[test]
+    fn errors_speak_go_yaml() {
+        let said = |text: &str| from_str(text).unwrap_err().message;
+        assert_eq!(said("a: [1, 2\nb: c\n"), "yaml: line 2: did not find expected ',' or ']'");
+        assert_eq!(said("a: *nope\n"), "yaml: unknown anchor 'nope' referenced");
+        assert_eq!(said("a: .inf\n"), "json: unsupported value: +Inf");
+    }
+
+    #[test]
+    fn refuses_alias_bombs() {
+        let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+        for i in 1..9 {
+            let row = vec![format!("*a{}", i - 1); 9].join(", ");
+            text.push_str(&format!("a{i}: &a{i} [{row}]\n"));
+        }
+        assert_eq!(from_str(&text).unwrap_err().message, "yaml: document contains excessive aliasing");
+    }
+}

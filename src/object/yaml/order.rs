@@ -1,0 +1,58 @@
+//! The order in which go-yaml writes the keys of a map: digit runs by value, letters before digits where they meet.
+//! The rule is not transitive, so Helm's own order may change from run to run; ours is always one of Helm's.
+
+use std::cmp::Ordering;
+
+/// Compares two keys.
+pub fn key_order(a: &str, b: &str) -> Ordering {
+    let a: Vec<char> = a.chars().collect();
+    let b: Vec<char> = b.chars().collect();
+    let mut digits = false;
+    for i in 0..a.len().min(b.len()) {
+        if a[i] == b[i] {
+            digits = is_digit(a[i]);
+            continue;
+        }
+        match (a[i].is_alphabetic(), b[i].is_alphabetic()) {
+            (true, true) => return a[i].cmp(&b[i]),
+            (true, false) => return if digits { Ordering::Less } else { Ordering::Greater },
+            (false, true) => return if digits { Ordering::Greater } else { Ordering::Less },
+            (false, false) => return numbers(&a, &b, i),
+        }
+    }
+    a.len().cmp(&b.len())
+}
+
+fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
+}
+
+fn numbers(a: &[char], b: &[char], at: usize) -> Ordering {
+    let mut start = 0;
+    if a[at] == '0' || b[at] == '0' {
+        for &c in a[..at].iter().rev().take_while(|c| is_digit(**c)) {
+            if c != '0' {
+                start = 1;
+                break;
+            }
+        }
+    }
+    let run = |text: &[char]| {
+        let digits = text[at..].iter().take_while(|c| is_digit(**c));
+        digits.fold((start, 0usize), |(value, count), c| {
+            (i64::wrapping_add(i64::wrapping_mul(value, 10), i64::from(*c as u32 - '0' as u32)), count + 1)
+        })
+    };
+    run(a).cmp(&run(b)).then(a[at].cmp(&b[at]))
+}
+
+/// Sorts by key, stably and without asking the rule to be an order.
+pub fn sort_keys<T>(items: &mut [T], key: impl Fn(&T) -> &str) {
+    for i in 1..items.len() {
+        let mut j = i;
+        while j > 0 && key_order(key(&items[j]), key(&items[j - 1])) == Ordering::Less {
+            items.swap(j, j - 1);
+            j -= 1;
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! How a text may be written as a scalar: libyaml's analysis and go-yaml v2's choice of style.
+//! Only looks at one string; `emit` knows the surroundings.
+
+use super::resolve::{Scalar, is_base60, resolve};
+
+/// The style of a scalar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Plain,
+    Single,
+    Double,
+    Literal,
+}
+
+/// What libyaml's emitter found out about a text.
+#[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)]
+struct Analysis {
+    multiline: bool,
+    plain: bool,
+    single: bool,
+    block: bool,
+}
+
+/// Whether a character stands as it is in libyaml's output.
+pub(super) fn is_printable(c: char) -> bool {
+    matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}') && c != '\u{FEFF}'
+}
+
+/// Whether a character ends a line for libyaml.
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+fn analyze(text: &str) -> Analysis {
+    if text.is_empty() {
+        return Analysis { multiline: false, plain: true, single: true, block: true };
+    }
+    let mut indicators = text.starts_with("---") || text.starts_with("...");
+    let mut special = false;
+    let (mut breaks, mut break_space, mut space_break) = (false, false, false);
+    let (mut previous_space, mut previous_break) = (false, false);
+    let mut after_white = true;
+    let mut characters = text.chars().peekable();
+    let mut first = true;
+    while let Some(c) = characters.next() {
+        let before_white = characters.peek().is_none_or(|c| matches!(c, ' ' | '\t') || is_break(*c));
+        indicators |= match c {
+            ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`' => first,
+            '?' | '-' => first && before_white,
+            ':' => before_white,
+            '#' => after_white,
+            _ => false,
+        };
+        special |= !is_printable(c);
+        if c == ' ' {
+            break_space |= previous_break;
+            previous_space = true;
+            previous_break = false;
+        } else if is_break(c) {
+            breaks = true;
+            space_break |= previous_space;
+            previous_space = false;
+            previous_break = true;
+        } else {
+            previous_space = false;
+            previous_break = false;
+        }
+        after_white = matches!(c, ' ' | '\t') || is_break(c);
+        first = false;
+    }
+    let edge = |c: Option<char>| c.is_some_and(|c| c == ' ' || is_break(c));
+    let edges = edge(text.chars().next()) || edge(text.chars().next_back());
+    let never = space_break || special;
+    Analysis {
+        multiline: breaks,
+        plain: !(indicators || edges || break_space || never || breaks),
+        single: !(break_space || never),
+        block: !(text.ends_with(' ') || never),
+    }
+}
+
+/// The style go-yaml v2 writes a string in; `key` where it stands as a simple key.
+pub(super) fn string_style(text: &str, key: bool) -> Style {
+    let analysis = analyze(text);
+    let wanted = if text.contains('\n') {
+        Style::Literal
+    } else if resolve(text) == Scalar::String && !is_base60(text) {
+        Style::Plain
+    } else {
+        Style::Double
+    };
+    let wanted = if key && analysis.multiline { Style::Double } else { wanted };
+    match wanted {
+        Style::Plain if analysis.plain && !(text.is_empty() && key) => Style::Plain,
+        Style::Plain if analysis.single => Style::Single,
+        Style::Literal if analysis.block && !key => Style::Literal,
+        Style::Plain | Style::Single | Style::Double | Style::Literal => Style::Double,
+    }
+}
+
+/// Whether a text can stand before the colon on its line.
+pub(super) fn is_simple_key(text: &str) -> bool {
+    text.len() <= 128 && !text.chars().any(is_break)
+}
