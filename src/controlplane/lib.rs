@@ -5,8 +5,12 @@
 
 mod body;
 pub mod controllers;
+pub mod error;
+pub mod handlers;
 mod identity;
 mod negotiation;
+pub mod registry;
+pub mod storage;
 
 pub use body::Body;
 pub use identity::User;

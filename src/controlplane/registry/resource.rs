@@ -1,0 +1,143 @@
+//! One served resource at one version: what discovery says about it and how it is stored.
+//! Plain data with a lazily decoded schema; never touches the store.
+
+use crate::controllers::ResourceInfo;
+use opdev_object::meta::Gvk;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A subresource as discovery shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subresource {
+    /// Name behind the slash, such as `status`.
+    pub name: String,
+    /// Kind it speaks.
+    pub kind: String,
+    /// Group of that kind; `None` where it is the resource's own.
+    pub group: Option<String>,
+    /// Version of that kind; `None` where it is the resource's own.
+    pub version: Option<String>,
+    /// Verbs.
+    pub verbs: Vec<String>,
+}
+
+/// Where the scale subresource of a custom resource reads and writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// Such as `.spec.replicas`.
+    pub spec_replicas: String,
+    /// Such as `.status.replicas`.
+    pub status_replicas: String,
+    /// Such as `.status.selector`.
+    pub label_selector: Option<String>,
+}
+
+/// What a CustomResourceDefinition adds to a resource at one version.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Custom {
+    /// Name of the definition, `<plural>.<group>`.
+    pub definition: String,
+    /// Uid of the definition.
+    pub uid: String,
+    /// Whether `/status` is a resource of its own.
+    pub has_status: bool,
+    /// The scale subresource.
+    pub scale: Option<ScalePaths>,
+    /// `additionalPrinterColumns`, as written.
+    pub printer_columns: Vec<Value>,
+    /// JSON paths of `selectableFields`, such as `.spec.color`.
+    pub selectable_fields: Vec<String>,
+    /// `openAPIV3Schema`, as written; `None` where the version has none.
+    pub open_api_schema: Option<Arc<Value>>,
+    /// `spec.preserveUnknownFields`.
+    pub preserve_unknown_fields: bool,
+    /// The warning for a deprecated version.
+    pub deprecation_warning: Option<String>,
+}
+
+/// A served resource at one version.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// API group, `""` for the core group.
+    pub group: String,
+    /// Version.
+    pub version: String,
+    /// Plural, as in paths.
+    pub plural: String,
+    /// Singular.
+    pub singular: String,
+    /// Kind.
+    pub kind: String,
+    /// Kind of lists.
+    pub list_kind: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Verbs, sorted.
+    pub verbs: Vec<String>,
+    /// Short names.
+    pub short_names: Vec<String>,
+    /// Categories, such as `all`.
+    pub categories: Vec<String>,
+    /// Subresources, sorted.
+    pub subresources: Vec<Subresource>,
+    /// Name of the table in the store; versions, and groups that share objects, share it.
+    pub table: Arc<str>,
+    /// apiVersion that objects of the table are kept at.
+    pub storage_api_version: String,
+    /// Set for custom resources.
+    pub custom: Option<Custom>,
+}
+
+impl Resource {
+    /// Group, version and kind.
+    pub fn gvk(&self) -> Gvk {
+        Gvk::new(&self.group, &self.version, &self.kind)
+    }
+
+    /// `group/version`, or the version for the core group.
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// `apps/deployments`, or `pods` for the core group: the name controllers use.
+    pub fn id(&self) -> String {
+        resource_id(&self.group, &self.plural)
+    }
+
+    /// Whether the resource has the verb.
+    pub fn has_verb(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|v| v == verb)
+    }
+
+    /// A subresource by name.
+    pub fn subresource(&self, name: &str) -> Option<&Subresource> {
+        self.subresources.iter().find(|sub| sub.name == name)
+    }
+
+    /// Whether objects are kept at this version.
+    pub fn is_stored_version(&self) -> bool {
+        self.api_version() == self.storage_api_version
+    }
+
+    /// What controllers are told about it.
+    pub fn info(&self) -> ResourceInfo {
+        ResourceInfo {
+            resource: self.id(),
+            group: self.group.clone(),
+            version: self.version.clone(),
+            kind: self.kind.clone(),
+            namespaced: self.namespaced,
+            deletable: self.has_verb("list") && self.has_verb("delete"),
+        }
+    }
+
+    /// Whether `status` is written through a path of its own.
+    pub fn has_status(&self) -> bool {
+        self.subresource("status").is_some()
+    }
+}
+
+/// `group/plural`, or the plural for the core group.
+pub fn resource_id(group: &str, plural: &str) -> String {
+    if group.is_empty() { plural.to_owned() } else { format!("{group}/{plural}") }
+}

@@ -1,0 +1,119 @@
+//! A bounded log of changes: what watches read from and what lists at an older revision are rebuilt from.
+//! Read `watch` next.
+
+use super::{Key, Stored};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It came.
+    Added,
+    /// It changed.
+    Modified,
+    /// It went.
+    Deleted,
+}
+
+/// One change of one object.
+#[derive(Debug)]
+pub struct Change {
+    /// What happened.
+    pub kind: ChangeKind,
+    /// In which table.
+    pub table: Arc<str>,
+    /// To which object.
+    pub key: Key,
+    /// At which revision.
+    pub revision: u64,
+    /// The object afterwards; for a removal its last state.
+    pub object: Arc<Stored>,
+    /// The object before, if there was one.
+    pub previous: Option<Arc<Stored>>,
+}
+
+impl Change {
+    pub(super) fn new(
+        kind: ChangeKind,
+        table: &str,
+        key: &Key,
+        revision: u64,
+        object: Arc<Stored>,
+        previous: Option<Arc<Stored>>,
+    ) -> Self {
+        Change { kind, table: table.into(), key: key.clone(), revision, object, previous }
+    }
+}
+
+/// The history no longer reaches back to the revision asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired {
+    /// What was asked for.
+    pub wanted: u64,
+    /// The oldest revision from which all changes are known.
+    pub oldest: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct History {
+    limit: usize,
+    /// Changes at or before this revision are forgotten.
+    floor: u64,
+    log: VecDeque<Arc<Change>>,
+    newest: watch::Sender<u64>,
+}
+
+impl History {
+    pub(super) fn new(limit: usize, floor: u64) -> Self {
+        History { limit, floor, log: VecDeque::new(), newest: watch::Sender::new(floor) }
+    }
+
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.newest.subscribe()
+    }
+
+    pub(super) fn push(&mut self, change: Arc<Change>) {
+        let revision = change.revision;
+        self.log.push_back(change);
+        while self.log.len() > self.limit {
+            if let Some(old) = self.log.pop_front() {
+                self.floor = old.revision;
+            }
+        }
+        self.newest.send_replace(revision);
+    }
+
+    /// Whether nothing changed after `revision`.
+    pub(super) fn is_current(&self, revision: u64) -> bool {
+        self.log.back().map_or(self.floor, |change| change.revision) <= revision
+    }
+
+    pub(super) fn check(&self, from: u64) -> Result<(), Expired> {
+        if from < self.floor { Err(Expired { wanted: from, oldest: self.floor }) } else { Ok(()) }
+    }
+
+    /// The changes after `from`, oldest first.
+    pub(super) fn after(&self, from: u64) -> Result<Vec<Arc<Change>>, Expired> {
+        self.check(from)?;
+        let start = self.log.partition_point(|change| change.revision <= from);
+        Ok(self.log.range(start..).cloned().collect())
+    }
+
+    /// `now` with every change after `revision` undone.
+    pub(super) fn rolled_back(
+        &self,
+        now: &BTreeMap<Key, Arc<Stored>>,
+        revision: u64,
+    ) -> Result<BTreeMap<Key, Arc<Stored>>, Expired> {
+        let mut then = now.clone();
+        for change in self.after(revision)?.iter().rev() {
+            match &change.previous {
+                Some(previous) => then.insert(change.key.clone(), previous.clone()),
+                None => then.remove(&change.key),
+            };
+        }
+        Ok(then)
+    }
+}

@@ -1,0 +1,346 @@
+//! The untyped, versioned store: tables of objects, one revision counter, a bounded history per table.
+//! Never knows what an object means; it only stamps `metadata.resourceVersion`. Read `watch` next.
+
+mod history;
+mod watch;
+
+pub use history::{Change, ChangeKind, Expired};
+pub use watch::Watch;
+
+use bytes::Bytes;
+use history::History;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// How many changes each table remembers for watches and for lists at an older revision.
+const TABLE_HISTORY: usize = 4096;
+/// How many changes of all tables together are remembered, for subscribers to everything.
+const GLOBAL_HISTORY: usize = 16_384;
+
+/// Where an object stands within its table; the namespace is empty for cluster-scoped objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Namespace or `""`.
+    pub namespace: Arc<str>,
+    /// Name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// Builds one; `""` is the namespace of cluster-scoped objects.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Key { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+/// One version of one object, with its JSON text made at most once.
+#[derive(Debug)]
+pub struct Stored {
+    /// The object.
+    pub value: Arc<Value>,
+    /// The revision that wrote it.
+    pub revision: u64,
+    json: OnceLock<Bytes>,
+}
+
+impl Stored {
+    fn new(mut value: Value, revision: u64) -> Arc<Self> {
+        if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+            meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
+        }
+        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new() })
+    }
+
+    /// The object as JSON text.
+    pub fn json(&self) -> Bytes {
+        self.json.get_or_init(|| Bytes::from(self.value.to_string())).clone()
+    }
+}
+
+/// What a write expects to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// No object of that name.
+    Absent,
+    /// The object as written by this revision.
+    Revision(u64),
+}
+
+/// Why a write was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// There is an object already.
+    Exists,
+    /// There is no object.
+    Missing,
+    /// The object is at another revision.
+    Changed,
+}
+
+/// The state of one table, or of one namespace of it, at one revision.
+#[derive(Debug)]
+pub struct Listing {
+    /// The revision this is the state of.
+    pub revision: u64,
+    /// The objects by namespace and name.
+    pub items: Vec<Arc<Stored>>,
+}
+
+#[derive(Debug)]
+struct Table {
+    objects: BTreeMap<Key, Arc<Stored>>,
+    history: History,
+}
+
+#[derive(Debug)]
+struct Inner {
+    revision: u64,
+    tables: HashMap<Arc<str>, Table>,
+    all: History,
+}
+
+/// The store. Shared as `Arc<Store>`; every method takes one short lock.
+#[derive(Debug)]
+pub struct Store {
+    inner: RwLock<Inner>,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Store {
+            inner: RwLock::new(Inner {
+                // Revision 0 means "any" and 1 is what an empty etcd starts at.
+                revision: 1,
+                tables: HashMap::new(),
+                all: History::new(GLOBAL_HISTORY, 1),
+            }),
+        }
+    }
+}
+
+impl Store {
+    fn read(&self) -> RwLockReadGuard<'_, Inner> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> u64 {
+        self.read().revision
+    }
+
+    /// One object.
+    pub fn get(&self, table: &str, key: &Key) -> Option<Arc<Stored>> {
+        self.read().tables.get(table)?.objects.get(key).cloned()
+    }
+
+    /// All objects of a table, or of one namespace of it.
+    pub fn list(&self, table: &str, namespace: Option<&str>) -> Listing {
+        let inner = self.read();
+        let items = inner.tables.get(table).map(|t| items(&t.objects, namespace)).unwrap_or_default();
+        Listing { revision: inner.revision, items }
+    }
+
+    /// The state as it was at `revision`, as long as the history reaches back to it.
+    pub fn list_at(&self, table: &str, namespace: Option<&str>, revision: u64) -> Result<Listing, Expired> {
+        let inner = self.read();
+        let Some(found) = inner.tables.get(table) else {
+            return Ok(Listing { revision, items: Vec::new() });
+        };
+        if found.history.is_current(revision) {
+            return Ok(Listing { revision, items: items(&found.objects, namespace) });
+        }
+        let objects = found.history.rolled_back(&found.objects, revision)?;
+        Ok(Listing { revision, items: items(&objects, namespace) })
+    }
+
+    /// How many objects a table holds.
+    pub fn count(&self, table: &str) -> usize {
+        self.read().tables.get(table).map_or(0, |t| t.objects.len())
+    }
+
+    /// Creates or replaces an object, at a new revision.
+    pub fn put(
+        &self,
+        table: &str,
+        key: &Key,
+        expected: Expected,
+        value: Value,
+    ) -> Result<Arc<Stored>, Refused> {
+        let mut guard = self.write();
+        let inner = &mut *guard;
+        let next = inner.revision + 1;
+        let found = inner.table(table);
+        let previous = found.check(key, expected)?;
+        let object = Stored::new(value, next);
+        found.objects.insert(key.clone(), object.clone());
+        let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
+        inner.record(table, Change::new(kind, table, key, next, object.clone(), previous));
+        Ok(object)
+    }
+
+    /// Removes an object; what is returned is its last state, stamped with the revision of the removal.
+    pub fn remove(&self, table: &str, key: &Key, expected: u64) -> Result<Arc<Stored>, Refused> {
+        let mut guard = self.write();
+        let inner = &mut *guard;
+        let next = inner.revision + 1;
+        let found = inner.table(table);
+        let previous = found.check(key, Expected::Revision(expected))?;
+        found.objects.remove(key);
+        let last = previous.as_ref().map_or(Value::Null, |p| Value::clone(&p.value));
+        let object = Stored::new(last, next);
+        inner.record(table, Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous));
+        Ok(object)
+    }
+
+    /// Changes of one table after `from`; `Expired` when the history no longer reaches back to it.
+    pub fn watch(self: &Arc<Self>, table: &str, from: u64) -> Result<Watch, Expired> {
+        let mut inner = self.write();
+        let name: Arc<str> = table.into();
+        let history = &inner.table(table).history;
+        history.check(from)?;
+        Ok(Watch::new(self.clone(), Some(name), from, history.subscribe()))
+    }
+
+    /// Changes of all tables after `from`.
+    pub fn watch_all(self: &Arc<Self>, from: u64) -> Result<Watch, Expired> {
+        let inner = self.read();
+        inner.all.check(from)?;
+        Ok(Watch::new(self.clone(), None, from, inner.all.subscribe()))
+    }
+
+    /// The changes after `from` that are known now, and the newest revision they cover.
+    fn changes(&self, table: Option<&str>, from: u64) -> Result<(Vec<Arc<Change>>, u64), Expired> {
+        let inner = self.read();
+        let changes = match table {
+            None => inner.all.after(from)?,
+            Some(table) => match inner.tables.get(table) {
+                Some(found) => found.history.after(from)?,
+                None => Vec::new(),
+            },
+        };
+        Ok((changes, inner.revision))
+    }
+}
+
+impl Inner {
+    fn table(&mut self, name: &str) -> &mut Table {
+        if !self.tables.contains_key(name) {
+            let floor = self.revision;
+            let table =
+                Table { objects: BTreeMap::new(), history: History::new(TABLE_HISTORY, floor.min(1)) };
+            self.tables.insert(name.into(), table);
+        }
+        self.tables.get_mut(name).expect("inserted above")
+    }
+
+    fn record(&mut self, table: &str, change: Change) {
+        self.revision = change.revision;
+        let change = Arc::new(change);
+        self.table(table).history.push(change.clone());
+        self.all.push(change);
+    }
+}
+
+impl Table {
+    fn check(&self, key: &Key, expected: Expected) -> Result<Option<Arc<Stored>>, Refused> {
+        match (self.objects.get(key), expected) {
+            (None, Expected::Absent) => Ok(None),
+            (Some(_), Expected::Absent) => Err(Refused::Exists),
+            (None, Expected::Revision(_)) => Err(Refused::Missing),
+            (Some(found), Expected::Revision(revision)) if found.revision == revision => {
+                Ok(Some(found.clone()))
+            }
+            (Some(_), Expected::Revision(_)) => Err(Refused::Changed),
+        }
+    }
+}
+
+fn items(objects: &BTreeMap<Key, Arc<Stored>>, namespace: Option<&str>) -> Vec<Arc<Stored>> {
+    match namespace {
+        None => objects.values().cloned().collect(),
+        Some(namespace) => objects
+            .range((Bound::Included(Key::new(namespace, "")), Bound::Unbounded))
+            .take_while(|(key, _)| &*key.namespace == namespace)
+            .map(|(_, object)| object.clone())
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(name: &str, n: i64) -> Value {
+        json!({"metadata": {"name": name}, "n": n})
+    }
+
+    #[test]
+    fn one_counter_over_all_tables() {
+        let store = Store::default();
+        let a = store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
+        let b = store.put("b", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
+        assert_eq!(b.revision, a.revision + 1);
+        assert_eq!(a.value["metadata"]["resourceVersion"], a.revision.to_string());
+        assert_eq!(
+            store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap_err(),
+            Refused::Exists
+        );
+        assert_eq!(
+            store.put("a", &Key::new("x", "1"), Expected::Revision(1), object("1", 1)).unwrap_err(),
+            Refused::Changed
+        );
+    }
+
+    #[test]
+    fn a_list_at_an_older_revision_is_the_old_state() {
+        let store = Store::default();
+        let (one, two) = (Key::new("x", "1"), Key::new("x", "2"));
+        let first = store.put("a", &one, Expected::Absent, object("1", 1)).unwrap();
+        let at = first.revision;
+        let second = store.put("a", &one, Expected::Revision(at), object("1", 2)).unwrap();
+        store.put("a", &two, Expected::Absent, object("2", 1)).unwrap();
+        store.remove("a", &one, second.revision).unwrap();
+        let then = store.list_at("a", Some("x"), at).unwrap();
+        assert_eq!(then.items.len(), 1);
+        assert_eq!(then.items[0].value["n"], 1);
+        assert_eq!(store.list("a", None).items.len(), 1);
+        assert_eq!(store.list("a", Some("other")).items.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_watch_sees_every_change_once_and_in_order() {
+        let store = Arc::new(Store::default());
+        let key = Key::new("x", "1");
+        let first = store.put("a", &key, Expected::Absent, object("1", 1)).unwrap();
+        let mut watch = store.watch("a", 1).unwrap();
+        let mut late = store.watch("a", first.revision).unwrap();
+        store.put("b", &key, Expected::Absent, object("1", 1)).unwrap();
+        let last = store.remove("a", &key, first.revision).unwrap();
+        let seen: Vec<_> = watch.next().await.unwrap().iter().map(|c| c.kind).collect();
+        assert_eq!(seen, [ChangeKind::Added, ChangeKind::Deleted]);
+        let seen = late.next().await.unwrap();
+        assert_eq!(seen.len(), 1);
+        assert_eq!(seen[0].revision, last.revision);
+        assert_eq!(watch.position(), store.revision());
+    }
+
+    #[test]
+    fn an_old_revision_expires() {
+        let store = Arc::new(Store::default());
+        let key = Key::new("x", "1");
+        let mut at = store.put("a", &key, Expected::Absent, object("1", 0)).unwrap().revision;
+        for n in 0..=TABLE_HISTORY as i64 {
+            at = store.put("a", &key, Expected::Revision(at), object("1", n)).unwrap().revision;
+        }
+        assert!(store.watch("a", 2).is_err());
+        assert!(store.list_at("a", None, 2).is_err());
+        assert!(store.watch("a", at).is_ok());
+    }
+}
