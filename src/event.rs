@@ -3,8 +3,10 @@
 //! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
 
 pub mod mask;
+mod millis;
 mod reconcile;
 mod request;
+pub mod words;
 
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
@@ -82,6 +84,7 @@ pub struct Started {
     /// The log file.
     pub log_file: Option<String>,
     /// From process start to a ready API.
+    #[serde(with = "millis", rename = "apiReadyMs")]
     pub api_ready: Duration,
 }
 
@@ -234,6 +237,8 @@ pub struct ReloadFailed {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReloadSettled {
+    /// When.
+    pub at: Timestamp,
     /// The set of sources.
     pub sources: u64,
     /// The files that led to it.
@@ -243,6 +248,7 @@ pub struct ReloadSettled {
     /// How many of those failed.
     pub failed: u32,
     /// From the writer's close (or rename) to the last acknowledged write.
+    #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
 }
 
@@ -360,5 +366,6 @@ pub struct RequestFinished {
     /// How it ended.
     pub outcome: RequestOutcome,
     /// How long it took.
+    #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
 }

@@ -1,6 +1,6 @@
 //! One pass for one object: why it ran, what it read and wrote, what it changed.
 
-use super::{Diagnostic, ReconcileStarted};
+use super::{Diagnostic, ReconcileStarted, millis};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
@@ -22,8 +22,10 @@ pub struct Reconcile {
     /// When a worker took it.
     pub at: Timestamp,
     /// How long it had waited in the queue.
+    #[serde(with = "millis", rename = "queuedMs")]
     pub queued: Duration,
     /// How long it took.
+    #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
     /// Its steps in order, such as `render`, `plan`, `apply`, `status`.
     pub steps: Vec<Step>,
@@ -59,8 +61,10 @@ pub struct Step {
     /// Its name.
     pub name: String,
     /// Since the pass began.
+    #[serde(with = "millis", rename = "startMs")]
     pub start: Duration,
     /// How long.
+    #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
 }
 
@@ -75,8 +79,10 @@ pub struct Call {
     /// Kind or plural with the name, such as `deployments/web`, and the subresource.
     pub target: String,
     /// Since the pass began.
+    #[serde(with = "millis", rename = "startMs")]
     pub start: Duration,
     /// How long until the answer's head.
+    #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
     /// HTTP status; 0 where no answer came.
     pub status: u16,
@@ -138,6 +144,7 @@ pub enum Action {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requeue {
     /// After how long.
+    #[serde(with = "millis", rename = "afterMs")]
     pub after: Duration,
     /// `period`, `retry` or the wait's own words.
     pub why: String,

@@ -1,1 +1,15 @@
-//! To come.
+//! Events as lines, for a terminal that is none, for scripts and for `.opdev/events.jsonl`. Writes nothing itself.
+//! `docs/events.md` names every event and field.
+
+mod plain;
+
+pub use plain::plain;
+
+use crate::event::Event;
+
+/// One event as one JSON object, without a line break.
+pub fn json(event: &Event) -> String {
+    serde_json::to_string(event).unwrap_or_else(|error| {
+        serde_json::json!({"event": "log", "level": "ERROR", "message": error.to_string()}).to_string()
+    })
+}

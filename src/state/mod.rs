@@ -1,1 +1,133 @@
-//! To come.
+//! What is known, reduced from events: plain data, no clock, no IO. A clone is cheap: every part is shared until
+//! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
+//! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
+
+pub mod health;
+mod history;
+mod log;
+mod objects;
+mod reduce;
+mod requests;
+mod shards;
+pub mod tree;
+
+pub use history::History;
+pub use log::Log;
+pub use objects::{Objects, Recorded, Seen};
+pub use requests::Requests;
+
+use crate::event::{
+    Diagnostic, KindHealth, KindStatus, Notice, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled,
+    Sample, SourcesChanged, Started,
+};
+use opdev_object::meta::ObjectKey;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// How much is kept of what only grows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Reconciles of one object.
+    pub reconciles_per_object: usize,
+    /// Reconciles of all objects together.
+    pub reconciles: usize,
+    /// Log lines.
+    pub log_lines: usize,
+    /// Kubernetes Events.
+    pub recorded: usize,
+    /// Notices.
+    pub notices: usize,
+    /// Finished requests.
+    pub requests: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            reconciles_per_object: 100,
+            reconciles: 4_000,
+            log_lines: 5_000,
+            recorded: 500,
+            notices: 100,
+            requests: 50,
+        }
+    }
+}
+
+/// Everything the panes show.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// Counts the events taken in; equal numbers are equal states.
+    pub version: u64,
+    /// What runs, and where; `None` until opdev is connected.
+    pub started: Option<Arc<Started>>,
+    /// The sources that serve, and how the last reload went.
+    pub reload: Reload,
+    /// Every object seen.
+    pub objects: Objects,
+    /// Passes that have ended.
+    pub history: History,
+    /// Passes under way, by object.
+    pub running: Arc<BTreeMap<ObjectKey, Arc<ReconcileStarted>>>,
+    /// The work queue.
+    pub queue: QueueChanged,
+    /// Log lines.
+    pub log: Log,
+    /// What the user asked for.
+    pub requests: Requests,
+    /// What the user should know, oldest first.
+    pub notices: Arc<VecDeque<Arc<Notice>>>,
+    /// Why opdev is on its way out.
+    pub stopping: Option<Arc<str>>,
+    limits: Limits,
+}
+
+/// The sources that serve, and how the last reload went.
+#[derive(Clone, Debug, Default)]
+pub struct Reload {
+    /// The set that serves.
+    pub live: Option<Arc<SourcesChanged>>,
+    /// That set has reached the cluster.
+    pub settled: Option<Arc<ReloadSettled>>,
+    /// Files changed since and could not be used.
+    pub failed: Option<Arc<ReloadFailed>>,
+}
+
+impl State {
+    /// An empty state with other bounds than the usual ones.
+    pub fn with_limits(limits: Limits) -> Self {
+        State { limits, ..State::default() }
+    }
+
+    /// The kinds that are served, or should be.
+    pub fn kinds(&self) -> &[KindStatus] {
+        self.reload.live.as_ref().map_or(&[], |live| &live.kinds)
+    }
+
+    /// The files one can apply with a key.
+    pub fn samples(&self) -> &[Sample] {
+        self.reload.live.as_ref().map_or(&[], |live| &live.samples)
+    }
+
+    /// Whether objects of this group and kind are custom resources of the project.
+    pub fn is_custom(&self, group: &str, kind: &str) -> bool {
+        self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
+    }
+
+    /// What is wrong with the files right now, the newest failure first; empty once all is mended.
+    pub fn problems(&self) -> Vec<&Diagnostic> {
+        let failed = self.reload.failed.iter().flat_map(|failed| &failed.diagnostics);
+        let kinds = self.kinds().iter().filter_map(|kind| match &kind.health {
+            KindHealth::Serving => None,
+            KindHealth::Stale { problem } | KindHealth::Disabled { problem } => Some(problem),
+        });
+        let mut problems: Vec<&Diagnostic> = Vec::new();
+        for problem in failed.chain(kinds) {
+            if !problems.iter().any(|known| known.message == problem.message && known.place == problem.place)
+            {
+                problems.push(problem);
+            }
+        }
+        problems
+    }
+}

@@ -1,0 +1,304 @@
+//! Facts in words: causes, results, counts, durations and ages, for panes and for plain lines alike. Pure.
+//! Never invents: what an event does not say is left out.
+
+use super::{
+    Action, Cause, CauseKind, Diagnostic, FieldChange, Level, Outcome, Reconcile, Relation, WatchEvent,
+};
+use opdev_object::meta::ObjectRef;
+use std::time::Duration;
+
+/// The last part of a path.
+pub fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Files in short: the first one's name and how many more.
+pub fn files(files: &[String]) -> String {
+    match files {
+        [] => String::new(),
+        [one] => file_name(one).to_owned(),
+        [first, rest @ ..] => format!("{} +{} more", file_name(first), rest.len()),
+    }
+}
+
+/// `Kind name`, without the namespace.
+pub fn short_ref(object: &ObjectRef) -> String {
+    format!("{} {}", object.gvk.kind, object.name)
+}
+
+/// `.spec.replicas 5→3`.
+pub fn field(change: &FieldChange) -> String {
+    match (&change.old, &change.new) {
+        (Some(old), Some(new)) => format!("{} {old}→{new}", change.path),
+        (None, Some(new)) => format!("{} +{new}", change.path),
+        (Some(old), None) => format!("{} -{old}", change.path),
+        (None, None) => change.path.clone(),
+    }
+}
+
+fn fields(changes: &[FieldChange], most: usize) -> String {
+    let mut text = changes.iter().take(most).map(field).collect::<Vec<_>>().join(", ");
+    if changes.len() > most {
+        text.push_str(&format!(" +{} more", changes.len() - most));
+    }
+    text
+}
+
+/// One cause in words, with at most `most` changed fields.
+pub fn cause_with(cause: &Cause, most: usize) -> String {
+    match &cause.kind {
+        CauseKind::Start => "start of opdev".to_owned(),
+        CauseKind::Watch { object, event, fields: changed, by, own_write, relation } => {
+            let what = match relation {
+                Relation::Primary => "CR".to_owned(),
+                Relation::Owner | Relation::Annotation => short_ref(object),
+            };
+            let deleting = changed.iter().any(|c| c.path == ".metadata.deletionTimestamp" && c.new.is_some());
+            let mut text = match (event, relation) {
+                (WatchEvent::Added, Relation::Primary) => "created".to_owned(),
+                (WatchEvent::Added, Relation::Owner | Relation::Annotation) => format!("{what} created"),
+                (WatchEvent::Deleted, _) => format!("{what} deleted"),
+                (WatchEvent::Modified, _) if deleting => format!("{what} deletion asked for"),
+                (WatchEvent::Modified, _) if changed.is_empty() => format!("{what} changed"),
+                (WatchEvent::Modified, _) => format!("{what} {}", fields(changed, most)),
+            };
+            if *own_write {
+                text.push_str(" (own write)");
+            } else if let Some(by) = by.as_deref().filter(|by| !by.is_empty()) {
+                text.push_str(&format!(" ({by})"));
+            }
+            text
+        }
+        CauseKind::Reload { files: changed, .. } if changed.is_empty() => "reload".to_owned(),
+        CauseKind::Reload { files: changed, .. } => format!("edit {}", files(changed)),
+        CauseKind::Period => "period".to_owned(),
+        CauseKind::Retry { attempt, error } => format!("retry {attempt} after: {}", one_line(error)),
+        CauseKind::Wait { why } => format!("waited: {}", one_line(why)),
+        CauseKind::User => "asked for by key".to_owned(),
+    }
+}
+
+/// One cause in words, short.
+pub fn cause(of: &Cause) -> String {
+    cause_with(of, 2)
+}
+
+/// Whether a cause is only the echo of our own write.
+pub fn is_echo(cause: &Cause) -> bool {
+    matches!(cause.kind, CauseKind::Watch { own_write: true, .. })
+}
+
+/// All causes in one line: the ones from outside first, equal ones merged with a count.
+pub fn causes(of: &[Cause]) -> String {
+    let mut parts: Vec<(String, usize)> = Vec::new();
+    for cause in of.iter().filter(|c| !is_echo(c)).chain(of.iter().filter(|c| is_echo(c))) {
+        let text = self::cause(cause);
+        match parts.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, count)) => *count += 1,
+            None => parts.push((text, 1)),
+        }
+    }
+    let texts = parts.into_iter().map(|(text, n)| if n > 1 { format!("{text} ×{n}") } else { text });
+    texts.collect::<Vec<_>>().join(" · ")
+}
+
+/// What came of a pass, as one word.
+pub fn outcome(of: Outcome) -> &'static str {
+    match of {
+        Outcome::Installed => "installed",
+        Outcome::Upgraded => "upgraded",
+        Outcome::Repaired => "repaired",
+        Outcome::Unchanged => "unchanged",
+        Outcome::Uninstalled => "uninstalled",
+        Outcome::Waiting => "waiting",
+        Outcome::Gone => "gone",
+        Outcome::Failed => "failed",
+    }
+}
+
+/// What was done to an object, as one word.
+pub fn action(of: Action) -> &'static str {
+    match of {
+        Action::Created => "created",
+        Action::Updated => "updated",
+        Action::Deleted => "deleted",
+    }
+}
+
+/// `~3 +1 -2`: objects changed, created and deleted; zeros left out.
+pub fn counts(of: &Reconcile) -> String {
+    let count = |action| of.objects.iter().filter(|change| change.action == action).count();
+    let parts = [("~", Action::Updated), ("+", Action::Created), ("-", Action::Deleted)];
+    let texts = parts.into_iter().map(|(sign, action)| (sign, count(action))).filter(|(_, n)| *n > 0);
+    texts.map(|(sign, n)| format!("{sign}{n}")).collect::<Vec<_>>().join(" ")
+}
+
+/// A level in lower case.
+pub fn level(of: Level) -> &'static str {
+    match of {
+        Level::Error => "error",
+        Level::Warn => "warn",
+        Level::Info => "info",
+        Level::Debug => "debug",
+        Level::Trace => "trace",
+    }
+}
+
+/// `file:line:col: message`.
+pub fn diagnostic(of: &Diagnostic) -> String {
+    match &of.place {
+        Some(place) => format!("{place}: {}", one_line(&of.message)),
+        None => one_line(&of.message),
+    }
+}
+
+/// Text without line breaks and other control characters.
+pub fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.trim().chars() {
+        let c = if c.is_control() { ' ' } else { c };
+        if c != ' ' || !out.ends_with(' ') {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// How long something took: `0.4 ms`, `38 ms`, `1.2 s`, `2m3s`.
+pub fn took(duration: Duration) -> String {
+    let micros = duration.as_micros();
+    match micros {
+        0..1_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
+        1_000..1_000_000 => format!("{} ms", (micros + 500) / 1000),
+        1_000_000..100_000_000 => format!("{:.1} s", duration.as_secs_f64()),
+        _ => age(duration),
+    }
+}
+
+/// An age in the form kubectl prints: `18s`, `2m5s`, `15m`, `3h20m`, `2d4h`.
+pub fn age(duration: Duration) -> String {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
+    const DAY: u64 = 24 * HOUR;
+    const YEAR: u64 = 365 * DAY;
+    let two = |big: u64, sign: &str, small: u64, small_sign: &str| match small {
+        0 => format!("{big}{sign}"),
+        _ => format!("{big}{sign}{small}{small_sign}"),
+    };
+    match duration.as_secs() {
+        s if s < 2 * MINUTE => format!("{s}s"),
+        s if s < 10 * MINUTE => two(s / MINUTE, "m", s % MINUTE, "s"),
+        s if s < 3 * HOUR => format!("{}m", s / MINUTE),
+        s if s < 8 * HOUR => two(s / HOUR, "h", s % HOUR / MINUTE, "m"),
+        s if s < 2 * DAY => format!("{}h", s / HOUR),
+        s if s < 8 * DAY => two(s / DAY, "d", s % DAY / HOUR, "h"),
+        s if s < 2 * YEAR => format!("{}d", s / DAY),
+        s if s < 8 * YEAR => two(s / YEAR, "y", s % YEAR / DAY, "d"),
+        s => format!("{}y", s / YEAR),
+    }
+}
+
+/// How long until `age` prints something else.
+pub fn age_changes_in(duration: Duration) -> Duration {
+    let step = match duration.as_secs() {
+        0..600 => 1,
+        600..28_800 => 60,
+        _ => 3600,
+    };
+    let step = Duration::from_secs(step);
+    let into = duration.as_nanos() % step.as_nanos();
+    step.saturating_sub(Duration::from_nanos(u64::try_from(into).unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_object::meta::Gvk;
+
+    fn watch(relation: Relation, event: WatchEvent, fields: &[(&str, &str, &str)], own: bool) -> Cause {
+        let kind = if relation == Relation::Primary { "Memcached" } else { "Deployment" };
+        Cause {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            kind: CauseKind::Watch {
+                object: ObjectRef {
+                    gvk: Gvk::new("g", "v1", kind),
+                    name: "web".to_owned(),
+                    ..ObjectRef::default()
+                },
+                event,
+                fields: fields
+                    .iter()
+                    .map(|(path, old, new)| FieldChange {
+                        path: (*path).to_owned(),
+                        old: Some((*old).to_owned()),
+                        new: Some((*new).to_owned()),
+                    })
+                    .collect(),
+                by: Some("kubectl".to_owned()),
+                own_write: own,
+                relation,
+            },
+        }
+    }
+
+    fn plain(kind: CauseKind) -> Cause {
+        Cause { at: jiff::Timestamp::UNIX_EPOCH, kind }
+    }
+
+    #[test]
+    fn causes_say_object_field_and_writer() {
+        let drift = watch(Relation::Owner, WatchEvent::Modified, &[(".spec.replicas", "5", "3")], false);
+        assert_eq!(cause(&drift), "Deployment web .spec.replicas 5→3 (kubectl)");
+        let scale =
+            watch(Relation::Primary, WatchEvent::Modified, &[(".spec.replicaCount", "3", "5")], false);
+        assert_eq!(cause(&scale), "CR .spec.replicaCount 3→5 (kubectl)");
+        assert_eq!(
+            cause(&watch(Relation::Annotation, WatchEvent::Deleted, &[], false)),
+            "Deployment web deleted (kubectl)"
+        );
+        let many = [(".a", "1", "2"), (".b", "1", "2"), (".c", "1", "2")];
+        assert_eq!(
+            cause(&watch(Relation::Owner, WatchEvent::Modified, &many, true)),
+            "Deployment web .a 1→2, .b 1→2 +1 more (own write)"
+        );
+    }
+
+    #[test]
+    fn causes_from_outside_come_first_and_equal_ones_merge() {
+        let echo = watch(Relation::Owner, WatchEvent::Modified, &[], true);
+        let edit = plain(CauseKind::Reload {
+            sources: 2,
+            files: vec!["charts/a/templates/deployment.yaml".to_owned(), "charts/a/values.yaml".to_owned()],
+        });
+        let all = [echo.clone(), edit, echo, plain(CauseKind::Period)];
+        assert_eq!(
+            causes(&all),
+            "edit deployment.yaml +1 more · period · Deployment web changed (own write) ×2"
+        );
+        let retry = plain(CauseKind::Retry { attempt: 2, error: "render:\n  no  value".to_owned() });
+        assert_eq!(cause(&retry), "retry 2 after: render: no value");
+    }
+
+    #[test]
+    fn ages_are_kubectls() {
+        let text = |seconds| age(Duration::from_secs(seconds));
+        assert_eq!(text(119), "119s");
+        assert_eq!(text(120), "2m");
+        assert_eq!(text(125), "2m5s");
+        assert_eq!(text(600), "10m");
+        assert_eq!(text(3 * 3600), "3h");
+        assert_eq!(text(3 * 3600 + 1200), "3h20m");
+        assert_eq!(text(9 * 3600), "9h");
+        assert_eq!(text(50 * 3600), "2d2h");
+        assert_eq!(text(400 * 86400), "400d");
+        assert_eq!(age_changes_in(Duration::from_millis(1300)), Duration::from_millis(700));
+        assert_eq!(age_changes_in(Duration::from_secs(610)), Duration::from_secs(50));
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(took(Duration::from_micros(420)), "0.4 ms");
+        assert_eq!(took(Duration::from_micros(38_400)), "38 ms");
+        assert_eq!(took(Duration::from_millis(1240)), "1.2 s");
+    }
+}

@@ -1,0 +1,153 @@
+//! One clear line per fact. Objects and queue lengths are levels, not facts: they have no line.
+
+use crate::event::{
+    Event, KindHealth, Level, LogLine, Notice, Outcome, Reconcile, ReloadFailed, ReloadSettled,
+    RequestFinished, RequestOutcome, SourcesChanged, Started, words,
+};
+use jiff::Timestamp;
+
+/// The event as one line without colours and without a line break; `None` where it is no fact worth a line.
+pub fn plain(event: &Event) -> Option<String> {
+    let (at, text) = match event {
+        Event::Started(started) => (Some(started.at), self::started(started)),
+        Event::SourcesChanged(sources) => (Some(sources.at), self::sources(sources)),
+        Event::ReloadFailed(failed) => (Some(failed.at), reload_failed(failed)),
+        Event::ReloadSettled(settled) => (Some(settled.at), reload_settled(settled)),
+        Event::Reconciled(pass) => (Some(pass.at), reconciled(pass)),
+        Event::Log(line) => (Some(line.at), log(line)),
+        Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),
+        Event::RequestFinished(request) => (Some(request.at), finished(request)),
+        Event::Noticed(notice) => (Some(notice.at), noticed(notice)),
+        Event::Stopping { reason } => (None, format!("stopping   {}", words::one_line(reason))),
+        Event::ObjectSeen(_)
+        | Event::ObjectGone(_)
+        | Event::ReconcileStarted(_)
+        | Event::QueueChanged(_)
+        | Event::RequestStarted(_) => return None,
+    };
+    Some(format!("{} {text}", time(at)))
+}
+
+/// UTC, to the millisecond; as wide as ever where an event has no time.
+fn time(at: Option<Timestamp>) -> String {
+    match at {
+        Some(at) => {
+            let at = at.to_zoned(jiff::tz::TimeZone::UTC);
+            let millis = at.subsec_nanosecond() / 1_000_000;
+            format!("{}.{millis:03}Z", at.strftime("%Y-%m-%dT%H:%M:%S"))
+        }
+        None => " ".repeat("2026-01-01T00:00:00.000Z".len()),
+    }
+}
+
+fn started(started: &Started) -> String {
+    let cluster = &started.cluster;
+    let name = if cluster.embedded { "the embedded control plane" } else { cluster.name.as_str() };
+    let namespace = if started.all_namespaces { "all namespaces" } else { started.namespace.as_str() };
+    let mut text = format!(
+        "started    {} on {name} {}, namespace: {namespace}, API ready in {}",
+        started.project,
+        cluster.version,
+        words::took(started.api_ready)
+    );
+    if let Some(kubeconfig) = &started.kubeconfig {
+        text.push_str(&format!(", kubeconfig: {kubeconfig}"));
+    }
+    text
+}
+
+fn sources(sources: &SourcesChanged) -> String {
+    let kinds = sources.kinds.iter().map(|kind| match &kind.health {
+        KindHealth::Serving => format!("{} ({})", kind.gvk.kind, kind.source),
+        KindHealth::Stale { problem } => {
+            format!("{} ({}, last good version: {})", kind.gvk.kind, kind.source, words::diagnostic(problem))
+        }
+        KindHealth::Disabled { problem } => {
+            format!("{} ({}, disabled: {})", kind.gvk.kind, kind.source, words::diagnostic(problem))
+        }
+    });
+    let kinds = kinds.collect::<Vec<_>>().join(", ");
+    let kinds = if kinds.is_empty() { "no kinds".to_owned() } else { kinds };
+    let mut text = format!("sources    {} live: {kinds}", sources.sources);
+    if !sources.files.is_empty() {
+        text.push_str(&format!("; saved: {}", sources.files.join(", ")));
+    }
+    for diagnostic in &sources.diagnostics {
+        text.push_str(&format!("; {}", words::diagnostic(diagnostic)));
+    }
+    text
+}
+
+fn reload_failed(failed: &ReloadFailed) -> String {
+    let problems = failed.diagnostics.iter().map(|diagnostic| match &diagnostic.hint {
+        Some(hint) => format!("{} ({})", words::diagnostic(diagnostic), words::one_line(hint)),
+        None => words::diagnostic(diagnostic),
+    });
+    format!(
+        "reload     failed, the last good sources keep serving: {}",
+        problems.collect::<Vec<_>>().join("; ")
+    )
+}
+
+fn reload_settled(settled: &ReloadSettled) -> String {
+    let files = if settled.files.is_empty() { "all files".to_owned() } else { words::files(&settled.files) };
+    let objects =
+        if settled.objects == 1 { "1 object".to_owned() } else { format!("{} objects", settled.objects) };
+    let failed = if settled.failed > 0 { format!(", {} failed", settled.failed) } else { String::new() };
+    format!("reload     {files} saved → live in {} ({objects}{failed})", words::took(settled.took))
+}
+
+fn reconciled(pass: &Reconcile) -> String {
+    let counts = words::counts(pass);
+    let counts = if counts.is_empty() { counts } else { format!(" ({counts})") };
+    let mut text = format!(
+        "reconciled {} {} in {}{counts}: {}",
+        pass.object,
+        words::outcome(pass.outcome),
+        words::took(pass.took),
+        words::causes(&pass.causes)
+    );
+    if let (Outcome::Failed, Some(failure)) = (pass.outcome, &pass.failure) {
+        let chain = failure.chain.iter().map(|cause| words::one_line(cause)).collect::<Vec<_>>();
+        let place = failure.diagnostic.as_ref().and_then(|diagnostic| diagnostic.place.as_ref());
+        let place = place.map_or_else(String::new, |place| format!("{place}: "));
+        text.push_str(&format!("; attempt {}: {place}{}", failure.attempt, chain.join(": ")));
+    }
+    if let Some(requeue) = pass.requeue.as_ref().filter(|_| pass.outcome != Outcome::Unchanged) {
+        text.push_str(&format!(
+            "; again in {} ({})",
+            words::took(requeue.after),
+            words::one_line(&requeue.why)
+        ));
+    }
+    text
+}
+
+fn log(line: &LogLine) -> String {
+    format!("log        {} {}: {}", words::level(line.level), line.target, words::one_line(&line.message))
+}
+
+fn finished(request: &RequestFinished) -> String {
+    let took = words::took(request.took);
+    match &request.outcome {
+        RequestOutcome::Done { summary, warnings } => {
+            let warnings = warnings.iter().map(|warning| format!("; warning: {}", words::one_line(warning)));
+            format!("done       {} in {took}: {summary}{}", request.what, warnings.collect::<String>())
+        }
+        RequestOutcome::Failed { message, hint } => {
+            let hint = hint.as_ref().map_or_else(String::new, |hint| format!(" ({})", words::one_line(hint)));
+            format!("refused    {} after {took}: {}{hint}", request.what, words::one_line(message))
+        }
+    }
+}
+
+fn noticed(notice: &Notice) -> String {
+    let word = match notice.level {
+        Level::Error => "error     ",
+        Level::Warn => "warning   ",
+        Level::Info | Level::Debug | Level::Trace => "notice    ",
+    };
+    let about = notice.object.as_ref().map_or_else(String::new, |object| format!("{object}: "));
+    let hint = notice.hint.as_ref().map_or_else(String::new, |hint| format!(" ({})", words::one_line(hint)));
+    format!("{word} {about}{}{hint}", words::one_line(&notice.message))
+}

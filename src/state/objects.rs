@@ -1,0 +1,243 @@
+//! Every object seen, by key, with the links from owners to owned and the Kubernetes Events beside.
+//! Objects are levels: only the newest version is kept. `tree` walks the links.
+
+use super::shards::Shards;
+use crate::event::KindStatus;
+use jiff::Timestamp;
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use serde_json::Value;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// An object as last seen.
+#[derive(Debug)]
+pub struct Seen {
+    /// Its key.
+    pub key: Arc<ObjectKey>,
+    /// Its reference.
+    pub object_ref: ObjectRef,
+    /// The object, masked.
+    pub object: Arc<Value>,
+    /// `metadata.creationTimestamp`.
+    pub created: Option<Timestamp>,
+}
+
+/// A Kubernetes Event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// The Event's own key.
+    pub key: ObjectKey,
+    /// When it happened last.
+    pub at: Option<Timestamp>,
+    /// Whether it is a warning.
+    pub warning: bool,
+    /// In CamelCase.
+    pub reason: String,
+    /// In words.
+    pub message: String,
+    /// How often.
+    pub count: u64,
+    /// Kind of the object it is about.
+    pub kind: String,
+    /// Namespace of that object.
+    pub namespace: Option<String>,
+    /// Name of that object.
+    pub name: String,
+    /// Who reported it.
+    pub from: String,
+}
+
+/// How an owned object names its owner.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Owner {
+    /// By uid.
+    Uid(String),
+    /// By `operator-sdk/primary-resource-type` and `operator-sdk/primary-resource`.
+    Primary(String, String),
+}
+
+/// Every object seen.
+#[derive(Clone, Debug, Default)]
+pub struct Objects {
+    by_key: Shards<Arc<ObjectKey>, Arc<Seen>>,
+    owned: Shards<Owner, Arc<BTreeSet<Arc<ObjectKey>>>>,
+    custom: Arc<BTreeSet<Arc<ObjectKey>>>,
+    recorded: Arc<VecDeque<Arc<Recorded>>>,
+}
+
+impl Objects {
+    /// One object.
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<Seen>> {
+        self.by_key.get(key)
+    }
+
+    /// How many objects.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Custom resources of the project, by group, kind, namespace and name.
+    pub fn custom(&self) -> impl Iterator<Item = &Arc<Seen>> {
+        self.custom.iter().filter_map(|key| self.by_key.get(key.as_ref()))
+    }
+
+    /// How many custom resources.
+    pub fn custom_len(&self) -> usize {
+        self.custom.len()
+    }
+
+    /// Whether two stores hold the very same objects, without looking inside.
+    pub fn same(&self, other: &Objects) -> bool {
+        self.by_key.same(&other.by_key) && Arc::ptr_eq(&self.custom, &other.custom)
+    }
+
+    /// Objects that name this one as their owner, or as their primary resource.
+    pub fn owned_by(&self, owner: &Seen) -> Vec<&Arc<Seen>> {
+        let by_uid = owner.object_ref.uid.clone().map(Owner::Uid);
+        let name = match &owner.key.namespace {
+            Some(namespace) => format!("{namespace}/{}", owner.key.name),
+            None => owner.key.name.clone(),
+        };
+        let by_name = Owner::Primary(owner.object_ref.gvk.kind_group(), name);
+        let mut keys: BTreeSet<&Arc<ObjectKey>> = BTreeSet::new();
+        for link in by_uid.iter().chain([&by_name]) {
+            keys.extend(self.owned.get(link).into_iter().flat_map(|set| set.iter()));
+        }
+        keys.into_iter().filter_map(|key| self.by_key.get(key.as_ref())).collect()
+    }
+
+    /// Kubernetes Events, oldest first.
+    pub fn recorded(&self) -> impl DoubleEndedIterator<Item = &Arc<Recorded>> {
+        self.recorded.iter()
+    }
+
+    /// Takes in the newest version of an object.
+    pub(super) fn insert(
+        &mut self,
+        object_ref: ObjectRef,
+        object: Arc<Value>,
+        custom: bool,
+        recorded: usize,
+    ) {
+        if object_ref.gvk.kind == "Event" && matches!(object_ref.gvk.group.as_str(), "" | "events.k8s.io") {
+            self.record(&object_ref, &object, recorded);
+            return;
+        }
+        let key = object_ref.key();
+        let known = self.by_key.get(&key);
+        let links = links(&object);
+        let old_links = known.map(|seen| self::links(&seen.object)).unwrap_or_default();
+        let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
+        if links != old_links {
+            self.unlink(&key, &old_links);
+            for link in links {
+                let set = self.owned.piece_mut(&link).entry(link).or_default();
+                Arc::make_mut(set).insert(Arc::clone(&key));
+            }
+        }
+        if custom && !self.custom.contains(&key) {
+            Arc::make_mut(&mut self.custom).insert(Arc::clone(&key));
+        }
+        let created = object
+            .pointer("/metadata/creationTimestamp")
+            .and_then(Value::as_str)
+            .and_then(|text| text.parse().ok());
+        let seen = Arc::new(Seen { key: Arc::clone(&key), object_ref, object, created });
+        self.by_key.piece_mut(key.as_ref()).insert(key, seen);
+    }
+
+    /// Forgets an object. A uid that is not the one last seen is an older object of the same name: ignored.
+    pub(super) fn remove(&mut self, object_ref: &ObjectRef) {
+        let key = object_ref.key();
+        let Some(seen) = self.by_key.get(&key).map(Arc::clone) else { return };
+        if let (Some(gone), Some(known)) = (&object_ref.uid, &seen.object_ref.uid)
+            && gone != known
+        {
+            return;
+        }
+        self.unlink(&seen.key, &links(&seen.object));
+        self.by_key.piece_mut(&key).remove(&key);
+        if self.custom.contains(&key) {
+            Arc::make_mut(&mut self.custom).remove(&key);
+        }
+    }
+
+    /// Finds out anew which objects are custom resources.
+    pub(super) fn set_kinds(&mut self, kinds: &[KindStatus]) {
+        let known: BTreeSet<(&str, &str)> =
+            kinds.iter().map(|kind| (kind.gvk.group.as_str(), kind.gvk.kind.as_str())).collect();
+        let keys = self.by_key.iter().map(|(key, _)| key);
+        let custom: BTreeSet<Arc<ObjectKey>> =
+            keys.filter(|key| known.contains(&(key.group.as_str(), key.kind.as_str()))).cloned().collect();
+        if custom != *self.custom {
+            self.custom = Arc::new(custom);
+        }
+    }
+
+    fn unlink(&mut self, key: &Arc<ObjectKey>, links: &[Owner]) {
+        for link in links {
+            let piece = self.owned.piece_mut(link);
+            if let Some(set) = piece.get_mut(link) {
+                Arc::make_mut(set).remove(key);
+                if set.is_empty() {
+                    piece.remove(link);
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, object_ref: &ObjectRef, object: &Value, limit: usize) {
+        let event = Arc::new(recorded(object_ref.key(), object));
+        let all = Arc::make_mut(&mut self.recorded);
+        if let Some(at) = all.iter().rposition(|known| known.key == event.key) {
+            all.remove(at);
+        }
+        all.push_back(event);
+        while all.len() > limit {
+            all.pop_front();
+        }
+    }
+}
+
+fn links(object: &Value) -> Vec<Owner> {
+    let mut links: Vec<Owner> =
+        meta::owner_references(object).into_iter().map(|owner| Owner::Uid(owner.uid)).collect();
+    let name = meta::annotation(object, "operator-sdk/primary-resource");
+    let kind = meta::annotation(object, "operator-sdk/primary-resource-type");
+    if let (Some(name), Some(kind)) = (name, kind) {
+        links.push(Owner::Primary(kind.to_owned(), name.trim_start_matches('/').to_owned()));
+    }
+    links
+}
+
+/// Reads a Kubernetes Event of either group.
+fn recorded(key: ObjectKey, object: &Value) -> Recorded {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
+    let about = if object.get("regarding").is_some() { "/regarding" } else { "/involvedObject" };
+    let of = |field: &str| text(&format!("{about}/{field}")).map(str::to_owned);
+    let times = ["/series/lastObservedTime", "/lastTimestamp", "/deprecatedLastTimestamp", "/eventTime"];
+    let at = times.iter().find_map(|path| text(path)).or_else(|| text("/metadata/creationTimestamp"));
+    let counts = ["/series/count", "/count", "/deprecatedCount"];
+
+    Recorded {
+        key,
+        at: at.and_then(|text| text.parse().ok()),
+        warning: text("/type") == Some("Warning"),
+        reason: text("/reason").unwrap_or_default().to_owned(),
+        message: text("/message").or_else(|| text("/note")).unwrap_or_default().to_owned(),
+        count: counts.iter().find_map(|path| object.pointer(path)?.as_u64()).unwrap_or(1).max(1),
+        kind: of("kind").unwrap_or_default(),
+        namespace: of("namespace"),
+        name: of("name").unwrap_or_default(),
+        from: ["/reportingComponent", "/reportingController", "/source/component"]
+            .iter()
+            .find_map(|path| text(path))
+            .unwrap_or_default()
+            .to_owned(),
+    }
+}

@@ -1,0 +1,215 @@
+//! What belongs to an object: the tree of owned objects, and what a custom resource makes of it in one row.
+
+use super::health::{self, Health, Level};
+use super::{Seen, State};
+use crate::event::Outcome;
+use opdev_object::meta::{self, ObjectKey};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// More than this is not shown below one object.
+const MOST: usize = 5_000;
+
+/// One line of the tree.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The object.
+    pub seen: Arc<Seen>,
+    /// For every level above, whether more siblings follow there; the last one is for this node itself.
+    pub more: Vec<bool>,
+    /// How it is.
+    pub health: Health,
+    /// Older siblings of the same line that are not shown: revisions, scaled-down ReplicaSets.
+    pub older: usize,
+}
+
+/// The tree below an object, depth first; the object itself is left out.
+pub fn owned(state: &State, root: &ObjectKey) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    if let Some(seen) = state.objects.get(root) {
+        let mut met = BTreeSet::from([Arc::clone(&seen.key)]);
+        below(state, seen, &mut Vec::new(), &mut met, &mut nodes);
+    }
+    nodes
+}
+
+fn below(
+    state: &State,
+    owner: &Arc<Seen>,
+    more: &mut Vec<bool>,
+    met: &mut BTreeSet<Arc<ObjectKey>>,
+    out: &mut Vec<Node>,
+) {
+    let children = children(state, owner);
+    let count = children.len();
+    for (i, (seen, older)) in children.into_iter().enumerate() {
+        if out.len() >= MOST || !met.insert(Arc::clone(&seen.key)) {
+            continue;
+        }
+        more.push(i + 1 < count);
+        out.push(Node {
+            seen: Arc::clone(&seen),
+            more: more.clone(),
+            health: health::of(&seen.object),
+            older,
+        });
+        below(state, &seen, more, met, out);
+        more.pop();
+    }
+}
+
+/// Owned objects in the order of the tree, each with the number of older ones it stands for.
+fn children(state: &State, owner: &Seen) -> Vec<(Arc<Seen>, usize)> {
+    let mut all: Vec<Arc<Seen>> = state.objects.owned_by(owner).into_iter().cloned().collect();
+    all.sort_by(|a, b| {
+        let by_rank = rank(&a.key).cmp(&rank(&b.key)).then_with(|| a.key.kind.cmp(&b.key.kind));
+        by_rank.then_with(|| revision(b).cmp(&revision(a))).then_with(|| a.key.name.cmp(&b.key.name))
+    });
+    let mut out: Vec<(Arc<Seen>, usize)> = Vec::with_capacity(all.len());
+    for seen in all {
+        match out.last_mut() {
+            Some((newer, older)) if is_older(newer, &seen) => *older += 1,
+            _ => out.push((seen, 0)),
+        }
+    }
+    out
+}
+
+/// The order of kinds: what runs first, what it is reached by, what it is made of, records last.
+fn rank(key: &ObjectKey) -> u8 {
+    match (key.group.as_str(), key.kind.as_str()) {
+        ("apps", "Deployment") => 0,
+        ("apps", "StatefulSet") => 1,
+        ("apps", "DaemonSet") => 2,
+        ("batch", "Job") => 4,
+        ("batch", _) => 3,
+        ("apps", "ReplicaSet") => 5,
+        ("", "Pod") => 6,
+        ("", "Service") => 8,
+        ("networking.k8s.io" | "gateway.networking.k8s.io" | "discovery.k8s.io", _) => 9,
+        ("", "PersistentVolumeClaim") => 10,
+        ("autoscaling" | "policy", _) => 11,
+        ("", "ConfigMap") => 12,
+        ("", "Secret") if key.name.starts_with("sh.helm.release.") => 30,
+        ("", "Secret") => 13,
+        ("", "ServiceAccount") => 14,
+        ("rbac.authorization.k8s.io", _) => 15,
+        ("apps", "ControllerRevision") => 29,
+        _ => 7,
+    }
+}
+
+/// Which of several generations of one thing an object is: releases and ReplicaSets count theirs.
+fn revision(seen: &Seen) -> Option<i64> {
+    match seen.key.kind.as_str() {
+        "Secret" => release(&seen.key.name).map(|(_, revision)| revision),
+        "ReplicaSet" => meta::annotation(&seen.object, "deployment.kubernetes.io/revision")?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// The release and the revision that the name of a release record tells.
+fn release(name: &str) -> Option<(&str, i64)> {
+    let (release, revision) = name.strip_prefix("sh.helm.release.v1.")?.rsplit_once(".v")?;
+    Some((release, revision.parse().ok()?))
+}
+
+/// Whether an object is but an older generation of the one before it in the list.
+fn is_older(newer: &Seen, seen: &Seen) -> bool {
+    if newer.key.kind != seen.key.kind || newer.key.group != seen.key.group {
+        return false;
+    }
+    match seen.key.kind.as_str() {
+        "Secret" => match (release(&newer.key.name), release(&seen.key.name)) {
+            (Some((a, _)), Some((b, _))) => a == b,
+            _ => false,
+        },
+        "ReplicaSet" => {
+            let count = |path| seen.object.pointer(path).and_then(Value::as_i64);
+            count("/spec/replicas") == Some(0) && count("/status/replicas").unwrap_or(0) == 0
+        }
+        _ => false,
+    }
+}
+
+/// A custom resource in one row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Good or bad, the worst of all that belongs to it.
+    pub level: Level,
+    /// Its own word, such as `Deployed`.
+    pub word: String,
+    /// Ready and wanted, summed over its workloads.
+    pub ready: Option<(i64, i64)>,
+    /// What is wrong, and where.
+    pub fault: Option<String>,
+    /// Whether a pass for it is under way.
+    pub running: bool,
+}
+
+/// A custom resource in one row.
+pub fn row(state: &State, seen: &Arc<Seen>) -> Row {
+    let own = health::of(&seen.object);
+    let mut row = Row {
+        level: own.level,
+        word: own.word,
+        ready: None,
+        fault: (own.level == Level::Bad).then(|| own.detail.unwrap_or_default()),
+        running: state.running.contains_key(&seen.key),
+    };
+    let last = state.history.last(&seen.key);
+    if let Some(failure) = last.filter(|p| p.outcome == Outcome::Failed).and_then(|p| p.failure.as_ref()) {
+        row.level = Level::Bad;
+        row.fault = failure.chain.last().cloned().or(row.fault);
+    }
+    let mut met = BTreeSet::from([Arc::clone(&seen.key)]);
+    sum(state, seen, true, &mut row, &mut met);
+    row
+}
+
+/// Adds up what the workloads below say. Counts come from the topmost ones, faults from anywhere.
+fn sum(state: &State, owner: &Seen, counting: bool, row: &mut Row, met: &mut BTreeSet<Arc<ObjectKey>>) {
+    for seen in state.objects.owned_by(owner) {
+        if met.len() > MOST || !met.insert(Arc::clone(&seen.key)) {
+            continue;
+        }
+        let health = health::of(&seen.object);
+        let mut below = counting;
+        if counting
+            && counts(&seen.key)
+            && let Some((ready, wanted)) = health.ready
+        {
+            let (all_ready, all_wanted) = row.ready.unwrap_or_default();
+            row.ready = Some((all_ready + ready, all_wanted + wanted));
+            below = false;
+        }
+        if health.level == Level::Bad && row.fault.is_none() {
+            let what = health.detail.unwrap_or_else(|| health.word.clone());
+            row.fault = Some(format!("{} {}: {what}", seen.key.kind, seen.key.name));
+        }
+        if matches!(health.level, Level::Busy | Level::Bad) {
+            row.level = row.level.max(health.level);
+        }
+        sum(state, seen, below, row, met);
+    }
+}
+
+fn counts(key: &ObjectKey) -> bool {
+    matches!(
+        (key.group.as_str(), key.kind.as_str()),
+        ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") | ("batch", "Job") | ("", "Pod")
+    )
+}
+
+/// The custom resource that an object belongs to, itself if it is one.
+pub fn root_of(state: &State, key: &ObjectKey) -> Option<Arc<ObjectKey>> {
+    if state.is_custom(&key.group, &key.kind) {
+        return state.objects.get(key).map(|seen| Arc::clone(&seen.key));
+    }
+    state
+        .objects
+        .custom()
+        .find(|root| owned(state, &root.key).iter().any(|node| *node.seen.key == *key))
+        .map(|root| Arc::clone(&root.key))
+}
