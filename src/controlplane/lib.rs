@@ -1,16 +1,53 @@
 //! A Kubernetes API server and the few controllers a developer needs, in this process.
 //! Never touches files or the terminal, and knows nothing of the operator.
+//!
+//! ```no_run
+//! # #[cfg(feature = "kube")]
+//! # #[tokio::main]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use k8s_openapi::api::core::v1::ConfigMap;
+//! use kube::api::{Api, PostParams};
+//!
+//! let plane = opdev_controlplane::ControlPlane::start().await?;
+//! let config_maps: Api<ConfigMap> = Api::default_namespaced(plane.client());
+//!
+//! let mut greeting = ConfigMap::default();
+//! greeting.metadata.name = Some("greeting".into());
+//! greeting.data = Some([("text".to_owned(), "hello".to_owned())].into());
+//! config_maps.create(&PostParams::default(), &greeting).await?;
+//!
+//! let read = config_maps.get("greeting").await?;
+//! assert_eq!(read.data.unwrap()["text"], "hello");
+//! assert!(read.metadata.uid.is_some());
+//! plane.stop().await;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "kube"))]
+//! # fn main() {}
+//! ```
+//!
+//! With `listen`, kubectl, Helm and any other client can use the same plane through a kubeconfig.
+//! Read `server/front.rs` for the way of a request, `handlers` for the verbs, `storage` for the store.
 
 #![allow(dead_code, reason = "the verbs that use these are landing next")]
 
 mod body;
 pub mod controllers;
+mod discovery;
 pub mod error;
+mod fidelity;
 pub mod handlers;
 mod identity;
 mod negotiation;
+mod openapi;
+mod plane;
 pub mod registry;
+mod server;
 pub mod storage;
+mod table;
 
 pub use body::Body;
+pub use fidelity::{Gap, gaps};
 pub use identity::User;
+pub use plane::{Config, ControlPlane, Error};
+pub use server::{InProcess, Listen, Listening};

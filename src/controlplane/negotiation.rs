@@ -52,12 +52,6 @@ pub(crate) struct Agreed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotAcceptable;
 
-impl NotAcceptable {
-    /// The message of the 406 status.
-    pub(crate) const MESSAGE: &'static str =
-        "only the following media types are accepted: application/json, application/yaml";
-}
-
 /// Which forms a place can answer in besides the object itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forms {
@@ -103,7 +97,7 @@ impl<'a> Clause<'a> {
     /// Whether the clause takes this media type of `application`.
     pub(crate) fn takes(&self, subtype: &str) -> bool {
         match (self.kind, self.subtype) {
-            ("*", "*") | ("application", "*") => true,
+            ("*" | "application", "*") => true,
             ("application", named) => named == subtype,
             _ => false,
         }
@@ -138,7 +132,7 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
         .flat_map(|value| value.split(','))
         .filter_map(|text| Clause::parse(text.trim()))
         .collect();
-    if clauses.is_empty() && headers.get_all(ACCEPT).iter().all(|value| value.is_empty()) {
+    if clauses.is_empty() && headers.get_all(ACCEPT).iter().all(http::HeaderValue::is_empty) {
         clauses.extend(Clause::parse("*/*"));
     }
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));

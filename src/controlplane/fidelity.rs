@@ -1,0 +1,46 @@
+//! What this control plane does not do, or does differently from a real one, said in one place: the
+//! `/opdev/fidelity` document and whoever starts a plane for a person tell it from here.
+
+use serde_json::{Value, json};
+
+/// One difference from a real cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// What it is about, in a word or two.
+    pub about: &'static str,
+    /// What happens instead.
+    pub instead: &'static str,
+}
+
+const fn gap(about: &'static str, instead: &'static str) -> Gap {
+    Gap { about, instead }
+}
+
+const GAPS: [Gap; 8] = [
+    gap(
+        "containers",
+        "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
+    ),
+    gap("CEL", "rules in custom resource definitions (x-kubernetes-validations) are stored, not checked"),
+    gap("RBAC", "roles and bindings are stored, not enforced: everybody known may do everything"),
+    gap("webhooks", "admission and conversion webhooks are stored, not called"),
+    gap("protobuf", "request bodies in protobuf are refused; JSON and YAML are read"),
+    gap(
+        "validation",
+        "built-in kinds are checked against their schema, not against every rule of a real server",
+    ),
+    gap("persistence", "objects live in memory and are gone when the control plane stops"),
+    gap("OpenAPI", "the schemas of built-in kinds have no descriptions, and there is no /openapi/v2"),
+];
+
+/// All differences, the ones that matter most first.
+pub fn gaps() -> &'static [Gap] {
+    &GAPS
+}
+
+/// The document at `/opdev/fidelity`.
+pub(crate) fn document() -> Value {
+    let gaps: Vec<Value> =
+        GAPS.iter().map(|gap| json!({"about": gap.about, "instead": gap.instead})).collect();
+    json!({"version": crate::server::git_version(), "gaps": gaps})
+}

@@ -1,0 +1,163 @@
+//! OpenAPI v3: an index with one document per group and version, for built-in and custom resources. Documents
+//! are built when first asked for and kept for as long as the catalog stays. `/openapi/v2` is not served:
+//! clients fall back to v3, which every supported one reads. `schemas` makes components, `paths` the paths.
+
+mod facts;
+mod paths;
+mod schemas;
+
+use crate::body::{Body, empty};
+use crate::discovery::{Document, Group, groups};
+use crate::negotiation;
+use crate::registry::{Resource, Served};
+use crate::server::front;
+use http::header::{CACHE_CONTROL, LOCATION};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+const JSON: &str = "application/json";
+
+/// The OpenAPI endpoints with their cache.
+#[derive(Debug, Default)]
+pub(crate) struct OpenApi {
+    cache: Mutex<Cache>,
+}
+
+#[derive(Debug, Default)]
+struct Cache {
+    generation: u64,
+    /// Group-version path → hash of what its document is made of.
+    hashes: HashMap<String, String>,
+    index: Option<Document>,
+    documents: HashMap<String, Document>,
+}
+
+impl OpenApi {
+    /// Answers `/openapi/v3` and below. `None`: not served, or no such group and version.
+    pub(crate) fn answer(
+        &self,
+        served: &Served,
+        path: &str,
+        query: &str,
+        headers: &HeaderMap,
+    ) -> Option<Response<Body>> {
+        let below = path.strip_prefix("/openapi/v3")?;
+        if !negotiation::clauses(headers).iter().any(|clause| clause.takes("json")) {
+            return Some(front::not_acceptable(&[JSON]));
+        }
+        let below = below.trim_matches('/');
+        if below.is_empty() {
+            return Some(self.index(served).answer(headers, JSON));
+        }
+        let (hash, document) = self.document(served, below)?;
+        let asked = query.split('&').find_map(|pair| pair.strip_prefix("hash="));
+        if asked.is_some_and(|asked| asked != hash) {
+            let mut response = Response::new(empty());
+            *response.status_mut() = StatusCode::MOVED_PERMANENTLY;
+            let place = HeaderValue::from_str(&format!("/openapi/v3/{below}?hash={hash}")).ok()?;
+            response.headers_mut().insert(LOCATION, place);
+            return Some(response);
+        }
+        let mut response = document.answer(headers, JSON);
+        if asked.is_some() {
+            // The hash is in the address, so the answer never changes.
+            let forever = HeaderValue::from_static("public, immutable, max-age=31536000");
+            response.headers_mut().insert(CACHE_CONTROL, forever);
+        }
+        Some(response)
+    }
+
+    fn index(&self, served: &Served) -> Document {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.refresh(served);
+        if let Some(index) = &cache.index {
+            return index.clone();
+        }
+        let paths: Map<String, Value> = cache
+            .hashes
+            .iter()
+            .map(|(path, hash)| {
+                let url = format!("/openapi/v3/{path}?hash={hash}");
+                (path.clone(), json!({ "serverRelativeURL": url }))
+            })
+            .collect();
+        let index = Document::of(&json!({ "paths": paths }));
+        cache.index = Some(index.clone());
+        index
+    }
+
+    fn document(&self, served: &Served, path: &str) -> Option<(String, Document)> {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.refresh(served);
+        let hash = cache.hashes.get(path)?.clone();
+        if let Some(document) = cache.documents.get(path) {
+            return Some((hash, document.clone()));
+        }
+        let groups = groups(served.resources());
+        let (group, version, resources) = find(&groups, path)?;
+        let document = Document::of(&build(group, version, resources));
+        cache.documents.insert(path.to_owned(), document.clone());
+        Some((hash, document))
+    }
+}
+
+impl Cache {
+    /// Forgets what changed; a built document whose inputs stayed the same is kept.
+    fn refresh(&mut self, served: &Served) {
+        if self.generation == served.generation {
+            return;
+        }
+        let mut hashes = HashMap::new();
+        for group in groups(served.resources()) {
+            for (version, resources) in &group.versions {
+                hashes.insert(path_of(&group.name, version), hash_of(resources));
+            }
+        }
+        let old = std::mem::replace(&mut self.hashes, hashes);
+        let new = &self.hashes;
+        self.documents.retain(|path, _| old.get(path) == new.get(path));
+        self.index = None;
+        self.generation = served.generation;
+    }
+}
+
+/// The hash of everything a document is made of; cheap, so that the index needs no document.
+fn hash_of(resources: &[Arc<Resource>]) -> String {
+    let mut hasher = Sha256::new();
+    hasher.update(env!("CARGO_PKG_VERSION"));
+    for resource in resources {
+        hasher.update(format!("{resource:?}"));
+    }
+    hasher.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+fn path_of(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+fn find<'a>(groups: &'a [Group], path: &str) -> Option<(&'a str, &'a str, &'a [Arc<Resource>])> {
+    groups.iter().find_map(|group| {
+        group
+            .versions
+            .iter()
+            .find(|(version, _)| path_of(&group.name, version) == path)
+            .map(|(version, resources)| (group.name.as_str(), version.as_str(), resources.as_slice()))
+    })
+}
+
+fn build(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
+    let mut all_paths = Map::new();
+    let mut wanted = schemas::Wanted::default();
+    for resource in resources {
+        paths::add(&mut all_paths, resource, &mut wanted);
+    }
+    json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": crate::server::git_version()},
+        "paths": all_paths,
+        "components": {"schemas": wanted.into_schemas(group, version)},
+    })
+}

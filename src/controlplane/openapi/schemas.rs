@@ -1,0 +1,207 @@
+//! The `components.schemas` of a document: every definition its paths name, and what those name in turn.
+//! Built-in definitions come from the facts; custom ones from the resource. Never invents a description.
+
+use super::facts::facts;
+use crate::registry::{Custom, Resource};
+use opdev_object::meta::Gvk;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// Collects the definitions that a document needs.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    open: Vec<String>,
+    own: BTreeMap<String, Value>,
+}
+
+impl Wanted {
+    /// A reference to a kind of `meta.k8s.io`, such as `DeleteOptions`.
+    pub(crate) fn meta(&mut self, kind: &str) -> Value {
+        self.reference(format!("{META}.{kind}"))
+    }
+
+    /// A reference to what the resource's objects look like.
+    pub(crate) fn object(&mut self, resource: &Resource) -> Value {
+        match &resource.custom {
+            Some(custom) => {
+                let name = custom_name(resource, &resource.kind);
+                if !self.own.contains_key(&name) {
+                    let schema = self.custom_object(resource, custom);
+                    self.own.insert(name.clone(), schema);
+                }
+                pointer(&name)
+            }
+            None => self.kind(&resource.gvk()),
+        }
+    }
+
+    /// A reference to lists of the resource.
+    pub(crate) fn list(&mut self, resource: &Resource) -> Value {
+        if resource.custom.is_none() {
+            return self.kind(&Gvk::new(&resource.group, &resource.version, &resource.list_kind));
+        }
+        let name = custom_name(resource, &resource.list_kind);
+        let item = self.object(resource);
+        let metadata = self.meta("ListMeta");
+        let kind = json!({"group": resource.group, "version": resource.version, "kind": resource.list_kind});
+        self.own.insert(
+            name.clone(),
+            json!({
+                "type": "object",
+                "required": ["items"],
+                "properties": {
+                    "apiVersion": {"type": "string"},
+                    "kind": {"type": "string"},
+                    "metadata": metadata,
+                    "items": {"type": "array", "items": item},
+                },
+                "x-kubernetes-group-version-kind": [kind],
+            }),
+        );
+        pointer(&name)
+    }
+
+    /// A reference to a built-in kind; an open object where the facts do not have it.
+    pub(crate) fn kind(&mut self, gvk: &Gvk) -> Value {
+        match facts().definition_name(gvk) {
+            Some(name) => self.reference(name.to_owned()),
+            None => json!({"type": "object"}),
+        }
+    }
+
+    fn reference(&mut self, name: String) -> Value {
+        let pointer = pointer(&name);
+        self.open.push(name);
+        pointer
+    }
+
+    fn custom_object(&mut self, resource: &Resource, custom: &Custom) -> Value {
+        let metadata = self.meta("ObjectMeta");
+        let mut schema = match custom.open_api_schema.as_deref() {
+            Some(schema) if !custom.preserve_unknown_fields => schema.clone(),
+            _ => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
+        };
+        self.fill_embedded(&mut schema);
+        let gvk = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
+        schema["x-kubernetes-group-version-kind"] = json!([gvk]);
+        if !schema["properties"].is_object() {
+            schema["properties"] = json!({});
+        }
+        let what = |text: &str| json!({"type": "string", "description": text});
+        schema["properties"]["apiVersion"] = what(
+            "APIVersion names the group and version of this representation of the object; servers convert what they know and refuse what they do not.",
+        );
+        schema["properties"]["kind"] =
+            what("Kind names the REST resource this object represents, in CamelCase; it cannot be changed.");
+        schema["properties"]["metadata"] =
+            json!({"allOf": [metadata], "description": "Standard object's metadata."});
+        schema
+    }
+
+    /// Embedded resources have the three fields of every object.
+    fn fill_embedded(&mut self, schema: &mut Value) {
+        if schema["x-kubernetes-embedded-resource"] == true {
+            let metadata = self.meta("ObjectMeta");
+            if !schema["properties"].is_object() {
+                schema["properties"] = json!({});
+            }
+            schema["properties"]["apiVersion"] = json!({"type": "string"});
+            schema["properties"]["kind"] = json!({"type": "string"});
+            schema["properties"]["metadata"] = metadata;
+        }
+        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.values_mut().for_each(|property| self.fill_embedded(property));
+        }
+        for below in ["items", "additionalProperties"] {
+            if let Some(inner) = schema.get_mut(below).filter(|inner| inner.is_object()) {
+                self.fill_embedded(inner);
+            }
+        }
+    }
+
+    /// All that was asked for, with what it refers to. Kinds that every group has a version of, such as
+    /// `DeleteOptions`, keep only the marks of this group and version.
+    pub(crate) fn into_schemas(self, group: &str, version: &str) -> Map<String, Value> {
+        let mut done: BTreeMap<String, Value> = self.own;
+        let mut open = self.open;
+        while let Some(name) = open.pop() {
+            if done.contains_key(&name) {
+                continue;
+            }
+            let Some(raw) = facts().raw(&name) else { continue };
+            let mut schema = rewritten(raw, &mut open);
+            if let Some(marks) =
+                schema.get_mut("x-kubernetes-group-version-kind").and_then(Value::as_array_mut)
+                && marks.len() > 1
+            {
+                marks.retain(|mark| mark["group"] == group && mark["version"] == version);
+            }
+            done.insert(name, schema);
+        }
+        done.into_iter().collect()
+    }
+}
+
+fn pointer(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// `io.example.v1.Kind` for `v1.Kind` of `example.io`.
+fn custom_name(resource: &Resource, kind: &str) -> String {
+    let mut parts: Vec<&str> = resource.group.split('.').collect();
+    parts.reverse();
+    format!("{}.{}.{kind}", parts.join("."), resource.version)
+}
+
+/// A definition with bare references turned into pointers; a reference with something beside it goes into `allOf`.
+fn rewritten(schema: &Value, open: &mut Vec<String>) -> Value {
+    match schema {
+        Value::Object(fields) => {
+            let mut out: Map<String, Value> = Map::new();
+            for (field, value) in fields {
+                match (field.as_str(), value) {
+                    ("$ref", Value::String(name)) => {
+                        open.push(name.clone());
+                        if fields.len() == 1 {
+                            return pointer(name);
+                        }
+                        out.insert("allOf".to_owned(), json!([pointer(name)]));
+                    }
+                    // Instances, not schemas: nothing in them is a reference.
+                    ("default" | "enum" | "example", _) => {
+                        out.insert(field.clone(), value.clone());
+                    }
+                    _ => {
+                        out.insert(field.clone(), rewritten(value, open));
+                    }
+                }
+            }
+            Value::Object(out)
+        }
+        Value::Array(items) => items.iter().map(|item| rewritten(item, open)).collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_become_pointers() {
+        let mut open = Vec::new();
+        let schema = json!({"properties": {
+            "a": {"$ref": "x.A"},
+            "b": {"$ref": "x.B", "default": {}},
+            "$ref": {"type": "string"},
+            "default": {"$ref": "x.C"},
+        }});
+        let rewritten = rewritten(&schema["properties"]["a"], &mut open);
+        assert_eq!(rewritten, json!({"$ref": "#/components/schemas/x.A"}));
+        let rewritten = super::rewritten(&schema["properties"]["b"], &mut open);
+        assert_eq!(rewritten, json!({"allOf": [{"$ref": "#/components/schemas/x.B"}], "default": {}}));
+        assert_eq!(open, ["x.A", "x.B"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! One control plane from start to stop: the store, the verbs, the controllers, the ways in.
+//! Wiring only; never decides what an object means.
+
+use crate::handlers::Api;
+use crate::identity::User;
+use crate::registry::{Catalog, Clock, Registry};
+use crate::server::front::Front;
+use crate::server::{self, InProcess, Listen, Listening};
+use crate::table::Printers;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How long `stop` waits for what still runs.
+const STOP_LIMIT: Duration = Duration::from_secs(3);
+
+/// What a control plane starts with.
+#[derive(Clone, Default)]
+#[non_exhaustive]
+pub struct Config {
+    /// The time; the system's clock where none is given.
+    pub clock: Option<Clock>,
+}
+
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").finish_non_exhaustive()
+    }
+}
+
+/// Why a control plane could not start or listen.
+#[derive(Debug)]
+pub struct Error(Box<dyn std::error::Error + Send + Sync>);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// A running control plane. Dropping it stops it too, without waiting.
+#[derive(Debug)]
+pub struct ControlPlane {
+    api: Arc<Api>,
+    front: Arc<Front>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl ControlPlane {
+    /// Starts a plane with nothing but the system's own objects in it. Takes a few milliseconds and opens no
+    /// socket. Needs a tokio runtime, on which the controllers run.
+    pub async fn start() -> Result<Self, Error> {
+        Self::start_with(Config::default()).await
+    }
+
+    /// Starts a plane as configured.
+    pub async fn start_with(config: Config) -> Result<Self, Error> {
+        let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
+        let registry = Arc::new(Registry::new(Catalog::new(Vec::new()), clock));
+        let api = Arc::new(Api::new(registry, Arc::new(Printers)));
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let front = Arc::new(Front::new(api.clone(), stop.clone()));
+        Ok(ControlPlane { api, front, stop, tasks })
+    }
+
+    /// A kube client for the admin, in process, with `default` as its namespace.
+    #[cfg(feature = "kube")]
+    pub fn client(&self) -> kube::Client {
+        kube::Client::new(self.service(), "default")
+    }
+
+    /// The API as a tower service, asked by the admin. Nothing goes over a socket.
+    pub fn service(&self) -> InProcess {
+        InProcess::new(self.front.clone(), User::admin())
+    }
+
+    /// The verbs without any way in around them.
+    pub fn api(&self) -> &Arc<Api> {
+        &self.api
+    }
+
+    /// Listens on a loopback address with TLS, and says how to get in. May be called more than once.
+    pub async fn listen(&self, listen: Listen) -> Result<Listening, Error> {
+        server::listen(&listen, self.front.clone(), self.stop.clone(), &self.tasks).await.map_err(Error)
+    }
+
+    /// Ends everything: open watches, connections, controllers. Prompt: at most a few seconds.
+    pub async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        if tokio::time::timeout(STOP_LIMIT, self.tasks.wait()).await.is_err() {
+            tracing::warn!("the control plane stopped without waiting for all of its tasks");
+        }
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}

@@ -1,0 +1,192 @@
+//! The certificate authority of one listening plane: made at `listen`, kept in memory, gone with it.
+//! Signs the serving certificate and client certificates, and reads who a client certificate is for.
+//! Never writes a key anywhere; `kubeconfig` puts the admin's into its text.
+
+use crate::identity::User;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    KeyUsagePurpose,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// A failure to make or use keys; the text names the step.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// One authority and everything it signed at start.
+pub(crate) struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+    valid: (i32, i32),
+}
+
+/// A client certificate and its key, both PEM.
+pub(crate) struct ClientCertificate {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+impl Authority {
+    /// A fresh authority, valid from last year to the end of the next; `year` is the current one.
+    pub(crate) fn new(year: i16) -> Result<Self, Failure> {
+        let valid = (i32::from(year) - 1, i32::from(year) + 2);
+        let mut params = dated(CertificateParams::default(), valid);
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "opdev-ca");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        Ok(Authority { issuer, valid })
+    }
+
+    /// The authority's certificate, PEM.
+    pub(crate) fn certificate(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A client certificate: the user's name as common name, the group as organization.
+    pub(crate) fn client(&self, name: &str, group: &str) -> Result<ClientCertificate, Failure> {
+        let mut params = dated(CertificateParams::default(), self.valid);
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.distinguished_name.push(DnType::OrganizationName, group);
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+        Ok(ClientCertificate { certificate: certificate.pem(), key: key.serialize_pem() })
+    }
+
+    /// TLS for a server at this address: its own certificate, clients' certificates welcome but not required.
+    pub(crate) fn server_config(&self, address: IpAddr) -> Result<ServerConfig, Failure> {
+        let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
+        names.push(address.to_string());
+        let mut params = dated(CertificateParams::new(names)?, self.valid);
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "kube-apiserver");
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?;
+
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone())?;
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(clients)
+            .with_single_cert(vec![certificate.der().clone()], key)?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}
+
+fn dated(mut params: CertificateParams, (from, to): (i32, i32)) -> CertificateParams {
+    params.not_before = rcgen::date_time_ymd(from, 1, 1);
+    params.not_after = rcgen::date_time_ymd(to, 1, 1);
+    params
+}
+
+/// The user a (verified) client certificate is for; `None` where it has no common name.
+pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
+    let (names, organizations) = subject(certificate)?;
+    Some(User::authenticated(names.into_iter().next()?, organizations))
+}
+
+const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+const VERSION: u8 = 0xa0;
+const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
+const ORGANIZATION: &[u8] = &[0x55, 0x04, 0x0a];
+
+/// Splits the first DER element off: its tag, what it holds and what follows.
+fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&tag, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = if first < 0x80 {
+        (usize::from(first), rest)
+    } else {
+        let count = usize::from(first & 0x7f);
+        if count == 0 || count > 4 {
+            return None;
+        }
+        let (digits, rest) = rest.split_at_checked(count)?;
+        (digits.iter().fold(0, |length, digit| length << 8 | usize::from(*digit)), rest)
+    };
+    let (inside, rest) = rest.split_at_checked(length)?;
+    Some((tag, inside, rest))
+}
+
+fn expect(tag: u8, der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (found, inside, rest) = element(der)?;
+    (found == tag).then_some((inside, rest))
+}
+
+/// Common names and organizations of a certificate's subject.
+fn subject(certificate: &[u8]) -> Option<(Vec<String>, Vec<String>)> {
+    let (certificate, _) = expect(SEQUENCE, certificate)?;
+    let (signed, _) = expect(SEQUENCE, certificate)?;
+    // Version (where present), serial number, algorithm, issuer, validity; then the subject.
+    let mut rest = signed;
+    if let Some((_, after)) = expect(VERSION, rest) {
+        rest = after;
+    }
+    for _ in 0..4 {
+        rest = element(rest)?.2;
+    }
+    let (mut names, _) = expect(SEQUENCE, rest)?;
+    let (mut common, mut organizations) = (Vec::new(), Vec::new());
+    while !names.is_empty() {
+        let (mut set, after) = expect(SET, names)?;
+        names = after;
+        while !set.is_empty() {
+            let (pair, after) = expect(SEQUENCE, set)?;
+            set = after;
+            let (kind, value) = expect(OBJECT_IDENTIFIER, pair)?;
+            let (_, text, _) = element(value)?;
+            let text = String::from_utf8(text.to_vec()).ok()?;
+            match kind {
+                COMMON_NAME => common.push(text),
+                ORGANIZATION => organizations.push(text),
+                _ => {}
+            }
+        }
+    }
+    Some((common, organizations))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::pki_types::pem::PemObject;
+
+    #[test]
+    fn a_client_certificate_names_its_user() {
+        let authority = Authority::new(2026).unwrap();
+        let client = authority.client("jane", "system:masters").unwrap();
+        let der = CertificateDer::from_pem_slice(client.certificate.as_bytes()).unwrap();
+        let user = user_of(&der).unwrap();
+        assert_eq!(user.name, "jane");
+        assert_eq!(user.groups, ["system:masters", "system:authenticated"]);
+    }
+
+    #[test]
+    fn rubbish_is_nobody() {
+        assert_eq!(user_of(&CertificateDer::from(vec![0x30, 0x84, 0xff, 0xff, 0xff, 0xff, 1])), None);
+        assert_eq!(user_of(&CertificateDer::from(Vec::new())), None);
+    }
+
+    #[test]
+    fn a_server_config_speaks_both_protocols() {
+        let config = Authority::new(2026).unwrap().server_config([127, 0, 0, 1].into()).unwrap();
+        assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+    }
+}

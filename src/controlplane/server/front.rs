@@ -1,0 +1,217 @@
+//! The front door: every request, from a socket or from this process, comes through `Front::answer`.
+//! Puts on what holds for all of them (identity check, size and time limits, audit id, a panic becomes a 500,
+//! streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
+
+use super::health;
+use crate::body::{Body, full};
+use crate::discovery::Discovery;
+use crate::error::Status;
+use crate::handlers::Api;
+use crate::identity::User;
+use crate::negotiation::{self, Encoding, Forms, NotAcceptable};
+use crate::openapi::OpenApi;
+use bytes::Bytes;
+use futures::{FutureExt, StreamExt};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::Body as _;
+use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
+use serde_json::Value;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// What a request may weigh, as upstream.
+const BODY_LIMIT: usize = 3 * 1024 * 1024;
+/// How long an answer may take to begin, as upstream. A watch answers at once, so this never ends one.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+/// Everything a request can be answered with.
+pub(crate) struct Front {
+    api: Arc<Api>,
+    discovery: Discovery,
+    openapi: OpenApi,
+    stop: CancellationToken,
+}
+
+impl Front {
+    /// Serves this API until `stop`.
+    pub(crate) fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
+        Front { api, discovery: Discovery::default(), openapi: OpenApi::default(), stop }
+    }
+
+    /// Answers one request of one user. Never fails: what goes wrong is in the answer.
+    pub(crate) async fn answer<B>(&self, user: &User, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let audit_id = audit_id(request.headers());
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let work = AssertUnwindSafe(self.dispatch(user, request)).catch_unwind();
+        let response = match tokio::time::timeout(TIME_LIMIT, work).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => {
+                tracing::error!(%method, path, audit_id, "a request made the API server panic");
+                let why = format!(
+                    "this request made the API server panic; its log names the place, audit id {audit_id}"
+                );
+                status(&Status::internal(&why))
+            }
+            Err(_) => status(&Status::new(
+                504,
+                "Timeout",
+                "Timeout: request did not complete within the allotted timeout",
+            )),
+        };
+        tracing::debug!(%method, path, user = user.name, status = response.status().as_u16(), "answered");
+        let mut response = response.map(|body| until(body, self.stop.clone()));
+        if let Ok(value) = HeaderValue::from_str(&audit_id) {
+            response.headers_mut().insert(AUDIT_ID, value);
+        }
+        response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        response
+    }
+
+    async fn dispatch<B>(&self, user: &User, request: Request<B>) -> Response<Body>
+    where
+        B: http_body::Body<Data = Bytes> + Send,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let path = request.uri().path().to_owned();
+        let query = request.uri().query().unwrap_or_default().to_owned();
+        if let Some(response) = health::health(&path, &query, self.stop.is_cancelled()) {
+            return response;
+        }
+        if path.trim_end_matches('/') == "/version" {
+            return plain(request.headers(), &query, &health::version());
+        }
+        if user.is_anonymous() {
+            return status(&forbidden(user, request.method(), &path));
+        }
+        if Api::serves(&path) {
+            return match whole(request).await {
+                Ok(request) => self.api.call(user, request).await,
+                Err(error) => status(&error),
+            };
+        }
+        if request.method() != Method::GET {
+            return not_found();
+        }
+        let served = self.api.registry().catalog.served();
+        if path.starts_with("/openapi/") {
+            return self.openapi.answer(&served, &path, &query, request.headers()).unwrap_or_else(not_found);
+        }
+        if path.trim_end_matches('/') == "/api" || path.starts_with("/api/") || path.starts_with("/apis") {
+            return self
+                .discovery
+                .answer(&served, &path, &query, request.headers())
+                .unwrap_or_else(not_found);
+        }
+        match path.as_str() {
+            "/" => plain(request.headers(), &query, &self.discovery.roots(&served)),
+            "/opdev/fidelity" => plain(request.headers(), &query, &crate::fidelity::document()),
+            _ => not_found(),
+        }
+    }
+}
+
+impl fmt::Debug for Front {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Front").finish_non_exhaustive()
+    }
+}
+
+/// A `Status` as an answer, with what its code asks for in headers.
+pub(crate) fn status(status: &Status) -> Response<Body> {
+    let mut response = json_response(&status.to_value(), Encoding::Json);
+    *response.status_mut() = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+}
+
+/// A 406 that says what there is.
+pub(crate) fn not_acceptable(offered: &[&str]) -> Response<Body> {
+    status(&Status::not_acceptable(offered))
+}
+
+/// A 401 for credentials that nobody here issued.
+pub(crate) fn unauthorized() -> Response<Body> {
+    status(&Status::new(401, "Unauthorized", "Unauthorized"))
+}
+
+/// A document in whatever encoding the client takes.
+pub(crate) fn plain(headers: &HeaderMap, query: &str, document: &Value) -> Response<Body> {
+    match negotiation::agree(headers, query, Forms::Plain) {
+        Ok(agreed) => json_response(document, agreed.encoding),
+        Err(NotAcceptable) => not_acceptable(&["application/json", "application/yaml"]),
+    }
+}
+
+fn json_response(document: &Value, encoding: Encoding) -> Response<Body> {
+    let text = match encoding {
+        Encoding::Json => document.to_string(),
+        Encoding::PrettyJson => format!("{document:#}"),
+        Encoding::Yaml => opdev_object::yaml::to_string(document),
+    };
+    let mut response = Response::new(full(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.content_type()));
+    response
+}
+
+fn not_found() -> Response<Body> {
+    let mut response = Response::new(full("404 page not found\n"));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+fn forbidden(user: &User, method: &Method, path: &str) -> Status {
+    let verb = method.as_str().to_lowercase();
+    let message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
+    Status::new(403, "Forbidden", message)
+}
+
+/// Reads the body, up to the limit.
+async fn whole<B>(request: Request<B>) -> Result<Request<Full<Bytes>>, Status>
+where
+    B: http_body::Body<Data = Bytes> + Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    match Limited::new(body, BODY_LIMIT).collect().await {
+        Ok(read) => Ok(Request::from_parts(parts, Full::new(read.to_bytes()))),
+        Err(error) if error.is::<LengthLimitError>() => Err(Status::too_large(BODY_LIMIT)),
+        Err(error) => Err(Status::bad_request(format!("the request's body could not be read: {error}"))),
+    }
+}
+
+/// Ends a stream when the plane stops; a whole body stays as it is.
+fn until(body: Body, stop: CancellationToken) -> Body {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    let frames = BodyStream::new(body).take_until(stop.cancelled_owned());
+    BodyExt::boxed_unsync(StreamBody::new(frames))
+}
+
+/// The client's own audit id, or a fresh one.
+fn audit_id(headers: &HeaderMap) -> String {
+    match headers.get(&AUDIT_ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty() && id.len() <= 64)
+    {
+        Some(id) => id.to_owned(),
+        None => uuid(),
+    }
+}
+
+/// A random UUID. An id that only serves to find a log line may be all zeros where the system has no randomness.
+fn uuid() -> String {
+    let mut bytes = [0u8; 16];
+    let _ = getrandom::fill(&mut bytes);
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}

@@ -1,0 +1,51 @@
+//! The API as a tower service in this process: no socket, no TLS, the same front door.
+//! This is what `kube::Client` is built on; the user is whoever made the service, not the request.
+
+use super::front::Front;
+use crate::body::Body;
+use crate::identity::User;
+use bytes::Bytes;
+use http::{Request, Response};
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// A tower service that answers as the API server does. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct InProcess {
+    front: Arc<Front>,
+    user: Arc<User>,
+}
+
+impl InProcess {
+    pub(crate) fn new(front: Arc<Front>, user: User) -> Self {
+        InProcess { front, user: Arc::new(user) }
+    }
+
+    /// The same API asked by somebody else.
+    #[must_use]
+    pub fn as_user(&self, user: User) -> Self {
+        InProcess { front: self.front.clone(), user: Arc::new(user) }
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for InProcess
+where
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let service = self.clone();
+        Box::pin(async move { Ok(service.front.answer(&service.user, request).await) })
+    }
+}

@@ -1,0 +1,41 @@
+//! The text of a kubeconfig with everything embedded. Never writes a file: the caller decides where it goes
+//! and with which mode, because the text is a credential.
+
+use super::certificates::ClientCertificate;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use std::net::SocketAddr;
+
+/// The kubeconfig of the admin of the plane that listens at `address`.
+pub(crate) fn kubeconfig(
+    address: SocketAddr,
+    authority: &str,
+    client: &ClientCertificate,
+    token: &str,
+) -> String {
+    let (authority, certificate, key) =
+        (STANDARD.encode(authority), STANDARD.encode(&client.certificate), STANDARD.encode(&client.key));
+    format!(
+        "apiVersion: v1
+kind: Config
+clusters:
+- name: opdev
+  cluster:
+    server: https://{address}
+    certificate-authority-data: {authority}
+contexts:
+- name: opdev
+  context:
+    cluster: opdev
+    namespace: default
+    user: opdev-admin
+current-context: opdev
+users:
+- name: opdev-admin
+  user:
+    client-certificate-data: {certificate}
+    client-key-data: {key}
+    token: {token}
+"
+    )
+}

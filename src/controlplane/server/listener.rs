@@ -1,0 +1,209 @@
+//! Sockets: accepts TLS connections on a loopback address, finds out who is there, and serves HTTP/1.1 and
+//! HTTP/2 until told to stop. Never listens on an address that another machine can reach.
+
+use super::certificates::{Authority, Failure, user_of};
+use super::front::{Front, unauthorized};
+use super::kubeconfig::kubeconfig;
+use crate::body::Body;
+use crate::identity::User;
+use http::header::{AUTHORIZATION, HeaderMap};
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+const CONNECTIONS: usize = 1024;
+const STREAMS: u32 = 1000;
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
+const HEADER_LIMIT: Duration = Duration::from_secs(30);
+/// How long open requests may take to finish once the plane stops.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listen {
+    /// A loopback address; port 0 takes a free one.
+    pub address: SocketAddr,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }
+    }
+}
+
+/// A plane that listens.
+#[derive(Clone)]
+pub struct Listening {
+    /// The address that was bound.
+    pub address: SocketAddr,
+    /// The admin's kubeconfig with certificates, key and token in it: a credential, so mind the file's mode.
+    pub kubeconfig: String,
+}
+
+impl std::fmt::Debug for Listening {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listening").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+struct Entrance {
+    front: Arc<Front>,
+    token: String,
+}
+
+/// Binds, makes the certificates and starts accepting in the background.
+pub(crate) async fn listen(
+    listen: &Listen,
+    front: Arc<Front>,
+    stop: CancellationToken,
+    tasks: &TaskTracker,
+) -> Result<Listening, Failure> {
+    if !listen.address.ip().is_loopback() {
+        return Err(format!(
+            "{} is not a loopback address; whoever reaches the control plane is its admin, so it listens on 127.0.0.1 or [::1] only",
+            listen.address
+        )
+        .into());
+    }
+    let listener = TcpListener::bind(listen.address)
+        .await
+        .map_err(|error| format!("cannot listen on {}: {error}", listen.address))?;
+    let address = listener.local_addr()?;
+    let year = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).year();
+    let authority = Authority::new(year)?;
+    let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(address.ip())?));
+    let client = authority.client("kubernetes-admin", "system:masters")?;
+    let token = random_token()?;
+    let kubeconfig = kubeconfig(address, &authority.certificate(), &client, &token);
+    let entrance = Arc::new(Entrance { front, token });
+    let tracker = tasks.clone();
+    tasks.spawn(async move { accept(&listener, &acceptor, &entrance, &stop, &tracker).await });
+    Ok(Listening { address, kubeconfig })
+}
+
+fn random_token() -> Result<String, Failure> {
+    let mut bytes = [0u8; 32];
+    getrandom::fill(&mut bytes).map_err(|error| format!("no randomness for a token: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+async fn accept(
+    listener: &TcpListener,
+    acceptor: &TlsAcceptor,
+    entrance: &Arc<Entrance>,
+    stop: &CancellationToken,
+    tasks: &TaskTracker,
+) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        // Waiting for a place before accepting leaves further clients in the kernel's queue.
+        let next = async {
+            let place = places.clone().acquire_owned().await.ok()?;
+            Some((listener.accept().await, place))
+        };
+        let accepted = tokio::select! {
+            () = stop.cancelled() => return,
+            accepted = next => accepted,
+        };
+        match accepted {
+            Some((Ok((stream, _)), place)) => {
+                tasks.spawn(connection(stream, acceptor.clone(), entrance.clone(), stop.clone(), place));
+            }
+            Some((Err(error), _)) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                // Out of file descriptors, most likely: give others the time to close theirs.
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            None => return,
+        }
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    acceptor: TlsAcceptor,
+    entrance: Arc<Entrance>,
+    stop: CancellationToken,
+    _place: OwnedSemaphorePermit,
+) {
+    let _ = stream.set_nodelay(true);
+    let stream = tokio::select! {
+        () = stop.cancelled() => return,
+        stream = tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)) => match stream {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "TLS handshake failed");
+                return;
+            }
+            Err(_) => return,
+        },
+    };
+    let certified = stream.get_ref().1.peer_certificates().and_then(|chain| user_of(chain.first()?));
+    let certified = Arc::new(certified);
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let (entrance, certified) = (entrance.clone(), certified.clone());
+        async move { Ok::<_, Infallible>(entrance.answer(certified.as_ref().as_ref(), request).await) }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
+    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+    let result = tokio::select! {
+        result = connection.as_mut() => result,
+        () = stop.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()))
+        }
+    };
+    if let Err(error) = result {
+        tracing::debug!(error, "a connection ended");
+    }
+}
+
+impl Entrance {
+    async fn answer(&self, certified: Option<&User>, request: Request<Incoming>) -> Response<Body> {
+        match self.user(certified, request.headers()) {
+            Ok(user) => self.front.answer(&user, request).await,
+            Err(response) => *response,
+        }
+    }
+
+    /// Certificate first, then token, then nobody; an admin may pose as somebody else.
+    fn user(&self, certified: Option<&User>, headers: &HeaderMap) -> Result<User, Box<Response<Body>>> {
+        let user = match (certified, bearer(headers)) {
+            (Some(user), _) => user.clone(),
+            (None, Some(token)) if same(token, &self.token) => User::admin(),
+            (None, Some(_)) => return Err(Box::new(unauthorized())),
+            (None, None) => User::anonymous(),
+        };
+        match headers.get("impersonate-user").and_then(|name| name.to_str().ok()) {
+            Some(name) if !user.is_anonymous() => {
+                let groups = headers.get_all("impersonate-group").iter().filter_map(|g| g.to_str().ok());
+                Ok(User::authenticated(name, groups))
+            }
+            _ => Ok(user),
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Compares in the same time wherever the texts differ.
+fn same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}
