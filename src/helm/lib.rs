@@ -3,3 +3,4 @@
 //! Read `template` (the language), `chart` and `values` (the input), `engine` (the run), `manifest` and `release` (the output).
 
 pub mod chart;
+pub mod template;

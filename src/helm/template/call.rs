@@ -1,0 +1,208 @@
+//! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go does
+//! before a call. What the functions do is in `funcs`.
+
+use super::exec::{At, Exec, Got, Ran};
+use super::funcs::{Call, Function, Run};
+use super::host::{Signature, Ty};
+use super::node::{Expr, ExprKind};
+use super::value::Value;
+
+impl<'t> Exec<'t, '_, '_> {
+    pub(super) fn function(
+        &mut self,
+        dot: &Got,
+        function: &'static Function,
+        node: At<'t>,
+        args: &'t [Expr],
+        last: Option<Value>,
+    ) -> Ran<Value> {
+        match function.run {
+            Run::And | Run::Or => {
+                self.count(function.name, function.signature, args.len(), last.is_some())?;
+                let stop = matches!(function.run, Run::Or);
+                let mut value = Value::Nil;
+                for arg in args {
+                    value = self.argument(dot, Ty::Raw, arg)?;
+                    if value.truth() == stop {
+                        return Ok(value);
+                    }
+                }
+                Ok(last.unwrap_or(value))
+            }
+            Run::Len => {
+                self.count(function.name, function.signature, args.len(), last.is_some())?;
+                let got = match (args.first(), last) {
+                    (Some(arg), _) => self.raw(dot, arg)?,
+                    (None, last) => Got::concrete(last.unwrap_or_default()),
+                };
+                match super::funcs::builtins::length(&got.value, got.interface) {
+                    Ok(n) => Ok(n),
+                    Err(error) => {
+                        self.at = node;
+                        self.fail_call("len", error)
+                    }
+                }
+            }
+            Run::Plain(run) => {
+                let args = self.arguments(dot, function.name, function.signature, args, last)?;
+                let mut call = Call { set: self.set, context: &mut *self.context };
+                match run(&mut call, &args) {
+                    Ok(value) => Ok(value),
+                    Err(error) => {
+                        self.at = node;
+                        self.fail_call(function.name, error)
+                    }
+                }
+            }
+        }
+    }
+
+    fn count(&self, name: &str, signature: Signature, given: usize, piped: bool) -> Ran<()> {
+        let total = given + usize::from(piped);
+        let want = signature.fixed.len();
+        if signature.rest.is_some() {
+            if total < want {
+                return self
+                    .fail(format!("wrong number of args for {name}: want at least {want} got {given}"));
+            }
+        } else if total != want {
+            return self.fail(format!("wrong number of args for {name}: want {want} got {total}"));
+        }
+        Ok(())
+    }
+
+    /// The arguments of a call, ready to pass.
+    pub(super) fn arguments(
+        &mut self,
+        dot: &Got,
+        name: &str,
+        signature: Signature,
+        args: &'t [Expr],
+        last: Option<Value>,
+    ) -> Ran<Vec<Value>> {
+        self.count(name, signature, args.len(), last.is_some())?;
+        let ty = |i: usize| signature.fixed.get(i).copied().or(signature.rest).unwrap_or(Ty::Any);
+        let mut values = Vec::with_capacity(args.len() + usize::from(last.is_some()));
+        for (i, arg) in args.iter().enumerate() {
+            values.push(self.argument(dot, ty(i), arg)?);
+        }
+        if let Some(last) = last {
+            values.push(self.check(Got::concrete(last), ty(args.len()))?);
+        }
+        Ok(values)
+    }
+
+    /// An argument of a wanted type.
+    fn argument(&mut self, dot: &Got, ty: Ty, arg: &'t Expr) -> Ran<Value> {
+        self.at = At::Expr(arg);
+        match &arg.kind {
+            ExprKind::Nil => {
+                if can_be_nil(ty) {
+                    return Ok(Value::Nil);
+                }
+                self.fail(format!("cannot assign nil to {}", ty.name()))
+            }
+            ExprKind::Dot
+            | ExprKind::Field(_)
+            | ExprKind::Variable { .. }
+            | ExprKind::Pipe(_)
+            | ExprKind::Function(_)
+            | ExprKind::Chain(..) => {
+                let got = self.operand(dot, arg)?;
+                self.check(got, ty)
+            }
+            ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::Str(..) => self.literal(ty, arg),
+        }
+    }
+
+    /// A literal where a type is wanted.
+    fn literal(&self, ty: Ty, arg: &Expr) -> Ran<Value> {
+        match (ty, &arg.kind) {
+            (Ty::Any | Ty::Raw | Ty::Bool, ExprKind::Bool(b)) => Ok(Value::Bool(*b)),
+            (Ty::Any | Ty::Raw | Ty::Str, ExprKind::Str(_, value)) => Ok(Value::Str(value.clone())),
+            (Ty::Any | Ty::Raw, ExprKind::Number(number)) => self.number(number),
+            (Ty::Int, ExprKind::Number(number)) if number.int.is_some() => {
+                Ok(Value::Int(number.int.unwrap_or_default()))
+            }
+            (Ty::Float, ExprKind::Number(number)) if number.float.is_some() => {
+                Ok(Value::Float(number.float.unwrap_or_default()))
+            }
+            (Ty::Bool, _) => self.fail(format!("expected bool; found {arg}")),
+            (Ty::Str, _) => self.fail(format!("expected string; found {arg}")),
+            (Ty::Int, _) => self.fail(format!("expected integer; found {arg}")),
+            (Ty::Float, _) => self.fail(format!("expected float; found {arg}")),
+            _ => self.fail(format!("can't handle {arg} for arg of type {}", ty.name())),
+        }
+    }
+
+    /// An argument as it is, literals included.
+    fn raw(&mut self, dot: &Got, arg: &'t Expr) -> Ran<Got> {
+        match &arg.kind {
+            ExprKind::Nil => {
+                self.at = At::Expr(arg);
+                Ok(Got::default())
+            }
+            ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::Str(..) => {
+                self.at = At::Expr(arg);
+                self.literal(Ty::Raw, arg).map(Got::concrete)
+            }
+            _ => self.operand(dot, arg),
+        }
+    }
+
+    /// The value of an operand that is not a literal.
+    pub(super) fn operand(&mut self, dot: &Got, arg: &'t Expr) -> Ran<Got> {
+        self.at = At::Expr(arg);
+        match &arg.kind {
+            ExprKind::Dot => Ok(dot.clone()),
+            ExprKind::Field(fields) => self.fields(dot, dot.clone(), arg, fields, &[], None),
+            ExprKind::Variable { .. } => self.variable(dot, arg, &[], None),
+            ExprKind::Pipe(pipe) => self.pipeline(dot, pipe).map(Got::concrete),
+            ExprKind::Function(function) => {
+                self.function(dot, function, At::Expr(arg), &[], None).map(Got::concrete)
+            }
+            ExprKind::Chain(node, fields) => self.chain(dot, arg, node, fields, &[], None),
+            ExprKind::Nil | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::Str(..) => {
+                self.literal(Ty::Any, arg).map(Got::concrete)
+            }
+        }
+    }
+
+    /// Go's check that a value fits a parameter.
+    fn check(&self, got: Got, ty: Ty) -> Ran<Value> {
+        if got.value.is_nil() && !got.interface {
+            if can_be_nil(ty) {
+                return Ok(Value::Nil);
+            }
+            return self.fail(format!("invalid value; expected {}", ty.name()));
+        }
+        if fits(&got.value, ty) {
+            return Ok(got.value);
+        }
+        let found = if got.value.is_nil() { "interface {}".to_owned() } else { got.value.type_name() };
+        self.fail(format!("wrong type for value; expected {}; got {found}", ty.name()))
+    }
+}
+
+fn can_be_nil(ty: Ty) -> bool {
+    match ty {
+        Ty::Any | Ty::Raw | Ty::Dict | Ty::Strings => true,
+        Ty::Host(name) => name.starts_with('*'),
+        Ty::Bool | Ty::Int | Ty::Float | Ty::Str | Ty::Time => false,
+    }
+}
+
+fn fits(value: &Value, ty: Ty) -> bool {
+    match (ty, value) {
+        (Ty::Any | Ty::Raw, _)
+        | (Ty::Bool, Value::Bool(_))
+        | (Ty::Int, Value::Int(_))
+        | (Ty::Float, Value::Float(_))
+        | (Ty::Str, Value::Str(_)) => true,
+        (Ty::Dict, Value::Map(map)) => map.holds_any(),
+        (Ty::Strings, Value::List(list)) => list.elem() == super::value::Elem::Str,
+        (Ty::Time, Value::Host(host)) => host.type_name() == "time.Time",
+        (Ty::Host(name), Value::Host(host)) => host.type_name() == name,
+        _ => false,
+    }
+}

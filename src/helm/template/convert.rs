@@ -1,0 +1,87 @@
+//! Values from and to JSON trees, the form objects have outside the template engine.
+
+use serde_json::Value as Json;
+
+use super::value::{Elem, List, Map, MapType, UintKind, Value};
+
+impl Value {
+    /// The value of a JSON tree: integers become `int64`, other numbers `float64`.
+    #[must_use]
+    pub fn from_json(json: &Json) -> Value {
+        match json {
+            Json::Null => Value::Nil,
+            Json::Bool(b) => Value::Bool(*b),
+            Json::Number(n) => match (n.as_i64(), n.as_u64()) {
+                (Some(n), _) => Value::Int64(n),
+                (None, Some(n)) => Value::Uint(UintKind::U64, n),
+                _ => Value::Float(n.as_f64().unwrap_or(0.0)),
+            },
+            Json::String(text) => Value::str(text.as_str()),
+            Json::Array(items) => Value::list(items.iter().map(Value::from_json).collect()),
+            Json::Object(entries) => {
+                Value::Map(Map::from_entries(entries.iter().map(|(k, v)| (k.as_str(), Value::from_json(v)))))
+            }
+        }
+    }
+
+    /// As `from_json`, with the outermost map of a named Go type such as `chartutil.Values`.
+    #[must_use]
+    pub fn from_json_named(json: &Json, type_name: &'static str) -> Value {
+        match Value::from_json(json) {
+            Value::Map(map) => Value::Map(map.named(type_name)),
+            other => other,
+        }
+    }
+
+    /// As `from_json`, with every number a `float64`, as Go's encoding/json reads them.
+    #[must_use]
+    pub fn from_json_floats(json: &Json) -> Value {
+        match json {
+            Json::Number(n) => Value::Float(n.as_f64().unwrap_or(0.0)),
+            Json::Array(items) => Value::list(items.iter().map(Value::from_json_floats).collect()),
+            Json::Object(entries) => Value::Map(Map::from_entries(
+                entries.iter().map(|(k, v)| (k.as_str(), Value::from_json_floats(v))),
+            )),
+            _ => Value::from_json(json),
+        }
+    }
+
+    /// The JSON tree. Numbers that have no JSON form, and bytes that are not UTF-8, are replaced as Go replaces them.
+    #[must_use]
+    pub fn to_json(&self) -> Json {
+        match self {
+            Value::Nil => Json::Null,
+            Value::Bool(b) => Json::Bool(*b),
+            Value::Int(n) | Value::Int64(n) => Json::from(*n),
+            Value::Uint(_, n) => Json::from(*n),
+            Value::Float(f) => serde_json::Number::from_f64(*f).map_or(Json::Null, Json::Number),
+            Value::Str(text) => Json::String(text.text().into_owned()),
+            Value::List(list) => list_to_json(list),
+            Value::Map(map) if map.is_nil() => Json::Null,
+            Value::Map(map) => {
+                let entries = map.snapshot();
+                Json::Object(entries.iter().map(|(k, v)| (k.text().into_owned(), v.to_json())).collect())
+            }
+            Value::Host(host) => host.to_json(),
+        }
+    }
+}
+
+fn list_to_json(list: &List) -> Json {
+    use base64::Engine as _;
+    if list.is_nil() {
+        return Json::Null;
+    }
+    if list.elem() == Elem::Byte {
+        return Json::String(base64::engine::general_purpose::STANDARD.encode(list.to_bytes()));
+    }
+    Json::Array(list.items().iter().map(Value::to_json).collect())
+}
+
+impl Map {
+    /// The same entries as a map of a named type. Nested maps stay shared; this one is a new map.
+    #[must_use]
+    pub fn named(&self, type_name: &'static str) -> Map {
+        Map::of(MapType::Named(type_name), self.read().clone())
+    }
+}

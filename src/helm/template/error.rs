@@ -1,0 +1,154 @@
+//! Errors in Go's own words: where a template could not be parsed or executed, with the chain of includes that led there.
+//! Excerpts of the source are made elsewhere, from `Frame`'s line and column.
+
+use std::fmt;
+
+/// A template that does not parse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The template file.
+    pub name: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes, from 1, when known. Go does not print it.
+    pub column: Option<usize>,
+    /// What is wrong, without the place.
+    pub reason: String,
+}
+
+impl ParseError {
+    /// The text Helm prints: the place and the last part of the reason.
+    #[must_use]
+    pub fn helm_text(&self) -> String {
+        let reason = self.reason.rsplit(": ").next().unwrap_or(&self.reason);
+        format!("parse error at ({}:{}): {reason}", self.name, self.line)
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "template: {}:{}: {}", self.name, self.line, self.reason)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// One template on the way to the error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// The file the text was parsed from.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in bytes from the start of the line, from 0, as Go prints it.
+    pub column: usize,
+    /// The template being executed: a file or a defined name.
+    pub executing: String,
+    /// The expression at that place.
+    pub expression: String,
+    /// The words between this frame and the next one (or the cause), such as `error calling include: `.
+    pub then: String,
+}
+
+/// A template that failed while it ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecError {
+    /// From the template that was asked for to the one that failed.
+    pub frames: Vec<Frame>,
+    /// Why, without places.
+    pub cause: String,
+    /// The message, when the chart itself called `fail` or `required`.
+    pub failed: Option<String>,
+}
+
+impl ExecError {
+    /// An error before any template ran.
+    #[must_use]
+    pub fn plain(cause: impl Into<String>) -> ExecError {
+        ExecError { frames: Vec::new(), cause: cause.into(), failed: None }
+    }
+
+    /// The text Helm 3 prints: short for `fail` and `required`, Go's own otherwise.
+    #[must_use]
+    pub fn helm_text(&self) -> String {
+        match (&self.failed, self.frames.first()) {
+            (Some(message), Some(first)) => {
+                format!("execution error at ({}:{}:{}): {message}", first.file, first.line, first.column)
+            }
+            _ => self.to_string(),
+        }
+    }
+
+    /// The place that failed, deepest in the chain.
+    #[must_use]
+    pub fn innermost(&self) -> Option<&Frame> {
+        self.frames.last()
+    }
+}
+
+impl fmt::Display for ExecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for frame in &self.frames {
+            write!(
+                f,
+                "template: {}:{}:{}: executing {} at <{}>: {}",
+                frame.file,
+                frame.line,
+                frame.column,
+                super::quote::quote(frame.executing.as_bytes()),
+                frame.expression,
+                frame.then
+            )?;
+        }
+        f.write_str(&self.cause)
+    }
+}
+
+impl std::error::Error for ExecError {}
+
+/// What a function reports; execution adds the place.
+#[derive(Clone, Debug)]
+pub struct FuncError {
+    /// The words, or the words before `inner`.
+    pub(super) text: String,
+    /// The chart's own message (`fail`, `required`).
+    pub(super) failed: bool,
+    /// An error of a template that the function executed.
+    pub(super) inner: Option<Box<ExecError>>,
+}
+
+impl FuncError {
+    /// An error with these words.
+    pub fn new(text: impl Into<String>) -> FuncError {
+        FuncError { text: text.into(), failed: false, inner: None }
+    }
+
+    /// The chart said so.
+    pub(super) fn failed(message: String) -> FuncError {
+        FuncError { text: message, failed: true, inner: None }
+    }
+
+    /// An error of an inner template, with words before it.
+    pub(super) fn wrap(text: impl Into<String>, inner: ExecError) -> FuncError {
+        FuncError { text: text.into(), failed: false, inner: Some(Box::new(inner)) }
+    }
+}
+
+impl fmt::Display for FuncError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.inner.as_ref().map_or(Ok(()), |inner| write!(f, "{inner}"))
+    }
+}
+
+impl From<String> for FuncError {
+    fn from(text: String) -> FuncError {
+        FuncError::new(text)
+    }
+}
+
+impl From<&str> for FuncError {
+    fn from(text: &str) -> FuncError {
+        FuncError::new(text)
+    }
+}

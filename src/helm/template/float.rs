@@ -1,0 +1,93 @@
+//! Floats as Go writes them: shortest digits or a precision, in `e`, `f` and `g` form.
+
+/// Go's strconv.FormatFloat(value, form, precision, 64); no precision means the shortest digits that read back.
+pub(super) fn format(value: f64, form: u8, precision: Option<usize>) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    match form {
+        b'e' | b'E' => exponent(value, form, precision),
+        b'f' | b'F' => match precision {
+            Some(p) => format!("{value:.p$}"),
+            None => format!("{value}"),
+        },
+        _ => general(value, form - 2, precision),
+    }
+}
+
+/// The shortest form, `%v`.
+pub(super) fn shortest(value: f64) -> String {
+    format(value, b'g', None)
+}
+
+fn exponent(value: f64, form: u8, precision: Option<usize>) -> String {
+    let text = match precision {
+        Some(p) => format!("{value:.p$e}"),
+        None => format!("{value:e}"),
+    };
+    let (mantissa, exp) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, digits) = exp.strip_prefix('-').map_or(('+', exp), |d| ('-', d));
+    format!("{mantissa}{}{sign}{digits:0>2}", char::from(form))
+}
+
+/// `g`: the exponent decides between the other two. `form` is the letter of the exponent.
+fn general(value: f64, form: u8, precision: Option<usize>) -> String {
+    let precision = precision.map(|p| p.max(1));
+    let text = match precision {
+        Some(p) => format!("{value:.*e}", p - 1),
+        None => format!("{value:e}"),
+    };
+    let (mantissa, exp) = text.split_once('e').unwrap_or((&text, "0"));
+    let exp: i32 = exp.parse().unwrap_or(0);
+    let trimmed =
+        if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    let digits = trimmed.bytes().filter(u8::is_ascii_digit).count();
+    let limit = match precision {
+        None => 6,
+        Some(p) => {
+            let digits_before = usize::try_from(exp + 1).unwrap_or(0);
+            i32::try_from(if p > digits && digits >= digits_before { digits } else { p }).unwrap_or(i32::MAX)
+        }
+    };
+    if exp < -4 || exp >= limit {
+        return exponent(value, form, Some(digits.saturating_sub(1)));
+    }
+    let decimals = i32::try_from(digits).unwrap_or(i32::MAX) - 1 - exp;
+    format!("{value:.*}", usize::try_from(decimals.max(0)).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shortest_form_switches_to_exponents_where_go_does() {
+        for (value, want) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (3.0, "3"),
+            (0.1, "0.1"),
+            (100_000.0, "100000"),
+            (1_000_000.0, "1e+06"),
+            (1_000_650_000.0, "1.00065e+09"),
+            (123_456.789, "123456.789"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (1e100, "1e+100"),
+        ] {
+            assert_eq!(shortest(value), want);
+        }
+    }
+
+    #[test]
+    fn precision_counts_significant_digits_in_g() {
+        assert_eq!(format(1234.5678, b'g', Some(3)), "1.23e+03");
+        assert_eq!(format(0.5, b'g', Some(3)), "0.5");
+        assert_eq!(format(100.0, b'g', Some(3)), "100");
+        assert_eq!(format(1e6, b'e', Some(2)), "1.00e+06");
+        assert_eq!(format(2.5, b'f', Some(0)), "2");
+    }
+}

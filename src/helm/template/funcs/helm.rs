@@ -1,0 +1,180 @@
+//! The functions Helm adds: includes, `tpl`, `required`, `fail`, `lookup`, and YAML in and out.
+
+use opdev_object::yaml;
+
+use super::super::error::{ExecError, FuncError};
+use super::super::exec;
+use super::super::host::Ty;
+use super::super::set::without_no_value;
+use super::super::text::Str;
+use super::super::value::{Elem, List, Map, Value};
+use super::{Call, Function, Outcome, fixed, string};
+
+/// How often a template may be inside itself, as Helm counts.
+const MAX_INCLUDES: u32 = 1000;
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    fixed("include", &[Ty::Str, Ty::Any], include),
+    fixed("tpl", &[Ty::Str, Ty::Any], tpl),
+    fixed("required", &[Ty::Str, Ty::Any], |_, args| match &args[1] {
+        Value::Nil => Err(FuncError::failed(string(args, 0))),
+        Value::Str(text) if text.is_empty() => Err(FuncError::failed(string(args, 0))),
+        value => Ok(value.clone()),
+    }),
+    fixed("fail", &[Ty::Str], |_, args| Err(FuncError::failed(string(args, 0)))),
+    fixed("lookup", &[Ty::Str, Ty::Str, Ty::Str, Ty::Str], lookup),
+    fixed("getHostByName", &[Ty::Str], |call, args| {
+        Ok(call.context.outside().resolve_host(&string(args, 0)).into())
+    }),
+    fixed("toYaml", &[Ty::Any], |_, args| Ok(to_yaml(&args[0]).into())),
+    fixed("mustToYaml", &[Ty::Any], |_, args| Ok(to_yaml(&args[0]).into())),
+    fixed("toYamlPretty", &[Ty::Any], |_, args| {
+        let mut writer = yaml::Writer::pretty();
+        write(&mut writer, &args[0], true);
+        Ok(trimmed(writer.finish()).into())
+    }),
+    fixed("fromYaml", &[Ty::Str], |_, args| Ok(from_yaml(&string(args, 0)))),
+    fixed("fromYamlArray", &[Ty::Str], |_, args| Ok(from_yaml_array(&string(args, 0)))),
+];
+
+fn include(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
+    let name: &Str = args[0].as_str().ok_or("include without a name")?;
+    match call.context.included.get_mut(&**name) {
+        Some(count) if *count > MAX_INCLUDES => {
+            return Err(FuncError::new(format!(
+                "rendering template has a nested reference name: {name}: unable to execute template"
+            )));
+        }
+        Some(count) => *count += 1,
+        None => {
+            call.context.included.insert(name.to_vec().into(), 1);
+        }
+    }
+    let result = exec::execute(call.set, name, args[1].clone(), call.context);
+    if let Some(count) = call.context.included.get_mut(&**name) {
+        *count -= 1;
+    }
+    match result {
+        Ok(text) => Ok(text.into()),
+        Err(error) => Err(FuncError::wrap("", error)),
+    }
+}
+
+fn tpl(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
+    let source = args[0].as_str().cloned().unwrap_or_default();
+    if !source.windows(2).any(|w| w == b"{{") {
+        return Ok(without_no_value(source.to_vec()).into());
+    }
+    let shown = || super::super::quote::quote(&source);
+    let text = source.text();
+    let (set, tree) = call.set.overlay("gotpl", &text).map_err(|error| {
+        FuncError::wrap(format!("cannot parse template {}: ", shown()), ExecError::plain(error.to_string()))
+    })?;
+    let Some(tree) = tree else { return Ok(Value::str("")) };
+    match exec::run(&set, &tree, args[1].clone(), call.context) {
+        Ok(text) => Ok(without_no_value(text).into()),
+        Err(error) => {
+            Err(FuncError::wrap(format!("error during tpl function execution for {}: ", shown()), error))
+        }
+    }
+}
+
+fn lookup(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
+    let env = call.context.outside();
+    let found = env.lookup(&string(args, 0), &string(args, 1), &string(args, 2), &string(args, 3));
+    match found {
+        Ok(serde_json::Value::Null) => Ok(Value::Map(Map::new())),
+        Ok(object) => Ok(Value::from_json(&object)),
+        Err(reason) => Err(FuncError::new(reason)),
+    }
+}
+
+/// Helm's `toYaml`: without the last line end; nothing when the value has no YAML form.
+pub(super) fn to_yaml(value: &Value) -> String {
+    if !super::json::is_finite(value) {
+        return String::new();
+    }
+    let mut writer = yaml::Writer::new();
+    write(&mut writer, value, false);
+    trimmed(writer.finish())
+}
+
+fn trimmed(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    text
+}
+
+fn write(writer: &mut yaml::Writer, value: &Value, pretty: bool) {
+    match value {
+        Value::Nil => writer.null(),
+        Value::Bool(b) => writer.bool(*b),
+        Value::Int(n) | Value::Int64(n) => writer.int(*n),
+        Value::Uint(_, n) => writer.uint(*n),
+        Value::Float(f) if pretty => writer.plain_float(*f),
+        Value::Float(f) => writer.float(*f),
+        Value::Str(text) => writer.string(&text.text()),
+        Value::List(list) if list.is_nil() && !pretty => writer.null(),
+        Value::List(list) if list.elem() == Elem::Byte && !pretty => {
+            if let serde_json::Value::String(text) = value.to_json() {
+                writer.string(&text);
+            }
+        }
+        Value::List(list) => {
+            writer.start_sequence(list.items().is_empty());
+            for item in list.items() {
+                write(writer, item, pretty);
+            }
+            writer.end();
+        }
+        Value::Map(map) if map.is_nil() && !pretty => writer.null(),
+        Value::Map(map) => {
+            writer.start_mapping(map.is_empty());
+            let entries = map.snapshot();
+            let mut pairs: Vec<_> = entries.iter().map(|(key, value)| (key.text(), value)).collect();
+            yaml::sort_keys(&mut pairs, |(key, _)| key);
+            for (key, value) in pairs {
+                writer.key(&key);
+                write(writer, value, pretty);
+            }
+            writer.end();
+        }
+        Value::Host(host) => write(writer, &Value::from_json(&host.to_json()), pretty),
+    }
+}
+
+const DECODING: &str = "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal";
+
+fn json_kind(json: &serde_json::Value) -> &'static str {
+    match json {
+        serde_json::Value::Null => "null",
+        serde_json::Value::Bool(_) => "bool",
+        serde_json::Value::Number(_) => "number",
+        serde_json::Value::String(_) => "string",
+        serde_json::Value::Array(_) => "array",
+        serde_json::Value::Object(_) => "object",
+    }
+}
+
+fn from_yaml(text: &str) -> Value {
+    let error = match yaml::values_from_str(text) {
+        Ok(serde_json::Value::Null) => return Value::Map(Map::nil()),
+        Ok(json @ serde_json::Value::Object(_)) => return Value::from_json_floats(&json),
+        Ok(other) => {
+            format!("{DECODING} {} into Go value of type map[string]interface {{}}", json_kind(&other))
+        }
+        Err(error) => error.to_string(),
+    };
+    Value::Map(Map::from_entries([("Error", Value::from(error))]))
+}
+
+fn from_yaml_array(text: &str) -> Value {
+    let error = match yaml::values_from_str(text) {
+        Ok(serde_json::Value::Null) => return Value::List(List::nil(Elem::Any)),
+        Ok(json @ serde_json::Value::Array(_)) => return Value::from_json_floats(&json),
+        Ok(other) => format!("{DECODING} {} into Go value of type []interface {{}}", json_kind(&other)),
+        Err(error) => error.to_string(),
+    };
+    Value::list(vec![error.into()])
+}

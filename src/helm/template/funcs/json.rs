@@ -1,0 +1,451 @@
+//! JSON as Go's encoding/json writes and reads it, with its escapes, number forms and error texts.
+
+use std::fmt::Write as _;
+
+use super::super::error::FuncError;
+use super::super::float;
+use super::super::host::Ty;
+use super::super::quote::decode;
+use super::super::value::{Elem, List, Map, Value};
+use super::{Function, fixed, string};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    fixed("toJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Compact).unwrap_or_default().into())),
+    fixed("mustToJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Compact)?.into())),
+    fixed("toPrettyJson", &[Ty::Any], |_, args| {
+        Ok(encode(&args[0], Style::Pretty).unwrap_or_default().into())
+    }),
+    fixed("mustToPrettyJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Pretty)?.into())),
+    fixed("toRawJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Raw)?.into())),
+    fixed("mustToRawJson", &[Ty::Any], |_, args| Ok(encode(&args[0], Style::Raw)?.into())),
+    fixed("mustFromJson", &[Ty::Str], |_, args| Ok(parse(&string(args, 0))?)),
+    fixed("fromJson", &[Ty::Str], |_, args| {
+        let error = match parse(&string(args, 0)) {
+            Ok(map @ Value::Map(_)) => return Ok(map),
+            Ok(Value::Nil) => return Ok(Value::Map(Map::nil())),
+            Ok(other) => cannot(&other, "map[string]interface {}"),
+            Err(error) => error,
+        };
+        Ok(Value::Map(Map::from_entries([("Error", Value::from(error))])))
+    }),
+    fixed("fromJsonArray", &[Ty::Str], |_, args| {
+        let error = match parse(&string(args, 0)) {
+            Ok(list @ Value::List(_)) => return Ok(list),
+            Ok(Value::Nil) => return Ok(Value::List(List::nil(Elem::Any))),
+            Ok(other) => cannot(&other, "[]interface {}"),
+            Err(error) => error,
+        };
+        Ok(Value::list(vec![error.into()]))
+    }),
+];
+
+fn cannot(value: &Value, target: &str) -> String {
+    let kind = match value {
+        Value::Bool(_) => "bool",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        Value::Map(_) => "object",
+        _ => "number",
+    };
+    format!("json: cannot unmarshal {kind} into Go value of type {target}")
+}
+
+/// How to write.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    Compact,
+    /// two spaces
+    Pretty,
+    /// `<`, `>` and `&` as they are
+    Raw,
+}
+
+/// Whether every number in the value has a JSON form.
+pub(super) fn is_finite(value: &Value) -> bool {
+    match value {
+        Value::Float(f) => f.is_finite(),
+        Value::List(list) => list.items().iter().all(is_finite),
+        Value::Map(map) => map.snapshot().iter().all(|(_, v)| is_finite(v)),
+        _ => true,
+    }
+}
+
+/// Go's json.Marshal.
+pub(super) fn encode(value: &Value, style: Style) -> Result<String, FuncError> {
+    let mut encoder = Encoder { out: String::new(), style, depth: 0 };
+    encoder.value(value)?;
+    Ok(encoder.out)
+}
+
+/// A number as Go's JSON writes it.
+pub(super) fn number(f: f64) -> String {
+    let abs = f.abs();
+    if abs != 0.0 && !(1e-6..1e21).contains(&abs) {
+        let text = float::format(f, b'e', None);
+        return text.replace("e-0", "e-").replace("e+0", "e+");
+    }
+    float::format(f, b'f', None)
+}
+
+struct Encoder {
+    out: String,
+    style: Style,
+    depth: usize,
+}
+
+impl Encoder {
+    fn line(&mut self) {
+        if self.style == Style::Pretty {
+            self.out.push('\n');
+            for _ in 0..self.depth {
+                self.out.push_str("  ");
+            }
+        }
+    }
+
+    fn value(&mut self, value: &Value) -> Result<(), FuncError> {
+        match value {
+            Value::Nil => self.out.push_str("null"),
+            Value::Bool(b) => self.out.push_str(if *b { "true" } else { "false" }),
+            Value::Int(n) | Value::Int64(n) => {
+                let _ = write!(self.out, "{n}");
+            }
+            Value::Uint(_, n) => {
+                let _ = write!(self.out, "{n}");
+            }
+            Value::Float(f) if f.is_finite() => self.out.push_str(&number(*f)),
+            Value::Float(f) => {
+                return Err(FuncError::new(format!("json: unsupported value: {}", float::shortest(*f))));
+            }
+            Value::Str(text) => self.string(text),
+            Value::List(list) => self.list(list)?,
+            Value::Map(map) if map.is_nil() => self.out.push_str("null"),
+            Value::Map(map) => self.entries(&map.snapshot())?,
+            Value::Host(host) => {
+                let json = Value::from_json(&host.to_json());
+                match (&json, host.json_order()) {
+                    (Value::Map(map), order) if !order.is_empty() => {
+                        let mut entries = map.snapshot();
+                        let place = |key: &[u8]| order.iter().position(|k| k.as_bytes() == key);
+                        entries.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
+                        self.entries(&entries)?;
+                    }
+                    _ => self.value(&json)?,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &List) -> Result<(), FuncError> {
+        if list.is_nil() || list.elem() == Elem::Byte {
+            match Value::List(list.clone()).to_json() {
+                serde_json::Value::String(text) => self.string(text.as_bytes()),
+                _ => self.out.push_str("null"),
+            }
+            return Ok(());
+        }
+        self.out.push('[');
+        self.depth += 1;
+        for (i, item) in list.items().iter().enumerate() {
+            if i > 0 {
+                self.out.push(',');
+            }
+            self.line();
+            self.value(item)?;
+        }
+        self.depth -= 1;
+        if !list.items().is_empty() {
+            self.line();
+        }
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn entries(&mut self, entries: &[(super::super::text::Str, Value)]) -> Result<(), FuncError> {
+        self.out.push('{');
+        self.depth += 1;
+        for (i, (key, item)) in entries.iter().enumerate() {
+            if i > 0 {
+                self.out.push(',');
+            }
+            self.line();
+            self.string(key);
+            self.out.push_str(if self.style == Style::Pretty { ": " } else { ":" });
+            self.value(item)?;
+        }
+        self.depth -= 1;
+        if !entries.is_empty() {
+            self.line();
+        }
+        self.out.push('}');
+        Ok(())
+    }
+
+    fn string(&mut self, mut text: &[u8]) {
+        self.out.push('"');
+        while !text.is_empty() {
+            let (c, width) = decode(text);
+            match c {
+                None => self.out.push_str("\\ufffd"),
+                Some('"') => self.out.push_str("\\\""),
+                Some('\\') => self.out.push_str("\\\\"),
+                Some('\n') => self.out.push_str("\\n"),
+                Some('\r') => self.out.push_str("\\r"),
+                Some('\t') => self.out.push_str("\\t"),
+                Some('\u{8}') => self.out.push_str("\\b"),
+                Some('\u{c}') => self.out.push_str("\\f"),
+                Some(c @ ('\0'..='\u{1f}' | '\u{2028}' | '\u{2029}')) => {
+                    let _ = write!(self.out, "\\u{:04x}", u32::from(c));
+                }
+                Some(c @ ('<' | '>' | '&')) if self.style != Style::Raw => {
+                    let _ = write!(self.out, "\\u{:04x}", u32::from(c));
+                }
+                Some(c) => self.out.push(c),
+            }
+            text = &text[width..];
+        }
+        self.out.push('"');
+    }
+}
+
+/// Go's json.Unmarshal into `interface {}`.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    let mut parser = Parser { text: text.as_bytes(), at: 0, depth: 0 };
+    parser.space();
+    let value = parser.value()?;
+    parser.space();
+    match parser.peek() {
+        None => Ok(value),
+        Some(_) => Err(parser.invalid("after top-level value")),
+    }
+}
+
+const END: &str = "unexpected end of JSON input";
+
+struct Parser<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    fn invalid(&self, context: &str) -> String {
+        let Some(byte) = self.peek() else { return END.to_owned() };
+        let shown = match byte {
+            b'\'' => "'\\''".to_owned(),
+            b'"' => "'\"'".to_owned(),
+            _ => {
+                let quoted = super::super::quote::quote(char::from(byte).to_string().as_bytes());
+                format!("'{}'", &quoted[1..quoted.len() - 1])
+            }
+        };
+        format!("invalid character {shown} {context}")
+    }
+
+    fn value(&mut self) -> Result<Value, String> {
+        self.depth += 1;
+        if self.depth > 500 {
+            return Err("exceeded max depth".to_owned());
+        }
+        let value = match self.peek() {
+            None => return Err(END.to_owned()),
+            Some(b'{') => self.object()?,
+            Some(b'[') => self.array()?,
+            Some(b'"') => Value::str(self.string()?),
+            Some(b't') => self.word("true", Value::Bool(true))?,
+            Some(b'f') => self.word("false", Value::Bool(false))?,
+            Some(b'n') => self.word("null", Value::Nil)?,
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            Some(_) => return Err(self.invalid("looking for beginning of value")),
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+
+    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, String> {
+        for expected in word.bytes() {
+            if self.peek() != Some(expected) {
+                let wanted = char::from(expected);
+                return Err(self.invalid(&format!("in literal {word} (expecting '{wanted}')")));
+            }
+            self.at += 1;
+        }
+        Ok(value)
+    }
+
+    fn digits(&mut self) -> bool {
+        let start = self.at;
+        while self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let start = self.at;
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else if !self.digits() {
+            return Err(self.invalid("in numeric literal"));
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            if !self.digits() {
+                return Err(self.invalid("after decimal point in numeric literal"));
+            }
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            if !self.digits() {
+                return Err(self.invalid("in exponent of numeric literal"));
+            }
+        }
+        let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or("0");
+        match text.parse::<f64>() {
+            Ok(f) if f.is_finite() => Ok(Value::Float(f)),
+            _ => Err(format!("json: cannot unmarshal number {text} into Go value of type float64")),
+        }
+    }
+
+    fn array(&mut self) -> Result<Value, String> {
+        self.at += 1;
+        let mut items = Vec::new();
+        self.space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(Value::list(items));
+        }
+        loop {
+            self.space();
+            items.push(self.value()?);
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => break,
+                _ => return Err(self.invalid("after array element")),
+            }
+        }
+        self.at += 1;
+        Ok(Value::list(items))
+    }
+
+    fn object(&mut self) -> Result<Value, String> {
+        self.at += 1;
+        let map = Map::new();
+        self.space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(Value::Map(map));
+        }
+        loop {
+            self.space();
+            if self.peek() != Some(b'"') {
+                return Err(self.invalid("looking for beginning of object key string"));
+            }
+            let key = self.string()?;
+            self.space();
+            if self.peek() != Some(b':') {
+                return Err(self.invalid("after object key"));
+            }
+            self.at += 1;
+            self.space();
+            let value = self.value()?;
+            map.insert(key.into(), value);
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => break,
+                _ => return Err(self.invalid("after object key:value pair")),
+            }
+        }
+        self.at += 1;
+        Ok(Value::Map(map))
+    }
+
+    fn string(&mut self) -> Result<String, String> {
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let Some(byte) = self.peek() else { return Err(END.to_owned()) };
+            match byte {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                b'\\' => {
+                    self.at += 1;
+                    self.escape(&mut out)?;
+                }
+                0..0x20 => return Err(self.invalid("in string literal")),
+                _ => {
+                    let (c, width) = decode(&self.text[self.at..]);
+                    out.push(c.unwrap_or('\u{fffd}'));
+                    self.at += width;
+                }
+            }
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) -> Result<(), String> {
+        let Some(byte) = self.peek() else { return Err(END.to_owned()) };
+        let c = match byte {
+            b'"' | b'\\' | b'/' => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => {
+                self.at += 1;
+                let first = self.hex()?;
+                let low = self.text[self.at..].starts_with(b"\\u");
+                if (0xd800..0xdc00).contains(&first) && low {
+                    let back = self.at;
+                    self.at += 2;
+                    let second = self.hex()?;
+                    if (0xdc00..0xe000).contains(&second) {
+                        let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+                        out.push(char::from_u32(code).unwrap_or('\u{fffd}'));
+                        return Ok(());
+                    }
+                    self.at = back;
+                }
+                out.push(char::from_u32(first).unwrap_or('\u{fffd}'));
+                return Ok(());
+            }
+            _ => return Err(self.invalid("in string escape code")),
+        };
+        self.at += 1;
+        out.push(c);
+        Ok(())
+    }
+
+    fn hex(&mut self) -> Result<u32, String> {
+        let mut n = 0;
+        for _ in 0..4 {
+            let Some(digit) = self.peek().and_then(|b| char::from(b).to_digit(16)) else {
+                return Err(self.invalid("in \\u hexadecimal character escape"));
+            };
+            n = n * 16 + digit;
+            self.at += 1;
+        }
+        Ok(n)
+    }
+}

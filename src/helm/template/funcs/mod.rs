@@ -1,0 +1,77 @@
+//! The functions templates can call, by name: Go's built-ins, Sprig, and Helm's own.
+//! Each file lists its functions with their parameter types; arguments arrive counted and checked.
+
+pub(super) mod builtins;
+mod helm;
+mod json;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::context::{Compat, Context};
+use super::error::FuncError;
+use super::host::{Signature, Ty};
+use super::set::TemplateSet;
+use super::value::Value;
+
+/// What a function can reach beside its arguments.
+pub(super) struct Call<'a, 'e> {
+    pub(super) set: &'a TemplateSet,
+    pub(super) context: &'a mut Context<'e>,
+}
+
+/// What a function gives.
+pub(super) type Outcome = Result<Value, FuncError>;
+
+/// How a function runs.
+#[derive(Clone, Copy)]
+pub(super) enum Run {
+    /// stops at the first false argument
+    And,
+    /// stops at the first true argument
+    Or,
+    /// tells a nil interface from nothing
+    Len,
+    /// an ordinary function
+    Plain(fn(&mut Call<'_, '_>, &[Value]) -> Outcome),
+}
+
+/// One function.
+pub(super) struct Function {
+    pub(super) name: &'static str,
+    pub(super) signature: Signature,
+    pub(super) run: Run,
+}
+
+type Body = fn(&mut Call<'_, '_>, &[Value]) -> Outcome;
+
+/// A function with fixed parameters.
+const fn fixed(name: &'static str, types: &'static [Ty], run: Body) -> Function {
+    Function { name, signature: Signature::of(types), run: Run::Plain(run) }
+}
+
+/// A function with any number of further arguments.
+const fn variadic(name: &'static str, types: &'static [Ty], rest: Ty, run: Body) -> Function {
+    Function { name, signature: Signature { fixed: types, rest: Some(rest) }, run: Run::Plain(run) }
+}
+
+static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+    let all: [&'static [Function]; 3] = [builtins::FUNCTIONS, helm::FUNCTIONS, json::FUNCTIONS];
+    all.into_iter().flatten().map(|f| (f.name, f)).collect()
+});
+
+/// Functions Helm 3 does not have.
+const SINCE_4: [&str; 2] = ["mustToYaml", "mustToToml"];
+
+/// The function of that name.
+pub(super) fn lookup(name: &str, compat: Compat) -> Option<&'static Function> {
+    if compat == Compat::V3 && SINCE_4.contains(&name) {
+        return None;
+    }
+    TABLE.get(name).copied()
+}
+
+/// An argument that is a string, as text.
+fn string(args: &[Value], i: usize) -> String {
+    args.get(i).and_then(Value::as_str).map(|s| s.text().into_owned()).unwrap_or_default()
+}

@@ -1,0 +1,468 @@
+//! Cuts template text into tokens, with Go's rules for delimiters, trim markers and comments.
+//! Syntax inside tokens (numbers, escapes) is checked by the parser. Read `parse` next.
+
+use super::quote::is_printable;
+
+/// Kind of token. Keywords come after `Keyword`, as their texts print differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+pub(super) enum Kind {
+    Error,
+    Bool,
+    Char,
+    CharConstant,
+    Complex,
+    Assign,
+    Declare,
+    Eof,
+    Field,
+    Identifier,
+    LeftDelim,
+    LeftParen,
+    Number,
+    Pipe,
+    RawString,
+    RightDelim,
+    RightParen,
+    Space,
+    String,
+    Text,
+    Variable,
+    Keyword,
+    Block,
+    Break,
+    Continue,
+    Dot,
+    Define,
+    Else,
+    End,
+    If,
+    Nil,
+    Range,
+    Template,
+    With,
+}
+
+/// One token; `text` is empty for errors, whose words are in the lexer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) kind: Kind,
+    pub(super) pos: usize,
+    pub(super) text: &'a str,
+    pub(super) line: usize,
+}
+
+/// The scanner; `error` holds the words of an `Error` token.
+pub(super) struct Lexer<'a> {
+    input: &'a str,
+    pos: usize,
+    start: usize,
+    line: usize,
+    start_line: usize,
+    at_eof: bool,
+    paren_depth: i32,
+    inside: bool,
+    pub(super) error: String,
+}
+
+const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
+
+fn is_space(c: char) -> bool {
+    SPACES.contains(&c)
+}
+
+pub(super) fn is_alphanumeric(c: char) -> bool {
+    c == '_' || c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric())
+}
+
+fn newlines(text: &str) -> usize {
+    text.bytes().filter(|b| *b == b'\n').count()
+}
+
+fn keyword(word: &str) -> Option<Kind> {
+    Some(match word {
+        "." => Kind::Dot,
+        "block" => Kind::Block,
+        "break" => Kind::Break,
+        "continue" => Kind::Continue,
+        "define" => Kind::Define,
+        "else" => Kind::Else,
+        "end" => Kind::End,
+        "if" => Kind::If,
+        "range" => Kind::Range,
+        "nil" => Kind::Nil,
+        "template" => Kind::Template,
+        "with" => Kind::With,
+        _ => return None,
+    })
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(input: &'a str) -> Lexer<'a> {
+        Lexer {
+            input,
+            pos: 0,
+            start: 0,
+            line: 1,
+            start_line: 1,
+            at_eof: false,
+            paren_depth: 0,
+            inside: false,
+            error: String::new(),
+        }
+    }
+
+    /// The next token; after the end or an error it is `Eof`.
+    pub(super) fn next_token(&mut self) -> Token<'a> {
+        if self.inside { self.inside_action() } else { self.text() }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.input[self.pos..]
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let Some(c) = self.rest().chars().next() else {
+            self.at_eof = true;
+            return None;
+        };
+        self.pos += c.len_utf8();
+        self.line += usize::from(c == '\n');
+        Some(c)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn backup(&mut self) {
+        if self.at_eof {
+            return;
+        }
+        if let Some(c) = self.input[..self.pos].chars().next_back() {
+            self.pos -= c.len_utf8();
+            self.line -= usize::from(c == '\n');
+        }
+    }
+
+    fn token(&mut self, kind: Kind) -> Token<'a> {
+        let token =
+            Token { kind, pos: self.start, text: &self.input[self.start..self.pos], line: self.start_line };
+        self.start = self.pos;
+        self.start_line = self.line;
+        token
+    }
+
+    fn ignore(&mut self) {
+        self.line += newlines(&self.input[self.start..self.pos]);
+        self.start = self.pos;
+        self.start_line = self.line;
+    }
+
+    fn fail(&mut self, words: impl Into<String>) -> Token<'a> {
+        self.error = words.into();
+        let token = Token { kind: Kind::Error, pos: self.start, text: "", line: self.start_line };
+        self.start = 0;
+        self.pos = 0;
+        self.input = "";
+        self.inside = false;
+        token
+    }
+
+    fn text(&mut self) -> Token<'a> {
+        loop {
+            let Some(x) = self.rest().find("{{") else {
+                self.pos = self.input.len();
+                if self.pos > self.start {
+                    self.line += newlines(&self.input[self.start..self.pos]);
+                    return self.token(Kind::Text);
+                }
+                return self.token(Kind::Eof);
+            };
+            if x > 0 {
+                self.pos += x;
+                let mut trim = 0;
+                if has_left_trim(&self.input[self.pos + 2..]) {
+                    let text = &self.input[self.start..self.pos];
+                    trim = text.len() - text.trim_end_matches(SPACES).len();
+                }
+                self.pos -= trim;
+                self.line += newlines(&self.input[self.start..self.pos]);
+                let token = self.token(Kind::Text);
+                self.pos += trim;
+                self.ignore();
+                if !token.text.is_empty() {
+                    return token;
+                }
+            }
+            if let Some(token) = self.left_delim() {
+                return token;
+            }
+        }
+    }
+
+    /// The delimiter; nothing when it opened a comment, which is skipped.
+    fn left_delim(&mut self) -> Option<Token<'a>> {
+        self.pos += 2;
+        let after_marker = if has_left_trim(self.rest()) { 2 } else { 0 };
+        if self.rest()[after_marker..].starts_with("/*") {
+            self.pos += after_marker;
+            self.ignore();
+            return self.comment();
+        }
+        let token = self.token(Kind::LeftDelim);
+        self.inside = true;
+        self.pos += after_marker;
+        self.ignore();
+        self.paren_depth = 0;
+        Some(token)
+    }
+
+    fn comment(&mut self) -> Option<Token<'a>> {
+        self.pos += 2;
+        let Some(x) = self.rest().find("*/") else { return Some(self.fail("unclosed comment")) };
+        self.pos += x + 2;
+        let Some(trim) = self.at_right_delim() else {
+            return Some(self.fail("comment ends before closing delimiter"));
+        };
+        self.line += newlines(&self.input[self.start..self.pos]);
+        self.token(Kind::Text);
+        self.pos += if trim { 4 } else { 2 };
+        if trim {
+            self.pos += self.rest().len() - self.rest().trim_start_matches(SPACES).len();
+        }
+        self.ignore();
+        None
+    }
+
+    /// Whether a right delimiter is here, and whether it trims.
+    fn at_right_delim(&self) -> Option<bool> {
+        let rest = self.rest();
+        if has_right_trim(rest) && rest[2..].starts_with("}}") {
+            return Some(true);
+        }
+        rest.starts_with("}}").then_some(false)
+    }
+
+    fn right_delim(&mut self) -> Token<'a> {
+        let trim = self.at_right_delim() == Some(true);
+        if trim {
+            self.pos += 2;
+            self.ignore();
+        }
+        self.pos += 2;
+        let token = self.token(Kind::RightDelim);
+        if trim {
+            self.pos += self.rest().len() - self.rest().trim_start_matches(SPACES).len();
+            self.ignore();
+        }
+        self.inside = false;
+        token
+    }
+
+    fn inside_action(&mut self) -> Token<'a> {
+        if self.at_right_delim().is_some() {
+            if self.paren_depth == 0 {
+                return self.right_delim();
+            }
+            return self.fail("unclosed left paren");
+        }
+        let Some(c) = self.next() else { return self.fail("unclosed action") };
+        match c {
+            _ if is_space(c) => {
+                self.backup();
+                self.space()
+            }
+            '=' => self.token(Kind::Assign),
+            ':' => {
+                if self.next() == Some('=') {
+                    self.token(Kind::Declare)
+                } else {
+                    self.fail("expected :=")
+                }
+            }
+            '|' => self.token(Kind::Pipe),
+            '"' => self.quoted('"', Kind::String, "unterminated quoted string"),
+            '`' => self.raw_quoted(),
+            '$' => self.field_or_variable(Kind::Variable),
+            '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
+            '.' if !self.rest().starts_with(|c: char| c.is_ascii_digit()) && !self.rest().is_empty() => {
+                self.field_or_variable(Kind::Field)
+            }
+            '.' | '+' | '-' | '0'..='9' => {
+                self.backup();
+                self.number()
+            }
+            _ if is_alphanumeric(c) => {
+                self.backup();
+                self.identifier()
+            }
+            '(' => {
+                self.paren_depth += 1;
+                self.token(Kind::LeftParen)
+            }
+            ')' => {
+                self.paren_depth -= 1;
+                if self.paren_depth < 0 {
+                    self.fail("unexpected right paren")
+                } else {
+                    self.token(Kind::RightParen)
+                }
+            }
+            _ if c.is_ascii() && is_printable(c) => self.token(Kind::Char),
+            _ => self.fail(format!("unrecognized character in action: {}", code_point(c))),
+        }
+    }
+
+    fn space(&mut self) -> Token<'a> {
+        let mut count = 0;
+        while self.peek().is_some_and(is_space) {
+            self.next();
+            count += 1;
+        }
+        // The last space may belong to a trimming delimiter.
+        let tail = &self.input[self.pos - 1..];
+        if has_right_trim(tail) && tail[2..].starts_with("}}") {
+            self.backup();
+            if count == 1 {
+                return self.right_delim();
+            }
+        }
+        self.token(Kind::Space)
+    }
+
+    fn identifier(&mut self) -> Token<'a> {
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+        }
+        if !self.at_terminator() {
+            return self.bad_character();
+        }
+        let word = &self.input[self.start..self.pos];
+        match keyword(word) {
+            Some(kind) => self.token(kind),
+            None if word == "true" || word == "false" => self.token(Kind::Bool),
+            None => self.token(Kind::Identifier),
+        }
+    }
+
+    fn field_or_variable(&mut self, kind: Kind) -> Token<'a> {
+        if self.at_terminator() {
+            return self.token(if kind == Kind::Variable { kind } else { Kind::Dot });
+        }
+        while self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+        }
+        if self.at_terminator() { self.token(kind) } else { self.bad_character() }
+    }
+
+    fn bad_character(&mut self) -> Token<'a> {
+        let found = self.peek().map_or_else(|| "U+FFFFFFFFFFFFFFFF".to_owned(), code_point);
+        self.fail(format!("bad character {found}"))
+    }
+
+    fn at_terminator(&self) -> bool {
+        match self.peek() {
+            None | Some('.' | ',' | '|' | ':' | ')' | '(') => true,
+            Some(c) => is_space(c) || self.rest().starts_with("}}"),
+        }
+    }
+
+    fn quoted(&mut self, mark: char, kind: Kind, unterminated: &str) -> Token<'a> {
+        loop {
+            match self.next() {
+                Some('\\') => {
+                    if matches!(self.next(), None | Some('\n')) {
+                        return self.fail(unterminated);
+                    }
+                }
+                None | Some('\n') => return self.fail(unterminated),
+                Some(c) if c == mark => return self.token(kind),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn raw_quoted(&mut self) -> Token<'a> {
+        loop {
+            match self.next() {
+                None => return self.fail("unterminated raw quoted string"),
+                Some('`') => return self.token(Kind::RawString),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn accept(&mut self, set: &str) -> bool {
+        let found = self.peek().is_some_and(|c| set.contains(c));
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    fn accept_run(&mut self, set: &str) {
+        while self.accept(set) {}
+    }
+
+    fn number(&mut self) -> Token<'a> {
+        let mut ok = self.scan_number();
+        let mut kind = Kind::Number;
+        if ok && matches!(self.peek(), Some('+' | '-')) {
+            kind = Kind::Complex;
+            ok = self.scan_number() && self.input[..self.pos].ends_with('i');
+        }
+        if ok {
+            return self.token(kind);
+        }
+        let text = &self.input[self.start..self.pos];
+        self.fail(format!("bad number syntax: {}", super::quote::quote(text.as_bytes())))
+    }
+
+    fn scan_number(&mut self) -> bool {
+        self.accept("+-");
+        let mut digits = "0123456789_";
+        if self.accept("0") {
+            if self.accept("xX") {
+                digits = "0123456789abcdefABCDEF_";
+            } else if self.accept("oO") {
+                digits = "01234567_";
+            } else if self.accept("bB") {
+                digits = "01_";
+            }
+        }
+        self.accept_run(digits);
+        if self.accept(".") {
+            self.accept_run(digits);
+        }
+        if digits.len() == 11 && self.accept("eE") {
+            self.accept("+-");
+            self.accept_run("0123456789_");
+        }
+        if digits.len() == 23 && self.accept("pP") {
+            self.accept("+-");
+            self.accept_run("0123456789_");
+        }
+        self.accept("i");
+        if self.peek().is_some_and(is_alphanumeric) {
+            self.next();
+            return false;
+        }
+        true
+    }
+}
+
+fn has_left_trim(text: &str) -> bool {
+    let b = text.as_bytes();
+    b.len() >= 2 && b[0] == b'-' && is_space(char::from(b[1]))
+}
+
+fn has_right_trim(text: &str) -> bool {
+    let b = text.as_bytes();
+    b.len() >= 2 && is_space(char::from(b[0])) && b[1] == b'-'
+}
+
+/// Go's `%#U`.
+fn code_point(c: char) -> String {
+    let code = u32::from(c);
+    if is_printable(c) { format!("U+{code:04X} '{c}'") } else { format!("U+{code:04X}") }
+}

@@ -1,0 +1,600 @@
+//! Builds trees from template text, with Go's grammar, checks and error texts.
+//! Functions and variables are resolved here, so that execution looks nothing up by name. Read `exec` next.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::context::Compat;
+use super::error::ParseError;
+use super::funcs;
+use super::lex::{Kind, Lexer, Token};
+use super::node::{Branch, Command, Decl, Expr, ExprKind, Invocation, Node, Pipe, Source, Tree};
+use super::number::parse_literal;
+use super::quote::{quote, unquote};
+use super::text::Str;
+
+/// Slot of a variable that is named but never declared: an error when it is used.
+pub(super) const UNDECLARED: usize = usize::MAX;
+
+/// Go allows 10,000; the machine's stack sets ours.
+const MAX_NESTING: usize = 500;
+
+/// The trees of one text: its own (under its name) and those it defines.
+pub(super) fn parse(name: &str, text: &str, compat: Compat) -> Result<BTreeMap<Str, Arc<Tree>>, ParseError> {
+    let source = Arc::new(Source { name: name.into(), text: text.into() });
+    let mut parser = Parser {
+        source: Arc::clone(&source),
+        compat,
+        lexer: Lexer::new(text),
+        tokens: [Token { kind: Kind::Eof, pos: 0, text: "", line: 1 }; 3],
+        ahead: 0,
+        scope: Scope::new(),
+        trees: BTreeMap::new(),
+        action_line: 0,
+        nesting: 0,
+    };
+    let root = parser.top()?;
+    parser.add(Str::from(name), root)?;
+    Ok(parser.trees)
+}
+
+struct Variable {
+    name: Arc<str>,
+    slot: usize,
+    ready: bool,
+}
+
+/// What belongs to one tree while it is parsed.
+struct Scope {
+    vars: Vec<Variable>,
+    slots: usize,
+    range_depth: usize,
+}
+
+impl Scope {
+    fn new() -> Scope {
+        let dollar = Variable { name: "$".into(), slot: 0, ready: true };
+        Scope { vars: vec![dollar], slots: 1, range_depth: 0 }
+    }
+}
+
+struct Parser<'a> {
+    source: Arc<Source>,
+    compat: Compat,
+    lexer: Lexer<'a>,
+    tokens: [Token<'a>; 3],
+    ahead: usize,
+    scope: Scope,
+    trees: BTreeMap<Str, Arc<Tree>>,
+    action_line: usize,
+    nesting: usize,
+}
+
+/// What a list of statements may meet.
+enum Item {
+    Node(Node),
+    End,
+    Else,
+}
+
+impl Item {
+    fn name(&self) -> &'static str {
+        if matches!(self, Item::End) { "{{end}}" } else { "{{else}}" }
+    }
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl<'a> Parser<'a> {
+    fn next(&mut self) -> Token<'a> {
+        if self.ahead > 0 {
+            self.ahead -= 1;
+        } else {
+            self.tokens[0] = self.lexer.next_token();
+        }
+        self.tokens[self.ahead]
+    }
+
+    fn backup(&mut self) {
+        self.ahead += 1;
+    }
+
+    fn backup2(&mut self, first: Token<'a>) {
+        self.tokens[1] = first;
+        self.ahead = 2;
+    }
+
+    fn backup3(&mut self, second: Token<'a>, first: Token<'a>) {
+        self.tokens[1] = first;
+        self.tokens[2] = second;
+        self.ahead = 3;
+    }
+
+    fn peek(&mut self) -> Token<'a> {
+        if self.ahead == 0 {
+            self.ahead = 1;
+            self.tokens[0] = self.lexer.next_token();
+        }
+        self.tokens[self.ahead - 1]
+    }
+
+    fn next_non_space(&mut self) -> Token<'a> {
+        loop {
+            let token = self.next();
+            if token.kind != Kind::Space {
+                return token;
+            }
+        }
+    }
+
+    fn peek_non_space(&mut self) -> Token<'a> {
+        let token = self.next_non_space();
+        self.backup();
+        token
+    }
+
+    fn fail<T>(&self, reason: impl Into<String>) -> Parsed<T> {
+        let token = &self.tokens[0];
+        let before = &self.source.text[..token.pos.min(self.source.text.len())];
+        let column = (token.kind != Kind::Error || token.pos > 0)
+            .then(|| before.len() - before.rfind('\n').map_or(0, |i| i + 1) + 1);
+        Err(ParseError {
+            name: self.source.name.to_string(),
+            line: token.line,
+            column,
+            reason: reason.into(),
+        })
+    }
+
+    fn unexpected<T>(&self, token: Token<'_>, context: &str) -> Parsed<T> {
+        if token.kind != Kind::Error {
+            return self.fail(format!("unexpected {} in {context}", describe(token)));
+        }
+        let mut reason = self.lexer.error.clone();
+        if self.action_line != 0 && self.action_line != token.line {
+            let action = if reason.ends_with(" action") { "" } else { " in action" };
+            reason.push_str(&format!("{action} started at {}:{}", self.source.name, self.action_line));
+        }
+        self.fail(reason)
+    }
+
+    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token<'a>> {
+        let token = self.next_non_space();
+        if token.kind == kind { Ok(token) } else { self.unexpected(token, context) }
+    }
+
+    fn add(&mut self, name: Str, root: Vec<Node>) -> Parsed<()> {
+        let tree = Tree {
+            name: name.clone(),
+            source: Arc::clone(&self.source),
+            root: root.into(),
+            slots: self.scope.slots,
+        };
+        if self.trees.get(&name).is_none_or(|old| old.is_empty()) {
+            self.trees.insert(name, Arc::new(tree));
+            return Ok(());
+        }
+        if tree.is_empty() {
+            return Ok(());
+        }
+        self.fail(format!("template: multiple definition of template {}", quote(&name)))
+    }
+
+    fn top(&mut self) -> Parsed<Vec<Node>> {
+        let mut list = Vec::new();
+        while self.peek().kind != Kind::Eof {
+            if self.peek().kind == Kind::LeftDelim {
+                let delim = self.next();
+                if self.next_non_space().kind == Kind::Define {
+                    self.definition()?;
+                    continue;
+                }
+                self.backup2(delim);
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => list.push(node),
+                item => return self.fail(format!("unexpected {}", item.name())),
+            }
+        }
+        Ok(list)
+    }
+
+    fn definition(&mut self) -> Parsed<()> {
+        const CONTEXT: &str = "define clause";
+        let token = self.next_non_space();
+        let name = self.template_name(token, CONTEXT)?;
+        self.expect(Kind::RightDelim, CONTEXT)?;
+        self.body(name, CONTEXT)
+    }
+
+    /// The body of `define` or `block`: a tree of its own.
+    fn body(&mut self, name: Str, context: &str) -> Parsed<()> {
+        let outer = std::mem::replace(&mut self.scope, Scope::new());
+        let line = std::mem::take(&mut self.action_line);
+        let (root, end) = self.item_list()?;
+        if !matches!(end, Item::End) {
+            return self.fail(format!("unexpected {} in {context}", end.name()));
+        }
+        self.add(name, root)?;
+        self.scope = outer;
+        self.action_line = line;
+        Ok(())
+    }
+
+    fn item_list(&mut self) -> Parsed<(Vec<Node>, Item)> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return self.fail("max expression depth exceeded");
+        }
+        let mut list = Vec::new();
+        while self.peek_non_space().kind != Kind::Eof {
+            match self.text_or_action()? {
+                Item::Node(node) => list.push(node),
+                item => {
+                    self.nesting -= 1;
+                    return Ok((list, item));
+                }
+            }
+        }
+        self.fail("unexpected EOF")
+    }
+
+    fn text_or_action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        match token.kind {
+            Kind::Text => Ok(Item::Node(Node::Text(offset(token.pos), offset(token.pos + token.text.len())))),
+            Kind::LeftDelim => {
+                self.action_line = token.line;
+                let item = self.action()?;
+                self.action_line = 0;
+                Ok(item)
+            }
+            _ => self.unexpected(token, "input"),
+        }
+    }
+
+    fn action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        let node = match token.kind {
+            Kind::Block => self.block()?,
+            Kind::Break | Kind::Continue => self.leave_range(token.kind)?,
+            Kind::Else => {
+                let next = self.peek_non_space();
+                if !matches!(next.kind, Kind::If | Kind::With) {
+                    self.expect(Kind::RightDelim, "else")?;
+                }
+                return Ok(Item::Else);
+            }
+            Kind::End => {
+                self.expect(Kind::RightDelim, "end")?;
+                return Ok(Item::End);
+            }
+            Kind::If => Node::If(self.control("if")?),
+            Kind::Range => Node::Range(self.control("range")?),
+            Kind::With => Node::With(self.control("with")?),
+            Kind::Template => self.template()?,
+            _ => {
+                self.backup();
+                self.peek();
+                Node::Action(self.pipeline("command", Kind::RightDelim)?)
+            }
+        };
+        Ok(Item::Node(node))
+    }
+
+    fn leave_range(&mut self, kind: Kind) -> Parsed<Node> {
+        let name = if kind == Kind::Break { "{{break}}" } else { "{{continue}}" };
+        let token = self.next_non_space();
+        if token.kind != Kind::RightDelim {
+            return self.unexpected(token, name);
+        }
+        if self.scope.range_depth == 0 {
+            return self.fail(format!("{name} outside {{{{range}}}}"));
+        }
+        Ok(if kind == Kind::Break { Node::Break } else { Node::Continue })
+    }
+
+    fn control(&mut self, context: &str) -> Parsed<Branch> {
+        let mark = self.scope.vars.len();
+        let pipe = self.pipeline(context, Kind::RightDelim)?;
+        let in_range = usize::from(context == "range");
+        self.scope.range_depth += in_range;
+        let (then, next) = self.item_list()?;
+        self.scope.range_depth -= in_range;
+        let mut otherwise = None;
+        if matches!(next, Item::Else) {
+            let following = self.peek().kind;
+            if context == "if" && following == Kind::If {
+                self.next();
+                otherwise = Some(vec![Node::If(self.chained("if")?)]);
+            } else if context == "with" && following == Kind::With {
+                self.next();
+                otherwise = Some(vec![Node::With(self.chained("with")?)]);
+            } else {
+                let (list, end) = self.item_list()?;
+                if !matches!(end, Item::End) {
+                    return self.fail(format!("expected end; found {}", end.name()));
+                }
+                otherwise = Some(list);
+            }
+        }
+        self.scope.vars.truncate(mark);
+        Ok(Branch { pipe, then: then.into(), otherwise: otherwise.map(Into::into) })
+    }
+
+    /// `else if`, `else with`: nested in the tree, so counted against the stack.
+    fn chained(&mut self, context: &str) -> Parsed<Branch> {
+        self.nesting += 1;
+        if self.nesting > MAX_NESTING {
+            return self.fail("max expression depth exceeded");
+        }
+        let branch = self.control(context)?;
+        self.nesting -= 1;
+        Ok(branch)
+    }
+
+    fn block(&mut self) -> Parsed<Node> {
+        const CONTEXT: &str = "block clause";
+        let token = self.next_non_space();
+        let name = self.template_name(token, CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
+        self.body(name.clone(), CONTEXT)?;
+        Ok(Node::Template(Invocation { pos: offset(token.pos), name, pipe: Some(pipe) }))
+    }
+
+    fn template(&mut self) -> Parsed<Node> {
+        const CONTEXT: &str = "template clause";
+        let token = self.next_non_space();
+        let name = self.template_name(token, CONTEXT)?;
+        let mut pipe = None;
+        if self.next_non_space().kind != Kind::RightDelim {
+            self.backup();
+            pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?);
+        }
+        Ok(Node::Template(Invocation { pos: offset(token.pos), name, pipe }))
+    }
+
+    fn template_name(&mut self, token: Token<'a>, context: &str) -> Parsed<Str> {
+        match token.kind {
+            Kind::String | Kind::RawString => self.unquote(token),
+            _ => self.unexpected(token, context),
+        }
+    }
+
+    fn unquote(&self, token: Token<'_>) -> Parsed<Str> {
+        match unquote(token.text) {
+            Some(bytes) => Ok(bytes.into()),
+            None => self.fail("invalid syntax"),
+        }
+    }
+
+    fn declare(&mut self, token: Token<'a>) {
+        self.scope.vars.push(Variable { name: token.text.into(), slot: UNDECLARED, ready: false });
+    }
+
+    /// Variables before `:=` or `=`: how many, and whether they are assigned.
+    fn declarations(&mut self, context: &str) -> Parsed<(usize, bool)> {
+        let mut count = 0;
+        loop {
+            let variable = self.peek_non_space();
+            if variable.kind != Kind::Variable {
+                return Ok((count, false));
+            }
+            self.next();
+            let after = self.peek();
+            let next = self.peek_non_space();
+            match next.kind {
+                Kind::Assign | Kind::Declare => {
+                    self.next_non_space();
+                    self.declare(variable);
+                    return Ok((count + 1, next.kind == Kind::Assign));
+                }
+                Kind::Char if next.text == "," => {
+                    self.next_non_space();
+                    self.declare(variable);
+                    count += 1;
+                    if context != "range" || count >= 2 {
+                        return self.fail(format!("too many declarations in {context}"));
+                    }
+                    if !matches!(
+                        self.peek_non_space().kind,
+                        Kind::Variable | Kind::RightDelim | Kind::RightParen
+                    ) {
+                        return self.fail("range can only initialize variables");
+                    }
+                }
+                _ if after.kind == Kind::Space => {
+                    self.backup3(variable, after);
+                    return Ok((count, false));
+                }
+                _ => {
+                    self.backup2(variable);
+                    return Ok((count, false));
+                }
+            }
+        }
+    }
+
+    fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
+        let pos = offset(self.peek_non_space().pos);
+        let first = self.scope.vars.len();
+        let (count, assign) = self.declarations(context)?;
+        let mut commands: Vec<Command> = Vec::new();
+        loop {
+            let token = self.next_non_space();
+            match token.kind {
+                kind if kind == end => {
+                    self.check_pipeline(&commands, context)?;
+                    let decls = self.settle(first, count, assign);
+                    return Ok(Pipe { pos, assign, decls, commands: commands.into() });
+                }
+                Kind::Bool
+                | Kind::CharConstant
+                | Kind::Complex
+                | Kind::Dot
+                | Kind::Field
+                | Kind::Identifier
+                | Kind::Number
+                | Kind::Nil
+                | Kind::RawString
+                | Kind::String
+                | Kind::Variable
+                | Kind::LeftParen => {
+                    self.backup();
+                    commands.push(self.command()?);
+                }
+                _ => return self.unexpected(token, context),
+            }
+        }
+    }
+
+    /// Gives the declared variables of a finished pipeline their slots.
+    fn settle(&mut self, first: usize, count: usize, assign: bool) -> Box<[Decl]> {
+        let mut decls = Vec::with_capacity(count);
+        for i in first..first + count {
+            let name = Arc::clone(&self.scope.vars[i].name);
+            let slot = if assign {
+                self.slot_of(&name)
+            } else {
+                self.scope.slots = self.scope.slots.max(i + 1);
+                i
+            };
+            self.scope.vars[i].slot = slot;
+            self.scope.vars[i].ready = true;
+            decls.push(Decl { name, slot });
+        }
+        decls.into()
+    }
+
+    fn slot_of(&self, name: &str) -> usize {
+        let found = self.scope.vars.iter().rev().find(|v| v.ready && &*v.name == name);
+        found.map_or(UNDECLARED, |v| v.slot)
+    }
+
+    fn check_pipeline(&self, commands: &[Command], context: &str) -> Parsed<()> {
+        if commands.is_empty() {
+            return self.fail(format!("missing value for {context}"));
+        }
+        for (i, command) in commands.iter().enumerate().skip(1) {
+            if matches!(
+                command.args[0].kind,
+                ExprKind::Bool(_) | ExprKind::Dot | ExprKind::Nil | ExprKind::Number(_) | ExprKind::Str(..)
+            ) {
+                return self.fail(format!("non executable command in pipeline stage {}", i + 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        let pos = offset(self.peek_non_space().pos);
+        let mut args = Vec::new();
+        loop {
+            self.peek_non_space();
+            if let Some(operand) = self.operand()? {
+                args.push(operand);
+            }
+            let token = self.next();
+            match token.kind {
+                Kind::Space => continue,
+                Kind::RightDelim | Kind::RightParen => self.backup(),
+                Kind::Pipe => {}
+                _ => return self.unexpected(token, "operand"),
+            }
+            break;
+        }
+        if args.is_empty() {
+            return self.fail("empty command");
+        }
+        Ok(Command { pos, args: args.into() })
+    }
+
+    fn operand(&mut self) -> Parsed<Option<Expr>> {
+        let Some(term) = self.term()? else { return Ok(None) };
+        if self.peek().kind != Kind::Field {
+            return Ok(Some(term));
+        }
+        let pos = offset(self.peek().pos);
+        let mut more = Vec::new();
+        while self.peek().kind == Kind::Field {
+            more.push(Str::from(&self.next().text[1..]));
+        }
+        let join = |fields: Box<[Str]>, more: Vec<Str>| fields.into_iter().chain(more).collect();
+        let kind = match term.kind {
+            ExprKind::Field(fields) => ExprKind::Field(join(fields, more)),
+            ExprKind::Variable { name, slot, fields } => {
+                ExprKind::Variable { name, slot, fields: join(fields, more) }
+            }
+            ExprKind::Bool(_) | ExprKind::Str(..) | ExprKind::Number(_) | ExprKind::Nil | ExprKind::Dot => {
+                let shown = quote(term.to_string().as_bytes());
+                return self.fail(format!("unexpected . after term {shown}"));
+            }
+            ExprKind::Chain(..) | ExprKind::Function(_) | ExprKind::Pipe(_) => {
+                ExprKind::Chain(Box::new(term), more.into())
+            }
+        };
+        Ok(Some(Expr { pos, kind }))
+    }
+
+    fn term(&mut self) -> Parsed<Option<Expr>> {
+        let token = self.next_non_space();
+        let kind = match token.kind {
+            Kind::Identifier => match funcs::lookup(token.text, self.compat) {
+                Some(function) => ExprKind::Function(function),
+                None => return self.fail(format!("function {} not defined", quote(token.text.as_bytes()))),
+            },
+            Kind::Dot => ExprKind::Dot,
+            Kind::Nil => ExprKind::Nil,
+            Kind::Variable => {
+                if !self.scope.vars.iter().any(|v| &*v.name == token.text) {
+                    return self.fail(format!("undefined variable {}", quote(token.text.as_bytes())));
+                }
+                let slot = self.slot_of(token.text);
+                ExprKind::Variable { name: token.text.into(), slot, fields: Box::default() }
+            }
+            Kind::Field => ExprKind::Field(Box::new([Str::from(&token.text[1..])])),
+            Kind::Bool => ExprKind::Bool(token.text == "true"),
+            Kind::CharConstant | Kind::Complex | Kind::Number => match parse_literal(token.text) {
+                Ok(number) => ExprKind::Number(number),
+                Err(reason) => return self.fail(reason),
+            },
+            Kind::LeftParen => {
+                self.nesting += 1;
+                if self.nesting > MAX_NESTING {
+                    return self.fail("max expression depth exceeded");
+                }
+                let pipe = self.pipeline("parenthesized pipeline", Kind::RightParen)?;
+                self.nesting -= 1;
+                return Ok(Some(Expr { pos: pipe.pos, kind: ExprKind::Pipe(Box::new(pipe)) }));
+            }
+            Kind::String | Kind::RawString => {
+                let value = self.unquote(token)?;
+                ExprKind::Str(token.text.into(), value)
+            }
+            _ => {
+                self.backup();
+                return Ok(None);
+            }
+        };
+        Ok(Some(Expr { pos: offset(token.pos), kind }))
+    }
+}
+
+fn offset(pos: usize) -> u32 {
+    u32::try_from(pos).unwrap_or(u32::MAX)
+}
+
+/// A token as Go prints it.
+fn describe(token: Token<'_>) -> String {
+    if token.kind == Kind::Eof {
+        return "EOF".to_owned();
+    }
+    if token.kind > Kind::Keyword {
+        return format!("<{}>", token.text);
+    }
+    if token.text.len() > 10 {
+        let cut: String = token.text.chars().take(10).collect();
+        return format!("{}...", quote(cut.as_bytes()));
+    }
+    quote(token.text.as_bytes())
+}

@@ -1,0 +1,152 @@
+//! A set of named templates with Go's rules of definition and redefinition, and the cache of parsed texts behind it.
+//! A clone shares everything; `tpl` works on a clone so that its definitions stay its own.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::context::{Compat, Context};
+use super::error::{ExecError, ParseError};
+use super::exec;
+use super::node::Tree;
+use super::parse::parse;
+use super::text::Str;
+use super::value::Value;
+
+type Trees = Arc<BTreeMap<Str, Arc<Tree>>>;
+
+/// The trees of each text parsed under one name.
+type Texts = HashMap<Box<str>, Trees>;
+
+/// How many texts a cache keeps before it starts again.
+const CACHED_TEXTS: usize = 20_000;
+
+/// Parsed texts by name and content, shared by renders: only what changed is parsed again.
+#[derive(Default)]
+pub struct ParseCache {
+    parsed: Mutex<HashMap<(Box<str>, Compat), Texts>>,
+    count: std::sync::atomic::AtomicUsize,
+}
+
+impl ParseCache {
+    /// The trees of a text, parsed at most once.
+    fn parse(&self, name: &str, text: &str, compat: Compat) -> Result<Trees, ParseError> {
+        use std::sync::atomic::Ordering;
+        let key = (Box::from(name), compat);
+        let found = {
+            let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+            parsed.get(&key).and_then(|texts| texts.get(text)).cloned()
+        };
+        if let Some(trees) = found {
+            return Ok(trees);
+        }
+        let trees = Arc::new(parse(name, text, compat)?);
+        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.count.fetch_add(1, Ordering::Relaxed) >= CACHED_TEXTS {
+            parsed.clear();
+            self.count.store(1, Ordering::Relaxed);
+        }
+        parsed.entry(key).or_default().insert(text.into(), Arc::clone(&trees));
+        Ok(trees)
+    }
+}
+
+/// Named templates that can call each other.
+#[derive(Clone)]
+pub struct TemplateSet {
+    cache: Arc<ParseCache>,
+    compat: Compat,
+    /// Newest last; a later layer hides an earlier one.
+    layers: Vec<Arc<HashMap<Str, Arc<Tree>>>>,
+}
+
+impl TemplateSet {
+    /// An empty set with a cache of its own.
+    #[must_use]
+    pub fn new(compat: Compat) -> TemplateSet {
+        TemplateSet::with_cache(compat, Arc::default())
+    }
+
+    /// An empty set over a cache that outlives it.
+    #[must_use]
+    pub fn with_cache(compat: Compat, cache: Arc<ParseCache>) -> TemplateSet {
+        TemplateSet { cache, compat, layers: Vec::new() }
+    }
+
+    /// Parses a text and adds it and what it defines; an empty template does not replace one that has content.
+    ///
+    /// # Errors
+    /// The text does not parse; the set is unchanged.
+    pub fn add(&mut self, name: &str, text: &str) -> Result<(), ParseError> {
+        let trees = self.cache.parse(name, text, self.compat)?;
+        if self.layers.is_empty() {
+            self.layers.push(Arc::default());
+        }
+        let known: Vec<_> = trees
+            .iter()
+            .filter(|(name, tree)| !(tree.is_empty() && self.get(name).is_some()))
+            .map(|(name, tree)| (name.clone(), Arc::clone(tree)))
+            .collect();
+        if let Some(layer) = self.layers.last_mut() {
+            Arc::make_mut(layer).extend(known);
+        }
+        Ok(())
+    }
+
+    /// Whether a template of this name exists.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        self.get(name.as_bytes()).is_some()
+    }
+
+    /// Executes a template on data.
+    ///
+    /// # Errors
+    /// The template is missing or failed; the output so far is dropped.
+    pub fn execute(&self, name: &str, data: Value, context: &mut Context<'_>) -> Result<Vec<u8>, ExecError> {
+        exec::execute(self, name.as_bytes(), data, context)
+    }
+
+    pub(super) fn get(&self, name: &[u8]) -> Option<&Arc<Tree>> {
+        self.layers.iter().rev().find_map(|layer| layer.get(name))
+    }
+
+    /// The set `tpl` runs in: this one, plus a text whose definitions nobody else sees, and the text's own tree.
+    pub(super) fn overlay(
+        &self,
+        name: &str,
+        text: &str,
+    ) -> Result<(TemplateSet, Option<Arc<Tree>>), ParseError> {
+        let trees = self.cache.parse(name, text, self.compat)?;
+        let mut set = self.clone();
+        if trees.len() > 1 {
+            set.layers.push(Arc::default());
+            if let Some(layer) = set.layers.last_mut().and_then(Arc::get_mut) {
+                for (name, tree) in trees.iter() {
+                    if !(tree.is_empty() && self.get(name).is_some()) {
+                        layer.insert(name.clone(), Arc::clone(tree));
+                    }
+                }
+            }
+        }
+        Ok((set, trees.get(name.as_bytes()).cloned()))
+    }
+}
+
+/// Removes the text Go prints for values that are not there, as Helm does on every file and `tpl` result.
+#[must_use]
+pub fn without_no_value(output: Vec<u8>) -> Vec<u8> {
+    const MARK: &[u8] = b"<no value>";
+    let mut found = output.windows(MARK.len()).position(|w| w == MARK);
+    if found.is_none() {
+        return output;
+    }
+    let mut rest = &output[..];
+    let mut kept = Vec::with_capacity(output.len());
+    while let Some(at) = found {
+        kept.extend_from_slice(&rest[..at]);
+        rest = &rest[at + MARK.len()..];
+        found = rest.windows(MARK.len()).position(|w| w == MARK);
+    }
+    kept.extend_from_slice(rest);
+    kept
+}

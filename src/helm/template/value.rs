@@ -1,0 +1,521 @@
+//! Values as Go templates see them: kinds of numbers kept apart, strings of bytes, maps that are shared and mutable.
+//! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
+//! Read `host` for objects with fields and methods, `print` for their text.
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use super::host::Host;
+use super::text::Str;
+
+/// One Go value. `Nil` is both Go's invalid value and a nil interface.
+#[derive(Clone, Default)]
+pub enum Value {
+    /// nothing
+    #[default]
+    Nil,
+    /// `bool`
+    Bool(bool),
+    /// Go's `int`: literals in templates, `len`, `int`
+    Int(i64),
+    /// Go's `int64`: arithmetic, integers of a custom resource
+    Int64(i64),
+    /// `uint8`, `uint64`
+    Uint(UintKind, u64),
+    /// `float64`: every number of values.yaml
+    Float(f64),
+    /// `string`
+    Str(Str),
+    /// a slice
+    List(List),
+    /// a map
+    Map(Map),
+    /// a struct, pointer or named type with methods
+    Host(Rc<dyn Host>),
+}
+
+/// Width of an unsigned number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UintKind {
+    /// `uint8`, an element of a string or byte slice
+    U8,
+    /// `uint64`
+    U64,
+}
+
+/// Go's reflect.Kind, as far as templates meet it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// nil
+    Invalid,
+    /// `bool`
+    Bool,
+    /// `int`
+    Int,
+    /// `int64`
+    Int64,
+    /// `uint8`
+    Uint8,
+    /// `uint64`
+    Uint64,
+    /// `float64`
+    Float64,
+    /// `string`
+    String,
+    /// slices
+    Slice,
+    /// maps
+    Map,
+    /// structs
+    Struct,
+    /// pointers
+    Ptr,
+}
+
+impl Kind {
+    /// The name `kindOf` prints.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Invalid => "invalid",
+            Kind::Bool => "bool",
+            Kind::Int => "int",
+            Kind::Int64 => "int64",
+            Kind::Uint8 => "uint8",
+            Kind::Uint64 => "uint64",
+            Kind::Float64 => "float64",
+            Kind::String => "string",
+            Kind::Slice => "slice",
+            Kind::Map => "map",
+            Kind::Struct => "struct",
+            Kind::Ptr => "ptr",
+        }
+    }
+}
+
+/// Element type of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elem {
+    /// `interface {}`
+    Any,
+    /// `string`
+    Str,
+    /// `int`
+    Int,
+    /// `uint8`
+    Byte,
+    /// `[]interface {}`
+    Lists,
+    /// a named element type such as `*chart.File`
+    Named(&'static str),
+}
+
+/// A slice; nothing in the template language changes one in place.
+#[derive(Clone)]
+pub struct List(Rc<ListData>);
+
+struct ListData {
+    elem: Elem,
+    nil: bool,
+    items: Vec<Value>,
+}
+
+impl List {
+    /// A `[]interface {}`.
+    #[must_use]
+    pub fn new(items: Vec<Value>) -> List {
+        List::of(Elem::Any, items)
+    }
+
+    /// A slice with the given element type.
+    #[must_use]
+    pub fn of(elem: Elem, items: Vec<Value>) -> List {
+        List(Rc::new(ListData { elem, nil: false, items }))
+    }
+
+    /// The nil slice.
+    #[must_use]
+    pub fn nil(elem: Elem) -> List {
+        List(Rc::new(ListData { elem, nil: true, items: Vec::new() }))
+    }
+
+    /// A `[]string`.
+    pub fn strings<S: Into<Str>>(items: impl IntoIterator<Item = S>) -> List {
+        List::of(Elem::Str, items.into_iter().map(|s| Value::Str(s.into())).collect())
+    }
+
+    /// A `[]uint8`.
+    #[must_use]
+    pub fn bytes(bytes: &[u8]) -> List {
+        List::of(Elem::Byte, bytes.iter().map(|b| Value::Uint(UintKind::U8, u64::from(*b))).collect())
+    }
+
+    /// The element type.
+    #[must_use]
+    pub fn elem(&self) -> Elem {
+        self.0.elem
+    }
+
+    /// Whether this is Go's nil slice (prints as an empty one, is `null` in JSON).
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
+    }
+
+    /// The items.
+    #[must_use]
+    pub fn items(&self) -> &[Value] {
+        &self.0.items
+    }
+
+    /// The bytes of a `[]uint8`.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let byte = |v: &Value| if let Value::Uint(_, n) = v { u8::try_from(*n).unwrap_or(0) } else { 0 };
+        self.0.items.iter().map(byte).collect()
+    }
+
+    /// Go's name of the type.
+    #[must_use]
+    pub fn type_name(&self) -> String {
+        let elem = match self.0.elem {
+            Elem::Any => "interface {}",
+            Elem::Str => "string",
+            Elem::Int => "int",
+            Elem::Byte => "uint8",
+            Elem::Lists => "[]interface {}",
+            Elem::Named(name) => name,
+        };
+        format!("[]{elem}")
+    }
+
+    /// Whether both are one slice.
+    #[must_use]
+    pub fn same(&self, other: &List) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// The Go type of a map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapType {
+    /// `map[string]interface {}`
+    Any,
+    /// a named `map[string]interface {}`: `chartutil.Values`, `common.Values`
+    Named(&'static str),
+    /// `map[string]string`
+    Strings,
+    /// a named map of bytes: `engine.files`
+    Bytes(&'static str),
+}
+
+/// A map, shared and mutable: a clone is the same map.
+#[derive(Clone)]
+pub struct Map(Rc<MapData>);
+
+struct MapData {
+    ty: MapType,
+    nil: bool,
+    entries: RefCell<BTreeMap<Str, Value>>,
+}
+
+impl Default for Map {
+    fn default() -> Map {
+        Map::new()
+    }
+}
+
+impl Map {
+    /// An empty `map[string]interface {}`.
+    #[must_use]
+    pub fn new() -> Map {
+        Map::of(MapType::Any, BTreeMap::new())
+    }
+
+    /// A map of the given type.
+    #[must_use]
+    pub fn of(ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
+        Map(Rc::new(MapData { ty, nil: false, entries: RefCell::new(entries) }))
+    }
+
+    /// The nil `map[string]interface {}`.
+    #[must_use]
+    pub fn nil() -> Map {
+        Map(Rc::new(MapData { ty: MapType::Any, nil: true, entries: RefCell::default() }))
+    }
+
+    /// A `map[string]interface {}` with these entries.
+    pub fn from_entries<K: Into<Str>>(entries: impl IntoIterator<Item = (K, Value)>) -> Map {
+        Map::of(MapType::Any, entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
+    }
+
+    /// The same entries under another type, as a Go conversion: both are one map only if the type is equal.
+    #[must_use]
+    pub fn ty(&self) -> MapType {
+        self.0.ty
+    }
+
+    /// Whether this is Go's nil map.
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
+    }
+
+    /// The value under a key.
+    #[must_use]
+    pub fn get(&self, key: &[u8]) -> Option<Value> {
+        self.0.entries.borrow().get(key).cloned()
+    }
+
+    /// Puts a value under a key; every holder of the map sees it.
+    pub fn insert(&self, key: Str, value: Value) {
+        self.0.entries.borrow_mut().insert(key, value);
+    }
+
+    /// Takes a key out.
+    pub fn remove(&self, key: &[u8]) {
+        self.0.entries.borrow_mut().remove(key);
+    }
+
+    /// How many entries.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.entries.borrow().len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The entries at this moment, sorted by key.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<(Str, Value)> {
+        self.0.entries.borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+    }
+
+    /// The keys at this moment, sorted.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Str> {
+        self.0.entries.borrow().keys().cloned().collect()
+    }
+
+    /// Read access; hold it only while nothing else runs.
+    #[must_use]
+    pub fn read(&self) -> Ref<'_, BTreeMap<Str, Value>> {
+        self.0.entries.borrow()
+    }
+
+    /// Write access; hold it only while nothing else runs.
+    #[must_use]
+    pub fn write(&self) -> RefMut<'_, BTreeMap<Str, Value>> {
+        self.0.entries.borrow_mut()
+    }
+
+    /// Whether both are one map.
+    #[must_use]
+    pub fn same(&self, other: &Map) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// What a missing key gives: the zero of the element type.
+    #[must_use]
+    pub fn zero(&self) -> Value {
+        match self.0.ty {
+            MapType::Any | MapType::Named(_) => Value::Nil,
+            MapType::Strings => Value::Str(Str::default()),
+            MapType::Bytes(_) => Value::List(List::nil(Elem::Byte)),
+        }
+    }
+
+    /// Whether elements are `interface {}`.
+    #[must_use]
+    pub fn holds_any(&self) -> bool {
+        matches!(self.0.ty, MapType::Any | MapType::Named(_))
+    }
+
+    /// Go's name of the type.
+    #[must_use]
+    pub fn type_name(&self) -> &'static str {
+        match self.0.ty {
+            MapType::Any => "map[string]interface {}",
+            MapType::Named(name) | MapType::Bytes(name) => name,
+            MapType::Strings => "map[string]string",
+        }
+    }
+}
+
+impl Value {
+    /// A string.
+    pub fn str(text: impl Into<Str>) -> Value {
+        Value::Str(text.into())
+    }
+
+    /// A `[]interface {}`.
+    #[must_use]
+    pub fn list(items: Vec<Value>) -> Value {
+        Value::List(List::new(items))
+    }
+
+    /// A `[]string`.
+    pub fn strings<S: Into<Str>>(items: impl IntoIterator<Item = S>) -> Value {
+        Value::List(List::strings(items))
+    }
+
+    /// A host object.
+    #[must_use]
+    pub fn host(object: impl Host + 'static) -> Value {
+        Value::Host(Rc::new(object))
+    }
+
+    /// Whether there is nothing here.
+    #[must_use]
+    pub fn is_nil(&self) -> bool {
+        matches!(self, Value::Nil)
+    }
+
+    /// Go's kind.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Value::Nil => Kind::Invalid,
+            Value::Bool(_) => Kind::Bool,
+            Value::Int(_) => Kind::Int,
+            Value::Int64(_) => Kind::Int64,
+            Value::Uint(UintKind::U8, _) => Kind::Uint8,
+            Value::Uint(UintKind::U64, _) => Kind::Uint64,
+            Value::Float(_) => Kind::Float64,
+            Value::Str(_) => Kind::String,
+            Value::List(_) => Kind::Slice,
+            Value::Map(_) => Kind::Map,
+            Value::Host(host) => host.kind(),
+        }
+    }
+
+    /// Go's `%T`.
+    #[must_use]
+    pub fn type_name(&self) -> String {
+        match self {
+            Value::Nil => "<nil>".to_owned(),
+            Value::Str(_) => "string".to_owned(),
+            Value::List(list) => list.type_name(),
+            Value::Map(map) => map.type_name().to_owned(),
+            Value::Host(host) => host.type_name().into_owned(),
+            Value::Bool(_) | Value::Int(_) | Value::Int64(_) | Value::Uint(..) | Value::Float(_) => {
+                self.kind().name().to_owned()
+            }
+        }
+    }
+
+    /// The map or slice behind a named type, or the value itself.
+    #[must_use]
+    pub fn underlying(&self) -> Value {
+        match self {
+            Value::Host(host) => host.underlying().unwrap_or_else(|| self.clone()),
+            other => other.clone(),
+        }
+    }
+
+    /// The items of a slice, also of a named one.
+    #[must_use]
+    pub fn as_list(&self) -> Option<List> {
+        match self {
+            Value::List(list) => Some(list.clone()),
+            Value::Host(host) => match host.underlying() {
+                Some(Value::List(list)) => Some(list),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The bytes of a string.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&Str> {
+        if let Value::Str(text) = self { Some(text) } else { None }
+    }
+
+    /// Go's truth of a value in `if`, `and`, `not`.
+    #[must_use]
+    pub fn truth(&self) -> bool {
+        match self {
+            Value::Nil => false,
+            Value::Bool(b) => *b,
+            Value::Int(n) | Value::Int64(n) => *n != 0,
+            Value::Uint(_, n) => *n != 0,
+            Value::Float(f) => *f != 0.0,
+            Value::Str(s) => !s.is_empty(),
+            Value::List(list) => !list.items().is_empty(),
+            Value::Map(map) => !map.is_empty(),
+            Value::Host(host) => host.underlying().is_none_or(|v| v.truth()),
+        }
+    }
+
+    /// Go's reflect.DeepEqual.
+    #[must_use]
+    pub fn deep_equal(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Nil, Value::Nil) => true,
+            (Value::Bool(a), Value::Bool(b)) => a == b,
+            (Value::Int(a), Value::Int(b)) | (Value::Int64(a), Value::Int64(b)) => a == b,
+            (Value::Uint(ka, a), Value::Uint(kb, b)) => ka == kb && a == b,
+            (Value::Float(a), Value::Float(b)) => a == b,
+            (Value::Str(a), Value::Str(b)) => a == b,
+            (Value::List(a), Value::List(b)) => {
+                a.elem() == b.elem()
+                    && a.is_nil() == b.is_nil()
+                    && a.items().len() == b.items().len()
+                    && (a.same(b) || a.items().iter().zip(b.items()).all(|(x, y)| x.deep_equal(y)))
+            }
+            (Value::Map(a), Value::Map(b)) => {
+                if a.ty() != b.ty() || a.is_nil() != b.is_nil() || a.len() != b.len() {
+                    return false;
+                }
+                let (left, right) = (a.snapshot(), b.snapshot());
+                a.same(b) || left.iter().zip(&right).all(|((ka, va), (kb, vb))| ka == kb && va.deep_equal(vb))
+            }
+            (Value::Host(a), Value::Host(b)) => {
+                Rc::ptr_eq(a, b) || (a.type_name() == b.type_name() && a.equals(b.as_ref()))
+            }
+            _ => false,
+        }
+    }
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::Bool(b)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::str(text)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::str(text)
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Value {
+        Value::str(bytes)
+    }
+}
+
+impl From<Map> for Value {
+    fn from(map: Map) -> Value {
+        Value::Map(map)
+    }
+}
+
+impl From<List> for Value {
+    fn from(list: List) -> Value {
+        Value::List(list)
+    }
+}
