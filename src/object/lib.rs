@@ -1,7 +1,14 @@
 //! JSON values as Kubernetes objects: paths, differences, patches, field sets, schemas, YAML.
-//! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then the rest.
+//! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema`
+//! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
+//! for server-side apply, `selector` for label and field selectors.
 
 pub mod diff;
+pub mod facts;
 pub mod meta;
+pub mod names;
+pub mod patch;
 pub mod path;
+pub mod schema;
+pub mod selector;
 pub mod yaml;

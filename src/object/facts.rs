@@ -1,0 +1,226 @@
+//! Kubernetes 1.36 as data: the built-in resources and the schema of every built-in kind.
+//! Decoded once, on first use, from the compressed files under `assets/`; each definition becomes
+//! a `Schema` when it is first asked for. Nothing here knows how a server serves them.
+
+use crate::meta::Gvk;
+use crate::schema::{Definition, SchemaRef};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
+use std::sync::OnceLock;
+
+/// The minor version of Kubernetes that the facts describe.
+pub const KUBERNETES_MINOR: &str = "1.36";
+
+/// The definition every object's `metadata` has.
+pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+static SCHEMAS: &[u8] = include_bytes!("../../assets/kubernetes-1.36/schemas.json.gz");
+static RESOURCES: &[u8] = include_bytes!("../../assets/kubernetes-1.36/resources.json.gz");
+
+/// One built-in resource, as discovery describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResourceFact {
+    /// API group, `""` for the core group.
+    pub group: String,
+    /// API version.
+    pub version: String,
+    /// Plural name, as in URLs.
+    pub resource: String,
+    /// Singular name.
+    pub singular: String,
+    /// Kind of its objects.
+    pub kind: String,
+    /// Whether its objects live in namespaces.
+    pub namespaced: bool,
+    /// What can be done with it.
+    pub verbs: Vec<String>,
+    /// Short names.
+    #[serde(default)]
+    pub short_names: Vec<String>,
+    /// Categories, such as `all`.
+    #[serde(default)]
+    pub categories: Vec<String>,
+    /// Subresources.
+    #[serde(default)]
+    pub subresources: Vec<SubresourceFact>,
+}
+
+impl ResourceFact {
+    /// Group, version and kind of its objects.
+    pub fn gvk(&self) -> Gvk {
+        Gvk::new(self.group.as_str(), self.version.as_str(), self.kind.as_str())
+    }
+}
+
+/// One subresource, such as `status` or `scale`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubresourceFact {
+    /// Last part of its URL.
+    pub name: String,
+    /// Kind of its request and answer.
+    pub kind: String,
+    /// Group of that kind, where it differs from the resource's.
+    #[serde(default)]
+    pub group: String,
+    /// Version of that kind, where it differs from the resource's.
+    #[serde(default)]
+    pub version: String,
+    /// What can be done with it.
+    pub verbs: Vec<String>,
+}
+
+/// The decoded facts. Get them from [`facts`].
+#[derive(Debug)]
+pub struct Facts {
+    resources: OnceLock<Vec<ResourceFact>>,
+    definitions: OnceLock<Definitions>,
+}
+
+#[derive(Debug)]
+struct Definitions {
+    by_name: HashMap<String, Definition>,
+    by_kind: BTreeMap<Gvk, String>,
+}
+
+/// The facts of this process. Costs nothing until something is read.
+pub fn facts() -> &'static Facts {
+    static FACTS: Facts = Facts { resources: OnceLock::new(), definitions: OnceLock::new() };
+    &FACTS
+}
+
+fn inflate(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len() * 12);
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).expect("embedded facts are valid gzip");
+    text
+}
+
+fn find(name: &str) -> Option<&'static Definition> {
+    facts().definitions().by_name.get(name)
+}
+
+impl Facts {
+    /// All built-in resources, in discovery order.
+    pub fn resources(&self) -> &[ResourceFact] {
+        self.resources.get_or_init(|| {
+            serde_json::from_slice(&inflate(RESOURCES)).expect("embedded resources are valid JSON")
+        })
+    }
+
+    fn definitions(&self) -> &Definitions {
+        self.definitions.get_or_init(|| {
+            let raw: BTreeMap<String, Value> =
+                serde_json::from_slice(&inflate(SCHEMAS)).expect("embedded schemas are valid JSON");
+            let mut by_kind = BTreeMap::new();
+            for (name, body) in &raw {
+                for gvk in body["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
+                    let part = |key: &str| gvk[key].as_str().unwrap_or_default();
+                    by_kind.insert(Gvk::new(part("group"), part("version"), part("kind")), name.clone());
+                }
+            }
+            let by_name = raw
+                .into_iter()
+                .map(|(name, body)| (name.clone(), Definition::new(name, body, find)))
+                .collect();
+            Definitions { by_name, by_kind }
+        })
+    }
+
+    /// The schema of a built-in kind.
+    pub fn schema(&self, gvk: &Gvk) -> Option<SchemaRef> {
+        self.definition(self.definition_name(gvk)?)
+    }
+
+    /// The name of a built-in kind's definition, such as `io.k8s.api.apps.v1.Deployment`.
+    pub fn definition_name(&self, gvk: &Gvk) -> Option<&'static str> {
+        facts().definitions().by_kind.get(gvk).map(String::as_str)
+    }
+
+    /// The schema of a definition by its name.
+    pub fn definition(&self, name: &str) -> Option<SchemaRef> {
+        find(name).map(SchemaRef::of_definition)
+    }
+
+    /// A definition as it was read, for OpenAPI documents. `$ref`s in it are bare definition names.
+    pub fn raw(&self, name: &str) -> Option<&'static Value> {
+        find(name).map(Definition::raw)
+    }
+
+    /// All definitions as they were read, by name.
+    pub fn raw_definitions(&self) -> BTreeMap<&'static str, &'static Value> {
+        let all = &facts().definitions().by_name;
+        all.iter().map(|(name, definition)| (name.as_str(), definition.raw())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{Kind, ListType};
+
+    #[test]
+    fn all_definitions_convert_and_all_references_resolve() {
+        let all = facts().raw_definitions();
+        assert_eq!(all.len(), 578);
+        fn refs<'a>(value: &'a Value, out: &mut Vec<&'a str>) {
+            match value {
+                Value::Object(map) => {
+                    out.extend(map.get("$ref").and_then(Value::as_str));
+                    map.values().for_each(|v| refs(v, out));
+                }
+                Value::Array(list) => list.iter().for_each(|v| refs(v, out)),
+                _ => {}
+            }
+        }
+        for (name, raw) in all {
+            let schema = facts().definition(name).unwrap();
+            assert_eq!(
+                schema.properties.len(),
+                raw["properties"].as_object().map_or(0, serde_json::Map::len),
+                "{name}"
+            );
+            let mut named = Vec::new();
+            refs(raw, &mut named);
+            for target in named {
+                assert!(facts().definition(target).is_some(), "{name} -> {target}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_resource_that_can_be_written_has_a_schema() {
+        let resources = facts().resources();
+        assert_eq!(resources.len(), 68);
+        for resource in resources {
+            let gvk = resource.gvk();
+            assert!(facts().schema(&gvk).is_some(), "{gvk} has no schema");
+        }
+        let deployments = resources.iter().find(|r| r.resource == "deployments").unwrap();
+        assert_eq!(
+            (deployments.short_names.as_slice(), deployments.namespaced),
+            (&["deploy".to_owned()][..], true)
+        );
+        assert!(deployments.subresources.iter().any(|s| s.name == "scale" && s.kind == "Scale"));
+    }
+
+    #[test]
+    fn merge_keys_and_recursion_are_there() {
+        let deployment = facts().schema(&Gvk::new("apps", "v1", "Deployment")).unwrap();
+        let pod = deployment.field("spec").unwrap().field("template").unwrap().field("spec").unwrap();
+        let containers = pod.field("containers").unwrap();
+        assert_eq!(containers.patch().merge_key.as_deref(), Some("name"));
+        assert_eq!(containers.list_type, Some(ListType::Map(vec!["name".into()])));
+        let ports = containers.items.as_ref().unwrap().field("ports").unwrap();
+        assert_eq!(ports.list_type, Some(ListType::Map(vec!["containerPort".into(), "protocol".into()])));
+        assert_eq!(ports.patch().merge_key.as_deref(), Some("containerPort"));
+        let props = facts()
+            .definition("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")
+            .unwrap();
+        assert_eq!(
+            props.field("not").unwrap().field("not").unwrap().field("type").unwrap().kind,
+            Kind::String
+        );
+    }
+}

@@ -1,0 +1,357 @@
+//! JSON patch (RFC 6902) and merge patch (RFC 7396), with the error texts of the server.
+//! Knows nothing of schemas; `strategic` does.
+
+use serde_json::{Map, Value};
+use std::fmt;
+
+/// Most operations a JSON patch may have.
+pub const MAX_OPERATIONS: usize = 10_000;
+
+/// Why a patch cannot be applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PatchError {
+    /// The patch itself is malformed.
+    Malformed(String),
+    /// The patch is well formed but does not fit the object, or a test failed.
+    Unprocessable(String),
+    /// It has more operations than are allowed.
+    TooLarge(String),
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PatchError::Malformed(text) | PatchError::Unprocessable(text) | PatchError::TooLarge(text) => {
+                f.write_str(text)
+            }
+        }
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+fn missing(what: &str) -> PatchError {
+    PatchError::Unprocessable(format!("{what}: missing value"))
+}
+
+/// Applies the operations one after another. On an error the document is left as it was.
+pub fn json_patch(document: &mut Value, operations: &Value) -> Result<(), PatchError> {
+    let Some(list) = operations.as_array() else {
+        let text = "json: cannot unmarshal object into Go value of type jsonpatch.Patch";
+        return Err(PatchError::Malformed(text.to_owned()));
+    };
+    if list.len() > MAX_OPERATIONS {
+        return Err(PatchError::TooLarge(format!(
+            "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+            list.len()
+        )));
+    }
+    let mut result = document.clone();
+    for operation in list {
+        step(&mut result, operation)?;
+    }
+    *document = result;
+    Ok(())
+}
+
+fn step(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
+    let kind = operation.get("op").and_then(Value::as_str).unwrap_or("unknown");
+    let text = |key: &str| operation.get(key).and_then(Value::as_str);
+    match kind {
+        "add" | "replace" | "remove" | "test" => {
+            let path =
+                text("path").ok_or_else(|| missing(&format!("{kind} operation failed to decode path")))?;
+            let value = operation.get("value");
+            match kind {
+                "add" => add(document, path, value.cloned().unwrap_or(Value::Null)),
+                "replace" => replace(document, path, value.cloned().unwrap_or(Value::Null)),
+                "remove" => remove(document, path, "remove").map(|_| ()),
+                _ => test(document, path, value.unwrap_or(&Value::Null)),
+            }
+        }
+        "move" | "copy" => {
+            let from =
+                text("from").ok_or_else(|| missing(&format!("{kind} operation failed to decode from")))?;
+            let path =
+                text("path").ok_or_else(|| missing(&format!("{kind} operation failed to decode path")))?;
+            let value = if kind == "move" {
+                remove(document, from, "move")?
+            } else {
+                get(document, from, "copy")?.clone()
+            };
+            add_named(document, path, value, kind)
+        }
+        other => Err(PatchError::Malformed(format!("Unexpected kind: {other}"))),
+    }
+}
+
+/// Splits a pointer at its last part and undoes the escapes. `None` for the whole document.
+fn split(path: &str) -> Option<(Vec<String>, String)> {
+    let mut parts: Vec<String> =
+        path.split('/').skip(1).map(|part| part.replace("~1", "/").replace("~0", "~")).collect();
+    let last = parts.pop()?;
+    Some((parts, last))
+}
+
+fn no_path(kind: &str, path: &str) -> PatchError {
+    PatchError::Unprocessable(format!(
+        "{kind} operation does not apply: doc is missing path: \"{path}\": missing value"
+    ))
+}
+
+fn no_key(kind: &str, path: &str) -> PatchError {
+    PatchError::Unprocessable(format!(
+        "{kind} operation does not apply: doc is missing key: {path}: missing value"
+    ))
+}
+
+fn bad_index(kind: &str, path: &str, index: &str) -> PatchError {
+    PatchError::Unprocessable(format!(
+        "{kind} operation does not apply: doc is missing path: \"{path}\": Unable to access invalid index: {index}: invalid index referenced"
+    ))
+}
+
+fn container<'a>(
+    document: &'a mut Value,
+    parents: &[String],
+    kind: &str,
+    path: &str,
+) -> Result<&'a mut Value, PatchError> {
+    let mut at = document;
+    for part in parents {
+        at = match at {
+            Value::Object(map) => map.get_mut(part),
+            Value::Array(list) => position(part, list.len()).and_then(|i| list.get_mut(i)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        }
+        .ok_or_else(|| no_path(kind, path))?;
+    }
+    if at.is_object() || at.is_array() { Ok(at) } else { Err(no_path(kind, path)) }
+}
+
+/// A list position; negative ones count from the end, as the server's library allows.
+fn position(part: &str, length: usize) -> Option<usize> {
+    match part.strip_prefix('-') {
+        Some(back) => length.checked_sub(back.parse().ok().filter(|n| *n > 0)?),
+        None => part.parse().ok(),
+    }
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
+    add_named(document, path, value, "add")
+}
+
+fn add_named(document: &mut Value, path: &str, value: Value, kind: &str) -> Result<(), PatchError> {
+    let Some((parents, last)) = split(path) else {
+        *document = value;
+        return Ok(());
+    };
+    match container(document, &parents, kind, path)? {
+        Value::Object(map) => _ = map.insert(last, value),
+        Value::Array(list) if last == "-" => list.push(value),
+        Value::Array(list) => {
+            // One past the end is a position too.
+            let index = match last.strip_prefix('-') {
+                Some(_) => position(&last, list.len() + 1),
+                None => position(&last, list.len()),
+            };
+            match index.filter(|index| *index <= list.len()) {
+                Some(index) => list.insert(index, value),
+                None => return Err(bad_index(kind, path, &last)),
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(no_path(kind, path));
+        }
+    }
+    Ok(())
+}
+
+fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), PatchError> {
+    let Some((parents, last)) = split(path) else {
+        *document = value;
+        return Ok(());
+    };
+    let place = match container(document, &parents, "replace", path)? {
+        Value::Object(map) => map.get_mut(&last),
+        Value::Array(list) => position(&last, list.len()).and_then(|i| list.get_mut(i)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    *place.ok_or_else(|| no_key("replace", path))? = value;
+    Ok(())
+}
+
+fn remove(document: &mut Value, path: &str, kind: &str) -> Result<Value, PatchError> {
+    let Some((parents, last)) = split(path) else { return Ok(std::mem::take(document)) };
+    match container(document, &parents, kind, path)? {
+        Value::Object(map) => map.remove(&last).ok_or_else(|| {
+            PatchError::Unprocessable(format!("{kind} operation does not apply: doc is missing key: {path}: Unable to remove nonexistent key: {last}: missing value"))
+        }),
+        Value::Array(list) => match position(&last, list.len()).filter(|index| *index < list.len()) {
+            Some(index) => Ok(list.remove(index)),
+            None => Err(bad_index(kind, path, &last)),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Err(no_path(kind, path)),
+    }
+}
+
+fn get<'a>(document: &'a Value, path: &str, kind: &str) -> Result<&'a Value, PatchError> {
+    let Some((mut parts, last)) = split(path) else { return Ok(document) };
+    parts.push(last);
+    parts
+        .iter()
+        .try_fold(document, |at, part| match at {
+            Value::Object(map) => map.get(part),
+            Value::Array(list) => position(part, list.len()).and_then(|i| list.get(i)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+        })
+        .ok_or_else(|| no_path(kind, path))
+}
+
+fn test(document: &Value, path: &str, expected: &Value) -> Result<(), PatchError> {
+    // Testing an absent field for null succeeds.
+    let found = get(document, path, "test").unwrap_or(&Value::Null);
+    if crate::schema::same(found, expected) {
+        return Ok(());
+    }
+    Err(PatchError::Unprocessable(format!("testing value {path} failed: test failed")))
+}
+
+/// Merges `patch` into `target`: objects field by field, `null` removes, everything else replaces.
+pub fn merge_patch(target: &mut Value, patch: &Value) {
+    let Value::Object(fields) = patch else {
+        *target = patch.clone();
+        return;
+    };
+    if !target.is_object() {
+        *target = Value::Object(Map::new());
+    }
+    let Value::Object(map) = target else { return };
+    for (key, value) in fields {
+        if value.is_null() {
+            map.remove(key);
+        } else {
+            merge_patch(map.entry(key.clone()).or_insert(Value::Null), value);
+        }
+    }
+}
+
+/// The merge patch that turns `from` into `to`. (A `null` inside `to` cannot be expressed.)
+pub fn create_merge_patch(from: &Value, to: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (from, to) else { return to.clone() };
+    let mut patch = Map::new();
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in new {
+        match old.get(key) {
+            Some(before) if before == value => {}
+            Some(before) if before.is_object() && value.is_object() => {
+                patch.insert(key.clone(), create_merge_patch(before, value));
+            }
+            _ => _ = patch.insert(key.clone(), value.clone()),
+        }
+    }
+    Value::Object(patch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn operations() {
+        let cases = [
+            (json!({"a": 1}), json!([{"op": "add", "path": "/b", "value": 2}]), json!({"a": 1, "b": 2})),
+            (
+                json!({"a": [1, 3]}),
+                json!([{"op": "add", "path": "/a/1", "value": 2}]),
+                json!({"a": [1, 2, 3]}),
+            ),
+            (json!({"a": [1]}), json!([{"op": "add", "path": "/a/-", "value": 2}]), json!({"a": [1, 2]})),
+            (json!({"a": [1]}), json!([{"op": "add", "path": "/a/1", "value": 2}]), json!({"a": [1, 2]})),
+            (json!({"a": {"b/c": 1}}), json!([{"op": "remove", "path": "/a/b~1c"}]), json!({"a": {}})),
+            (json!({"a~b": 1}), json!([{"op": "replace", "path": "/a~0b", "value": 2}]), json!({"a~b": 2})),
+            (json!({"a": 1}), json!([{"op": "move", "from": "/a", "path": "/b"}]), json!({"b": 1})),
+            (
+                json!({"a": [1]}),
+                json!([{"op": "copy", "from": "/a/0", "path": "/b"}]),
+                json!({"a": [1], "b": 1}),
+            ),
+            (json!({"a": 1}), json!([{"op": "test", "path": "/a", "value": 1.0}]), json!({"a": 1})),
+            (json!({"a": 1}), json!([{"op": "test", "path": "/b", "value": null}]), json!({"a": 1})),
+            (json!({"a": [1, 2]}), json!([{"op": "remove", "path": "/a/-1"}]), json!({"a": [1]})),
+            (json!({"a": 1}), json!([{"op": "replace", "path": "", "value": {"z": 1}}]), json!({"z": 1})),
+        ];
+        for (mut document, patch, expected) in cases {
+            json_patch(&mut document, &patch).unwrap();
+            assert_eq!(document, expected, "{patch}");
+        }
+    }
+
+    #[test]
+    fn refusals_leave_the_document_alone() {
+        let cases = [
+            (json!([{"op": "test", "path": "/a", "value": 2}]), "testing value /a failed: test failed"),
+            (
+                json!([{"op": "remove", "path": "/x"}]),
+                "remove operation does not apply: doc is missing key: /x: Unable to remove nonexistent key: x: missing value",
+            ),
+            (
+                json!([{"op": "replace", "path": "/x", "value": 1}]),
+                "replace operation does not apply: doc is missing key: /x: missing value",
+            ),
+            (
+                json!([{"op": "add", "path": "/x/y", "value": 1}]),
+                "add operation does not apply: doc is missing path: \"/x/y\": missing value",
+            ),
+            (json!([{"op": "jump", "path": "/x"}]), "Unexpected kind: jump"),
+        ];
+        for (patch, text) in cases {
+            let mut document = json!({"a": 1});
+            let with_change = {
+                let mut all = vec![json!({"op": "add", "path": "/new", "value": 1})];
+                all.extend(patch.as_array().unwrap().clone());
+                Value::Array(all)
+            };
+            assert_eq!(json_patch(&mut document, &with_change).unwrap_err().to_string(), text);
+            assert_eq!(document, json!({"a": 1}));
+        }
+        let many = Value::Array(vec![json!({"op": "test", "path": "/a", "value": 1}); MAX_OPERATIONS + 1]);
+        assert!(matches!(json_patch(&mut json!({"a": 1}), &many), Err(PatchError::TooLarge(_))));
+    }
+
+    #[test]
+    fn merging() {
+        let cases = [
+            (json!({"a": "b"}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": "b"}), json!({"a": null}), json!({})),
+            (json!({"a": ["b"]}), json!({"a": "c"}), json!({"a": "c"})),
+            (json!({"a": {"b": "c"}}), json!({"a": {"b": "d", "c": null}}), json!({"a": {"b": "d"}})),
+            (json!({}), json!({"a": {"bb": {"ccc": null}}}), json!({"a": {"bb": {}}})),
+            (json!({"a": "foo"}), json!(["c"]), json!(["c"])),
+            (json!({"e": null}), json!({"a": 1}), json!({"e": null, "a": 1})),
+        ];
+        for (mut target, patch, expected) in cases {
+            merge_patch(&mut target, &patch);
+            assert_eq!(target, expected, "{patch}");
+        }
+    }
+
+    #[test]
+    fn a_created_patch_leads_from_one_to_the_other() {
+        let cases = [
+            (json!({"a": 1, "b": {"c": 1, "d": [1]}}), json!({"b": {"c": 2, "e": {}}})),
+            (json!({}), json!({"a": {"b": {}}})),
+            (json!({"a": [1, 2]}), json!({"a": [2]})),
+            (json!({"a": {"x": 1}}), json!({"a": 5})),
+        ];
+        for (from, to) in cases {
+            let mut value = from.clone();
+            merge_patch(&mut value, &create_merge_patch(&from, &to));
+            assert_eq!(value, to);
+        }
+        assert_eq!(create_merge_patch(&json!({"a": {"b": 1}}), &json!({"a": {"b": 1}})), json!({}));
+    }
+}
