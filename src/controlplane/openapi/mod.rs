@@ -2,7 +2,6 @@
 //! are built when first asked for and kept for as long as the catalog stays. `/openapi/v2` is not served:
 //! clients fall back to v3, which every supported one reads. `schemas` makes components, `paths` the paths.
 
-mod facts;
 mod paths;
 mod schemas;
 

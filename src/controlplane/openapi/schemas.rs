@@ -1,8 +1,8 @@
 //! The `components.schemas` of a document: every definition its paths name, and what those name in turn.
 //! Built-in definitions come from the facts; custom ones from the resource. Never invents a description.
 
-use super::facts::facts;
 use crate::registry::{Custom, Resource};
+use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

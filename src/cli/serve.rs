@@ -1,0 +1,149 @@
+//! `opdev serve`: the embedded control plane alone, for kubectl, Helm and other people's tests.
+//! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
+
+use anyhow::{Context, Result};
+use opdev_controlplane::{ControlPlane, Listen, gaps};
+use std::fs;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+/// Serve only the embedded control plane, for kubectl, Helm and other clients
+#[derive(Debug, clap::Args)]
+pub struct ServeArgs {
+    /// Loopback address to listen on; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// Where to write the kubeconfig (mode 0600)
+    #[arg(long, value_name = "PATH", default_value = ".opdev/kubeconfig")]
+    kubeconfig: PathBuf,
+}
+
+/// Serves until a signal comes.
+pub fn run(args: &ServeArgs) -> ExitCode {
+    match serve(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(args: &ServeArgs) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let began = Instant::now();
+        // Listening for signals before anything is written means that nothing is left behind.
+        let stop = stop_signal()?;
+        let plane = ControlPlane::start().await.context("the control plane did not start")?;
+        let listening = plane.listen(Listen { address: args.listen }).await?;
+        let path = std::path::absolute(&args.kubeconfig)?;
+        write_private(&path, &listening.kubeconfig)
+            .with_context(|| format!("the kubeconfig {} could not be written", path.display()))?;
+        announce(&path, listening.address, began)?;
+        let signal = stop.await;
+        tell(&format!("{signal}: stopping\n"))?;
+        plane.stop().await;
+        // Its certificates died with the plane; a file somebody else has written meanwhile stays.
+        if fs::read_to_string(&path).is_ok_and(|text| text == listening.kubeconfig) {
+            let _ = fs::remove_file(&path);
+        }
+        Ok(())
+    })
+}
+
+fn announce(kubeconfig: &Path, address: SocketAddr, began: Instant) -> Result<()> {
+    let mut text = format!(
+        "control plane ready at https://{address} after {} ms\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n",
+        began.elapsed().as_millis(),
+        quoted(kubeconfig),
+    );
+    text.push_str("not as on a real cluster:\n");
+    for gap in gaps() {
+        text.push_str(&format!("  {:<12} {}\n", gap.about, gap.instead));
+    }
+    text.push_str("\nCtrl-C stops it.\n");
+    tell(&text)
+}
+
+/// Writes to standard output at once; a reader that went away is no error.
+fn tell(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// A path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}
+
+/// Resolves to the name of the first signal that asks to stop.
+fn stop_signal() -> Result<impl Future<Output = &'static str>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => "SIGINT",
+            _ = terminate.recv() => "SIGTERM",
+            _ = hangup.recv() => "SIGHUP",
+        }
+    })
+}
+
+/// Writes a file that only its owner may read, whole or not at all. A `.opdev` folder is made where it is
+/// missing, with the `.gitignore` that keeps it out of commits; any other folder has to be there.
+fn write_private(path: &Path, text: &str) -> Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let folder = path.parent().context("it has no folder")?;
+    if folder.file_name().is_some_and(|name| name == ".opdev") && !folder.exists() {
+        fs::create_dir(folder)?;
+        fs::write(folder.join(".gitignore"), "*\n")?;
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}", std::process::id()));
+    let write = || -> std::io::Result<()> {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    };
+    write().inspect_err(|_| {
+        let _ = fs::remove_file(&part);
+    })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn the_kubeconfig_is_private_and_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".opdev").join("kubeconfig");
+        write_private(&path, "one").unwrap();
+        write_private(&path, "two").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "two");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(fs::read_to_string(folder.path().join(".opdev/.gitignore")).unwrap(), "*\n");
+        assert_eq!(fs::read_dir(folder.path().join(".opdev")).unwrap().count(), 2);
+        assert!(write_private(&folder.path().join("none/kubeconfig"), "three").is_err());
+    }
+
+    #[test]
+    fn a_path_survives_a_shell() {
+        assert_eq!(quoted(Path::new("/a/b-c.yaml")), "/a/b-c.yaml");
+        assert_eq!(quoted(Path::new("/a b/it's")), "'/a b/it'\\''s'");
+    }
+}
