@@ -128,7 +128,9 @@ fn hash_of(resources: &[Arc<Resource>]) -> String {
     let mut hasher = Sha256::new();
     hasher.update(env!("CARGO_PKG_VERSION"));
     for resource in resources {
-        hasher.update(format!("{resource:?}"));
+        let r = resource;
+        let names = (&r.group, &r.version, &r.plural, &r.kind, &r.list_kind, r.namespaced);
+        hasher.update(format!("{names:?} {:?} {:?} {:?}", r.verbs, r.subresources, r.custom));
     }
     hasher.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
 }

@@ -89,6 +89,10 @@ impl Front {
         if path.trim_end_matches('/') == "/version" {
             return plain(request.headers(), &query, &health::version());
         }
+        if self.stop.is_cancelled() {
+            // Clients in this process outlive the plane; they are told instead of being served from a corpse.
+            return status(&Status::new(503, "ServiceUnavailable", "the control plane has stopped"));
+        }
         if user.is_anonymous() {
             return status(&forbidden(user, request.method(), &path));
         }

@@ -2,6 +2,7 @@
 //! custom ones bring their own. Never selects or sorts objects; the verbs do. `row` has what printers share.
 
 mod age;
+pub(crate) mod answer;
 mod cluster;
 mod column;
 mod custom;

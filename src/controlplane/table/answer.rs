@@ -1,0 +1,106 @@
+//! Answers in another shape than the object's: a Table with its rows, or only the metadata.
+//! Never reads the store and never encodes; give it what would have been answered.
+
+use crate::handlers::Tables;
+use crate::registry::Resource;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+/// What a row carries of its object, as `includeObject` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Include {
+    /// Only the metadata.
+    #[default]
+    Metadata,
+    /// All of it.
+    Object,
+    /// Nothing.
+    None,
+}
+
+impl Include {
+    /// Reads the query parameter; `None` where the word is not known.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "" | "Metadata" => Some(Include::Metadata),
+            "Object" => Some(Include::Object),
+            "None" => Some(Include::None),
+            _ => None,
+        }
+    }
+}
+
+/// How a Table is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    /// Version of `meta.k8s.io`.
+    pub(crate) version: &'static str,
+    /// What rows carry.
+    pub(crate) include: Include,
+    /// Whether columns are described; in a watch only the first Table does.
+    pub(crate) headers: bool,
+    /// The time ages are counted to.
+    pub(crate) now: Timestamp,
+}
+
+/// A Table of these objects. `metadata` is the list's; one object alone gives its own resourceVersion.
+pub(crate) fn table<'a>(
+    tables: &dyn Tables,
+    resource: &Resource,
+    objects: impl IntoIterator<Item = &'a Value>,
+    metadata: &Value,
+    wanted: Wanted,
+) -> Value {
+    let mut list = Map::new();
+    for field in ["resourceVersion", "continue", "remainingItemCount"] {
+        if let Some(value) = metadata.get(field) {
+            list.insert(field.to_owned(), value.clone());
+        }
+    }
+    let rows: Vec<Value> = objects.into_iter().map(|object| row(tables, resource, object, wanted)).collect();
+    let columns = if wanted.headers { tables.columns(resource).into() } else { Value::Null };
+    json!({
+        "kind": "Table",
+        "apiVersion": format!("meta.k8s.io/{}", wanted.version),
+        "metadata": list,
+        "columnDefinitions": columns,
+        "rows": rows,
+    })
+}
+
+fn row(tables: &dyn Tables, resource: &Resource, object: &Value, wanted: Wanted) -> Value {
+    let carried = match wanted.include {
+        Include::Metadata => metadata_only(object, wanted.version),
+        Include::Object => object.clone(),
+        Include::None => Value::Null,
+    };
+    let mut row = json!({"cells": tables.cells(resource, object, wanted.now), "object": carried});
+    if let Some(conditions) = super::conditions(resource, object) {
+        row["conditions"] = conditions;
+    }
+    row
+}
+
+/// `PartialObjectMetadata` of an object.
+pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": object["metadata"],
+    })
+}
+
+/// `PartialObjectMetadataList` of a list's objects.
+pub(crate) fn metadata_list<'a>(
+    objects: impl IntoIterator<Item = &'a Value>,
+    metadata: &Value,
+    version: &str,
+) -> Value {
+    let items: Vec<Value> = objects.into_iter().map(|object| metadata_only(object, version)).collect();
+    json!({
+        "kind": "PartialObjectMetadataList",
+        "apiVersion": format!("meta.k8s.io/{version}"),
+        "metadata": metadata,
+        "items": items,
+    })
+}
