@@ -3,4 +3,9 @@
 //! Read `template` (the language), `chart` and `values` (the input), `engine` (the run), `manifest` and `release` (the output).
 
 pub mod chart;
+pub mod engine;
+pub mod manifest;
+pub mod release;
+pub mod semver;
 pub mod template;
+pub mod values;

@@ -125,7 +125,7 @@ pub struct Error {
     pub line: u32,
     /// The column, counted from 1; 0 where the parser does not know.
     pub column: u32,
-    /// The text go-yaml gives: `yaml: line 2: did not find expected ',' or ']'`.
+    /// The text go-yaml gives: `yaml: line 1: did not find expected ',' or ']'`.
     pub message: String,
 }
 
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn errors_speak_go_yaml() {
         let said = |text: &str| from_str(text).unwrap_err().message;
-        assert_eq!(said("a: [1, 2\nb: c\n"), "yaml: line 2: did not find expected ',' or ']'");
+        assert_eq!(said("a: [1, 2\nb: c\n"), "yaml: line 1: did not find expected ',' or ']'");
         assert_eq!(said("a: *nope\n"), "yaml: unknown anchor 'nope' referenced");
         assert_eq!(said("a: .inf\n"), "json: unsupported value: +Inf");
     }

@@ -1,0 +1,123 @@
+//! Unpacks a chart archive (gzip over tar) into a `FileSet`, with Helm's checks of the names in it.
+
+use super::{ChartError, FileSet};
+use std::io::Read;
+
+/// What an archive may grow to.
+const LIMIT: u64 = 100 * 1024 * 1024;
+const BLOCK: usize = 512;
+
+/// The files of a `.tgz`, without the folder that holds them all.
+pub(super) fn unpack(data: &[u8]) -> Result<FileSet, ChartError> {
+    let mut tar = Vec::new();
+    flate2::read::MultiGzDecoder::new(data)
+        .take(LIMIT + 1)
+        .read_to_end(&mut tar)
+        .map_err(|error| ChartError::new(format!("gzip: {error}")))?;
+    if tar.len() as u64 > LIMIT {
+        return Err(ChartError::new("decompressed chart is larger than the maximum size 104857600"));
+    }
+    let mut files = FileSet::new();
+    for (name, content) in entries(&tar)? {
+        let Some(path) = inside(&name)? else { continue };
+        files.insert(path, content);
+    }
+    if files.is_empty() {
+        return Err(ChartError::new("no files in chart archive"));
+    }
+    Ok(files)
+}
+
+/// The path inside the archive's one folder.
+fn inside(name: &str) -> Result<Option<String>, ChartError> {
+    let name = name.replace('\\', "/");
+    let mut parts = name.split('/');
+    let first = parts.next().unwrap_or_default();
+    if first == "Chart.yaml" {
+        return Err(ChartError::new("chart yaml not in base directory"));
+    }
+    let mut clean: Vec<&str> = Vec::new();
+    for part in parts {
+        match part {
+            "" | "." => {}
+            ".." => {
+                if clean.pop().is_none() {
+                    return Err(ChartError::new("chart illegally references parent directory"));
+                }
+            }
+            part => clean.push(part),
+        }
+    }
+    if clean.is_empty() {
+        return Err(ChartError::new("chart illegally contains content outside the base directory"));
+    }
+    Ok(Some(clean.join("/")))
+}
+
+/// Names and contents of a tar's regular files (ustar, GNU long names, pax paths).
+fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ChartError> {
+    let broken = || ChartError::new("archive/tar: invalid tar header");
+    let mut found = Vec::new();
+    let mut long_name: Option<String> = None;
+    let mut at = 0;
+    while at + BLOCK <= tar.len() {
+        let header = &tar[at..at + BLOCK];
+        if header.iter().all(|b| *b == 0) {
+            break;
+        }
+        let size = number(&header[124..136]).ok_or_else(broken)?;
+        let start = at + BLOCK;
+        let end = start.checked_add(size).filter(|end| *end <= tar.len()).ok_or_else(broken)?;
+        let content = &tar[start..end];
+        at = start + size.div_ceil(BLOCK) * BLOCK;
+        match header[156] {
+            b'L' => long_name = Some(text(content)),
+            b'x' => long_name = pax_path(content).or(long_name),
+            0 | b'0' | b'7' => {
+                let name = long_name.take().unwrap_or_else(|| header_name(header));
+                found.push((name, content.to_vec()));
+            }
+            b'g' => {}
+            _ => long_name = None,
+        }
+    }
+    Ok(found)
+}
+
+fn header_name(header: &[u8]) -> String {
+    let name = text(&header[..100]);
+    let prefix = text(&header[345..500]);
+    if header[257..262] == *b"ustar" && header[262] == 0 && !prefix.is_empty() {
+        format!("{prefix}/{name}")
+    } else {
+        name
+    }
+}
+
+fn text(field: &[u8]) -> String {
+    let end = field.iter().position(|b| *b == 0).unwrap_or(field.len());
+    String::from_utf8_lossy(&field[..end]).into_owned()
+}
+
+fn number(field: &[u8]) -> Option<usize> {
+    if field[0] & 0x80 != 0 {
+        return field[1..].iter().try_fold(0usize, |n, b| n.checked_mul(256)?.checked_add(usize::from(*b)));
+    }
+    let digits = text(field);
+    let digits = digits.trim();
+    if digits.is_empty() { Some(0) } else { usize::from_str_radix(digits, 8).ok() }
+}
+
+/// The `path` record of a pax header.
+fn pax_path(mut content: &[u8]) -> Option<String> {
+    while !content.is_empty() {
+        let space = content.iter().position(|b| *b == b' ')?;
+        let length: usize = std::str::from_utf8(&content[..space]).ok()?.parse().ok()?;
+        let record = content.get(space + 1..length.checked_sub(1)?)?;
+        if let Some(path) = record.strip_prefix(b"path=") {
+            return Some(String::from_utf8_lossy(path).into_owned());
+        }
+        content = content.get(length..)?;
+    }
+    None
+}

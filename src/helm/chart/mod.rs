@@ -1,0 +1,205 @@
+//! A chart: metadata, default values, templates, files and subcharts, loaded from a set of files as Helm loads it.
+//! Never touches the disk, except `read` (a folder into a `FileSet`). Read `metadata` for Chart.yaml,
+//! `ignore` for .helmignore, `archive` for .tgz subcharts, `dependencies` for what a release takes of it.
+
+mod archive;
+mod decode;
+pub mod dependencies;
+mod ignore;
+mod load;
+mod metadata;
+mod read;
+
+pub use metadata::{Dependency, Maintainer, Metadata};
+pub use read::read_dir;
+
+pub(crate) use load::values as parse_values;
+
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// The files of a chart by path relative to its folder, sorted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileSet {
+    files: BTreeMap<String, Arc<[u8]>>,
+}
+
+impl FileSet {
+    /// No files.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds or replaces a file; `path` uses `/`.
+    pub fn insert(&mut self, path: impl Into<String>, data: impl Into<Arc<[u8]>>) {
+        self.files.insert(path.into(), data.into());
+    }
+
+    /// The content of a file.
+    pub fn get(&self, path: &str) -> Option<&Arc<[u8]>> {
+        self.files.get(path)
+    }
+
+    /// Paths and contents, sorted by path.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
+        self.files.iter().map(|(path, data)| (path.as_str(), data))
+    }
+
+    /// How many files there are.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The files below a folder, their paths relative to it.
+    pub fn below(&self, folder: &str) -> FileSet {
+        let prefix = format!("{}/", folder.trim_end_matches('/'));
+        self.files
+            .range(prefix.clone()..)
+            .take_while(|(path, _)| path.starts_with(&prefix))
+            .map(|(path, data)| (path[prefix.len()..].to_owned(), data.clone()))
+            .collect()
+    }
+}
+
+impl<P: Into<String>, D: Into<Arc<[u8]>>> FromIterator<(P, D)> for FileSet {
+    fn from_iter<I: IntoIterator<Item = (P, D)>>(files: I) -> Self {
+        Self { files: files.into_iter().map(|(path, data)| (path.into(), data.into())).collect() }
+    }
+}
+
+/// One file of a chart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct File {
+    /// The path relative to the chart it belongs to, such as `templates/deployment.yaml`.
+    pub name: String,
+    /// Its content, without a byte order mark.
+    pub data: Arc<[u8]>,
+}
+
+/// A loaded chart.
+#[derive(Debug, Clone)]
+pub struct Chart {
+    /// Chart.yaml, with requirements.yaml of a v1 chart merged in.
+    pub metadata: Metadata,
+    /// Chart.lock or requirements.lock.
+    pub lock: Option<Value>,
+    /// values.yaml, an object; every number is a float64.
+    pub values: Value,
+    /// Files below `templates/`.
+    pub templates: Vec<File>,
+    /// What `.Files` holds, and `crds/`.
+    pub files: Vec<File>,
+    /// values.schema.json.
+    pub schema: Option<Arc<[u8]>>,
+    /// Charts below `charts/`.
+    pub subcharts: Vec<Arc<Chart>>,
+    /// What Helm would warn about while loading.
+    pub warnings: Vec<String>,
+}
+
+impl Default for Chart {
+    fn default() -> Self {
+        Self {
+            metadata: Metadata::default(),
+            lock: None,
+            values: Value::Object(Map::new()),
+            templates: Vec::new(),
+            files: Vec::new(),
+            schema: None,
+            subcharts: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Chart {
+    /// Loads a chart; files that `.helmignore` names are left out.
+    pub fn load(files: &FileSet) -> Result<Chart, ChartError> {
+        load::load(files)
+    }
+
+    /// Loads a chart from a `.tgz`.
+    pub fn load_archive(data: &[u8]) -> Result<Chart, ChartError> {
+        load::load_files(&archive::unpack(data)?, "")
+    }
+
+    /// The chart's name.
+    pub fn name(&self) -> &str {
+        &self.metadata.name
+    }
+
+    /// The files of `crds/`, own ones first, then those of subcharts.
+    pub fn crds(&self) -> Vec<Crd> {
+        let mut found = Vec::new();
+        self.collect_crds(self.name(), &mut found);
+        found
+    }
+
+    fn collect_crds(&self, path: &str, found: &mut Vec<Crd>) {
+        for file in &self.files {
+            let manifest = [".yaml", ".yml", ".json"].iter().any(|end| file.name.ends_with(end));
+            if file.name.starts_with("crds/") && manifest {
+                found.push(Crd {
+                    path: format!("{path}/{}", file.name),
+                    name: file.name.clone(),
+                    content: String::from_utf8_lossy(&file.data).into_owned(),
+                });
+            }
+        }
+        for subchart in &self.subcharts {
+            subchart.collect_crds(&format!("{path}/charts/{}", subchart.name()), found);
+        }
+    }
+}
+
+/// A file of `crds/`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Crd {
+    /// The path from the root chart's name on, such as `web/charts/db/crds/one.yaml`.
+    pub path: String,
+    /// The path in its own chart.
+    pub name: String,
+    /// What it says.
+    pub content: String,
+}
+
+/// A place in a chart's file; lines and columns count from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The path relative to the root chart's folder.
+    pub file: String,
+    /// The line; 0 where it is not known.
+    pub line: u32,
+    /// The column; 0 where it is not known.
+    pub column: u32,
+}
+
+/// Why a chart does not load.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChartError {
+    /// Helm's own text.
+    pub message: String,
+    /// The file and place to look at.
+    pub place: Option<Place>,
+}
+
+impl ChartError {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), place: None }
+    }
+}
+
+impl fmt::Display for ChartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ChartError {}

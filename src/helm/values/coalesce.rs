@@ -1,0 +1,252 @@
+//! Coalescing: a release's values win, chart defaults fill, null deletes a default, globals flow down.
+//! Null handling is that of Helm 3.19 and 4.1, which agree.
+
+use super::merge_values::merge_tables;
+use crate::chart::Chart;
+use serde_json::{Map, Value};
+
+/// Values for a chart and its subcharts, and what Helm warned about on the way.
+#[derive(Debug, Clone)]
+pub struct Coalesced {
+    /// The values.
+    pub values: Value,
+    /// Warnings in Helm's words.
+    pub warnings: Vec<String>,
+}
+
+/// Helm's `CoalesceValues`.
+pub fn coalesce(chart: &Chart, values: &Value) -> Result<Coalesced, String> {
+    run(chart, values, false)
+}
+
+/// Helm's `MergeValues`: like `coalesce`, but nulls stay.
+pub fn merge_defaults(chart: &Chart, values: &Value) -> Result<Coalesced, String> {
+    run(chart, values, true)
+}
+
+fn run(chart: &Chart, values: &Value, keep_nulls: bool) -> Result<Coalesced, String> {
+    let mut own = values.as_object().cloned().unwrap_or_default();
+    let mut warnings = Vec::new();
+    chart_values(chart, &mut own, "", keep_nulls, &mut warnings)?;
+    Ok(Coalesced { values: Value::Object(own), warnings })
+}
+
+fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}
+
+fn chart_values(
+    chart: &Chart,
+    own: &mut Map<String, Value>,
+    prefix: &str,
+    keep_nulls: bool,
+    warnings: &mut Vec<String>,
+) -> Result<(), String> {
+    let path = join(prefix, chart.name());
+    fill(chart, own, &path, keep_nulls, warnings);
+    for subchart in &chart.subcharts {
+        let name = subchart.name();
+        let below = own.entry(name).or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(below) = below else {
+            return Err(format!("type mismatch on {name}: {}", go_boolean_verb(below)));
+        };
+        let mut below = std::mem::take(below);
+        globals(&mut below, own, &path, warnings);
+        let result = chart_values(subchart, &mut below, &path, keep_nulls, warnings);
+        own.insert(name.to_owned(), Value::Object(below));
+        result?;
+    }
+    Ok(())
+}
+
+/// Helm prints the offending value with `%t`.
+fn go_boolean_verb(value: &Value) -> String {
+    match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Null => "%!t(<nil>)".to_owned(),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => {
+                format!("%!t(float64={})", opdev_object::yaml::number::format_g(float))
+            }
+            _ => format!("%!t(int64={number})"),
+        },
+        Value::String(text) => format!("%!t(string={text})"),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_boolean_verb).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(map) => {
+            let pairs: Vec<_> = map
+                .iter()
+                .map(|(key, value)| format!("%!t(string={key}):{}", go_boolean_verb(value)))
+                .collect();
+            format!("map[{}]", pairs.join(" "))
+        }
+    }
+}
+
+fn fill(
+    chart: &Chart,
+    own: &mut Map<String, Value>,
+    path: &str,
+    keep_nulls: bool,
+    warnings: &mut Vec<String>,
+) {
+    let Some(defaults) = chart.values.as_object() else { return };
+    for (key, default) in defaults {
+        match own.get_mut(key) {
+            None => {
+                own.insert(key.clone(), default.clone());
+            }
+            Some(Value::Null) if !keep_nulls => {
+                own.remove(key);
+            }
+            Some(Value::Object(below)) => match default {
+                Value::Object(default) => {
+                    let keep = keep_nulls || chart.subcharts.iter().any(|sub| sub.name() == key);
+                    tables(below, default, &join(path, key), keep, warnings);
+                }
+                Value::Null => {}
+                Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                    warnings.push(format!("warning: skipped value for {path}.{key}: Not a table."));
+                }
+            },
+            Some(_) => {}
+        }
+    }
+}
+
+fn tables(
+    dst: &mut Map<String, Value>,
+    src: &Map<String, Value>,
+    path: &str,
+    keep_nulls: bool,
+    warnings: &mut Vec<String>,
+) {
+    for (key, value) in src {
+        let full = join(path, key);
+        match (dst.get_mut(key), value) {
+            (None, value) => {
+                dst.insert(key.clone(), value.clone());
+            }
+            (Some(Value::Null), _) if !keep_nulls => {
+                dst.remove(key);
+            }
+            (Some(Value::Object(below)), Value::Object(value)) => {
+                tables(below, value, &full, keep_nulls, warnings);
+            }
+            (Some(_), Value::Object(_)) => warnings.push(format!(
+                "warning: cannot overwrite table with non table for {full} ({})",
+                go_value(value)
+            )),
+            (Some(Value::Object(_)), value) if !value.is_null() => warnings.push(format!(
+                "warning: destination for {full} is a table. Ignoring non-table value ({})",
+                go_value(value)
+            )),
+            (Some(_), _) => {}
+        }
+    }
+}
+
+fn globals(below: &mut Map<String, Value>, own: &Map<String, Value>, path: &str, warnings: &mut Vec<String>) {
+    let mut target = match below.remove("global") {
+        None => Map::new(),
+        Some(Value::Object(map)) => map,
+        Some(other) => {
+            below.insert("global".to_owned(), other);
+            warnings.push("warning: skipping globals because destination global is not a table.".to_owned());
+            return;
+        }
+    };
+    let empty = Map::new();
+    let source = match own.get("global") {
+        None => &empty,
+        Some(Value::Object(map)) => map,
+        Some(_) => {
+            if !target.is_empty() {
+                below.insert("global".to_owned(), Value::Object(target));
+            }
+            warnings.push("warning: skipping globals because source global is not a table.".to_owned());
+            return;
+        }
+    };
+    for (key, value) in source {
+        match (value, target.get_mut(key)) {
+            (Value::Object(value), Some(Value::Object(existing))) => {
+                let mut merged = value.clone();
+                merge_tables(&mut merged, std::mem::take(existing), true);
+                *existing = merged;
+            }
+            (Value::Object(_), Some(_)) => warnings.push(format!(
+                "Conflict: cannot merge map onto non-map for \"{}\". Skipping.",
+                join(path, key)
+            )),
+            (Value::Object(_), None) => {
+                target.insert(key.clone(), value.clone());
+            }
+            (_, Some(Value::Object(_))) => {
+                warnings.push(format!("key {} is table. Skipping", join(path, key)));
+            }
+            (_, _) => {
+                target.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    below.insert("global".to_owned(), Value::Object(target));
+}
+
+/// A value as Go's `%v` prints it.
+fn go_value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) if number.is_f64() => {
+            opdev_object::yaml::number::format_g(number.as_f64().unwrap_or_default())
+        }
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(go_value).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::Object(map) => {
+            let pairs: Vec<_> = map.iter().map(|(key, value)| format!("{key}:{}", go_value(value))).collect();
+            format!("map[{}]", pairs.join(" "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::Metadata;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn chart(name: &str, values: Value, subcharts: Vec<Chart>) -> Chart {
+        Chart {
+            metadata: Metadata { name: name.to_owned(), ..Metadata::default() },
+            values,
+            subcharts: subcharts.into_iter().map(Arc::new).collect(),
+            ..Chart::default()
+        }
+    }
+
+    #[test]
+    fn nulls_delete_defaults_where_there_are_some() {
+        let chart = chart("p", json!({"a": 1, "b": {"c": 1, "d": null, "e": {"f": 1}}}), vec![]);
+        let own = json!({"a": null, "b": {"c": null, "nope": null, "e": null}, "top": null});
+        let found = coalesce(&chart, &own).unwrap().values;
+        assert_eq!(found, json!({"b": {"d": null, "nope": null}, "top": null}));
+    }
+
+    #[test]
+    fn globals_flow_down() {
+        let sub = chart("s", json!({"global": {"x": {"own": 1, "g": 2}, "y": 5}, "v": 1}), vec![]);
+        let parent = chart("p", json!({"global": {"x": {"g": 1}}, "s": {"v": 2}}), vec![sub]);
+        let found = coalesce(&parent, &json!({})).unwrap().values;
+        assert_eq!(found["s"], json!({"global": {"x": {"own": 1, "g": 1}, "y": 5}, "v": 2}));
+        let error = coalesce(&parent, &json!({"s": 3})).unwrap_err();
+        assert_eq!(error, "type mismatch on s: %!t(int64=3)");
+    }
+}

@@ -1,0 +1,19 @@
+//! Values: how a release's own values meet a chart's defaults (`coalesce`), and how `--set` is read (`set`).
+//! Values are JSON objects; floats come from files, integers from `--set` and custom resources.
+
+mod coalesce;
+mod merge_values;
+pub mod schema;
+pub mod set;
+
+pub use coalesce::{Coalesced, coalesce, merge_defaults};
+pub use merge_values::{merge, merge_tables, path_value, table};
+pub use set::{parse_set, parse_set_json, parse_set_string};
+
+use crate::chart::ChartError;
+use serde_json::Value;
+
+/// Reads a values file: every document merged, every number a float64.
+pub fn from_yaml(text: &str) -> Result<Value, ChartError> {
+    crate::chart::parse_values(text)
+}
