@@ -101,9 +101,8 @@ fn class(pattern: &[char], at: &mut usize) -> Option<Part> {
 
 fn run(parts: &[&Part], path: &[char]) -> bool {
     let Some((first, rest)) = parts.split_first() else { return path.is_empty() };
-    let one = |good: &dyn Fn(char) -> bool| {
-        path.split_first().is_some_and(|(&c, tail)| good(c) && run(rest, tail))
-    };
+    let one =
+        |good: &dyn Fn(char) -> bool| path.split_first().is_some_and(|(&c, tail)| good(c) && run(rest, tail));
     match first {
         Part::One(wanted) => one(&|c| c == *wanted),
         Part::AnyOne => one(&|c| c != '/'),

@@ -8,8 +8,8 @@ mod objects;
 mod render;
 mod run;
 
-pub use capabilities::{Capabilities, KubeVersion};
 pub use crate::template::{Compat, Environment, ParseCache};
+pub use capabilities::{Capabilities, KubeVersion};
 pub use render::render;
 
 use crate::chart::{Chart, Place};

@@ -61,12 +61,7 @@ impl Host for Struct {
     }
 }
 
-fn structure(
-    type_name: &'static str,
-    kind: Kind,
-    fields: Vec<(&'static str, Value)>,
-    json: Json,
-) -> Struct {
+fn structure(type_name: &'static str, kind: Kind, fields: Vec<(&'static str, Value)>, json: Json) -> Struct {
     Struct {
         type_name: Cow::Borrowed(type_name),
         kind,
@@ -143,7 +138,10 @@ fn metadata_fields(metadata: &Metadata) -> Vec<(&'static str, Value)> {
         ("Deprecated", Value::Bool(metadata.deprecated)),
         ("Annotations", annotations(metadata)),
         ("KubeVersion", text(&metadata.kube_version)),
-        ("Dependencies", list_of("*chart.Dependency", metadata.dependencies.iter().map(dependency).collect())),
+        (
+            "Dependencies",
+            list_of("*chart.Dependency", metadata.dependencies.iter().map(dependency).collect()),
+        ),
         ("Type", text(&metadata.kind)),
     ]
 }
@@ -182,7 +180,9 @@ fn chart_map(metadata: &Metadata, root: bool) -> Value {
         match *name {
             "Sources" => *value = texts(&metadata.sources),
             "Keywords" => *value = texts(&metadata.keywords),
-            "Maintainers" => *value = any(metadata.maintainers.iter().map(|m| fields_map(&maintainer(m))).collect()),
+            "Maintainers" => {
+                *value = any(metadata.maintainers.iter().map(|m| fields_map(&maintainer(m))).collect());
+            }
             "Dependencies" => {
                 *value = any(metadata.dependencies.iter().map(|d| fields_map(&dependency(d))).collect());
             }

@@ -36,7 +36,7 @@ fn run(
     let release = objects::release(&input.release);
     let capabilities = objects::capabilities(input.capabilities, input.compat);
     let root = tree(chart, values, values_type(input.compat));
-    builder.add(chart, true, "", root, &release, &capabilities);
+    builder.add(chart, true, "", &root, &release, &capabilities);
     let templates = builder.templates;
     let mut order: Vec<&String> = templates.keys().collect();
     order.sort_by(|a, b| {
@@ -48,7 +48,7 @@ fn run(
         None => TemplateSet::new(input.compat),
     };
     for path in &order {
-        set.add(path, &templates[*path].text).map_err(|error| unparsed(error, &templates))?;
+        set.add(path, &templates[*path].text).map_err(|error| unparsed(&error, &templates))?;
     }
     let mut context = Context::new(input.env, input.compat);
     let mut output = BTreeMap::new();
@@ -101,7 +101,7 @@ impl<'c> Builder<'c, '_> {
         chart: &'c Chart,
         root: bool,
         parent: &str,
-        values: Map,
+        values: &Map,
         release: &Value,
         capabilities: &Value,
     ) -> Map {
@@ -122,7 +122,7 @@ impl<'c> Builder<'c, '_> {
                 Some(Value::Map(map)) => map,
                 _ => Map::new().named(type_name),
             };
-            let below = self.add(subchart, false, &path, section, release, capabilities);
+            let below = self.add(subchart, false, &path, &section, release, capabilities);
             subcharts.insert(subchart.name().into(), Value::Map(below));
         }
         let library = chart.metadata.kind.eq_ignore_ascii_case("library");
@@ -156,7 +156,7 @@ fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn unparsed(error: ParseError, templates: &HashMap<String, Template<'_>>) -> RenderError {
+fn unparsed(error: &ParseError, templates: &HashMap<String, Template<'_>>) -> RenderError {
     // Helm keeps only what follows the last colon.
     let reason = error.reason.rsplit(": ").next().unwrap_or(&error.reason);
     RenderError {
