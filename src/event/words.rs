@@ -46,11 +46,17 @@ fn fields(changes: &[FieldChange], most: usize) -> String {
 
 /// One cause in words, with at most `most` changed fields.
 pub fn cause_with(cause: &Cause, most: usize) -> String {
+    cause_beside(cause, most, "")
+}
+
+/// A child that has the name of its custom resource is named by its kind alone.
+fn cause_beside(cause: &Cause, most: usize, name: &str) -> String {
     match &cause.kind {
         CauseKind::Start => "start of opdev".to_owned(),
         CauseKind::Watch { object, event, fields: changed, by, own_write, relation } => {
             let what = match relation {
                 Relation::Primary => "CR".to_owned(),
+                Relation::Owner | Relation::Annotation if object.name == name => object.gvk.kind.clone(),
                 Relation::Owner | Relation::Annotation => short_ref(object),
             };
             let deleting = changed.iter().any(|c| c.path == ".metadata.deletionTimestamp" && c.new.is_some());
@@ -90,9 +96,18 @@ pub fn is_echo(cause: &Cause) -> bool {
 
 /// All causes in one line: the ones from outside first, equal ones merged with a count.
 pub fn causes(of: &[Cause]) -> String {
+    causes_beside(of, "")
+}
+
+/// All causes of a pass in one short line, for where its object is known.
+pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
+    causes_beside(of, &object.name)
+}
+
+fn causes_beside(of: &[Cause], name: &str) -> String {
     let mut parts: Vec<(String, usize)> = Vec::new();
     for cause in of.iter().filter(|c| !is_echo(c)).chain(of.iter().filter(|c| is_echo(c))) {
-        let text = self::cause(cause);
+        let text = cause_beside(cause, 2, name);
         match parts.iter_mut().find(|(known, _)| *known == text) {
             Some((_, count)) => *count += 1,
             None => parts.push((text, 1)),
@@ -170,7 +185,8 @@ pub fn took(duration: Duration) -> String {
     match micros {
         0..1_000 => format!("{}.{} ms", micros / 1000, micros % 1000 / 100),
         1_000..1_000_000 => format!("{} ms", (micros + 500) / 1000),
-        1_000_000..100_000_000 => format!("{:.1} s", duration.as_secs_f64()),
+        1_000_000..10_000_000 => format!("{:.1} s", duration.as_secs_f64()),
+        10_000_000..100_000_000 => format!("{} s", duration.as_secs()),
         _ => age(duration),
     }
 }
@@ -256,6 +272,8 @@ mod tests {
             cause(&watch(Relation::Annotation, WatchEvent::Deleted, &[], false)),
             "Deployment web deleted (kubectl)"
         );
+        let beside = causes_of(&ObjectRef { name: "web".to_owned(), ..ObjectRef::default() }, &[drift]);
+        assert_eq!(beside, "Deployment .spec.replicas 5→3 (kubectl)");
         let many = [(".a", "1", "2"), (".b", "1", "2"), (".c", "1", "2")];
         assert_eq!(
             cause(&watch(Relation::Owner, WatchEvent::Modified, &many, true)),
@@ -300,5 +318,7 @@ mod tests {
         assert_eq!(took(Duration::from_micros(420)), "0.4 ms");
         assert_eq!(took(Duration::from_micros(38_400)), "38 ms");
         assert_eq!(took(Duration::from_millis(1240)), "1.2 s");
+        assert_eq!(took(Duration::from_secs(60)), "60 s");
+        assert_eq!(took(Duration::from_secs(125)), "2m5s");
     }
 }

@@ -236,12 +236,10 @@ fn keys(object: &Value) -> String {
     }
 }
 
-/// A release record says which revision it is and how it stands.
+/// A release record says how it stands; its name says which revision it is.
 fn secret(object: &Value) -> Health {
     if text(object, "/type") == "helm.sh/release.v1" {
-        let revision = meta::label(object, "version").unwrap_or("?");
-        let status = meta::label(object, "status").unwrap_or("");
-        return Health::new(Level::Plain, format!("revision {revision} {status}").trim_end());
+        return Health::new(Level::Plain, meta::label(object, "status").unwrap_or("release"));
     }
     Health::new(Level::Plain, keys(object))
 }

@@ -2,7 +2,7 @@
 
 use super::health::{self, Health, Level};
 use super::{Seen, State};
-use crate::event::Outcome;
+use crate::event::{Outcome, words};
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -161,7 +161,8 @@ pub fn row(state: &State, seen: &Arc<Seen>) -> Row {
     let last = state.history.last(&seen.key);
     if let Some(failure) = last.filter(|p| p.outcome == Outcome::Failed).and_then(|p| p.failure.as_ref()) {
         row.level = Level::Bad;
-        row.fault = failure.chain.last().cloned().or(row.fault);
+        let place = failure.diagnostic.as_ref().map(words::diagnostic);
+        row.fault = place.or_else(|| failure.chain.last().cloned()).or(row.fault);
     }
     let mut met = BTreeSet::from([Arc::clone(&seen.key)]);
     sum(state, seen, true, &mut row, &mut met);

@@ -1,27 +1,29 @@
 //! The terminal: draws snapshots of the state, turns keys into requests. Never touches a cluster or a file.
-//! `run` blocks; give it a thread of its own and join that thread before the process ends.
+//! Read `action` for what can be done, `update` for what keys do, `draw` for what is seen, `run` for the loop.
 
-use crate::event::{Request, RequestId};
-use crate::state::State;
-use std::sync::Arc;
-use std::time::Instant;
-use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
+pub mod action;
+mod detail;
+mod dialog;
+mod draw;
+mod keys;
+mod run;
+mod terminal;
+mod text;
+mod theme;
+mod toast;
+mod update;
+mod view;
 
-/// What the terminal needs.
-pub struct TuiInput {
-    /// The state, whenever it has changed. The screen closes when the sender is gone.
-    pub snapshots: watch::Receiver<Arc<State>>,
-    /// Where keys ask for things.
-    pub requests: mpsc::Sender<(RequestId, Request)>,
-    /// Closes the screen.
-    pub shutdown: CancellationToken,
-    /// Told once, when the first frame is on the screen.
-    pub first_frame: Option<Box<dyn FnOnce(Instant) + Send>>,
-}
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod frames;
+#[cfg(test)]
+mod keys_and_commands;
 
-/// Shows the screen until `shutdown` fires, the user quits, or the terminal goes away.
-pub fn run(input: TuiInput) -> anyhow::Result<()> {
-    drop(input);
-    Ok(())
-}
+pub use draw::draw;
+pub use keys::{Key, Keymap};
+pub use run::{TuiInput, run, usable};
+pub use theme::{Role, Theme};
+pub use update::{Command, Input, update};
+pub use view::{Pane, Tab, ViewState};

@@ -1,0 +1,240 @@
+//! The one registry of actions: keys, footer, help and what is possible right now all come from here.
+//! What an action does is in `update`.
+
+use super::view::{Pane, ViewState, replicas};
+use crate::state::State;
+
+/// What can be done; one variant per action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Do {
+    Up,
+    Down,
+    Left,
+    Right,
+    PageUp,
+    PageDown,
+    HalfUp,
+    HalfDown,
+    Top,
+    Bottom,
+    NextPane,
+    PreviousPane,
+    Pane(Pane),
+    Open,
+    Back,
+    NextTab,
+    PreviousTab,
+    ShowStatus,
+    ShowYaml,
+    ShowLog,
+    Zoom,
+    Filter,
+    Scope,
+    Wrap,
+    Apply,
+    Scale,
+    Delete,
+    Reconcile,
+    Reload,
+    Help,
+    Redraw,
+    Suspend,
+    Quit,
+    Stop,
+}
+
+/// Where an action stands in the help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// Changes the cluster or the operator.
+    Act,
+    /// Changes what is shown.
+    Look,
+    /// Changes where one is.
+    Move,
+    /// The program itself.
+    Program,
+}
+
+impl Section {
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Section::Act => "Act",
+            Section::Look => "Look",
+            Section::Move => "Move",
+            Section::Program => "opdev",
+        }
+    }
+}
+
+/// One action.
+#[derive(Debug)]
+pub struct Action {
+    /// Its name in the settings.
+    pub id: &'static str,
+    /// What it does.
+    pub does: Do,
+    /// Its keys, unless bound anew.
+    pub keys: &'static [&'static str],
+    /// One word for the footer.
+    pub title: &'static str,
+    /// One sentence for the help.
+    pub about: &'static str,
+    /// Where it stands in the help.
+    pub section: Section,
+    /// Whether it destroys something.
+    pub destructive: bool,
+    /// The panes whose footer names it.
+    pub footer: &'static [Pane],
+}
+
+const ALL: &[Pane] = &[Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
+const LISTS: &[Pane] = &[Pane::Resources, Pane::Owned];
+
+const fn action(id: &'static str, does: Do, keys: &'static [&'static str], section: Section) -> Action {
+    Action { id, does, keys, title: "", about: "", section, destructive: false, footer: &[] }
+}
+
+impl Action {
+    const fn about(mut self, title: &'static str, about: &'static str) -> Self {
+        self.title = title;
+        self.about = about;
+        self
+    }
+
+    const fn destroys(mut self) -> Self {
+        self.destructive = true;
+        self
+    }
+
+    const fn footer(mut self, panes: &'static [Pane]) -> Self {
+        self.footer = panes;
+        self
+    }
+}
+
+/// All of them, in the order of footer and help.
+pub static ACTIONS: &[Action] = &[
+    action("apply", Do::Apply, &["a"], Section::Act)
+        .about("apply", "Apply a sample or a file.")
+        .footer(&[Pane::Resources]),
+    action("scale", Do::Scale, &["s"], Section::Act)
+        .about("scale", "Set the replicas of the selected object.")
+        .footer(LISTS),
+    action("delete", Do::Delete, &["D"], Section::Act)
+        .about("delete", "Delete the selected object, after a question.")
+        .destroys()
+        .footer(LISTS),
+    action("reconcile", Do::Reconcile, &["r"], Section::Act)
+        .about("reconcile", "Reconcile the selected custom resource now.")
+        .footer(ALL),
+    action("reload", Do::Reload, &["R"], Section::Act)
+        .about("reload", "Read all files again, as if each had been saved.")
+        .footer(&[Pane::Reconciles]),
+    action("open", Do::Open, &["enter"], Section::Look)
+        .about("open", "Show more of what is selected.")
+        .footer(&[Pane::Owned, Pane::Reconciles]),
+    action("status", Do::ShowStatus, &["v"], Section::Look)
+        .about("diff", "Show what the selected reconcile changed in the status."),
+    action("yaml", Do::ShowYaml, &["y"], Section::Look)
+        .about("yaml", "Show the selected object as YAML.")
+        .footer(LISTS),
+    action("log", Do::ShowLog, &["L"], Section::Look)
+        .about("log", "Show the log.")
+        .footer(&[Pane::Reconciles]),
+    action("next-tab", Do::NextTab, &["]"], Section::Look)
+        .about("next tab", "Show the next tab of the detail pane.")
+        .footer(&[Pane::Detail]),
+    action("previous-tab", Do::PreviousTab, &["["], Section::Look)
+        .about("previous tab", "Show the previous tab of the detail pane."),
+    action("scope", Do::Scope, &["o"], Section::Look)
+        .about("all objects", "Show reconciles and log of all objects, or of the selected one.")
+        .footer(&[Pane::Reconciles]),
+    action("filter", Do::Filter, &["/"], Section::Look)
+        .about("filter", "Keep lines with all these words; !word leaves lines out.")
+        .footer(ALL),
+    action("wrap", Do::Wrap, &["w"], Section::Look)
+        .about("wrap", "Wrap long lines of the detail pane, or cut them.")
+        .footer(&[Pane::Detail]),
+    action("zoom", Do::Zoom, &["z"], Section::Look)
+        .about("zoom", "Give the whole screen to this pane, or share it again.")
+        .footer(ALL),
+    action("back", Do::Back, &["esc"], Section::Look)
+        .about("back", "Close, dismiss, clear the filter, leave the zoom: whichever comes first."),
+    action("up", Do::Up, &["k", "up"], Section::Move).about("up", "One line up."),
+    action("down", Do::Down, &["j", "down"], Section::Move).about("down", "One line down."),
+    action("left", Do::Left, &["h", "left"], Section::Move).about("left", "To the pane or tab on the left."),
+    action("right", Do::Right, &["l", "right"], Section::Move)
+        .about("right", "To the pane or tab on the right."),
+    action("page-up", Do::PageUp, &["pgup", "ctrl-b"], Section::Move).about("page up", "One page up."),
+    action("page-down", Do::PageDown, &["pgdn", "ctrl-f", "space"], Section::Move)
+        .about("page down", "One page down."),
+    action("half-up", Do::HalfUp, &["ctrl-u"], Section::Move).about("half page up", "Half a page up."),
+    action("half-down", Do::HalfDown, &["ctrl-d"], Section::Move)
+        .about("half page down", "Half a page down."),
+    action("top", Do::Top, &["g", "home"], Section::Move).about("top", "To the first line."),
+    action("bottom", Do::Bottom, &["G", "end"], Section::Move).about("bottom", "To the last line."),
+    action("next-pane", Do::NextPane, &["tab"], Section::Move).about("next pane", "To the next pane."),
+    action("previous-pane", Do::PreviousPane, &["shift-tab"], Section::Move)
+        .about("previous pane", "To the previous pane."),
+    action("pane-1", Do::Pane(Pane::Resources), &["1"], Section::Move)
+        .about("resources", "To the custom resources."),
+    action("pane-2", Do::Pane(Pane::Owned), &["2"], Section::Move).about("owned", "To the owned objects."),
+    action("pane-3", Do::Pane(Pane::Reconciles), &["3"], Section::Move)
+        .about("reconciles", "To the reconciles."),
+    action("pane-4", Do::Pane(Pane::Detail), &["4"], Section::Move).about("detail", "To the detail pane."),
+    action("help", Do::Help, &["?"], Section::Program).about("help", "Show all keys.").footer(ALL),
+    action("redraw", Do::Redraw, &["ctrl-l"], Section::Program)
+        .about("redraw", "Paint the whole screen anew."),
+    action("suspend", Do::Suspend, &["ctrl-z"], Section::Program)
+        .about("suspend", "Back to the shell; fg returns. The operator stops meanwhile, too."),
+    action("quit", Do::Quit, &["q"], Section::Program)
+        .about("quit", "Stop the operator and leave.")
+        .footer(ALL),
+    action("stop", Do::Stop, &["ctrl-c"], Section::Program).about("stop", "Leave, whatever is open."),
+];
+
+/// An action by what it does.
+pub fn by(does: Do) -> Option<&'static Action> {
+    ACTIONS.iter().find(|action| action.does == does)
+}
+
+/// Whether an action is possible right now; if not, why, in words for the user.
+pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+    match does {
+        Do::Apply | Do::Scale | Do::Delete | Do::Reconcile | Do::Reload => writes(state)?,
+        _ => {}
+    }
+    match does {
+        Do::Scale => {
+            let seen = view.subject(state).ok_or("nothing is selected that could be scaled")?;
+            let custom = state.is_custom(&seen.key.group, &seen.key.kind);
+            if !custom && replicas(&seen.object).is_none() {
+                return Err(format!("a {} has no replicas", seen.key.kind));
+            }
+        }
+        Do::Delete => {
+            view.subject(state).ok_or("nothing is selected that could be deleted")?;
+        }
+        Do::Reconcile => {
+            view.root(state).ok_or("no custom resource is selected")?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn writes(state: &State) -> Result<(), String> {
+    if state.stopping.is_some() {
+        return Err("opdev is stopping".to_owned());
+    }
+    match &state.started {
+        None => Err("opdev is not connected yet".to_owned()),
+        Some(started) if started.cluster.read_only => {
+            Err(format!("writes are held back on context {}", started.cluster.name))
+        }
+        Some(_) => Ok(()),
+    }
+}

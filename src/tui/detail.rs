@@ -1,0 +1,183 @@
+//! The lines of the detail pane, tab by tab. Pure: a view and a state in, coloured rows out; made anew only when
+//! what they are made of has changed. How differences look is in `detail/changes.rs`.
+
+mod changes;
+mod log;
+mod pass;
+
+use super::text::{Row, clean, wrap};
+use super::theme::Role;
+use super::view::{Lines, Tab, ViewState, passes};
+use crate::event::{Level, words};
+use crate::state::{Recorded, Seen, State};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use opdev_object::yaml;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What lines were made of; equal ones make equal lines.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MadeOf {
+    tab: Tab,
+    pass: Option<u64>,
+    object: Option<Object>,
+    /// Counts what else goes in.
+    stamp: u64,
+    dropped: u64,
+    width: usize,
+    wrap: bool,
+    all: bool,
+    filter: String,
+}
+
+/// An object, equal to itself only.
+#[derive(Clone, Debug)]
+struct Object(Arc<Seen>);
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// Brings the lines of the detail pane up to a state.
+pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
+    let subject = view.subject(state);
+    let made_of = MadeOf {
+        tab: view.tab,
+        pass: view.pass().map(|pass| pass.id),
+        object: subject
+            .filter(|_| matches!(view.tab, Tab::Yaml | Tab::Events | Tab::Status))
+            .cloned()
+            .map(Object),
+        stamp: match view.tab {
+            Tab::Log => state.log.total,
+            Tab::Events => state.version,
+            Tab::Status if view.pass().is_none() => state.version,
+            Tab::Status | Tab::Objects | Tab::Calls | Tab::Yaml => 0,
+        },
+        dropped: if view.tab == Tab::Log { state.log.dropped } else { 0 },
+        width,
+        wrap: view.wrap,
+        all: view.all,
+        filter: view.filters[super::view::Pane::Detail.index()].clone(),
+    };
+    if view.lines.made_of.as_ref() == Some(&made_of) {
+        return;
+    }
+    let old = std::mem::take(&mut view.lines);
+    let rows = match view.tab {
+        Tab::Log => log::rows(view, state, &made_of, old),
+        Tab::Status => finish(pass::status(view, state, width), &made_of),
+        Tab::Objects => finish(pass::objects(view, width), &made_of),
+        Tab::Calls => finish(pass::calls(view, width), &made_of),
+        Tab::Yaml => finish(yaml_rows(view, state), &made_of),
+        Tab::Events => finish(events(view, state), &made_of),
+    };
+    view.lines = Lines { rows, made_of: Some(made_of) };
+}
+
+/// The filter and the wrapping, the same for every tab.
+fn finish(rows: Vec<Row>, made_of: &MadeOf) -> Vec<Row> {
+    let rows =
+        rows.into_iter().filter(|row| made_of.filter.is_empty() || passes(&made_of.filter, &row.text()));
+    if made_of.wrap { rows.flat_map(|row| row.wrapped(made_of.width)).collect() } else { rows.collect() }
+}
+
+/// `17:02:11`
+pub(super) fn clock(at: Timestamp, zone: &TimeZone) -> String {
+    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
+}
+
+/// `17:02:11.123`
+fn clock_millis(at: Timestamp, zone: &TimeZone) -> String {
+    let zoned = at.to_zoned(zone.clone());
+    format!("{}.{:03}", zoned.strftime("%H:%M:%S"), zoned.subsec_nanosecond() / 1_000_000)
+}
+
+fn nothing(text: &str, width: usize) -> Vec<Row> {
+    wrap(text, width.saturating_sub(2))
+        .into_iter()
+        .map(|line| Row::new(Role::Dim, format!(" {line}")))
+        .collect()
+}
+
+fn yaml_rows(view: &ViewState, state: &State) -> Vec<Row> {
+    let Some(seen) = view.subject(state) else {
+        return vec![Row::new(
+            Role::Dim,
+            " Nothing is selected. A custom resource or an owned object shows here.",
+        )];
+    };
+    let mut object = seen.object.as_ref().clone();
+    let managers =
+        object.get_mut("metadata").and_then(Value::as_object_mut).and_then(|m| m.remove("managedFields"));
+    let mut rows: Vec<Row> = yaml::to_string(&object).lines().map(yaml_row).collect();
+    if let Some(Value::Array(managers)) = managers {
+        let mut names: Vec<&str> = managers.iter().filter_map(|m| m.get("manager")?.as_str()).collect();
+        names.dedup();
+        rows.insert(0, Row::new(Role::Dim, format!("# fields managed by {}", names.join(", "))));
+    }
+    rows
+}
+
+/// A line of YAML: the key stands out.
+fn yaml_row(line: &str) -> Row {
+    let line = clean(line);
+    let start = line.len() - line.trim_start_matches([' ', '-']).len();
+    match line[start..].find(':').map(|at| start + at) {
+        Some(at) if line[at + 1..].is_empty() || line[at + 1..].starts_with(' ') => {
+            Row::new(Role::Key, &line[..at]).and(Role::Text, &line[at..])
+        }
+        _ => Row::new(Role::Text, line),
+    }
+}
+
+fn events(view: &ViewState, state: &State) -> Vec<Row> {
+    let subject = view.subject(state);
+    let is_about = |kind: &str, namespace: Option<&str>, name: &str| {
+        subject.is_none_or(|seen| {
+            seen.key.kind == kind && seen.key.name == name && seen.key.namespace.as_deref() == namespace
+        })
+    };
+    let mut lines: Vec<(Timestamp, Row)> = Vec::new();
+    let shown = |e: &&Arc<Recorded>| view.all || is_about(&e.kind, e.namespace.as_deref(), &e.name);
+    for event in state.objects.recorded().filter(shown) {
+        let at = event.at.unwrap_or_default();
+        let (sign, role) = if event.warning { ("⚠", Role::Bad) } else { ("·", Role::Text) };
+        let times = if event.count > 1 { format!(" ×{}", event.count) } else { String::new() };
+        let about = if view.all { format!("{} {}: ", event.kind, event.name) } else { String::new() };
+        let row = Row::new(Role::Dim, clock(at, &view.zone))
+            .and(role, format!(" {sign} {}{times}  ", event.reason))
+            .and(Role::Text, format!("{about}{}", words::one_line(&event.message)))
+            .and(Role::Dim, format!("  {}", event.from));
+        lines.push((at, row));
+    }
+    for notice in state.notices.iter() {
+        let about = notice.object.as_ref();
+        let elsewhere = about.is_some_and(|o| !is_about(&o.gvk.kind, o.namespace.as_deref(), &o.name));
+        if elsewhere && !view.all {
+            continue;
+        }
+        let (sign, role) = match notice.level {
+            Level::Error | Level::Warn => ("⚠", Role::Bad),
+            Level::Info | Level::Debug | Level::Trace => ("·", Role::Text),
+        };
+        let hint =
+            notice.hint.as_ref().map_or_else(String::new, |hint| format!("  {}", words::one_line(hint)));
+        let row = Row::new(Role::Dim, clock(notice.at, &view.zone))
+            .and(role, format!(" {sign} "))
+            .and(Role::Text, words::one_line(&notice.message))
+            .and(Role::Dim, hint);
+        lines.push((notice.at, row));
+    }
+    lines.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+    if lines.is_empty() {
+        return vec![Row::new(
+            Role::Dim,
+            " No Events of this object yet. What the operator and Kubernetes record shows here.",
+        )];
+    }
+    lines.into_iter().map(|(_, row)| row).collect()
+}

@@ -1,0 +1,208 @@
+//! One reconcile in detail: why it ran and what came of it, what it wrote, which calls it made.
+
+use super::super::text::{Row, left, right, wrap};
+use super::super::theme::Role;
+use super::super::view::ViewState;
+use super::{changes, clock_millis, nothing};
+use crate::event::{Action, Diagnostic, Outcome, Reconcile, words};
+use crate::state::{State, health};
+use serde_json::Value;
+
+const NO_PASS: &str = "No reconcile yet. Apply a custom resource (a), or ask for one (r).";
+
+/// The status tab.
+pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> {
+    let Some(pass) = view.pass() else {
+        let under_way = view.root(state).and_then(|seen| state.running.get(seen.key.as_ref()));
+        let mut rows = match under_way {
+            Some(pass) => {
+                let text =
+                    format!(" #{} is under way: {}", pass.id, words::causes_of(&pass.object, &pass.causes));
+                vec![Row::new(Role::Busy, text)]
+            }
+            None => nothing(NO_PASS, width),
+        };
+        if let Some(seen) = view.root(state) {
+            rows.extend(conditions(&seen.object));
+        }
+        return rows;
+    };
+    let mut rows = vec![headline(pass)];
+    rows.extend(failure(pass, width));
+    rows.push(Row::new(Role::Title, if pass.causes.len() == 1 { " Cause" } else { " Causes" }));
+    for cause in &pass.causes {
+        let role = if words::is_echo(cause) { Role::Dim } else { Role::Text };
+        rows.push(
+            Row::new(Role::Dim, format!("   {}  ", clock_millis(cause.at, &view.zone)))
+                .and(role, words::cause_with(cause, usize::MAX)),
+        );
+    }
+    rows.push(Row::new(Role::Title, " Status"));
+    if pass.status.is_empty() {
+        rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
+    }
+    rows.extend(changes::rows(&pass.status, 0));
+    if !pass.steps.is_empty() {
+        let steps = pass.steps.iter().map(|step| format!("{} {}", step.name, words::took(step.took)));
+        rows.push(Row::new(Role::Title, " Steps"));
+        rows.push(Row::new(Role::Dim, format!("   {}", steps.collect::<Vec<_>>().join(" · "))));
+    }
+    rows
+}
+
+fn outcome_role(outcome: Outcome) -> Role {
+    match outcome {
+        Outcome::Failed => Role::Bad,
+        Outcome::Installed | Outcome::Upgraded | Outcome::Repaired => Role::Good,
+        Outcome::Waiting => Role::Busy,
+        Outcome::Unchanged | Outcome::Uninstalled | Outcome::Gone => Role::Text,
+    }
+}
+
+fn headline(pass: &Reconcile) -> Row {
+    let mut text =
+        format!(" in {}, {} calls, sources {}", words::took(pass.took), pass.calls.len(), pass.sources);
+    if pass.queued.as_millis() > 0 {
+        text.push_str(&format!(", queued {}", words::took(pass.queued)));
+    }
+    if let Some(requeue) = &pass.requeue {
+        text.push_str(&format!(
+            ", again in {} ({})",
+            words::took(requeue.after),
+            words::one_line(&requeue.why)
+        ));
+    }
+    Row::new(Role::Dim, format!(" #{} ", pass.id))
+        .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
+        .and(Role::Text, text)
+}
+
+/// The whole chain, the place and the excerpt.
+fn failure(pass: &Reconcile, width: usize) -> Vec<Row> {
+    let Some(failure) = &pass.failure else { return Vec::new() };
+    let attempt = match failure.attempt {
+        0 | 1 => String::new(),
+        n => format!(" ({n} times in a row)"),
+    };
+    let mut rows = vec![Row::new(Role::Bad, format!(" ✗ Failure{attempt}"))];
+    for (depth, text) in failure.chain.iter().enumerate() {
+        let indent = 3 + depth.min(6) * 2;
+        for (i, line) in wrap(text, width.saturating_sub(indent + 2).max(10)).into_iter().enumerate() {
+            let sign = if depth > 0 && i == 0 { "└ " } else { "  " };
+            rows.push(Row::new(Role::Bad, format!("{:indent$}{sign}{line}", "", indent = indent - 2)));
+        }
+    }
+    if let Some(diagnostic) = &failure.diagnostic {
+        rows.extend(self::diagnostic(
+            diagnostic,
+            width,
+            !failure.chain.iter().any(|t| t.contains(&diagnostic.message)),
+        ));
+    }
+    rows
+}
+
+/// A diagnostic: place, message where asked for, excerpt, hint.
+pub(super) fn diagnostic(of: &Diagnostic, width: usize, message: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    if let Some(place) = &of.place {
+        rows.push(Row::new(Role::Key, format!("   {place}")));
+    }
+    if message {
+        rows.extend(
+            wrap(&of.message, width.saturating_sub(4))
+                .into_iter()
+                .map(|l| Row::new(Role::Bad, format!("   {l}"))),
+        );
+    }
+    if let Some(excerpt) = &of.excerpt {
+        rows.extend(excerpt.lines().map(|line| Row::new(Role::Text, format!("   │ {line}"))));
+    }
+    if let Some(hint) = &of.hint {
+        rows.extend(
+            wrap(hint, width.saturating_sub(4)).into_iter().map(|l| Row::new(Role::Dim, format!("   {l}"))),
+        );
+    }
+    rows
+}
+
+fn conditions(object: &Value) -> Vec<Row> {
+    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    let names = list.into_iter().flatten().filter_map(|c| c.get("type")?.as_str());
+    let rows = names.filter_map(|name| {
+        let (status, reason, message) = health::condition(object, name)?;
+        Some(
+            Row::new(Role::Text, format!("   {name}={status}"))
+                .and(Role::Dim, format!("  {reason}  {message}")),
+        )
+    });
+    rows.collect()
+}
+
+/// The objects tab.
+pub(super) fn objects(view: &ViewState, width: usize) -> Vec<Row> {
+    let Some(pass) = view.pass() else { return nothing(NO_PASS, width) };
+    if pass.objects.is_empty() {
+        return vec![headline(pass), Row::new(Role::Dim, "   This reconcile wrote no other objects.")];
+    }
+    let mut rows = vec![headline(pass)];
+    for change in &pass.objects {
+        let (sign, role) = match change.action {
+            Action::Created => ("+", Role::Added),
+            Action::Updated => ("~", Role::Changed),
+            Action::Deleted => ("-", Role::Removed),
+        };
+        let taken = match change.taken_from.as_slice() {
+            [] => String::new(),
+            names => format!("  fields taken back from {}", names.join(", ")),
+        };
+        rows.push(
+            Row::new(role, format!("{sign} {}", change.object))
+                .and(Role::Dim, format!("  {}{taken}", words::action(change.action))),
+        );
+        rows.extend(changes::rows(&change.changes, 2));
+    }
+    rows
+}
+
+/// The calls tab.
+pub(super) fn calls(view: &ViewState, width: usize) -> Vec<Row> {
+    let Some(pass) = view.pass() else { return nothing(NO_PASS, width) };
+    if pass.calls.is_empty() {
+        return vec![headline(pass), Row::new(Role::Dim, "   This reconcile made no API calls.")];
+    }
+    let target = width.saturating_sub(44).clamp(16, 60);
+    let mut rows = vec![
+        headline(pass),
+        Row::new(
+            Role::Title,
+            format!(
+                " {} {} {} {} {}",
+                right("AT", 8),
+                left("VERB", 8),
+                left("TARGET", target),
+                left("ANSWER", 14),
+                "TOOK"
+            ),
+        ),
+    ];
+    for call in &pass.calls {
+        let refused = call.status == 0 || call.status >= 400;
+        // A miss is an answer, not a fault.
+        let role = if refused && call.status != 404 { Role::Bad } else { Role::Text };
+        let sign = if role == Role::Bad { "✗" } else { " " };
+        let answer = match (call.status, &call.reason) {
+            (0, reason) => reason.clone().unwrap_or_else(|| "no answer".to_owned()),
+            (status, Some(reason)) => format!("{status} {reason}"),
+            (status, None) => status.to_string(),
+        };
+        rows.push(
+            Row::new(Role::Dim, format!("{sign}{} ", right(&words::took(call.start), 8)))
+                .and(Role::Key, format!("{} ", left(&call.verb, 8)))
+                .and(Role::Text, format!("{} ", left(&call.target, target)))
+                .and(role, format!("{} ", left(&words::one_line(&answer), 14)))
+                .and(Role::Dim, words::took(call.took)),
+        );
+    }
+    rows
+}

@@ -1,0 +1,338 @@
+//! A state and a view become a frame. Draws only what is visible, and notes when something on it will have changed
+//! by itself. Nothing is decided here: what is shown comes from `view`, what it means from the state.
+
+mod detail;
+mod dialogs;
+mod frame;
+mod lists;
+
+use super::text::{Row, cut, cut_front, width, wrap};
+use super::theme::Role;
+use super::toast::{Toast, toast};
+use super::view::{Pane, Tab, ViewState};
+use crate::event::{Diagnostic, words};
+use crate::state::State;
+use jiff::Timestamp;
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use std::time::Duration;
+
+/// Below this nothing useful fits.
+const LEAST: (u16, u16) = (30, 8);
+/// Below this there is one pane at a time.
+const ROOMY: (u16, u16) = (100, 30);
+
+/// Draws one frame.
+pub fn draw(state: &State, view: &mut ViewState, frame: &mut Frame<'_>, now: Timestamp) {
+    let area = frame.area();
+    paint(state, view, frame.buffer_mut(), area, now);
+}
+
+/// Draws into a buffer.
+pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
+    view.wake = None;
+    if area.width < LEAST.0 || area.height < LEAST.1 {
+        return too_small(view, buffer, area);
+    }
+    view.refresh(state);
+    view.compact = area.width < ROOMY.0 || area.height < ROOMY.1;
+    line(buffer, view, Rect { height: 1, ..area }, &header(state, view, area.width as usize));
+    let banner = banner(state, view, area);
+    for (i, row) in banner.iter().enumerate() {
+        row.draw(buffer, view.theme, (area.x, area.y + 1 + i as u16), area.width as usize, false);
+    }
+    let top = 1 + banner.len() as u16;
+    let body = Rect { y: area.y + top, height: area.height - top - 1, ..area };
+    panes(state, view, buffer, body, now);
+    let bottom = Rect { y: area.bottom() - 1, height: 1, ..area };
+    footer(state, view, buffer, bottom);
+    if let Some(toast) = toast(view, state, now) {
+        if let Some(left) = toast.left {
+            view.wake_in(left);
+        }
+        say(&toast, view, buffer, body);
+    }
+    for layer in std::mem::take(&mut view.layers) {
+        dialogs::draw(&layer, state, view, buffer, body);
+        view.layers.push(layer);
+    }
+}
+
+fn too_small(view: &ViewState, buffer: &mut Buffer, area: Rect) {
+    let text = format!(
+        "opdev needs {}x{}, this is {}x{}. It keeps running.",
+        LEAST.0, LEAST.1, area.width, area.height
+    );
+    let lines = wrap(&text, area.width as usize);
+    for (i, text) in lines.iter().take(area.height as usize).enumerate() {
+        buffer.set_stringn(
+            area.x,
+            area.y + i as u16,
+            text,
+            area.width as usize,
+            view.theme.style(Role::Text),
+        );
+    }
+}
+
+fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
+    row.draw(buffer, view.theme, (area.x, area.y), area.width as usize, false);
+}
+
+/// What runs where on the left, the sources on the right.
+fn header(state: &State, view: &ViewState, cells: usize) -> Row {
+    let (role, right) = reload(state);
+    let mut left = Row::new(Role::Title, " opdev");
+    match &state.started {
+        None => left = left.and(Role::Dim, " · starting"),
+        Some(started) => {
+            let version = started.cluster.version.trim_start_matches('v');
+            let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
+            left = left.and(Role::Text, format!(" · {}", started.project));
+            let cluster = format!(" · {} {minor}", started.cluster.name);
+            left = left.and(if started.cluster.embedded { Role::Text } else { Role::Changed }, cluster);
+            if started.cluster.read_only {
+                left = left.and(Role::Bad, " read-only");
+            }
+            let namespace = if started.all_namespaces { "all namespaces" } else { &started.namespace };
+            left = left.and(Role::Text, format!(" · ns {namespace}"));
+        }
+    }
+    if view.leaving || state.stopping.is_some() {
+        left = left.and(Role::Bad, " · stopping");
+    }
+    let used = width(&left.text());
+    let right = cut(&right, cells.saturating_sub(2));
+    if used + width(&right) + 3 > cells {
+        // Too narrow for both: what just happened matters more than what runs.
+        let room = cells.saturating_sub(width(&right) + 3);
+        if room < 6 {
+            return Row::new(role, format!(" {right}"));
+        }
+        left = Row::new(Role::Title, cut(&left.text(), room));
+    }
+    let gap = cells.saturating_sub(width(&left.text()) + width(&right) + 1);
+    left.and(Role::Text, " ".repeat(gap)).and(role, right)
+}
+
+fn reload(state: &State) -> (Role, String) {
+    let reload = &state.reload;
+    let live = reload.live.as_ref().map_or_else(String::new, |live| format!("sources {}", live.sources));
+    if let Some(failed) = &reload.failed {
+        let place = failed.diagnostics.iter().find_map(|diagnostic| diagnostic.place.as_ref());
+        let what = place
+            .map_or_else(|| words::files(&failed.files), |p| words::file_name(&p.to_string()).to_owned());
+        return (Role::Bad, format!("{live} ◂ ✗ {what} broken"));
+    }
+    let Some(now) = &reload.live else { return (Role::Dim, "no sources yet".to_owned()) };
+    let files = words::files(&now.files);
+    match &reload.settled {
+        Some(settled) if !settled.files.is_empty() || !files.is_empty() => {
+            let files = if files.is_empty() { words::files(&settled.files) } else { files };
+            let (role, failed) = match settled.failed {
+                0 => (Role::Good, String::new()),
+                n => (Role::Bad, format!(", {n} of {} failed", settled.objects)),
+            };
+            (role, format!("{live} ◂ {files} saved → live in {}{failed}", words::took(settled.took)))
+        }
+        None if !files.is_empty() => (Role::Busy, format!("{live} ◂ {files} saved → reconciling")),
+        Some(_) | None => (Role::Dim, live),
+    }
+}
+
+/// What is wrong with the files, until it is mended.
+fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
+    let problems = state.problems();
+    let Some(first) = problems.first() else { return Vec::new() };
+    let most = if view.compact { 2 + area.height as usize / 12 } else { 9 };
+    let cells = area.width as usize;
+    let more = if problems.len() > 1 { format!(" (1 of {})", problems.len()) } else { String::new() };
+    let mut rows = Vec::new();
+    let place = first.place.as_ref().map(ToString::to_string).unwrap_or_default();
+    rows.push(Row::new(Role::Banner, format!(" ✗ {}{more}", cut_front(&place, cells.saturating_sub(14)))));
+    if place.is_empty() {
+        rows.clear();
+    }
+    let sign = if rows.is_empty() { " ✗ " } else { "   " };
+    let message = wrap(&first.message, cells.saturating_sub(4));
+    let lines = message.into_iter().enumerate().map(|(i, text)| (if i == 0 { sign } else { "   " }, text));
+    rows.extend(lines.map(|(sign, text)| Row::new(Role::Banner, format!("{sign}{text}"))));
+    rows.extend(excerpt(first));
+    let still = match &state.reload.live {
+        Some(live) if live.sources > 1 => format!("sources {} keep serving", live.sources),
+        _ => "the other kinds keep serving".to_owned(),
+    };
+    let hint = first
+        .hint
+        .as_deref()
+        .map_or_else(|| "save the file again once it is mended".to_owned(), words::one_line);
+    rows.truncate(most.saturating_sub(1));
+    rows.push(Row::new(Role::Dim, format!("   {still}; {hint}")));
+    rows
+}
+
+fn excerpt(of: &Diagnostic) -> Vec<Row> {
+    let lines = of.excerpt.as_deref().unwrap_or("").lines();
+    lines.map(|line| Row::new(Role::Text, format!("   │ {line}"))).collect()
+}
+
+fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, now: Timestamp) {
+    if view.compact {
+        tab_bar(view, buffer, Rect { height: 1, ..body });
+        let below = Rect { y: body.y + 1, height: body.height - 1, ..body };
+        return pane(view.focus, state, view, buffer, below, now);
+    }
+    if view.zoom {
+        return pane(view.focus, state, view, buffer, body, now);
+    }
+    let left = (body.width * 39 / 100).clamp(40, 80);
+    // Neighbours share a border, so each pane is one row or column larger than its share.
+    let resources = (body.height * 2 / 5).max(6);
+    let passes = (body.height * 2 / 5).max(6);
+    let at = |x: u16, y: u16, width: u16, height: u16| Rect { x: body.x + x, y: body.y + y, width, height };
+    let areas = [
+        at(0, 0, left, resources + 1),
+        at(0, resources, left, body.height - resources),
+        at(left - 1, 0, body.width - left + 1, passes + 1),
+        at(left - 1, passes, body.width - left + 1, body.height - passes),
+    ];
+    let focus = view.focus;
+    for which in Pane::ALL.into_iter().filter(|which| *which != focus).chain([focus]) {
+        pane(which, state, view, buffer, areas[which.index()], now);
+    }
+}
+
+fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
+    let inner = frame::border(which, state, view, buffer, area);
+    view.heights[which.index()] = (inner.height as usize).max(1);
+    match which {
+        Pane::Resources => lists::resources(state, view, buffer, inner, now),
+        Pane::Owned => lists::owned(state, view, buffer, inner, now),
+        Pane::Reconciles => lists::reconciles(state, view, buffer, inner),
+        Pane::Detail => detail::draw(state, view, buffer, inner),
+    }
+}
+
+fn tab_bar(view: &ViewState, buffer: &mut Buffer, area: Rect) {
+    let narrow = area.width < 60;
+    let mut row = Row::default();
+    for pane in Pane::ALL {
+        let short = ["CRs", "Owned", "Passes", "Detail"];
+        let title = if narrow { short[pane.index()] } else { pane.title() };
+        let open = pane == view.focus;
+        let text = if open {
+            format!("[{} {title}]", pane.index() + 1)
+        } else {
+            format!(" {} {title} ", pane.index() + 1)
+        };
+        row = row.and(if open { Role::Focus } else { Role::Dim }, text);
+    }
+    line(buffer, view, area, &row);
+}
+
+/// Keys of the focused pane on the left, the queue on the right.
+fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
+    if let Some(super::dialog::Layer::Filter { pane, .. }) = view.layers.last() {
+        let row = Row::new(Role::Key, format!(" filter {}: ", pane.title().to_lowercase()))
+            .and(Role::Text, format!("{}▏", view.filter(*pane)))
+            .and(Role::Dim, "   enter keeps, esc drops");
+        return line(buffer, view, area, &row);
+    }
+    let queue = &state.queue;
+    let narrow = area.width < 90;
+    let mut parts = Vec::new();
+    let busy = u32::try_from(state.running.len()).unwrap_or(u32::MAX).max(queue.running);
+    if busy > 0 {
+        parts.push(if narrow { format!("⟳{busy}") } else { format!("⟳ {busy} running") });
+    }
+    if queue.backing_off > 0 {
+        let many = queue.backing_off;
+        parts.push(if narrow { format!("⚠{many}") } else { format!("⚠ {many} backing off") });
+    }
+    let (role, sign) = match (busy, queue.backing_off) {
+        (_, 1..) => (Role::Bad, ""),
+        (1.., 0) => (Role::Busy, ""),
+        (0, 0) => (Role::Good, if queue.waiting == 0 { "✓ " } else { "" }),
+    };
+    parts.push(format!("{sign}{} waiting", queue.waiting));
+    let right = parts.join(if narrow { " " } else { " · " });
+    let cells = area.width as usize;
+    let room = cells.saturating_sub(width(&right) + 3);
+    let mut left = Row::default();
+    let mut used = 0;
+    for action in super::action::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
+        let Some(key) = view.keymap.keys(action.does).first().map(ToString::to_string) else { continue };
+        let size = width(&key) + width(action.title) + 3;
+        if used + size > room {
+            continue;
+        }
+        used += size;
+        let possible = super::action::enabled(action.does, view, state).is_ok();
+        left = left
+            .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))
+            .and(if possible { Role::Text } else { Role::Dim }, format!(" {} ", action.title));
+    }
+    let gap = cells.saturating_sub(used + width(&right) + 1);
+    line(buffer, view, area, &left.and(Role::Text, " ".repeat(gap)).and(role, right));
+}
+
+/// A message: one short line over the lower border, anything longer in a box above the footer.
+fn say(toast: &Toast, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let cells = body.width as usize;
+    if toast.lines.len() == 1 && width(&toast.lines[0]) + 6 <= cells {
+        let text = format!(" {} ", toast.lines[0]);
+        let x = body.right() - 2 - width(&text) as u16;
+        buffer.set_stringn(x, body.bottom() - 1, &text, cells, view.theme.style(toast.role));
+        return;
+    }
+    let mut rows: Vec<String> =
+        toast.lines.iter().flat_map(|text| wrap(text, cells.saturating_sub(6))).collect();
+    rows.truncate((body.height as usize).saturating_sub(3).clamp(1, 10));
+    let area = Rect {
+        y: body.bottom().saturating_sub(rows.len() as u16 + 2),
+        height: rows.len() as u16 + 2,
+        ..body
+    };
+    let area = area.intersection(body);
+    let inner = frame::plain_box(buffer, view, area, "esc dismisses");
+    for (i, text) in rows.iter().take(inner.height as usize).enumerate() {
+        Row::new(toast.role, format!(" {text}")).draw(
+            buffer,
+            view.theme,
+            (inner.x, inner.y + i as u16),
+            inner.width as usize,
+            false,
+        );
+    }
+}
+
+/// An age, and a note of when it will read differently.
+fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(since) = since else { return String::new() };
+    let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    view.wake_in(words::age_changes_in(age));
+    words::age(age)
+}
+
+fn clear(buffer: &mut Buffer, area: Rect) {
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(cell) = buffer.cell_mut((x, y)) {
+                cell.reset();
+                cell.set_style(Style::reset());
+            }
+        }
+    }
+}
+
+/// The title of the detail pane: its tabs.
+fn tabs(view: &ViewState) -> Vec<(Role, String)> {
+    let one = |tab: Tab| {
+        let open = tab == view.tab;
+        let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
+        (if open { Role::Focus } else { Role::Dim }, text)
+    };
+    Tab::ALL.into_iter().map(one).collect()
+}

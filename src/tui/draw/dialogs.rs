@@ -1,0 +1,191 @@
+//! Dialogs over the panes. What their keys do is in `dialog`.
+
+use super::super::action::{ACTIONS, Section, enabled};
+use super::super::dialog::{Choice, Delete, Layer, Scale, choices};
+use super::super::text::{Row, left, width, wrap};
+use super::super::theme::Role;
+use super::super::view::ViewState;
+use super::frame::plain_box;
+use crate::event::Propagation;
+use crate::state::State;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Draws one dialog.
+pub(super) fn draw(layer: &Layer, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    match layer {
+        Layer::Help { scroll } => help(*scroll, state, view, buffer, body),
+        Layer::Filter { .. } => {}
+        Layer::Samples { typed, index } => samples(typed, *index, state, view, buffer, body),
+        Layer::Scale(scale) => self::scale(scale, view, buffer, body),
+        Layer::Delete(delete) => self::delete(delete, view, buffer, body),
+    }
+}
+
+/// A box in the middle, as large as its rows need and the body allows.
+fn boxed(
+    title: &str,
+    rows: &[Row],
+    selected: Option<usize>,
+    view: &ViewState,
+    buffer: &mut Buffer,
+    body: Rect,
+) {
+    let widest = rows.iter().map(|row| width(&row.text())).max().unwrap_or(0).max(width(title) + 2);
+    let cells = (widest + 4).min(body.width as usize) as u16;
+    let height = (rows.len() + 2).min(body.height as usize) as u16;
+    let area = Rect {
+        x: body.x + (body.width - cells) / 2,
+        y: body.y + (body.height - height) / 2,
+        width: cells,
+        height,
+    };
+    let inner = plain_box(buffer, view, area, title);
+    // Where not all rows fit, the last ones do: they hold the buttons.
+    let skip = rows.len().saturating_sub(inner.height as usize);
+    let skip = if selected.is_some() { skip.min(selected.unwrap_or(0)) } else { skip };
+    for (i, row) in rows.iter().enumerate().skip(skip).take(inner.height as usize) {
+        let at = (inner.x + 1, inner.y + (i - skip) as u16);
+        row.draw(buffer, view.theme, at, (inner.width as usize).saturating_sub(2), selected == Some(i));
+    }
+}
+
+fn help(scroll: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let mut rows = Vec::new();
+    for section in [Section::Act, Section::Look, Section::Move, Section::Program] {
+        rows.push(Row::new(Role::Title, section.title()));
+        for action in ACTIONS.iter().filter(|action| action.section == section) {
+            let keys = view.keymap.keys(action.does);
+            let keys = keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let mut row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
+            row = match enabled(action.does, view, state) {
+                Ok(()) => row.and(Role::Text, action.about),
+                Err(why) => row.and(Role::Dim, format!("{} (not now: {why})", action.about)),
+            };
+            rows.push(row);
+        }
+    }
+    if let Some(started) = &state.started {
+        rows.push(Row::new(Role::Title, "Here"));
+        rows.push(Row::new(Role::Text, format!("  {:18} {}", "project", started.root)));
+        rows.push(Row::new(Role::Text, format!("  {:18} {}", "server", started.cluster.server)));
+        for (name, value) in [("KUBECONFIG", &started.kubeconfig), ("log file", &started.log_file)] {
+            rows.extend(value.as_ref().map(|value| Row::new(Role::Text, format!("  {name:18} {value}"))));
+        }
+    }
+    let height = (body.height as usize).saturating_sub(2);
+    let scroll = scroll.min(rows.len().saturating_sub(height));
+    let all = rows.len();
+    let rows: Vec<Row> = rows.into_iter().skip(scroll).take(height).collect();
+    let title = if all > height {
+        format!("Keys · {}-{} of {all} · esc closes", scroll + 1, scroll + rows.len())
+    } else {
+        "Keys · esc closes".to_owned()
+    };
+    boxed(&title, &rows, None, view, buffer, body);
+}
+
+fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let choices = choices(state, typed);
+    let index = index.min(choices.len().saturating_sub(1));
+    let mut rows = vec![
+        Row::new(Role::Key, " ▸ ")
+            .and(Role::Text, format!("{typed}▏"))
+            .and(Role::Dim, if typed.is_empty() { "type to narrow, or a path" } else { "" }),
+    ];
+    let height = (body.height as usize).saturating_sub(5).max(1);
+    let skip = (index + 1).saturating_sub(height);
+    for choice in choices.iter().skip(skip).take(height) {
+        rows.push(match choice {
+            Choice::Sample(sample) => {
+                Row::new(Role::Text, format!(" {} {}", left(&sample.object.gvk.kind, 18), sample.object.name))
+                    .and(Role::Dim, format!("  {} ", sample.path))
+            }
+            Choice::Path(path) => Row::new(Role::Text, format!(" the file {path} ")),
+        });
+    }
+    if choices.is_empty() {
+        let text = if state.samples().is_empty() {
+            " The project has no samples; type the path of a file."
+        } else {
+            " No sample matches; a path ends in .yaml."
+        };
+        rows.push(Row::new(Role::Dim, text));
+    }
+    rows.push(
+        Row::new(Role::Key, " enter")
+            .and(Role::Text, " apply  ")
+            .and(Role::Key, "esc")
+            .and(Role::Text, " cancel"),
+    );
+    let selected = (!choices.is_empty()).then_some(1 + index - skip);
+    boxed("Apply", &rows, selected, view, buffer, body);
+}
+
+fn scale(scale: &Scale, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let field = format!("{}▏", scale.typed);
+    let from = scale.from.map_or_else(|| "not set".to_owned(), |n| n.to_string());
+    let rows = [
+        Row::default(),
+        Row::new(Role::Text, " replicas  ").and(Role::Key, field).and(Role::Dim, format!("   now {from}")),
+        Row::default(),
+        Row::new(Role::Key, " enter")
+            .and(Role::Text, " scale  ")
+            .and(Role::Key, "↑↓")
+            .and(Role::Text, " more, fewer  ")
+            .and(Role::Key, "esc")
+            .and(Role::Text, " cancel "),
+    ];
+    boxed(&format!("Scale {}", scale.object), &rows, None, view, buffer, body);
+}
+
+fn delete(delete: &Delete, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let cells = (body.width as usize).saturating_sub(8).min(70);
+    let text = |text: &str, role: Role| {
+        wrap(text, cells).into_iter().map(|line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
+    };
+    let mut rows = vec![Row::default()];
+    let owned =
+        delete.owned.iter().map(|(kind, n)| if *n > 1 { format!("{n} {kind}s") } else { kind.clone() });
+    let owned = owned.collect::<Vec<_>>().join(", ");
+    let (goes, how) = match delete.propagation {
+        Propagation::Background => ("With it goes", "the object goes first, the others follow"),
+        Propagation::Foreground => ("With it goes", "the others go first, the object waits for them"),
+        Propagation::Orphan => ("Without an owner stays", "the others lose their owner and stay"),
+    };
+    if owned.is_empty() {
+        rows.extend(text("It owns nothing.", Role::Text));
+    } else {
+        rows.extend(text(&format!("{goes}: {owned}."), Role::Text));
+    }
+    if !delete.finalizers.is_empty() {
+        let waits = format!("It stays until these let go: {}.", delete.finalizers.join(", "));
+        rows.extend(text(&waits, Role::Busy));
+    }
+    rows.push(Row::default());
+    let mut choice = Row::new(Role::Key, " ↑↓ ");
+    for (which, name) in [
+        (Propagation::Background, "Background"),
+        (Propagation::Foreground, "Foreground"),
+        (Propagation::Orphan, "Orphan"),
+    ] {
+        let chosen = which == delete.propagation;
+        let name = if chosen { format!("(•) {name}  ") } else { format!("( ) {name}  ") };
+        choice = choice.and(if chosen { Role::Focus } else { Role::Dim }, name);
+    }
+    rows.push(choice);
+    rows.extend(text(how, Role::Dim));
+    rows.push(Row::default());
+    let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
+    rows.push(
+        Row::new(Role::Text, " ")
+            .and(
+                if delete.on_delete { Role::Text } else { Role::Selected },
+                button(!delete.on_delete, "Cancel"),
+            )
+            .and(Role::Text, "   ")
+            .and(if delete.on_delete { Role::Bad } else { Role::Text }, button(delete.on_delete, "Delete"))
+            .and(Role::Dim, "   ←→ choose, enter presses "),
+    );
+    boxed(&format!("Delete {}?", delete.object), &rows, None, view, buffer, body);
+}

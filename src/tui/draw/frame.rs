@@ -1,0 +1,77 @@
+//! Borders and titles. Neighbours share a border; the joint is the character that fits both.
+
+use super::super::text::{Row, cut, width};
+use super::super::theme::Role;
+use super::super::view::{Pane, Tab, ViewState};
+use super::tabs;
+use crate::state::State;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::symbols::merge::MergeStrategy;
+use ratatui::widgets::{Block, Widget};
+
+/// Draws the border of a pane and gives back what is inside.
+pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) -> Rect {
+    let focused = which == view.focus;
+    let style = view.theme.style(if focused { Role::Focus } else { Role::Border });
+    let block = Block::bordered().merge_borders(MergeStrategy::Exact).border_style(style);
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    let cells = (area.width as usize).saturating_sub(4);
+    let sign = if focused { "▸" } else { " " };
+    let mut row = Row::new(if focused { Role::Focus } else { Role::Title }, sign);
+    match which {
+        Pane::Detail => row.0.extend(tabs(view)),
+        _ => row = row.and(if focused { Role::Focus } else { Role::Title }, format!("{} ", which.title())),
+    }
+    if let Some(about) = about(which, state, view) {
+        let room = cells.saturating_sub(width(&row.text()) + 2);
+        row = row.and(Role::Dim, cut(&format!("· {about} "), room));
+    }
+    let filter = view.filter(which);
+    if !filter.is_empty() {
+        row = row.and(Role::Changed, format!("/{filter} "));
+    }
+    let taken = width(&row.text()).min(cells);
+    row.draw(buffer, view.theme, (area.x + 2, area.y), taken, false);
+    inner
+}
+
+/// What a pane is about.
+fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
+    let name = |object: Option<&std::sync::Arc<crate::state::Seen>>| object.map(|seen| seen.key.name.clone());
+    match which {
+        Pane::Resources => {
+            let (shown, all) = (view.lists.resources.len(), state.objects.custom_len());
+            match all {
+                0 => None,
+                _ if shown == all => Some(all.to_string()),
+                _ => Some(format!("{shown} of {all}")),
+            }
+        }
+        Pane::Owned => name(view.root(state)),
+        Pane::Reconciles if view.all => Some("all objects".to_owned()),
+        Pane::Reconciles => name(view.root(state)),
+        Pane::Detail => match view.tab {
+            Tab::Yaml | Tab::Events => {
+                view.subject(state).map(|seen| format!("{} {}", seen.key.kind, seen.key.name))
+            }
+            Tab::Log if view.all => Some("all".to_owned()),
+            Tab::Status | Tab::Objects | Tab::Calls | Tab::Log => {
+                view.pass().map(|pass| format!("#{}", pass.id))
+            }
+        },
+    }
+}
+
+/// An empty box over whatever was there.
+pub(super) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
+    super::clear(buffer, area);
+    let block = Block::bordered().border_style(view.theme.style(Role::Focus));
+    let inner = block.inner(area);
+    block.render(area, buffer);
+    let text = format!(" {title} ");
+    let cells = (area.width as usize).saturating_sub(4);
+    buffer.set_stringn(area.x + 2, area.y, cut(&text, cells), cells, view.theme.style(Role::Title));
+    inner
+}

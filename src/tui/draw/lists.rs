@@ -1,0 +1,337 @@
+//! The three lists: custom resources, owned objects, reconciles. Each draws only its visible window, and an empty
+//! one says what will fill it.
+
+use super::super::detail::clock;
+use super::super::text::{Row, cut, left, right, width, wrap};
+use super::super::theme::Role;
+use super::super::view::{Pane, ViewState};
+use super::age;
+use crate::event::{KindHealth, Outcome, Reconcile, ReconcileStarted, words};
+use crate::state::State;
+use crate::state::health::Level;
+use crate::state::tree::{self, Node};
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::sync::Arc;
+
+/// The symbol and the role of a level.
+fn sign(level: Level) -> (&'static str, Role) {
+    match level {
+        Level::Plain => ("○", Role::Dim),
+        Level::Done => ("✓", Role::Good),
+        Level::Good => ("●", Role::Good),
+        Level::Busy => ("◐", Role::Busy),
+        Level::Bad => ("⚠", Role::Bad),
+    }
+}
+
+fn put(rows: &[Row], view: &ViewState, buffer: &mut Buffer, area: Rect) {
+    for (i, row) in rows.iter().take(area.height as usize).enumerate() {
+        row.draw(buffer, view.theme, (area.x, area.y + i as u16), area.width as usize, false);
+    }
+}
+
+/// A paragraph for an empty pane; an empty text makes an empty line.
+fn words_of(texts: &[String], area: Rect) -> Vec<Row> {
+    let lines = texts.iter().flat_map(|text| wrap(text, (area.width as usize).saturating_sub(2)));
+    lines.map(|line| Row::new(Role::Dim, format!(" {line}"))).collect()
+}
+
+/// The mark in front of a row: the selection, also without colours and focus.
+fn mark(selected: bool) -> &'static str {
+    if selected { "▸" } else { " " }
+}
+
+/// The custom resources.
+pub(super) fn resources(
+    state: &State,
+    view: &mut ViewState,
+    buffer: &mut Buffer,
+    area: Rect,
+    now: Timestamp,
+) {
+    if view.lists.resources.is_empty() {
+        let rows = no_resources(state, view, area);
+        return put(&rows, view, buffer, area);
+    }
+    let cells = area.width as usize;
+    let all = state.started.as_ref().is_some_and(|started| started.all_namespaces);
+    let wide = cells >= 70;
+    let (kind, namespace) = ((cells * 23 / 100).clamp(8, 22), if all { (cells / 6).clamp(6, 20) } else { 0 });
+    let status = if wide { 16 } else { 0 };
+    let name = cells.saturating_sub(2 + kind + 1 + namespace + usize::from(all) + 8 + status + 7);
+    let columns = |kind_text: &str, ns: &str, name_text: &str, word: &str, ready: &str, age: &str| {
+        let mut text = format!("{} ", left(kind_text, kind));
+        if all {
+            text.push_str(&format!("{} ", left(ns, namespace)));
+        }
+        text.push_str(&left(name_text, name));
+        let mut tail = String::new();
+        if wide {
+            tail.push_str(&format!(" {}", left(word, status - 1)));
+        }
+        (text, tail, right(ready, 7), right(age, 6))
+    };
+    let (a, b, c, d) = columns("KIND", "NAMESPACE", "NAME", "STATUS", "READY", "AGE");
+    put(&[Row::new(Role::Dim, format!("  {a}{b} {c} {d}"))], view, buffer, area);
+    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let height = (list.height as usize).max(1);
+    view.heights[Pane::Resources.index()] = height;
+    let window = view.resources.window(view.lists.resources.len(), height);
+    for (line, i) in window.enumerate().take(list.height as usize) {
+        let seen = Arc::clone(&view.lists.resources[i]);
+        let info = tree::row(state, &seen);
+        let selected = i == view.resources.index;
+        let (symbol, role) = sign(info.level);
+        let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
+        let ready = info.ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
+        let namespace = seen.key.namespace.clone().unwrap_or_default();
+        let age = age(view, seen.created, now);
+        let (a, b, c, d) = columns(
+            &seen.key.kind,
+            &namespace,
+            &seen.key.name,
+            &info.word,
+            &format!("{symbol}{ready}"),
+            &age,
+        );
+        let row = Row::new(Role::Text, format!("{} {a}", mark(selected)))
+            .and(role, b)
+            .and(role, format!(" {c}"))
+            .and(Role::Dim, format!(" {d}"));
+        let at = (list.x, list.y + line as u16);
+        row.draw(buffer, view.theme, at, cells, selected && view.focus == Pane::Resources);
+    }
+}
+
+/// The first start explains itself.
+fn no_resources(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
+    let key = |does| view.keymap.keys(does).first().map(ToString::to_string).unwrap_or_default();
+    if !view.filter(Pane::Resources).is_empty() {
+        let text = "No custom resource passes the filter. esc clears it.".to_owned();
+        return words_of(&[text], area);
+    }
+    if state.started.is_none() {
+        return words_of(&["Starting. Custom resources of the project's kinds show here.".to_owned()], area);
+    }
+    if state.kinds().is_empty() {
+        let text = "No kinds yet. Name a kind and its chart in watches.yaml; opdev takes it in as you save.";
+        return words_of(&[text.to_owned()], area);
+    }
+    let kinds = state.kinds().iter().map(|kind| kind.gvk.kind.as_str()).collect::<Vec<_>>().join(", ");
+    let mut rows = words_of(&[format!("No {kinds} yet.")], area);
+    let samples = state.samples();
+    if samples.is_empty() {
+        rows.extend(words_of(
+            &[format!(
+                "Put one into samples/, or press {} and type a path.",
+                key(super::super::action::Do::Apply)
+            )],
+            area,
+        ));
+    } else {
+        let key = key(super::super::action::Do::Apply);
+        rows.push(Row::new(Role::Text, " Press ").and(Role::Key, key).and(Role::Text, " to apply a sample:"));
+        for sample in samples {
+            let what = format!("{} {}", sample.object.gvk.kind, sample.object.name);
+            rows.push(Row::new(Role::Text, format!("   {what}  ")).and(Role::Dim, sample.path.clone()));
+        }
+    }
+    for kind in state.kinds() {
+        if let KindHealth::Disabled { problem } = &kind.health {
+            rows.push(Row::new(
+                Role::Bad,
+                format!(" ⚠ {} is disabled: {}", kind.gvk.kind, words::diagnostic(problem)),
+            ));
+        }
+    }
+    if let Some(kubeconfig) = state.started.as_ref().and_then(|started| started.kubeconfig.as_ref()) {
+        rows.push(Row::default());
+        rows.extend(words_of(&[format!("kubectl beside opdev: export KUBECONFIG={kubeconfig}")], area));
+    }
+    rows
+}
+
+/// The owned objects as a tree.
+pub(super) fn owned(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
+    let fault = view.root(state).and_then(|root| tree::row(state, root).fault);
+    let mut list = area;
+    if let Some(fault) = fault.filter(|_| area.height > 2) {
+        let lines = wrap(&words::one_line(&fault), (area.width as usize).saturating_sub(4));
+        let most = if area.height > 8 { 2 } else { 1 };
+        let cut_off = lines.len() > most;
+        let rows: Vec<Row> = lines
+            .into_iter()
+            .take(most)
+            .enumerate()
+            .map(|(i, text)| {
+                let text = if cut_off && i + 1 == most { format!("{text} …") } else { text };
+                Row::new(Role::Bad, format!(" {} {text}", if i == 0 { "⚠" } else { " " }))
+            })
+            .collect();
+        put(&rows, view, buffer, area);
+        list = Rect { y: area.y + rows.len() as u16, height: area.height - rows.len() as u16, ..area };
+    }
+    view.heights[Pane::Owned.index()] = (list.height as usize).max(1);
+    if view.lists.owned.is_empty() {
+        let text = match view.root(state) {
+            _ if !view.filter(Pane::Owned).is_empty() => "No owned object passes the filter. esc clears it.",
+            Some(_) => "Nothing is owned yet. What a reconcile creates shows here, with its pods.",
+            None => "What the selected custom resource owns shows here.",
+        };
+        return put(&words_of(&[text.to_owned()], list), view, buffer, list);
+    }
+    let window = view.owned.window(view.lists.owned.len(), list.height as usize);
+    for (line, i) in window.enumerate().take(list.height as usize) {
+        let node = view.lists.owned[i].clone();
+        let selected = i == view.owned.index;
+        let row = node_row(&node, selected, view, list.width as usize, now);
+        let at = (list.x, list.y + line as u16);
+        row.draw(buffer, view.theme, at, list.width as usize, selected && view.focus == Pane::Owned);
+    }
+}
+
+fn node_row(node: &Node, selected: bool, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
+    let mut branch = String::new();
+    if let Some((own, above)) = node.more.split_last()
+        && !above.is_empty()
+    {
+        branch.extend(above[1..].iter().map(|more| if *more { "│ " } else { "  " }));
+        branch.push_str(if *own { "├─" } else { "└─" });
+    }
+    let (symbol, role) = sign(node.health.level);
+    let older = if node.older > 0 { format!(" (+{} older)", node.older) } else { String::new() };
+    let age = age(view, node.seen.created, now);
+    let word = words::one_line(&node.health.word);
+    let word_room = (cells / 3).clamp(8, 28);
+    let tail = [cut(&word, word_room), node.health.counts(), age.clone()];
+    let tail_text = tail.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join(" ");
+    let head = width(&branch) + 4;
+    let room = cells.saturating_sub(head + width(&tail_text) + 1);
+    let name = if node.seen.key.name.starts_with("sh.helm.release.v1.") && room < 40 {
+        node.seen.key.name.replacen("sh.helm.release.v1.", "…", 1)
+    } else {
+        node.seen.key.name.clone()
+    };
+    let label = format!("{} {name}{older}", node.seen.key.kind);
+    let label = if width(&label) > room { shorten(&node.seen.key.kind, &name, &older, room) } else { label };
+    let row = Row::new(Role::Text, format!("{} ", mark(selected)))
+        .and(Role::Dim, branch)
+        .and(role, format!("{symbol} "));
+    let row = row.and(Role::Text, format!("{} ", left(&label, room)));
+    let counts = node.health.counts();
+    let mut row = row;
+    if !word.is_empty() {
+        row = row
+            .and(role, cut(&word, word_room))
+            .and(Role::Text, if counts.is_empty() && age.is_empty() { "" } else { " " });
+    }
+    if !counts.is_empty() {
+        row = row.and(role, counts).and(Role::Text, if age.is_empty() { "" } else { " " });
+    }
+    row.and(Role::Dim, age)
+}
+
+/// The kind and the end of the name: generated names differ at the end.
+fn shorten(kind: &str, name: &str, older: &str, room: usize) -> String {
+    let rest = room.saturating_sub(width(kind) + width(older) + 1);
+    if rest < 6 {
+        return cut(&format!("{kind} {name}{older}"), room);
+    }
+    format!("{kind} {}{older}", super::cut_front(name, rest))
+}
+
+/// The reconciles, newest first, with the ones under way on top.
+pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
+    let root = view.root(state).map(|root| Arc::clone(&root.key));
+    let all = view.all || root.is_none();
+    let running: Vec<Arc<ReconcileStarted>> = match &root {
+        Some(root) if !all => state.running.get(root.as_ref()).into_iter().cloned().collect(),
+        _ => state.running.values().take(3).cloned().collect(),
+    };
+    if view.lists.passes.is_empty() && running.is_empty() {
+        let text = if view.filter(Pane::Reconciles).is_empty() {
+            "No reconcile yet. Each one shows here with its causes: a created or changed custom resource, a changed child, a saved file, the period, a key."
+        } else {
+            "No reconcile passes the filter. esc clears it."
+        };
+        return put(&words_of(&[text.to_owned()], area), view, buffer, area);
+    }
+    let cells = area.width as usize;
+    let object = if all { (cells / 4).clamp(8, 24) } else { 0 };
+    let fixed = 2 + 9 + 12 + 7 + 9 + if all { object + 1 } else { 0 };
+    let narrow = cells < fixed + 20;
+    let causes = if narrow { cells.saturating_sub(2 + 9 + 12) } else { cells.saturating_sub(fixed) };
+    let columns = |time: &str, what: &str, why: &str, result: &str, took: &str, changed: &str| {
+        let mut text = format!("{} ", left(time, 8));
+        if all && !narrow {
+            text.push_str(&format!("{} ", left(what, object)));
+        }
+        text.push_str(&left(why, causes));
+        let tail = if narrow {
+            String::new()
+        } else {
+            format!("{} {}", right(took, 6), left(&format!(" {changed}"), 9))
+        };
+        (text, format!(" {}", left(result, 11)), tail)
+    };
+    let (a, b, c) = columns("TIME", "OBJECT", "CAUSES", "RESULT", "TOOK", "CHANGED");
+    put(&[Row::new(Role::Dim, format!("  {a}{b}{c}"))], view, buffer, area);
+    let mut y = area.y + 1;
+    for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
+        let what = words::short_ref(&pass.object);
+        let (a, b, c) = columns(
+            &clock(pass.at, &view.zone),
+            &what,
+            &words::causes_of(&pass.object, &pass.causes),
+            "⟳ running",
+            "",
+            "",
+        );
+        Row::new(Role::Busy, format!("  {a}{b}{c}")).draw(buffer, view.theme, (area.x, y), cells, false);
+        y += 1;
+    }
+    let height = (area.bottom().saturating_sub(y) as usize).max(1);
+    view.heights[Pane::Reconciles.index()] = height;
+    let window = view.passes.window(view.lists.passes.len(), height);
+    for i in window {
+        if y >= area.bottom() {
+            break;
+        }
+        let pass = &view.lists.passes[i];
+        let selected = i == view.passes.index;
+        let what = words::short_ref(&pass.object);
+        let took = words::took(pass.took).replace(' ', "");
+        let (symbol, role) = result(pass);
+        let result = format!("{symbol}{}", words::outcome(pass.outcome));
+        let (a, b, c) =
+            columns(&clock(pass.at, &view.zone), &what, &why(pass), &result, &took, &words::counts(pass));
+        let row = Row::new(Role::Text, format!("{} {a}", mark(selected))).and(role, b).and(Role::Text, c);
+        row.draw(buffer, view.theme, (area.x, y), cells, selected && view.focus == Pane::Reconciles);
+        y += 1;
+    }
+}
+
+/// The causes; of a failed pass the error, too.
+fn why(pass: &Reconcile) -> String {
+    let causes = words::causes_of(&pass.object, &pass.causes);
+    let error = pass.failure.as_ref().and_then(|failure| {
+        let place = failure.diagnostic.as_ref().map(words::diagnostic);
+        place.or_else(|| failure.chain.last().cloned())
+    });
+    match error {
+        Some(error) if pass.outcome == Outcome::Failed => format!("{causes} ✗ {}", words::one_line(&error)),
+        _ => causes,
+    }
+}
+
+fn result(pass: &Reconcile) -> (&'static str, Role) {
+    match pass.outcome {
+        Outcome::Failed => ("✗ ", Role::Bad),
+        Outcome::Installed | Outcome::Upgraded | Outcome::Repaired => ("", Role::Good),
+        Outcome::Waiting => ("", Role::Busy),
+        Outcome::Unchanged | Outcome::Gone => ("", Role::Dim),
+        Outcome::Uninstalled => ("", Role::Text),
+    }
+}

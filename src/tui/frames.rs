@@ -1,0 +1,239 @@
+//! Golden frames: a state, keys, and the screen that must come of them, styles included.
+//! `UPDATE_GOLDEN=1 cargo test` writes them anew.
+
+use super::fixture::{broken, busy, events, finished, logged, now, of, sources, started};
+use super::view::ViewState;
+use super::{Input, Key, draw, update};
+use crate::event::{Event, Level, RequestOutcome};
+use crate::state::State;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::style::{Modifier, Style};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// The screen after some keys; names are separated by spaces.
+pub(super) fn screen(state: &State, view: &mut ViewState, keys: &str, (width, height): (u16, u16)) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(state, view, frame, now())).unwrap();
+    for name in keys.split_whitespace() {
+        let key = Key::parse(name).unwrap_or_else(|| panic!("{name} is no key"));
+        update(view, Input::Key(key), state);
+        // What keys do depends on what was drawn: the height of a page.
+        terminal.draw(|frame| draw(state, view, frame, now())).unwrap();
+    }
+    terminal.backend().buffer().clone()
+}
+
+/// The text of a screen.
+pub(super) fn text(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for row in buffer.content().chunks(buffer.area.width as usize) {
+        let mut skip = 0;
+        for cell in row {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            out.push_str(cell.symbol());
+            skip = super::text::width(cell.symbol()).saturating_sub(1);
+        }
+        out.truncate(out.trim_end_matches(' ').len());
+        out.push('\n');
+    }
+    out
+}
+
+fn style_name(style: Style) -> String {
+    let mut parts = Vec::new();
+    if let Some(color) = style.fg.filter(|color| *color != ratatui::style::Color::Reset) {
+        parts.push(color.to_string().to_lowercase());
+    }
+    if let Some(color) = style.bg.filter(|color| *color != ratatui::style::Color::Reset) {
+        parts.push(format!("on {}", color.to_string().to_lowercase()));
+    }
+    for (modifier, name) in
+        [(Modifier::BOLD, "bold"), (Modifier::DIM, "dim"), (Modifier::REVERSED, "reversed")]
+    {
+        if style.add_modifier.contains(modifier) {
+            parts.push(name.to_owned());
+        }
+    }
+    parts.join(" ")
+}
+
+/// For each row, its styled runs: `3: 0-12 bold, 40-52 green`.
+fn styles(buffer: &Buffer) -> String {
+    let mut out = String::new();
+    for (y, row) in buffer.content().chunks(buffer.area.width as usize).enumerate() {
+        let mut runs: Vec<(usize, usize, String)> = Vec::new();
+        for (x, cell) in row.iter().enumerate() {
+            let name = style_name(cell.style());
+            match runs.last_mut() {
+                Some((_, end, known)) if *known == name => *end = x,
+                _ => runs.push((x, x, name)),
+            }
+        }
+        let runs = runs.iter().filter(|(_, _, name)| !name.is_empty());
+        let runs = runs.map(|(start, end, name)| format!("{start}-{end} {name}")).collect::<Vec<_>>();
+        if !runs.is_empty() {
+            writeln!(out, "{y}: {}", runs.join(", ")).unwrap();
+        }
+    }
+    out
+}
+
+fn golden(name: &str, buffer: &Buffer) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/frames/{name}.txt"));
+    let got = format!("{}-- styles\n{}", text(buffer), styles(buffer));
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &got).unwrap();
+        return;
+    }
+    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        got == wanted,
+        "{name} differs from {}; UPDATE_GOLDEN=1 writes it anew. It is now:\n{got}",
+        path.display()
+    );
+}
+
+fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
+    golden(name, &screen(state, &mut ViewState::default(), keys, size));
+}
+
+const HOME: (u16, u16) = (120, 36);
+
+#[test]
+fn the_screen_at_all_sizes() {
+    let state = busy();
+    for (width, height) in [(120, 36), (80, 24), (200, 60), (40, 10), (20, 5)] {
+        check(&format!("busy-{width}x{height}"), &state, "j", (width, height));
+    }
+}
+
+#[test]
+fn the_first_start_explains_itself() {
+    check("starting-120x36", &State::default(), "", HOME);
+    check("empty-120x36", &of(vec![started(), sources(1, &[])]), "", HOME);
+    check("empty-80x24", &of(vec![started(), sources(1, &[])]), "", (80, 24));
+    check("no-kinds-80x24", &of(vec![started()]), "", (80, 24));
+}
+
+#[test]
+fn dialogs() {
+    let state = busy();
+    for (name, keys) in
+        [("help", "?"), ("apply", "a"), ("scale", "j s"), ("delete", "j D"), ("delete-orphan", "j D j j tab")]
+    {
+        check(&format!("{name}-120x36"), &state, keys, HOME);
+        check(&format!("{name}-80x24"), &state, keys, (80, 24));
+        check(&format!("{name}-40x10"), &state, keys, (40, 10));
+    }
+    check("filter-120x36", &state, "/ n i g h", HOME);
+}
+
+#[test]
+fn every_tab_of_the_detail_pane() {
+    let state = busy();
+    for (name, keys) in [
+        ("failure", "4"),
+        ("status", "j 4"),
+        ("objects", "j ]"),
+        ("calls", "j ] ]"),
+        ("log", "j L o"),
+        ("yaml", "j y"),
+        ("events", "4 ["),
+    ] {
+        check(&format!("detail-{name}-120x36"), &state, keys, HOME);
+    }
+    check("detail-failure-80x24", &state, "4 w", (80, 24));
+    check("zoom-120x36", &state, "j 3 o z", HOME);
+    check("owned-yaml-120x36", &state, "j 2 j enter", HOME);
+}
+
+#[test]
+fn broken_files_and_messages() {
+    let mut all = events();
+    all.push(broken());
+    check("broken-120x36", &of(all.clone()), "", HOME);
+    check("broken-80x24", &of(all), "", (80, 24));
+    let done = |outcome| {
+        let mut all = events();
+        all.push(finished(1, "apply samples/cache_v1alpha1_memcached.yaml", outcome));
+        of(all)
+    };
+    let good =
+        RequestOutcome::Done { summary: "applied Memcached memcached-sample".to_owned(), warnings: vec![] };
+    check("done-120x36", &done(good), "", HOME);
+    let bad = RequestOutcome::Failed {
+        message: "Memcached.cache.my.domain \"memcached-sample\" is invalid: spec.replicaCount: Invalid value: -1: should be greater than or equal to 0".to_owned(),
+        hint: Some("mend the file and apply it again".to_owned()),
+    };
+    check("refused-120x36", &done(bad.clone()), "", HOME);
+    check("refused-40x10", &done(bad), "", (40, 10));
+}
+
+#[test]
+fn without_colours_nothing_is_coloured() {
+    let mut view = ViewState { theme: super::Theme::Plain, ..ViewState::default() };
+    let buffer = screen(&busy(), &mut view, "", HOME);
+    let styles = styles(&buffer);
+    for colour in ["red", "green", "yellow", "cyan", "on "] {
+        assert!(!styles.contains(colour), "{colour} in:\n{styles}");
+    }
+}
+
+fn many(count: usize) -> State {
+    let mut state = of(vec![started(), sources(1, &[])]);
+    for i in 0..count {
+        let rest = serde_json::json!({"spec": {"replicaCount": 1}});
+        let name = format!("m-{i:05}");
+        state.reduce(super::fixture::seen(super::fixture::object(
+            "Memcached",
+            &name,
+            None,
+            "17:00:00",
+            &rest,
+        )));
+    }
+    state
+}
+
+/// The fastest of some frames: what a frame costs when nothing else is in the way.
+fn fastest(state: &State, view: &mut ViewState) -> std::time::Duration {
+    let mut terminal = Terminal::new(TestBackend::new(120, 36)).unwrap();
+    let mut frame = || {
+        let start = std::time::Instant::now();
+        terminal.draw(|frame| draw(state, view, frame, now())).unwrap();
+        start.elapsed()
+    };
+    (0..20).map(|_| frame()).min().unwrap()
+}
+
+#[test]
+fn ten_thousand_resources_cost_what_a_hundred_do() {
+    let (few, lots) = (many(100), many(10_000));
+    let mut view = ViewState::default();
+    let shown = text(&screen(&lots, &mut view, "G", HOME));
+    assert!(shown.contains("m-09999") && !shown.contains("m-00000"), "{shown}");
+    let (short, long) = (fastest(&few, &mut ViewState::default()), fastest(&lots, &mut view));
+    assert!(long < short * 4, "a frame takes {short:?} with 100 resources and {long:?} with 10,000");
+}
+
+#[test]
+fn ages_wake_the_screen_when_they_read_differently() {
+    let mut view = ViewState::default();
+    screen(&busy(), &mut view, "", HOME);
+    assert_eq!(view.wake, Some(std::time::Duration::from_secs(1)));
+    let mut view = ViewState::default();
+    screen(&of(vec![started(), sources(1, &[])]), &mut view, "", HOME);
+    assert_eq!(view.wake, None, "an idle screen sleeps");
+    let mut all = events();
+    all.push(logged(Level::Info, "x", None));
+    all.push(Event::LogDropped { lines: 12 });
+    let shown = text(&screen(&of(all), &mut ViewState::default(), "L o", HOME));
+    assert!(shown.contains("12 lines came too fast"), "{shown}");
+}

@@ -1,0 +1,294 @@
+//! Keys and the commands and views that must come of them; and that no sequence of keys breaks anything.
+
+use super::dialog::Layer;
+use super::fixture::{at, busy, events, finished, now, object, of, pass, reference, seen, sources, started};
+use super::frames::{screen, text};
+use super::view::{Pane, Tab, ViewState};
+use super::{Command, Input, Key, update};
+use crate::event::{Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started};
+use crate::state::State;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use serde_json::json;
+use std::sync::Arc;
+
+const SIZE: (u16, u16) = (120, 36);
+
+/// The commands of some keys, after a first frame.
+fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
+    screen(state, view, "", SIZE);
+    keys.split_whitespace()
+        .flat_map(|name| update(view, Input::Key(Key::parse(name).unwrap()), state))
+        .collect()
+}
+
+fn requests(state: &State, keys: &str) -> Vec<Request> {
+    let all = commands(&mut ViewState::default(), state, keys);
+    all.into_iter()
+        .map(|command| match command {
+            Command::Request(_, request) => request,
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn apply_takes_the_chosen_sample_or_a_typed_path() {
+    let state = of(vec![started(), sources(1, &[])]);
+    let first = Request::Apply { path: "samples/cache_v1alpha1_memcached.yaml".to_owned() };
+    let second = Request::Apply { path: "samples/cache_v1alpha1_memcachedbackup.yaml".to_owned() };
+    assert_eq!(requests(&state, "a enter"), std::slice::from_ref(&first));
+    assert_eq!(requests(&state, "enter enter"), [first]);
+    assert_eq!(requests(&state, "a down enter"), std::slice::from_ref(&second));
+    assert_eq!(requests(&state, "a n i g h t enter"), [second]);
+    assert_eq!(requests(&state, "a x . y a m l enter"), [Request::Apply { path: "x.yaml".to_owned() }]);
+    assert_eq!(requests(&state, "a n o p e enter esc"), []);
+}
+
+#[test]
+fn scale_starts_from_what_is_and_goes_to_the_selected_object() {
+    let state = busy();
+    let cr = Request::Scale { object: reference("Memcached", "memcached-sample"), replicas: 5 };
+    assert_eq!(requests(&state, "j s 5 enter"), [cr]);
+    let up = Request::Scale { object: reference("Memcached", "memcached-sample"), replicas: 4 };
+    assert_eq!(requests(&state, "j s up enter"), [up]);
+    let child = Request::Scale { object: reference("Deployment", "memcached-sample"), replicas: 35 };
+    assert_eq!(requests(&state, "j 2 s right left 5 enter"), [child]);
+    assert_eq!(requests(&state, "j s backspace enter esc"), []);
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &state, "j 2 j j s"), []);
+    assert_eq!(view.message.as_deref(), Some("scale: a Pod has no replicas"));
+}
+
+#[test]
+fn delete_needs_a_second_deliberate_key() {
+    let state = busy();
+    let object = reference("Memcached", "memcached-sample");
+    assert_eq!(requests(&state, "j D enter"), []);
+    assert_eq!(requests(&state, "j D esc enter"), []);
+    let delete = |propagation| Request::Delete { object: object.clone(), propagation };
+    assert_eq!(requests(&state, "j D tab enter"), [delete(Propagation::Background)]);
+    assert_eq!(requests(&state, "j D down down right enter"), [delete(Propagation::Orphan)]);
+    for risky in ["k", "ctrl-k", "ctrl-d", "d", "x", "delete", "backspace"] {
+        assert_eq!(requests(&state, &format!("j {risky} tab enter enter esc")), [], "{risky}");
+    }
+    // Pasted text never acts.
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(update(&mut view, Input::Paste("D\t\r\n".to_owned()), &state), []);
+    assert!(view.layers.is_empty());
+}
+
+#[test]
+fn the_delete_dialog_keeps_its_object_whatever_happens_below() {
+    let mut state = busy();
+    let mut view = ViewState::default();
+    commands(&mut view, &state, "j D tab");
+    state.reduce(Event::ObjectGone(ObjectGone { object_ref: reference("Memcached", "memcached-sample") }));
+    let got = commands(&mut view, &state, "enter");
+    let object = reference("Memcached", "memcached-sample");
+    let wanted = Request::Delete { object, propagation: Propagation::Background };
+    assert_eq!(got, [Command::Request(1, wanted)]);
+}
+
+#[test]
+fn reconcile_reload_and_quit() {
+    let state = busy();
+    let object = reference("Memcached", "memcached-sample");
+    assert_eq!(requests(&state, "j 2 j r R"), [Request::Reconcile { object }, Request::Reload]);
+    let mut view = ViewState::default();
+    let got = commands(&mut view, &state, "? ctrl-c q");
+    assert_eq!(got, [Command::Request(1, Request::Quit), Command::Leave]);
+    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("stopping"));
+    assert_eq!(requests(&state, "? q q"), [Request::Quit], "the first q closes the help");
+}
+
+#[test]
+fn what_is_not_possible_says_why() {
+    let mut events = events();
+    if let Some(Event::Started(started)) = events.first_mut() {
+        let mut other = Started::clone(started);
+        other.cluster.read_only = true;
+        other.cluster.name = "production".to_owned();
+        *started = Arc::new(other);
+    }
+    let state = of(events);
+    let mut view = ViewState::default();
+    for (keys, why) in [("D", "delete"), ("a", "apply"), ("s", "scale"), ("r", "reconcile")] {
+        assert_eq!(commands(&mut view, &state, keys), []);
+        assert!(view.layers.is_empty(), "{keys}");
+        assert_eq!(view.message, Some(format!("{why}: writes are held back on context production")));
+    }
+    assert!(text(&screen(&state, &mut view, "?", SIZE)).contains("not now: writes are held back"));
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &of(vec![started(), sources(1, &[])]), "r"), []);
+    assert_eq!(view.message.as_deref(), Some("reconcile: no custom resource is selected"));
+}
+
+#[test]
+fn the_selection_follows_its_object() {
+    let mut state = busy();
+    let mut view = ViewState::default();
+    commands(&mut view, &state, "j");
+    state.reduce(seen(object("Memcached", "aaa", None, "17:02:12", &json!({}))));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(view.root(&state).unwrap().key.name, "memcached-sample");
+    // Where it goes, its place stays selected.
+    state.reduce(Event::ObjectGone(ObjectGone { object_ref: reference("Memcached", "memcached-sample") }));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(view.root(&state).unwrap().key.name, "nightly");
+}
+
+#[test]
+fn the_newest_reconcile_stays_selected_until_one_moves() {
+    let mut state = busy();
+    let mut view = ViewState::default();
+    commands(&mut view, &state, "j");
+    let newest = |id| {
+        Event::Reconciled(Arc::new(pass(id, "memcached-sample", "17:02:12", vec![], Outcome::Unchanged, 1)))
+    };
+    state.reduce(newest(10));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(view.pass().unwrap().id, 10);
+    commands(&mut view, &state, "3 j");
+    assert_eq!(view.pass().unwrap().id, 4);
+    state.reduce(newest(11));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(view.pass().unwrap().id, 4);
+    commands(&mut view, &state, "g");
+    state.reduce(newest(12));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(view.pass().unwrap().id, 12);
+}
+
+#[test]
+fn filters_narrow_and_esc_undoes() {
+    let state = busy();
+    let mut view = ViewState::default();
+    commands(&mut view, &state, "/ m e m c a c h e d space ! b i g enter");
+    let names: Vec<_> = view.lists.resources.iter().map(|seen| seen.key.name.as_str()).collect();
+    assert_eq!(names, ["memcached-sample", "nightly"]);
+    commands(&mut view, &state, "/ z z z esc");
+    assert_eq!(view.filter(Pane::Resources), "memcached !big");
+    commands(&mut view, &state, "esc");
+    assert_eq!((view.filter(Pane::Resources), view.lists.resources.len()), ("", 3));
+    // In the tree the way to a match stays.
+    commands(&mut view, &state, "g j 2 / 7 d q d r enter");
+    let kinds: Vec<_> = view.lists.owned.iter().map(|node| node.seen.key.kind.as_str()).collect();
+    assert_eq!(kinds, ["Deployment", "ReplicaSet", "Pod"]);
+}
+
+#[test]
+fn focus_moves_by_tab_arrows_letters_and_numbers() {
+    let state = busy();
+    let mut view = ViewState::default();
+    for (keys, focus, tab) in [
+        ("tab", Pane::Owned, Tab::Status),
+        ("tab tab", Pane::Detail, Tab::Status),
+        ("tab", Pane::Resources, Tab::Status),
+        ("shift-tab", Pane::Detail, Tab::Status),
+        ("l right", Pane::Detail, Tab::Calls),
+        ("h left", Pane::Detail, Tab::Status),
+        ("h", Pane::Owned, Tab::Status),
+        ("1 right", Pane::Reconciles, Tab::Status),
+        ("y", Pane::Detail, Tab::Yaml),
+        ("3", Pane::Reconciles, Tab::Yaml),
+        ("enter", Pane::Detail, Tab::Status),
+        ("esc esc", Pane::Resources, Tab::Status),
+    ] {
+        commands(&mut view, &state, keys);
+        assert_eq!((view.focus, view.tab), (focus, tab), "after {keys}");
+    }
+    commands(&mut view, &state, "z");
+    assert!(view.zoom);
+    commands(&mut view, &state, "esc");
+    assert!(!view.zoom);
+}
+
+#[test]
+fn bad_news_stay_until_dismissed_and_good_news_go() {
+    let failed = RequestOutcome::Failed { message: "no such file".to_owned(), hint: None };
+    let mut all = events();
+    all.push(finished(1, "apply x.yaml", failed));
+    let state = of(all.clone());
+    let mut view = ViewState::default();
+    assert!(text(&screen(&state, &mut view, "j", SIZE)).contains("✗ apply x.yaml: no such file"));
+    assert!(!text(&screen(&state, &mut view, "esc", SIZE)).contains("no such file"));
+    all.push(finished(2, "apply x.yaml", RequestOutcome::Done { summary: String::new(), warnings: vec![] }));
+    let state = of(all);
+    let mut view = ViewState::default();
+    let area = Rect::new(0, 0, SIZE.0, SIZE.1);
+    for (time, there) in [(now(), true), (at("17:02:19"), false)] {
+        let mut buffer = Buffer::empty(area);
+        super::draw::paint(&state, &mut view, &mut buffer, area, time);
+        assert_eq!(text(&buffer).contains("✓ apply x.yaml in 9 ms"), there, "{time}");
+    }
+}
+
+#[test]
+fn every_action_is_in_the_help() {
+    let mut view = ViewState::default();
+    let shown = text(&screen(&busy(), &mut view, "?", (160, 70)));
+    for action in super::action::ACTIONS {
+        assert!(shown.contains(action.about), "{} is not in the help:\n{shown}", action.id);
+    }
+}
+
+/// A small generator with a fixed start: the same keys on every run.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((self.0 >> 33) % sides as u64).unwrap()
+    }
+}
+
+#[test]
+fn no_sequence_of_keys_and_events_breaks_anything() {
+    let keys: Vec<Key> = super::action::ACTIONS
+        .iter()
+        .filter(|action| action.id != "quit" && action.id != "stop")
+        .flat_map(|action| action.keys.iter())
+        .chain(["backspace", "delete", "5", "9", "x", "n", "!", "ctrl-u", "-", "+"].iter())
+        .map(|name| Key::parse(name).unwrap())
+        .collect();
+    let sizes = [(120, 36), (80, 24), (40, 10), (31, 8), (20, 5), (1, 1), (200, 60), (100, 30)];
+    for seed in 0..40 {
+        let mut dice = Dice(seed);
+        let all = events();
+        let mut state = busy();
+        let mut view = ViewState::default();
+        let mut size = SIZE;
+        for _ in 0..250 {
+            match dice.roll(12) {
+                0 => size = sizes[dice.roll(sizes.len())],
+                1 => state.reduce(all[dice.roll(all.len())].clone()),
+                2 => {
+                    let gone: Vec<_> = state.objects.custom().map(|seen| seen.object_ref.clone()).collect();
+                    if !gone.is_empty() && dice.roll(4) == 0 {
+                        let object_ref = gone[dice.roll(gone.len())].clone();
+                        state.reduce(Event::ObjectGone(ObjectGone { object_ref }));
+                    }
+                }
+                3 => {
+                    update(&mut view, Input::Paste("a\u{1b}日本".to_owned()), &state);
+                }
+                _ => {
+                    let asked = matches!(view.layers.last(), Some(Layer::Delete(delete)) if delete.on_delete);
+                    let commands = update(&mut view, Input::Key(keys[dice.roll(keys.len())]), &state);
+                    let is_delete = |c: &Command| matches!(c, Command::Request(_, Request::Delete { .. }));
+                    assert!(asked || !commands.iter().any(is_delete), "deleted without asking");
+                    assert!(!commands.contains(&Command::Leave));
+                }
+            }
+            let area = Rect::new(0, 0, size.0, size.1);
+            let mut buffer = Buffer::empty(area);
+            super::draw::paint(&state, &mut view, &mut buffer, area, now());
+            assert!(!text(&buffer).contains('\u{1b}'));
+            if size.0 >= 30 && size.1 >= 8 {
+                assert_eq!(view.lists.resources.is_empty(), view.root(&state).is_none());
+            }
+        }
+    }
+}

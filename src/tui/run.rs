@@ -1,0 +1,237 @@
+//! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in, frames go
+//! out. Draws only when something has changed, and never more often than a screen can show.
+
+use super::draw::draw;
+use super::keys::Key;
+use super::terminal::Guard;
+use super::theme::Theme;
+use super::update::{Command, Input, update};
+use super::view::ViewState;
+use crate::event::{Request, RequestId};
+use crate::state::State;
+use anyhow::Context;
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
+use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use crossterm::{execute, queue};
+use futures::{FutureExt, StreamExt};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use std::io::{self, BufWriter, IsTerminal, Stdout};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Frames are at least this far apart.
+const GAP: Duration = Duration::from_millis(16);
+/// How long the screen waits for the rest of opdev to stop.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the terminal needs.
+pub struct TuiInput {
+    /// The state, whenever it has changed. The screen closes when the sender is gone.
+    pub snapshots: watch::Receiver<Arc<State>>,
+    /// Where keys ask for things. Numbers count from 1.
+    pub requests: mpsc::Sender<(RequestId, Request)>,
+    /// Closes the screen.
+    pub shutdown: CancellationToken,
+    /// Told once, when the first frame is on the screen.
+    pub first_frame: Option<Box<dyn FnOnce(Instant) + Send>>,
+}
+
+/// Whether there is a terminal that can show the screen.
+pub fn usable() -> bool {
+    let dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb" || term.is_empty());
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !dumb
+}
+
+/// Shows the screen until `shutdown` fires, the user quits, or the terminal goes away. Blocks: give it a thread of
+/// its own, and join that thread before the process ends. A panic in here comes back as an error.
+pub fn run(input: TuiInput) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let shown = catch_unwind(AssertUnwindSafe(|| runtime.block_on(show(input))));
+    shown.unwrap_or_else(|_| Err(anyhow::anyhow!("the terminal's thread panicked")))
+}
+
+type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+/// Signals that end the screen or put it to sleep.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+            stop: signal(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+        })
+    }
+
+    /// Whether the screen is to end (true) or to sleep (false).
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            _ = self.terminate.recv() => true,
+            _ = self.interrupt.recv() => true,
+            _ = self.hangup.recv() => true,
+            _ = self.stop.recv() => false,
+        }
+    }
+}
+
+/// What the loop carries.
+struct Loop {
+    view: ViewState,
+    state: Arc<State>,
+    requests: mpsc::Sender<(RequestId, Request)>,
+    screen: Screen,
+    guard: Guard,
+    dirty: bool,
+    drawn: Instant,
+    leave_by: Option<Instant>,
+}
+
+async fn show(mut input: TuiInput) -> anyhow::Result<()> {
+    let guard = Guard::take()?;
+    let out = BufWriter::with_capacity(1 << 16, io::stdout());
+    let screen = Terminal::new(CrosstermBackend::new(out)).context("cannot draw on this terminal")?;
+    let view = ViewState {
+        theme: Theme::detect(|name| std::env::var(name).ok()),
+        zone: TimeZone::system(),
+        ..ViewState::default()
+    };
+    let mut signals = Signals::new().context("cannot listen for signals")?;
+    let state = Arc::clone(&input.snapshots.borrow_and_update());
+    let (requests, drawn) = (input.requests, Instant::now());
+    let mut at = Loop { view, state, requests, screen, guard, dirty: true, drawn, leave_by: None };
+    at.draw()?;
+    if let Some(told) = input.first_frame.take() {
+        told(Instant::now());
+    }
+    let mut keys = EventStream::new();
+    loop {
+        let deadline = at.deadline();
+        let mut leave = false;
+        let panicked = Arc::clone(&at.guard.panicked);
+        tokio::select! {
+            () = input.shutdown.cancelled() => leave = true,
+            key = keys.next() => match key {
+                Some(Ok(event)) => {
+                    leave = at.input(event)?;
+                    // Whatever else has been typed meanwhile is one frame.
+                    while let Some(Some(Ok(event))) = keys.next().now_or_never() {
+                        leave = leave || at.input(event)?;
+                    }
+                }
+                // The terminal is gone.
+                Some(Err(_)) | None => {
+                    at.ask_to_quit();
+                    leave = true;
+                }
+            },
+            changed = input.snapshots.changed() => match changed {
+                Ok(()) => {
+                    at.state = Arc::clone(&input.snapshots.borrow_and_update());
+                    at.dirty = true;
+                }
+                Err(_) => leave = true,
+            },
+            end = signals.next() => {
+                if end {
+                    at.ask_to_quit();
+                    leave = true;
+                } else {
+                    at.suspend()?;
+                }
+            }
+            () = panicked.notified() => {
+                at.view.panicked = at.guard.last_panic();
+                tracing::error!("panicked: {}", at.view.panicked.as_deref().unwrap_or_default());
+                at.dirty = true;
+            }
+            () = tokio::time::sleep_until(deadline.into()) => at.dirty = true,
+        }
+        if leave || at.leave_by.is_some_and(|by| Instant::now() >= by) {
+            return Ok(());
+        }
+        if at.dirty && at.drawn.elapsed() >= GAP {
+            at.draw()?;
+        }
+    }
+}
+
+impl Loop {
+    /// When to wake without a reason from outside.
+    fn deadline(&self) -> Instant {
+        let next = if self.dirty {
+            self.drawn + GAP
+        } else {
+            let wake = self.view.wake.unwrap_or(Duration::from_secs(3600));
+            self.drawn + wake + Duration::from_millis(2)
+        };
+        self.leave_by.map_or(next, |by| next.min(by))
+    }
+
+    fn draw(&mut self) -> anyhow::Result<()> {
+        let (state, view) = (&self.state, &mut self.view);
+        queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
+        self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
+        execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
+        self.dirty = false;
+        self.drawn = Instant::now();
+        Ok(())
+    }
+
+    /// Takes one event of the terminal; true means leave.
+    fn input(&mut self, event: TerminalEvent) -> anyhow::Result<bool> {
+        let input = match event {
+            TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Input::Key(Key::from(key)),
+            TerminalEvent::Paste(text) => Input::Paste(text),
+            TerminalEvent::Resize(..) | TerminalEvent::FocusGained => {
+                self.dirty = true;
+                return Ok(false);
+            }
+            TerminalEvent::Key(_) | TerminalEvent::Mouse(_) | TerminalEvent::FocusLost => return Ok(false),
+        };
+        self.dirty = true;
+        for command in update(&mut self.view, input, &self.state) {
+            match command {
+                Command::Request(id, request) => self.ask(id, request),
+                Command::Redraw => self.screen.clear()?,
+                Command::Suspend => self.suspend()?,
+                Command::Leave => return Ok(true),
+            }
+        }
+        Ok(false)
+    }
+
+    fn ask(&mut self, id: RequestId, request: Request) {
+        if request == Request::Quit {
+            self.leave_by = Some(Instant::now() + PATIENCE);
+        }
+        if self.requests.try_send((id, request)).is_err() {
+            self.view.message = Some("opdev takes no requests right now; try again".to_owned());
+        }
+    }
+
+    fn ask_to_quit(&mut self) {
+        let id = self.view.next_request;
+        self.ask(id, Request::Quit);
+    }
+
+    fn suspend(&mut self) -> anyhow::Result<()> {
+        self.guard.suspend()?;
+        self.screen.clear()?;
+        self.dirty = true;
+        Ok(())
+    }
+}

@@ -1,0 +1,214 @@
+//! Text by the cell: cutting, padding, wrapping, and rows of coloured pieces. Control characters never get through.
+
+use super::theme::{Role, Theme};
+use ratatui::buffer::Buffer;
+use ratatui::style::Style;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// How many cells a text takes.
+pub(super) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// Cut to `most` cells, with an ellipsis where something is missing.
+pub(super) fn cut(text: &str, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut at = 0;
+    for c in text.chars() {
+        let cells = c.width().unwrap_or(0);
+        if at + cells + 1 > most {
+            break;
+        }
+        at += cells;
+        out.push(c);
+    }
+    if most > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Cut in front, so that the end stays.
+pub(super) fn cut_front(text: &str, most: usize) -> String {
+    let total = width(text);
+    if total <= most {
+        return text.to_owned();
+    }
+    let mut drop = total + 1 - most.max(1);
+    let rest = text.trim_start_matches(|c: char| {
+        let goes = drop > 0;
+        drop = drop.saturating_sub(c.width().unwrap_or(0));
+        goes
+    });
+    if most == 0 { String::new() } else { format!("…{rest}") }
+}
+
+/// Cut and padded on the right to exactly `cells`.
+pub(super) fn left(text: &str, cells: usize) -> String {
+    let mut text = cut(text, cells);
+    text.push_str(&" ".repeat(cells.saturating_sub(width(&text))));
+    text
+}
+
+/// Cut and padded on the left to exactly `cells`.
+pub(super) fn right(text: &str, cells: usize) -> String {
+    let text = cut(text, cells);
+    format!("{}{text}", " ".repeat(cells.saturating_sub(width(&text))))
+}
+
+/// Broken into lines of at most `cells`, at spaces where there are any.
+pub(super) fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let cells = cells.max(1);
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let mut at = String::new();
+        for word in line.split_inclusive(' ') {
+            if !at.is_empty() && width(&at) + width(word.trim_end()) > cells {
+                lines.push(at.trim_end().to_owned());
+                at = String::new();
+            }
+            for c in word.chars() {
+                if width(&at) + c.width().unwrap_or(0) > cells && c != ' ' {
+                    lines.push(std::mem::take(&mut at));
+                }
+                at.push(c);
+            }
+        }
+        lines.push(at.trim_end().to_owned());
+    }
+    lines
+}
+
+/// Text that is safe to draw: tabs become spaces, other control characters a dot.
+pub(super) fn clean(text: &str) -> String {
+    text.chars()
+        .flat_map(|c| match c {
+            '\t' => [Some(' '), Some(' ')],
+            c if c.is_control() => [Some('·'), None],
+            c => [Some(c), None],
+        })
+        .flatten()
+        .collect()
+}
+
+/// One row of coloured pieces.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Row(pub Vec<(Role, String)>);
+
+impl Row {
+    /// A row of one piece.
+    pub(super) fn new(role: Role, text: impl Into<String>) -> Self {
+        Row(vec![(role, text.into())])
+    }
+
+    /// The row and one more piece.
+    #[must_use]
+    pub(super) fn and(mut self, role: Role, text: impl Into<String>) -> Self {
+        self.0.push((role, text.into()));
+        self
+    }
+
+    /// Its text without colours.
+    pub(super) fn text(&self) -> String {
+        self.0.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    /// The row on as many rows as it needs.
+    pub(super) fn wrapped(&self, cells: usize) -> Vec<Row> {
+        let cells = cells.max(1);
+        let mut rows = vec![Row::default()];
+        let mut at = 0;
+        for (role, text) in &self.0 {
+            let mut piece = String::new();
+            for c in text.chars() {
+                let size = c.width().unwrap_or(0);
+                if at + size > cells {
+                    if let Some(row) = rows.last_mut() {
+                        row.0.push((*role, std::mem::take(&mut piece)));
+                    }
+                    rows.push(Row::default());
+                    at = 0;
+                }
+                piece.push(c);
+                at += size;
+            }
+            if let Some(row) = rows.last_mut() {
+                row.0.push((*role, piece));
+            }
+        }
+        rows
+    }
+
+    /// Draws it, cut with an ellipsis, over `cells` cells; the selected row keeps its pieces but looks selected.
+    pub(super) fn draw(
+        &self,
+        buffer: &mut Buffer,
+        theme: Theme,
+        (x, y): (u16, u16),
+        cells: usize,
+        selected: bool,
+    ) {
+        let total: usize = self.0.iter().map(|(_, text)| width(text)).sum();
+        let mut at = 0;
+        for (role, text) in &self.0 {
+            // Whatever was there before, a border perhaps, leaves no trace.
+            let mut style = Style::reset().patch(theme.style(*role));
+            if selected {
+                style = style.patch(theme.style(Role::Selected));
+            }
+            let room = cells.saturating_sub(at);
+            let text = clean(text);
+            let text = if total > cells && width(&text) >= room { cut_hard(&text, room) } else { text };
+            buffer.set_stringn(x + at as u16, y, &text, room, style);
+            at += width(&text).min(room);
+            if at >= cells {
+                break;
+            }
+        }
+        if selected && at < cells {
+            let rest = " ".repeat(cells - at);
+            buffer.set_stringn(x + at as u16, y, rest, cells - at, theme.style(Role::Selected));
+        }
+    }
+}
+
+/// Cut with an ellipsis even where the text would just fit, because more follows it.
+fn cut_hard(text: &str, cells: usize) -> String {
+    if width(text) > cells || cells == 0 {
+        return cut(text, cells);
+    }
+    let mut text = text.to_owned();
+    text.pop();
+    text.push('…');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_counts_cells() {
+        assert_eq!(cut("memcached", 5), "memc…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("abc", 0), "");
+        assert_eq!(cut_front("charts/memcached/x.yaml", 8), "…/x.yaml".to_owned());
+        assert_eq!(right("3/3", 5), "  3/3");
+        assert_eq!(left("日本", 5), "日本 ");
+    }
+
+    #[test]
+    fn wrapping_breaks_at_spaces_and_then_anywhere() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+    }
+
+    #[test]
+    fn nothing_that_steers_a_terminal_gets_through() {
+        assert_eq!(clean("a\tb\u{1b}[31mc\r\n"), "a  b·[31mc··");
+    }
+}

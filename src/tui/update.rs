@@ -1,0 +1,206 @@
+//! Keys become view changes and commands. Pure: the same view, input and state give the same result.
+
+use super::action::{self, Do};
+use super::dialog::{Answer, Delete, Layer, Scale};
+use super::keys::Key;
+use super::toast;
+use super::view::{Pane, Tab, ViewState};
+use crate::event::{Request, RequestId};
+use crate::state::State;
+
+/// What comes from the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A key.
+    Key(Key),
+    /// Pasted text: goes into text fields only, never into actions.
+    Paste(String),
+}
+
+/// What is to be done outside the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Ask the inner loop.
+    Request(RequestId, Request),
+    /// Paint everything anew.
+    Redraw,
+    /// Give the terminal back to the shell for a while.
+    Suspend,
+    /// Leave now.
+    Leave,
+}
+
+/// One input.
+pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command> {
+    view.refresh(state);
+    let commands = match input {
+        Input::Key(key) => self::key(view, key, state),
+        Input::Paste(text) => {
+            if let Some(mut layer) = view.layers.pop() {
+                layer.paste(&text, view);
+                view.layers.push(layer);
+            }
+            Vec::new()
+        }
+    };
+    view.refresh(state);
+    commands
+}
+
+fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
+    view.message = None;
+    let action = view.keymap.action(key);
+    if let Some(does @ (Do::Stop | Do::Redraw | Do::Suspend)) = action.map(|action| action.does) {
+        return perform(view, does, state);
+    }
+    if let Some(mut layer) = view.layers.pop() {
+        return match layer.key(key, view, state) {
+            Answer::Stay => {
+                view.layers.push(layer);
+                Vec::new()
+            }
+            Answer::Close => Vec::new(),
+            Answer::Ask(request) => ask(view, request),
+        };
+    }
+    let Some(action) = action else { return Vec::new() };
+    if let Err(why) = action::enabled(action.does, view, state) {
+        view.message = Some(format!("{}: {why}", action.title));
+        return Vec::new();
+    }
+    perform(view, action.does, state)
+}
+
+fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
+    let id = view.next_request;
+    view.next_request += 1;
+    vec![Command::Request(id, request)]
+}
+
+fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
+    let page = view.heights[view.focus.index()].max(1);
+    let at = view.at();
+    match does {
+        Do::Up => view.go(at.saturating_sub(1)),
+        Do::Down => view.go(at + 1),
+        Do::PageUp => view.go(at.saturating_sub(page)),
+        Do::PageDown => view.go(at + page),
+        Do::HalfUp => view.go(at.saturating_sub(page.div_ceil(2))),
+        Do::HalfDown => view.go(at + page.div_ceil(2)),
+        Do::Top => view.go(0),
+        Do::Bottom => view.go(view.rows().saturating_sub(1)),
+        Do::Left => sideways(view, false),
+        Do::Right => sideways(view, true),
+        Do::NextPane => view.look_at(Pane::ALL[(view.focus.index() + 1) % 4]),
+        Do::PreviousPane => view.look_at(Pane::ALL[(view.focus.index() + 3) % 4]),
+        Do::Pane(pane) => view.look_at(pane),
+        Do::Open => open(view, state),
+        Do::Back => back(view, state),
+        Do::NextTab => tab(view, true),
+        Do::PreviousTab => tab(view, false),
+        Do::ShowStatus => show(view, Tab::Status),
+        Do::ShowYaml => show(view, Tab::Yaml),
+        Do::ShowLog => show(view, Tab::Log),
+        Do::Zoom => view.zoom = !view.zoom,
+        Do::Scope => view.all = !view.all,
+        Do::Wrap => view.wrap = !view.wrap,
+        Do::Filter => {
+            let (pane, before) = (view.focus, view.filter(view.focus).to_owned());
+            view.layers.push(Layer::Filter { pane, before });
+        }
+        Do::Apply => view.layers.push(Layer::Samples { typed: String::new(), index: 0 }),
+        Do::Scale => {
+            let scale = view.subject(state).map(|seen| Layer::Scale(Scale::of(seen)));
+            view.layers.extend(scale);
+        }
+        Do::Delete => {
+            let delete = view.subject(state).map(|seen| Layer::Delete(Delete::of(seen, state)));
+            view.layers.extend(delete);
+        }
+        Do::Reconcile => {
+            let object = view.root(state).map(|seen| seen.object_ref.clone());
+            return object.map(|object| ask(view, Request::Reconcile { object })).unwrap_or_default();
+        }
+        Do::Reload => return ask(view, Request::Reload),
+        Do::Help => view.layers.push(Layer::Help { scroll: 0 }),
+        Do::Redraw => return vec![Command::Redraw],
+        Do::Suspend => return vec![Command::Suspend],
+        Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
+        Do::Quit | Do::Stop => {
+            view.leaving = true;
+            view.layers.clear();
+            return ask(view, Request::Quit);
+        }
+    }
+    Vec::new()
+}
+
+fn sideways(view: &mut ViewState, right: bool) {
+    if view.focus == Pane::Detail && (right || view.tab != Tab::Status) {
+        return tab(view, right);
+    }
+    let to = match (view.focus, right) {
+        (Pane::Resources, true) => Pane::Reconciles,
+        (Pane::Owned, true) => Pane::Detail,
+        (Pane::Reconciles, false) => Pane::Resources,
+        (Pane::Detail, false) => Pane::Owned,
+        (pane, _) => pane,
+    };
+    view.look_at(to);
+}
+
+fn tab(view: &mut ViewState, next: bool) {
+    let at = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
+    let to = if next { at + 1 } else { at + Tab::ALL.len() - 1 };
+    set_tab(view, Tab::ALL[to % Tab::ALL.len()]);
+}
+
+fn set_tab(view: &mut ViewState, tab: Tab) {
+    if view.tab != tab {
+        view.tab = tab;
+        view.scroll = 0;
+        view.stick = true;
+    }
+}
+
+fn show(view: &mut ViewState, tab: Tab) {
+    set_tab(view, tab);
+    view.look_at(Pane::Detail);
+}
+
+fn open(view: &mut ViewState, state: &State) {
+    match view.focus {
+        Pane::Resources if view.lists.resources.is_empty() => {
+            if action::enabled(Do::Apply, view, state).is_ok() {
+                view.layers.push(Layer::Samples { typed: String::new(), index: 0 });
+            }
+        }
+        Pane::Resources => view.look_at(Pane::Reconciles),
+        Pane::Owned => show(view, Tab::Yaml),
+        Pane::Reconciles => show(view, if view.tab == Tab::Yaml { Tab::Status } else { view.tab }),
+        Pane::Detail => view.zoom = !view.zoom,
+    }
+}
+
+/// The first of these that there is: a dismissable message, a filter, the zoom, a pane to go back to.
+fn back(view: &mut ViewState, state: &State) {
+    if view.panicked.take().is_some() {
+        return;
+    }
+    if let Some(at) = toast::lasting(view, state) {
+        view.dismissed = Some(at);
+    } else if !view.filters[view.focus.index()].is_empty() {
+        view.filters[view.focus.index()].clear();
+    } else if view.zoom {
+        view.zoom = false;
+    } else if view.focus == Pane::Detail {
+        let to = if view.chosen_in == Pane::Owned && view.tab == Tab::Yaml {
+            Pane::Owned
+        } else {
+            Pane::Reconciles
+        };
+        view.look_at(to);
+    } else {
+        view.look_at(Pane::Resources);
+    }
+}

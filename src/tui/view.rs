@@ -1,0 +1,418 @@
+//! What the terminal itself knows: focus, selections, filters, open dialogs. Everything else is in the `State`.
+//! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
+
+use super::dialog::Layer;
+use super::keys::Keymap;
+use super::text::Row;
+use super::theme::Theme;
+use crate::event::{Reconcile, RequestId, words};
+use crate::state::tree::{self, Node};
+use crate::state::{Seen, State};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use opdev_object::meta::ObjectKey;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The panes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Pane {
+    /// Custom resources.
+    #[default]
+    Resources,
+    /// What the selected one owns.
+    Owned,
+    /// Its reconciles.
+    Reconciles,
+    /// One thing in detail.
+    Detail,
+}
+
+impl Pane {
+    /// In the order of tab.
+    pub const ALL: [Pane; 4] = [Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
+
+    /// Its place in that order.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// Its name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Pane::Resources => "Custom resources",
+            Pane::Owned => "Owned",
+            Pane::Reconciles => "Reconciles",
+            Pane::Detail => "Detail",
+        }
+    }
+}
+
+/// The tabs of the detail pane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tab {
+    /// Why a reconcile ran, and what it changed in the status.
+    #[default]
+    Status,
+    /// What it changed elsewhere.
+    Objects,
+    /// Which API calls it made.
+    Calls,
+    /// Log lines.
+    Log,
+    /// The selected object as YAML.
+    Yaml,
+    /// Kubernetes Events and notices.
+    Events,
+}
+
+impl Tab {
+    /// In the order of the tab bar.
+    pub const ALL: [Tab; 6] = [Tab::Status, Tab::Objects, Tab::Calls, Tab::Log, Tab::Yaml, Tab::Events];
+
+    /// Its name.
+    pub fn title(self) -> &'static str {
+        match self {
+            Tab::Status => "Status",
+            Tab::Objects => "Objects",
+            Tab::Calls => "Calls",
+            Tab::Log => "Log",
+            Tab::Yaml => "YAML",
+            Tab::Events => "Events",
+        }
+    }
+}
+
+/// A selection that follows its thing, and the window around it.
+#[derive(Clone, Debug)]
+pub(super) struct Selection<K> {
+    pub(super) key: Option<K>,
+    pub(super) index: usize,
+    pub(super) offset: usize,
+}
+
+impl<K> Default for Selection<K> {
+    fn default() -> Self {
+        Selection { key: None, index: 0, offset: 0 }
+    }
+}
+
+impl<K: PartialEq + Clone> Selection<K> {
+    /// Finds the selected thing among the present ones; where it is gone, its place keeps the selection.
+    fn settle(&mut self, count: usize, key_at: impl Fn(usize) -> K) {
+        if count == 0 {
+            (self.index, self.offset) = (0, 0);
+            self.key = None;
+            return;
+        }
+        let held = self.key.as_ref().is_some_and(|key| self.index < count && key_at(self.index) == *key);
+        if !held {
+            let found = self.key.as_ref().and_then(|key| (0..count).find(|i| key_at(*i) == *key));
+            self.index = found.unwrap_or(self.index).min(count - 1);
+            self.key = Some(key_at(self.index));
+        }
+    }
+
+    /// Moves to a row.
+    fn go(&mut self, to: usize, count: usize, key_at: impl Fn(usize) -> K) {
+        if count > 0 {
+            self.index = to.min(count - 1);
+            self.key = Some(key_at(self.index));
+        }
+    }
+
+    /// Scrolls so that the selection is within `height` rows.
+    pub(super) fn window(&mut self, count: usize, height: usize) -> std::ops::Range<usize> {
+        let height = height.max(1);
+        self.offset = self.offset.min(self.index).max((self.index + 1).saturating_sub(height));
+        self.offset = self.offset.min(count.saturating_sub(height));
+        self.offset..count.min(self.offset + height)
+    }
+}
+
+/// What the list panes show, brought up to one state.
+#[derive(Default)]
+pub(super) struct Lists {
+    pub(super) resources: Vec<Arc<Seen>>,
+    pub(super) owned: Vec<Node>,
+    pub(super) passes: Vec<Arc<Reconcile>>,
+    /// The state it was made from, with the view's own part of it.
+    made_of: Option<(State, MadeOf)>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct MadeOf {
+    filters: [String; 4],
+    all: bool,
+    root: Option<ObjectKey>,
+}
+
+/// Lines of the detail pane and what they were made of.
+#[derive(Default)]
+pub(super) struct Lines {
+    pub(super) rows: Vec<Row>,
+    pub(super) made_of: Option<super::detail::MadeOf>,
+}
+
+/// What the terminal itself knows.
+pub struct ViewState {
+    /// The pane that keys go to.
+    pub focus: Pane,
+    /// The list that the detail pane's object comes from.
+    pub(super) chosen_in: Pane,
+    /// Whether that pane has the whole screen.
+    pub zoom: bool,
+    /// The open tab of the detail pane.
+    pub tab: Tab,
+    /// Whether reconciles and log are those of all objects.
+    pub all: bool,
+    /// Whether long lines wrap.
+    pub wrap: bool,
+    pub(super) resources: Selection<ObjectKey>,
+    pub(super) owned: Selection<ObjectKey>,
+    /// No key means: the newest.
+    pub(super) passes: Selection<u64>,
+    /// The first visible line of the detail pane, and whether it sticks to the end (log).
+    pub(super) scroll: usize,
+    pub(super) stick: bool,
+    pub(super) filters: [String; 4],
+    /// Dialogs, the topmost last.
+    pub layers: Vec<Layer>,
+    /// What to say next to the footer until the next key.
+    pub message: Option<String>,
+    /// A panic somewhere else in the process.
+    pub panicked: Option<String>,
+    /// Messages up to this time were dismissed.
+    pub(super) dismissed: Option<Timestamp>,
+    pub(super) next_request: RequestId,
+    /// The user asked to leave.
+    pub leaving: bool,
+    /// Which key does what.
+    pub keymap: Keymap,
+    /// Colours.
+    pub theme: Theme,
+    /// For times of day.
+    pub zone: TimeZone,
+    pub(super) lists: Lists,
+    pub(super) lines: Lines,
+    /// Visible rows of each pane as last drawn.
+    pub(super) heights: [usize; 4],
+    /// Whether one pane at a time is shown, as last drawn.
+    pub(super) compact: bool,
+    /// When something on screen changes by itself.
+    pub wake: Option<Duration>,
+}
+
+impl Default for ViewState {
+    fn default() -> Self {
+        ViewState {
+            focus: Pane::Resources,
+            chosen_in: Pane::Resources,
+            zoom: false,
+            tab: Tab::Status,
+            all: false,
+            wrap: false,
+            resources: Selection::default(),
+            owned: Selection::default(),
+            passes: Selection::default(),
+            scroll: 0,
+            stick: true,
+            filters: Default::default(),
+            layers: Vec::new(),
+            message: None,
+            panicked: None,
+            dismissed: None,
+            next_request: 1,
+            leaving: false,
+            keymap: Keymap::default(),
+            theme: Theme::default(),
+            zone: TimeZone::UTC,
+            lists: Lists::default(),
+            lines: Lines::default(),
+            heights: [1; 4],
+            compact: false,
+            wake: None,
+        }
+    }
+}
+
+/// Whether a text passes a filter: all words in it, no `!word` in it, whatever the case.
+pub(super) fn passes(filter: &str, text: &str) -> bool {
+    if filter.trim().is_empty() {
+        return true;
+    }
+    let text = text.to_lowercase();
+    filter.to_lowercase().split_whitespace().all(|word| match word.strip_prefix('!') {
+        Some("") => true,
+        Some(word) => !text.contains(word),
+        None => text.contains(word),
+    })
+}
+
+/// How many replicas an object asks for.
+pub(super) fn replicas(object: &Value) -> Option<i64> {
+    ["/spec/replicas", "/spec/replicaCount", "/spec/size"]
+        .iter()
+        .find_map(|path| object.pointer(path).and_then(Value::as_i64))
+}
+
+impl ViewState {
+    /// The filter of a pane.
+    pub fn filter(&self, pane: Pane) -> &str {
+        &self.filters[pane.index()]
+    }
+
+    /// The selected custom resource.
+    pub fn root<'a>(&self, state: &'a State) -> Option<&'a Arc<Seen>> {
+        state.objects.get(self.resources.key.as_ref()?)
+    }
+
+    /// The object that YAML, scale and delete are about.
+    pub fn subject<'a>(&self, state: &'a State) -> Option<&'a Arc<Seen>> {
+        let owned = self.owned.key.as_ref().filter(|_| self.chosen_in == Pane::Owned);
+        owned.and_then(|key| state.objects.get(key)).or_else(|| self.root(state))
+    }
+
+    /// The selected pass; the newest where none is.
+    pub(super) fn pass(&self) -> Option<&Arc<Reconcile>> {
+        self.lists.passes.get(self.passes.index)
+    }
+
+    /// Gives the focus to a pane.
+    pub(super) fn look_at(&mut self, pane: Pane) {
+        self.focus = pane;
+        if matches!(pane, Pane::Resources | Pane::Owned) && self.chosen_in != pane {
+            self.chosen_in = pane;
+            self.scroll = 0;
+        }
+    }
+
+    /// Brings the lists up to a state.
+    pub(super) fn refresh(&mut self, state: &State) {
+        let lists = &mut self.lists;
+        let old = lists.made_of.take();
+        let before = old.as_ref().map(|(state, view)| (state, view));
+        let same_objects = before.is_some_and(|(old, _)| old.objects.same(&state.objects));
+        let filter_is = |pane: Pane, filters: &[String; 4]| {
+            before.is_some_and(|(_, view)| view.filters[pane.index()] == filters[pane.index()])
+        };
+        if !same_objects || !filter_is(Pane::Resources, &self.filters) {
+            let filter = &self.filters[Pane::Resources.index()];
+            let shown = |seen: &&Arc<Seen>| {
+                let namespace = seen.key.namespace.as_deref().unwrap_or("");
+                passes(filter, &format!("{} {namespace}/{}", seen.key.kind, seen.key.name))
+            };
+            lists.resources = state.objects.custom().filter(shown).cloned().collect();
+        }
+        self.resources.settle(lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
+        let root = self.resources.key.clone();
+        let same_root = before.is_some_and(|(_, view)| view.root == root);
+        if !same_root {
+            self.owned = Selection::default();
+            self.passes = Selection::default();
+            self.scroll = 0;
+        }
+        if !same_objects || !same_root || !filter_is(Pane::Owned, &self.filters) {
+            let all = root.as_ref().map(|root| tree::owned(state, root)).unwrap_or_default();
+            lists.owned = filter_tree(all, &self.filters[Pane::Owned.index()]);
+        }
+        self.owned.settle(lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone());
+        let same_history = before
+            .is_some_and(|(old, view)| old.history.same(&state.history) && view.all == self.all && same_root);
+        if !same_history || !filter_is(Pane::Reconciles, &self.filters) {
+            let filter = &self.filters[Pane::Reconciles.index()];
+            let shown = |pass: &&Arc<Reconcile>| {
+                let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
+                filter.is_empty() || passes(filter, &format!("{} {causes} {outcome}", pass.object))
+            };
+            lists.passes = match &root {
+                Some(root) if !self.all => {
+                    state.history.of(root).into_iter().flatten().rev().filter(shown).cloned().collect()
+                }
+                _ => state.history.all().iter().rev().filter(shown).cloned().collect(),
+            };
+        }
+        if self.passes.key.is_none() {
+            (self.passes.index, self.passes.offset) = (0, 0);
+        } else {
+            self.passes.settle(lists.passes.len(), |i| lists.passes[i].id);
+        }
+        let view = MadeOf { filters: self.filters.clone(), all: self.all, root };
+        lists.made_of = Some((state.clone(), view));
+    }
+
+    /// Moves the selection of a list, or the lines of the detail pane, to a row.
+    pub(super) fn go(&mut self, to: usize) {
+        let lists = &self.lists;
+        match self.focus {
+            Pane::Resources => {
+                self.resources.go(to, lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
+            }
+            Pane::Owned => self.owned.go(to, lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone()),
+            Pane::Reconciles => {
+                self.passes.go(to, lists.passes.len(), |i| lists.passes[i].id);
+                if self.passes.index == 0 {
+                    self.passes.key = None;
+                }
+            }
+            Pane::Detail => {
+                let last = self.lines.rows.len().saturating_sub(self.heights[Pane::Detail.index()]);
+                self.scroll = to.min(last);
+                self.stick = to >= last;
+                return;
+            }
+        }
+        if self.tab != Tab::Log {
+            self.scroll = 0;
+        }
+    }
+
+    /// The row the focused pane is at.
+    pub(super) fn at(&self) -> usize {
+        match self.focus {
+            Pane::Resources => self.resources.index,
+            Pane::Owned => self.owned.index,
+            Pane::Reconciles => self.passes.index,
+            Pane::Detail => self.scroll,
+        }
+    }
+
+    /// How many rows the focused pane has.
+    pub(super) fn rows(&self) -> usize {
+        match self.focus {
+            Pane::Resources => self.lists.resources.len(),
+            Pane::Owned => self.lists.owned.len(),
+            Pane::Reconciles => self.lists.passes.len(),
+            Pane::Detail => self.lines.rows.len(),
+        }
+    }
+
+    /// Asks to be woken when this much time has passed.
+    pub(super) fn wake_in(&mut self, duration: Duration) {
+        self.wake = Some(self.wake.map_or(duration, |known| known.min(duration)));
+    }
+}
+
+/// Nodes that pass, with the ones that lead to them.
+fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
+    if filter.trim().is_empty() {
+        return nodes;
+    }
+    let mut keep = vec![false; nodes.len()];
+    // From the last line up: a node stays if it passes, or if one below it stays.
+    let mut needed: Vec<bool> = Vec::new();
+    for (i, node) in nodes.iter().enumerate().rev() {
+        let depth = node.more.len();
+        let child = needed.get(depth + 1).copied().unwrap_or(false);
+        needed.truncate(depth + 1);
+        let text = format!("{} {} {}", node.seen.key.kind, node.seen.key.name, node.health.word);
+        keep[i] = child || passes(filter, &text);
+        if needed.len() <= depth {
+            needed.resize(depth + 1, false);
+        }
+        needed[depth] |= keep[i];
+    }
+    let mut keep = keep.into_iter();
+    nodes.into_iter().filter(|_| keep.next().unwrap_or(true)).collect()
+}
