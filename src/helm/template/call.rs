@@ -5,7 +5,7 @@ use super::exec::{At, Exec, Got, Ran};
 use super::funcs::{Call, Function, Run};
 use super::host::{Signature, Ty};
 use super::node::{Expr, ExprKind};
-use super::value::Value;
+use super::value::{MapType, Value};
 
 impl<'t> Exec<'t, '_, '_> {
     pub(super) fn function(
@@ -42,6 +42,17 @@ impl<'t> Exec<'t, '_, '_> {
                         self.fail_call("len", error)
                     }
                 }
+            }
+            Run::Call => {
+                let name = args.first().map(ToString::to_string);
+                let values = self.arguments(dot, function.name, function.signature, args, last)?;
+                let name = name.unwrap_or_else(|| values[0].type_name());
+                let cause = match &values[0] {
+                    Value::Nil => "call of nil".to_owned(),
+                    value => format!("non-function {name} of type {}", value.type_name()),
+                };
+                self.at = node;
+                self.fail_call("call", cause.into())
             }
             Run::Plain(run) => {
                 let args = self.arguments(dot, function.name, function.signature, args, last)?;
@@ -177,7 +188,10 @@ impl<'t> Exec<'t, '_, '_> {
             return self.fail(format!("invalid value; expected {}", ty.name()));
         }
         if fits(&got.value, ty) {
-            return Ok(got.value);
+            return Ok(match got.value {
+                Value::Map(map) if ty == Ty::Dict => Value::Map(map.with_type(MapType::Any)),
+                value => value,
+            });
         }
         let found = if got.value.is_nil() { "interface {}".to_owned() } else { got.value.type_name() };
         self.fail(format!("wrong type for value; expected {}; got {found}", ty.name()))

@@ -24,11 +24,11 @@ impl Value {
         }
     }
 
-    /// As `from_json`, with the outermost map of a named Go type such as `chartutil.Values`.
+    /// As `from_json`, with the outermost map of a named type.
     #[must_use]
-    pub fn from_json_named(json: &Json, type_name: &'static str) -> Value {
+    pub fn from_json_typed(json: &Json, ty: MapType) -> Value {
         match Value::from_json(json) {
-            Value::Map(map) => Value::Map(map.named(type_name)),
+            Value::Map(map) => Value::Map(map.with_type(ty)),
             other => other,
         }
     }
@@ -76,12 +76,4 @@ fn list_to_json(list: &List) -> Json {
         return Json::String(base64::engine::general_purpose::STANDARD.encode(list.to_bytes()));
     }
     Json::Array(list.items().iter().map(Value::to_json).collect())
-}
-
-impl Map {
-    /// The same entries as a map of a named type. Nested maps stay shared; this one is a new map.
-    #[must_use]
-    pub fn named(&self, type_name: &'static str) -> Map {
-        Map::of(MapType::Named(type_name), self.read().clone())
-    }
 }

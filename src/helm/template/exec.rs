@@ -8,7 +8,7 @@ use super::parse::UNDECLARED;
 use super::print;
 use super::set::TemplateSet;
 use super::text::Str;
-use super::value::{Elem, Value};
+use super::value::{Elem, MapType, Value};
 
 /// Nested executions (includes, templates, `tpl`) before we stop; Go's own limit is 100,000 with a growing stack.
 const MAX_DEPTH: u32 = 4_000;
@@ -455,6 +455,14 @@ impl<'t> Exec<'t, '_, '_> {
             }
             Value::Nil => Ok(Got::default()),
             Value::Map(map) => {
+                let values = matches!(map.ty(), MapType::ChartutilValues | MapType::CommonValues);
+                if values && &**name == b"AsMap" {
+                    return Ok(Got::concrete(Value::Map(map.with_type(MapType::Any))));
+                }
+                if values && &**name == b"YAML" {
+                    let text = super::funcs::helm::to_yaml(&receiver.value) + "\n";
+                    return Ok(Got::concrete(text.into()));
+                }
                 if has_args {
                     return self.fail(format!("{name} is not a method but has arguments"));
                 }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use super::quote::{quote, unquote};
-use super::{Compat, Context, Environment, Map, TemplateSet, Value};
+use super::{Compat, Context, Environment, Map, MapType, TemplateSet, Value};
 
 /// A world that stands still.
 pub(super) struct Still;
@@ -36,7 +36,7 @@ fn folder() -> std::path::PathBuf {
 pub(super) fn data() -> Value {
     let values = std::fs::read_to_string(folder().join("values.yaml")).unwrap();
     let values = opdev_object::yaml::values_from_str(&values).unwrap();
-    Value::Map(Map::from_entries([("Values", Value::from_json_named(&values, "chartutil.Values"))]))
+    Value::Map(Map::from_entries([("Values", Value::from_json_typed(&values, MapType::ChartutilValues))]))
 }
 
 /// One template rendered alone.

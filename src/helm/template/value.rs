@@ -202,22 +202,36 @@ impl List {
 pub enum MapType {
     /// `map[string]interface {}`
     Any,
-    /// a named `map[string]interface {}`: `chartutil.Values`, `common.Values`
-    Named(&'static str),
     /// `map[string]string`
     Strings,
-    /// a named map of bytes: `engine.files`
-    Bytes(&'static str),
+    /// `chartutil.Values`, Helm 3's name for a `map[string]interface {}`
+    ChartutilValues,
+    /// `common.Values`, Helm 4's name
+    CommonValues,
+    /// `engine.files`: bytes by name
+    Files,
+}
+
+impl MapType {
+    /// Go's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            MapType::Any => "map[string]interface {}",
+            MapType::Strings => "map[string]string",
+            MapType::ChartutilValues => "chartutil.Values",
+            MapType::CommonValues => "common.Values",
+            MapType::Files => "engine.files",
+        }
+    }
 }
 
 /// A map, shared and mutable: a clone is the same map.
 #[derive(Clone)]
-pub struct Map(Rc<MapData>);
-
-struct MapData {
+pub struct Map {
     ty: MapType,
     nil: bool,
-    entries: RefCell<BTreeMap<Str, Value>>,
+    entries: Rc<RefCell<BTreeMap<Str, Value>>>,
 }
 
 impl Default for Map {
@@ -236,13 +250,13 @@ impl Map {
     /// A map of the given type.
     #[must_use]
     pub fn of(ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
-        Map(Rc::new(MapData { ty, nil: false, entries: RefCell::new(entries) }))
+        Map { ty, nil: false, entries: Rc::new(RefCell::new(entries)) }
     }
 
     /// The nil `map[string]interface {}`.
     #[must_use]
     pub fn nil() -> Map {
-        Map(Rc::new(MapData { ty: MapType::Any, nil: true, entries: RefCell::default() }))
+        Map { ty: MapType::Any, nil: true, entries: Rc::default() }
     }
 
     /// A `map[string]interface {}` with these entries.
@@ -250,38 +264,44 @@ impl Map {
         Map::of(MapType::Any, entries.into_iter().map(|(k, v)| (k.into(), v)).collect())
     }
 
-    /// The same entries under another type, as a Go conversion: both are one map only if the type is equal.
+    /// The same map under another type, as a Go conversion.
+    #[must_use]
+    pub fn with_type(&self, ty: MapType) -> Map {
+        Map { ty, ..self.clone() }
+    }
+
+    /// The type.
     #[must_use]
     pub fn ty(&self) -> MapType {
-        self.0.ty
+        self.ty
     }
 
     /// Whether this is Go's nil map.
     #[must_use]
     pub fn is_nil(&self) -> bool {
-        self.0.nil
+        self.nil
     }
 
     /// The value under a key.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Value> {
-        self.0.entries.borrow().get(key).cloned()
+        self.entries.borrow().get(key).cloned()
     }
 
     /// Puts a value under a key; every holder of the map sees it.
     pub fn insert(&self, key: Str, value: Value) {
-        self.0.entries.borrow_mut().insert(key, value);
+        self.entries.borrow_mut().insert(key, value);
     }
 
     /// Takes a key out.
     pub fn remove(&self, key: &[u8]) {
-        self.0.entries.borrow_mut().remove(key);
+        self.entries.borrow_mut().remove(key);
     }
 
     /// How many entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.entries.borrow().len()
+        self.entries.borrow().len()
     }
 
     /// Whether there are none.
@@ -293,57 +313,53 @@ impl Map {
     /// The entries at this moment, sorted by key.
     #[must_use]
     pub fn snapshot(&self) -> Vec<(Str, Value)> {
-        self.0.entries.borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+        self.entries.borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
     /// The keys at this moment, sorted.
     #[must_use]
     pub fn keys(&self) -> Vec<Str> {
-        self.0.entries.borrow().keys().cloned().collect()
+        self.entries.borrow().keys().cloned().collect()
     }
 
     /// Read access; hold it only while nothing else runs.
     #[must_use]
     pub fn read(&self) -> Ref<'_, BTreeMap<Str, Value>> {
-        self.0.entries.borrow()
+        self.entries.borrow()
     }
 
     /// Write access; hold it only while nothing else runs.
     #[must_use]
     pub fn write(&self) -> RefMut<'_, BTreeMap<Str, Value>> {
-        self.0.entries.borrow_mut()
+        self.entries.borrow_mut()
     }
 
     /// Whether both are one map.
     #[must_use]
     pub fn same(&self, other: &Map) -> bool {
-        Rc::ptr_eq(&self.0, &other.0)
+        Rc::ptr_eq(&self.entries, &other.entries)
     }
 
     /// What a missing key gives: the zero of the element type.
     #[must_use]
     pub fn zero(&self) -> Value {
-        match self.0.ty {
-            MapType::Any | MapType::Named(_) => Value::Nil,
+        match self.ty {
+            MapType::Any | MapType::ChartutilValues | MapType::CommonValues => Value::Nil,
             MapType::Strings => Value::Str(Str::default()),
-            MapType::Bytes(_) => Value::List(List::nil(Elem::Byte)),
+            MapType::Files => Value::List(List::nil(Elem::Byte)),
         }
     }
 
     /// Whether elements are `interface {}`.
     #[must_use]
     pub fn holds_any(&self) -> bool {
-        matches!(self.0.ty, MapType::Any | MapType::Named(_))
+        !matches!(self.ty, MapType::Strings | MapType::Files)
     }
 
     /// Go's name of the type.
     #[must_use]
     pub fn type_name(&self) -> &'static str {
-        match self.0.ty {
-            MapType::Any => "map[string]interface {}",
-            MapType::Named(name) | MapType::Bytes(name) => name,
-            MapType::Strings => "map[string]string",
-        }
+        self.ty.name()
     }
 }
 

@@ -14,10 +14,11 @@ pub(super) const FUNCTIONS: &[Function] = &[
     Function { name: "len", signature: Signature::of(&[Ty::Raw]), run: Run::Len },
     fixed("not", &[Ty::Raw], |_, args| Ok(Value::Bool(!args[0].truth()))),
     variadic("index", &[Ty::Raw], Ty::Raw, |_, args| index(args)),
-    variadic("call", &[Ty::Raw], Ty::Raw, |_, args| match &args[0] {
-        Value::Nil => Err("call of nil".into()),
-        other => Err(FuncError::new(format!("non-function of type {}", other.type_name()))),
-    }),
+    Function {
+        name: "call",
+        signature: Signature { fixed: &[Ty::Raw], rest: Some(Ty::Raw) },
+        run: Run::Call,
+    },
     variadic("print", &[], Ty::Any, |_, args| Ok(print::sprint_all(args).into())),
     variadic("printf", &[Ty::Str], Ty::Any, |_, args| {
         let format = args[0].as_str().cloned().unwrap_or_default();

@@ -90,7 +90,7 @@ fn lookup(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
 }
 
 /// Helm's `toYaml`: without the last line end; nothing when the value has no YAML form.
-pub(super) fn to_yaml(value: &Value) -> String {
+pub(in super::super) fn to_yaml(value: &Value) -> String {
     if !super::json::is_finite(value) {
         return String::new();
     }
@@ -159,7 +159,7 @@ fn json_kind(json: &serde_json::Value) -> &'static str {
 
 fn from_yaml(text: &str) -> Value {
     let error = match yaml::values_from_str(text) {
-        Ok(serde_json::Value::Null) => return Value::Map(Map::nil()),
+        Ok(serde_json::Value::Null) => return Value::Map(Map::new()),
         Ok(json @ serde_json::Value::Object(_)) => return Value::from_json_floats(&json),
         Ok(other) => {
             format!("{DECODING} {} into Go value of type map[string]interface {{}}", json_kind(&other))
@@ -171,7 +171,7 @@ fn from_yaml(text: &str) -> Value {
 
 fn from_yaml_array(text: &str) -> Value {
     let error = match yaml::values_from_str(text) {
-        Ok(serde_json::Value::Null) => return Value::List(List::nil(Elem::Any)),
+        Ok(serde_json::Value::Null) => return Value::List(List::new(Vec::new())),
         Ok(json @ serde_json::Value::Array(_)) => return Value::from_json_floats(&json),
         Ok(other) => format!("{DECODING} {} into Go value of type []interface {{}}", json_kind(&other)),
         Err(error) => error.to_string(),

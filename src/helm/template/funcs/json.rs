@@ -223,6 +223,19 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
 
 const END: &str = "unexpected end of JSON input";
 
+/// Go's words about a byte that does not fit.
+fn invalid(byte: u8, context: &str) -> String {
+    let shown = match byte {
+        b'\'' => "'\\''".to_owned(),
+        b'"' => "'\"'".to_owned(),
+        _ => {
+            let quoted = super::super::quote::quote(char::from(byte).to_string().as_bytes());
+            format!("'{}'", &quoted[1..quoted.len() - 1])
+        }
+    };
+    format!("invalid character {shown} {context}")
+}
+
 struct Parser<'a> {
     text: &'a [u8],
     at: usize,
@@ -241,16 +254,12 @@ impl Parser<'_> {
     }
 
     fn invalid(&self, context: &str) -> String {
-        let Some(byte) = self.peek() else { return END.to_owned() };
-        let shown = match byte {
-            b'\'' => "'\\''".to_owned(),
-            b'"' => "'\"'".to_owned(),
-            _ => {
-                let quoted = super::super::quote::quote(char::from(byte).to_string().as_bytes());
-                format!("'{}'", &quoted[1..quoted.len() - 1])
-            }
-        };
-        format!("invalid character {shown} {context}")
+        self.peek().map_or_else(|| END.to_owned(), |byte| invalid(byte, context))
+    }
+
+    /// As `invalid`, in a literal or number: there Go takes the end for a space.
+    fn unfinished(&self, context: &str) -> String {
+        invalid(self.peek().unwrap_or(b' '), context)
     }
 
     fn value(&mut self) -> Result<Value, String> {
@@ -277,7 +286,7 @@ impl Parser<'_> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let wanted = char::from(expected);
-                return Err(self.invalid(&format!("in literal {word} (expecting '{wanted}')")));
+                return Err(self.unfinished(&format!("in literal {word} (expecting '{wanted}')")));
             }
             self.at += 1;
         }
@@ -300,12 +309,12 @@ impl Parser<'_> {
         if self.peek() == Some(b'0') {
             self.at += 1;
         } else if !self.digits() {
-            return Err(self.invalid("in numeric literal"));
+            return Err(self.unfinished("in numeric literal"));
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
             if !self.digits() {
-                return Err(self.invalid("after decimal point in numeric literal"));
+                return Err(self.unfinished("after decimal point in numeric literal"));
             }
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
@@ -314,7 +323,7 @@ impl Parser<'_> {
                 self.at += 1;
             }
             if !self.digits() {
-                return Err(self.invalid("in exponent of numeric literal"));
+                return Err(self.unfinished("in exponent of numeric literal"));
             }
         }
         let text = std::str::from_utf8(&self.text[start..self.at]).unwrap_or("0");

@@ -2,8 +2,17 @@
 //! Each file lists its functions with their parameter types; arguments arrive counted and checked.
 
 pub(super) mod builtins;
-mod helm;
+mod case;
+mod choices;
+mod dicts;
+mod encoding;
+pub(super) mod helm;
 mod json;
+mod lists;
+mod numbers;
+pub(super) mod paths;
+mod random;
+mod strings;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,6 +22,7 @@ use super::error::FuncError;
 use super::host::{Signature, Ty};
 use super::set::TemplateSet;
 use super::value::Value;
+use choices::is_empty as empty;
 
 /// What a function can reach beside its arguments.
 pub(super) struct Call<'a, 'e> {
@@ -32,6 +42,8 @@ pub(super) enum Run {
     Or,
     /// tells a nil interface from nothing
     Len,
+    /// names what it was asked to call, which is never a function here
+    Call,
     /// an ordinary function
     Plain(fn(&mut Call<'_, '_>, &[Value]) -> Outcome),
 }
@@ -56,7 +68,21 @@ const fn variadic(name: &'static str, types: &'static [Ty], rest: Ty, run: Body)
 }
 
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    let all: [&'static [Function]; 3] = [builtins::FUNCTIONS, helm::FUNCTIONS, json::FUNCTIONS];
+    let all: [&'static [Function]; 12] = [
+        builtins::FUNCTIONS,
+        strings::FUNCTIONS,
+        case::FUNCTIONS,
+        numbers::FUNCTIONS,
+        lists::FUNCTIONS,
+        dicts::FUNCTIONS,
+        choices::FUNCTIONS,
+        encoding::FUNCTIONS,
+        paths::FUNCTIONS,
+        random::FUNCTIONS,
+        json::FUNCTIONS,
+        // Helm's own come last: they replace Sprig's of the same name.
+        helm::FUNCTIONS,
+    ];
     all.into_iter().flatten().map(|f| (f.name, f)).collect()
 });
 
@@ -74,4 +100,17 @@ pub(super) fn lookup(name: &str, compat: Compat) -> Option<&'static Function> {
 /// An argument that is a string, as text.
 fn string(args: &[Value], i: usize) -> String {
     args.get(i).and_then(Value::as_str).map(|s| s.text().into_owned()).unwrap_or_default()
+}
+
+/// An argument that is a string, as bytes.
+fn bytes(args: &[Value], i: usize) -> &[u8] {
+    args.get(i).and_then(Value::as_str).map_or(&[], |s| s.as_bytes())
+}
+
+/// An argument that is an `int`.
+fn int(args: &[Value], i: usize) -> i64 {
+    match args.get(i) {
+        Some(Value::Int(n)) => *n,
+        _ => 0,
+    }
 }
