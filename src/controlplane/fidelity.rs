@@ -22,7 +22,10 @@ const GAPS: [Gap; 8] = [
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
     ),
     gap("CEL", "rules in custom resource definitions (x-kubernetes-validations) are stored, not checked"),
-    gap("RBAC", "roles and bindings are stored, not enforced: everybody known may do everything"),
+    gap(
+        "RBAC",
+        "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes",
+    ),
     gap("webhooks", "admission and conversion webhooks are stored, not called"),
     gap("protobuf", "request bodies in protobuf are refused; JSON and YAML are read"),
     gap(

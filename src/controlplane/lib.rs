@@ -42,6 +42,7 @@ mod negotiation;
 mod openapi;
 mod plane;
 pub mod registry;
+mod reviews;
 mod server;
 pub mod storage;
 mod table;
