@@ -3,8 +3,10 @@
 //! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
 //! for server-side apply, `selector` for label and field selectors.
 
+pub mod apply;
 pub mod diff;
 pub mod facts;
+pub mod fieldset;
 pub mod meta;
 pub mod names;
 pub mod patch;

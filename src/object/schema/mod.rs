@@ -10,6 +10,7 @@ mod prune;
 mod structural;
 mod validate;
 
+pub(crate) use error::quote;
 pub use error::{FieldError, Reason, go_float};
 pub use prune::{default, prune};
 pub use structural::{structural, structural_at};
@@ -249,6 +250,11 @@ impl SchemaRef {
                 schema.into()
             })
             .clone()
+    }
+
+    /// Whether it is a definition of the facts, so that its objects are structs to the real server.
+    pub fn is_built_in(&self) -> bool {
+        matches!(self.target, Target::Named(_))
     }
 
     /// The schema of a named property, else of additional fields.

@@ -1,0 +1,178 @@
+//! `metadata.managedFields`: read, written, sorted and capped as the server does.
+
+use crate::fieldset::FieldSet;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// Most managers of operation Update that are kept apart.
+const MAX_UPDATE_MANAGERS: usize = 10;
+/// The manager that the oldest of them become.
+const ANCIENT: &str = "ancient-changes";
+
+/// Who a set belongs to. An Apply manager is the same at every version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ManagerId {
+    pub(super) name: String,
+    pub(super) applied: bool,
+    /// Empty for Apply managers.
+    pub(super) api_version: String,
+    pub(super) subresource: String,
+}
+
+impl ManagerId {
+    pub(super) fn new(name: &str, applied: bool, api_version: &str, subresource: &str) -> Self {
+        ManagerId {
+            name: name.to_owned(),
+            applied,
+            api_version: if applied { String::new() } else { api_version.to_owned() },
+            subresource: subresource.to_owned(),
+        }
+    }
+
+    /// As conflicts name it.
+    pub(super) fn shown(&self) -> String {
+        let mut text = crate::schema::quote(&self.name);
+        if !self.subresource.is_empty() {
+            text.push_str(&format!(" with subresource {}", crate::schema::quote(&self.subresource)));
+        }
+        if !self.applied {
+            text.push_str(&format!(" using {}", self.api_version));
+        }
+        text
+    }
+}
+
+/// What a manager owns, at which version it said so, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Owned {
+    pub(super) set: FieldSet,
+    pub(super) api_version: String,
+    pub(super) time: Option<String>,
+}
+
+/// All managers of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Managers(pub(super) BTreeMap<ManagerId, Owned>);
+
+impl Managers {
+    /// Reads the entries of an object; none where it has none.
+    pub(super) fn read(object: &Value) -> Result<Managers, String> {
+        let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let mut managers = BTreeMap::new();
+        for (i, entry) in entries.into_iter().flatten().enumerate() {
+            let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
+            let applied = match text("operation") {
+                "Apply" => true,
+                "Update" => false,
+                _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+            };
+            if text("apiVersion").is_empty() {
+                return Err("apiVersion must not be empty".to_owned());
+            }
+            match text("fieldsType") {
+                "FieldsV1" => {}
+                "" => return Err(format!("missing fieldsType in managed fields entry {i}")),
+                other => return Err(format!("invalid fieldsType \"{other}\" in managed fields entry {i}")),
+            }
+            let set = match entry.get("fieldsV1") {
+                None | Some(Value::Null) => FieldSet::new(),
+                Some(fields) => FieldSet::from_fields_v1(fields)
+                    .map_err(|error| format!("error decoding set: {error}"))?,
+            };
+            let id = ManagerId::new(text("manager"), applied, text("apiVersion"), text("subresource"));
+            let time = entry.get("time").and_then(Value::as_str).map(str::to_owned);
+            managers.insert(id, Owned { set, api_version: text("apiVersion").to_owned(), time });
+        }
+        Ok(Managers(managers))
+    }
+
+    /// Writes the entries into an object, or takes the field away where there are none.
+    pub(super) fn write(&self, object: &mut Value) {
+        remove(object);
+        if self.0.is_empty() {
+            return;
+        }
+        let mut all: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
+        all.sort_by_key(|(id, owned)| {
+            let time = owned.time.clone().unwrap_or_default();
+            (!id.applied, time, id.name.clone(), owned.api_version.clone(), id.subresource.clone())
+        });
+        let entries: Vec<Value> = all
+            .into_iter()
+            .map(|(id, owned)| {
+                let mut entry = json!({
+                    "manager": id.name,
+                    "operation": if id.applied { "Apply" } else { "Update" },
+                    "apiVersion": owned.api_version,
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": owned.set.to_fields_v1(),
+                });
+                if let Some(time) = &owned.time {
+                    entry["time"] = json!(time);
+                }
+                if !id.subresource.is_empty() {
+                    entry["subresource"] = json!(id.subresource);
+                }
+                entry
+            })
+            .collect();
+        if let Some(map) = object.as_object_mut() {
+            let metadata = map.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+            if metadata.is_object() {
+                metadata["managedFields"] = Value::Array(entries);
+            }
+        }
+    }
+
+    /// Merges the oldest Update managers into one bucket until few enough are left.
+    pub(super) fn cap(&mut self) {
+        let mut updaters: Vec<ManagerId> = self.0.keys().filter(|id| !id.applied).cloned().collect();
+        let mut count = updaters.len();
+        if count <= MAX_UPDATE_MANAGERS {
+            return;
+        }
+        updaters.sort_by_key(|id| (self.0[id].time.clone().unwrap_or_default(), id.clone()));
+        let mut first: BTreeMap<String, ManagerId> = BTreeMap::new();
+        for id in updaters {
+            if count <= MAX_UPDATE_MANAGERS {
+                break;
+            }
+            let bucket = ManagerId::new(ANCIENT, false, &id.api_version, "");
+            let Some(oldest) = first.get(&id.api_version) else {
+                first.insert(id.api_version.clone(), id);
+                continue;
+            };
+            if !self.0.contains_key(&bucket)
+                && let Some(owned) = self.0.remove(oldest)
+            {
+                self.0.insert(bucket.clone(), owned);
+            }
+            if id == bucket {
+                continue;
+            }
+            if let Some(owned) = self.0.remove(&id)
+                && let Some(kept) = self.0.get_mut(&bucket)
+            {
+                kept.set = kept.set.union(&owned.set);
+                kept.time = owned.time;
+                count -= 1;
+            }
+        }
+    }
+}
+
+/// Takes `metadata.managedFields` away.
+pub(super) fn remove(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+}
+
+/// Whether a written object asks to forget all managers: `[]` or `[{}]`.
+pub(super) fn is_reset(object: &Value) -> bool {
+    match object.pointer("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice) {
+        Some([]) => true,
+        Some([only]) => only.as_object().is_some_and(Map::is_empty),
+        _ => false,
+    }
+}

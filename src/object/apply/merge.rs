@@ -1,0 +1,173 @@
+//! The typed merge of an applied configuration into an object, and the removal of owned fields.
+//! Pure tree work; who owns what is `super`'s.
+
+use crate::fieldset::{Element, FieldSet, Shape, field_schema, item_element, item_schema, shape};
+use crate::schema::SchemaRef;
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// `live` with `applied` merged into it. Fails where items of `applied` cannot be told apart.
+pub(super) fn merge(live: &Value, applied: &Value, schema: &SchemaRef) -> Result<Value, String> {
+    Ok(walk(Some(live), Some(applied), schema)?.unwrap_or(Value::Null))
+}
+
+fn walk(left: Option<&Value>, right: Option<&Value>, schema: &SchemaRef) -> Result<Option<Value>, String> {
+    let Some(lead) = right.or(left) else { return Ok(None) };
+    match shape(schema, lead) {
+        Shape::Leaf => Ok(Some(lead.clone())),
+        Shape::Map => {
+            let (before, after) = (left.and_then(Value::as_object), right.and_then(Value::as_object));
+            if before.is_none_or(Map::is_empty) && after.is_none_or(Map::is_empty) {
+                return Ok(Some(lead.clone()));
+            }
+            let names: BTreeSet<&String> =
+                before.into_iter().chain(after).flat_map(|map| map.keys()).collect();
+            let mut out = Map::new();
+            for name in names {
+                let pair = (before.and_then(|map| map.get(name)), after.and_then(|map| map.get(name)));
+                let inner = field_schema(schema, name);
+                if let Some(value) =
+                    walk(pair.0, pair.1, &inner).map_err(|error| format!(".{name}{error}"))?
+                {
+                    out.insert(name.clone(), value);
+                }
+            }
+            Ok((!out.is_empty()).then_some(Value::Object(out)))
+        }
+        Shape::List => {
+            let (before, after) = (left.and_then(Value::as_array), right.and_then(Value::as_array));
+            if before.is_none_or(Vec::is_empty) && after.is_none_or(Vec::is_empty) {
+                return Ok(Some(lead.clone()));
+            }
+            let none = Vec::new();
+            let out = items(before.unwrap_or(&none), after.unwrap_or(&none), schema)?;
+            Ok((!out.is_empty()).then_some(Value::Array(out)))
+        }
+    }
+}
+
+/// The items of a list in order, and by what tells them apart; repeated ones are `null`.
+struct Indexed<'a> {
+    order: Vec<Element>,
+    by_element: BTreeMap<Element, &'a Value>,
+}
+
+static REPEATED: Value = Value::Null;
+
+fn index<'a>(list: &'a [Value], schema: &SchemaRef, repeats: bool) -> Result<Indexed<'a>, String> {
+    let mut indexed = Indexed { order: Vec::new(), by_element: BTreeMap::new() };
+    for (i, item) in list.iter().enumerate() {
+        let element = item_element(schema, item).map_err(|error| format!(": element {i}: {error}"))?;
+        if indexed.by_element.contains_key(&element) {
+            if !repeats {
+                return Err(format!(": duplicate entries for key {element}"));
+            }
+            indexed.by_element.insert(element.clone(), &REPEATED);
+        } else {
+            indexed.by_element.insert(element.clone(), item);
+        }
+        indexed.order.push(element);
+    }
+    Ok(indexed)
+}
+
+/// The order of the applied list wins; items that only the live list has keep their place beside the
+/// neighbours they share with it.
+fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Value>, String> {
+    let left = index(before, schema, true)?;
+    let right = index(after, schema, false)?;
+    let inner = item_schema(schema);
+    let mut shared: VecDeque<&Element> =
+        right.order.iter().filter(|element| left.by_element.contains_key(*element)).collect();
+    let mut next_shared = shared.pop_front();
+    let mut done: BTreeSet<&Element> = BTreeSet::new();
+    let mut out = Vec::new();
+    let emit = |out: &mut Vec<Value>, element: &Element, left: Option<&Value>, right: Option<&Value>| {
+        let merged = walk(left, right, &inner).map_err(|error| format!("{element}{error}"))?;
+        out.extend(merged);
+        Ok::<(), String>(())
+    };
+    let (mut l, mut r) = (0, 0);
+    while l < left.order.len() || r < right.order.len() {
+        if let (Some(ours), Some(theirs)) = (left.order.get(l), right.order.get(r)) {
+            if ours == theirs {
+                done.insert(theirs);
+                emit(
+                    &mut out,
+                    ours,
+                    left.by_element.get(ours).copied(),
+                    right.by_element.get(theirs).copied(),
+                )?;
+                (l, r) = (l + 1, r + 1);
+                next_shared = shared.pop_front();
+                continue;
+            }
+            if right.by_element.contains_key(ours) && next_shared.is_some_and(|next| next != ours) {
+                // It comes later, where the applied list has it.
+                l += 1;
+                continue;
+            }
+        }
+        if let Some(ours) = left.order.get(l) {
+            if !right.by_element.contains_key(ours) {
+                emit(&mut out, ours, Some(&before[l]), None)?;
+                l += 1;
+                continue;
+            }
+            if done.contains(ours) {
+                l += 1;
+            }
+        }
+        if let Some(theirs) = right.order.get(r) {
+            done.insert(theirs);
+            let (ours, new) = (left.by_element.get(theirs).copied(), right.by_element.get(theirs).copied());
+            emit(&mut out, theirs, ours, new)?;
+            r += 1;
+            if next_shared == Some(theirs) {
+                next_shared = shared.pop_front();
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// `value` without the fields and items of `remove`. `None` where nothing is left.
+pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Option<Value> {
+    match (shape(schema, value), value) {
+        (Shape::Map, Value::Object(map)) if !map.is_empty() => {
+            let mut out = Map::new();
+            for (name, inner) in map {
+                let element = Element::Field(name.clone());
+                if remove_set.has_member(&element) {
+                    continue;
+                }
+                let rest = match remove_set.child(&element) {
+                    Some(child) => remove(inner, child, &field_schema(schema, name)),
+                    None => Some(inner.clone()),
+                };
+                if let Some(rest) = rest {
+                    out.insert(name.clone(), rest);
+                }
+            }
+            (!out.is_empty()).then_some(Value::Object(out))
+        }
+        (Shape::List, Value::Array(list)) if !list.is_empty() => {
+            let inner = item_schema(schema);
+            let mut out = Vec::new();
+            for item in list {
+                let element = item_element(schema, item).ok();
+                if element.as_ref().is_some_and(|element| remove_set.has_member(element)) {
+                    continue;
+                }
+                match element.as_ref().and_then(|element| remove_set.child(element)) {
+                    Some(child) => out.extend(remove(item, child, &inner)),
+                    None => out.push(item.clone()),
+                }
+            }
+            (!out.is_empty()).then_some(Value::Array(out))
+        }
+        (Shape::Leaf, _) if !(value.is_object() || value.is_array()) => Some(value.clone()),
+        // Something was to be removed inside an atomic or empty place: the whole place goes.
+        _ => None,
+    }
+}

@@ -1,0 +1,365 @@
+//! Server-side apply and the tracking of who owns which field, as the API server does it.
+//! The caller gives schema, time and live object; defaulting and storing are the caller's too.
+//! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused.
+
+mod managed;
+mod merge;
+mod typed;
+
+use crate::fieldset::{FieldPath, FieldSet, compare};
+use crate::meta;
+use crate::schema::{SchemaRef, same};
+use managed::{ManagerId, Managers, Owned};
+use serde_json::{Map, Value, json};
+use std::fmt;
+
+/// The annotation of client-side apply.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// One field that another manager owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The other manager's name.
+    pub manager: String,
+    /// The other manager as the server prints it: `"kubectl-edit" using apps/v1`.
+    pub shown: String,
+    /// The field.
+    pub path: FieldPath,
+}
+
+impl Conflict {
+    /// The text of the cause in a `Status`.
+    pub fn message(&self) -> String {
+        format!("conflict with {}", self.shown)
+    }
+}
+
+/// Why an apply is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ApplyError {
+    /// Other managers own fields with other values.
+    Conflicts(Vec<Conflict>),
+    /// The request cannot be meant (400).
+    BadRequest(String),
+    /// The configuration does not fit the schema (500 on the real server).
+    Typed(String),
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let conflicts = match self {
+            ApplyError::BadRequest(text) | ApplyError::Typed(text) => return f.write_str(text),
+            ApplyError::Conflicts(conflicts) => conflicts,
+        };
+        if let [one] = conflicts.as_slice() {
+            return write!(f, "Apply failed with 1 conflict: conflict with {}: {}", one.shown, one.path);
+        }
+        write!(f, "Apply failed with {} conflicts: ", conflicts.len())?;
+        let mut last = None;
+        for conflict in conflicts {
+            if last != Some(&conflict.shown) {
+                let line_break = if last.is_some() { "\n" } else { "" };
+                write!(f, "{line_break}conflicts with {}:", conflict.shown)?;
+                last = Some(&conflict.shown);
+            }
+            write!(f, "\n- {}", conflict.path)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ApplyError {}
+
+/// One writer of one object.
+#[derive(Clone, Debug)]
+pub struct FieldManager<'a> {
+    /// The writer's name.
+    pub manager: &'a str,
+    /// The version it writes at.
+    pub api_version: &'a str,
+    /// The subresource it writes through.
+    pub subresource: Option<&'a str>,
+    /// The kind's schema at that version.
+    pub schema: &'a SchemaRef,
+    /// The time of the write, RFC 3339 with seconds.
+    pub now: &'a str,
+    /// Fields that this endpoint does not write (`status`, or all but it), with all below them.
+    pub reset: Option<&'a FieldSet>,
+}
+
+/// Fields that nobody owns.
+fn never_owned() -> FieldSet {
+    FieldSet::of_fields(&[
+        &["apiVersion"],
+        &["kind"],
+        &["metadata"],
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "creationTimestamp"],
+        &["metadata", "selfLink"],
+        &["metadata", "uid"],
+        &["metadata", "clusterName"],
+        &["metadata", "generation"],
+        &["metadata", "managedFields"],
+        &["metadata", "resourceVersion"],
+    ])
+}
+
+/// The object before it existed.
+fn nothing(like: &Value) -> Value {
+    json!({"apiVersion": like["apiVersion"], "kind": like["kind"]})
+}
+
+/// Adds what a built-in object always has, however empty: `spec: {}`, and `null` for a required list.
+/// The server sees such objects as structs, so that nobody comes to own these places by filling them.
+fn fill_in(value: &mut Value, schema: &SchemaRef) {
+    let Value::Object(map) = value else { return };
+    let required = schema.checks.as_ref().map(|checks| checks.required.as_slice()).unwrap_or_default();
+    for (name, property) in &schema.properties {
+        if property.default_value().is_some_and(|default| default.as_object().is_some_and(Map::is_empty)) {
+            let inner = map.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
+            fill_in(inner, property);
+        } else if property.default_value().is_none() && required.contains(name) {
+            map.entry(name.clone()).or_insert(Value::Null);
+        }
+    }
+}
+
+impl FieldManager<'_> {
+    /// Merges an applied configuration into the live object. The result carries the managers; it is the live
+    /// object itself where the configuration changes nothing.
+    pub fn apply(&self, live: Option<&Value>, applied: &Value, force: bool) -> Result<Value, ApplyError> {
+        if applied.pointer("/metadata/managedFields").is_some_and(|v| !v.is_null()) {
+            return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
+        }
+        let version = applied["apiVersion"].as_str().unwrap_or_default();
+        if version != self.api_version {
+            return Err(ApplyError::BadRequest(format!(
+                "Incorrect version specified in apply patch. Specified patch version: {version}, expected: {}",
+                self.api_version
+            )));
+        }
+        let mut live = live.cloned().unwrap_or_else(|| nothing(applied));
+        let mut managers = Managers::read(&live)
+            .map_err(|error| ApplyError::Typed(format!("failed to decode managed fields: {error}")))?;
+        managed::remove(&mut live);
+        typed::check(applied, self.schema).map_err(|error| {
+            let kind = applied["kind"].as_str().unwrap_or_default();
+            let place = format!(
+                "{}/{}; {}, Kind={kind}",
+                meta::namespace(applied).or_else(|| meta::namespace(&live)).unwrap_or_default(),
+                meta::name(applied).unwrap_or_default(),
+                self.api_version,
+            );
+            ApplyError::Typed(format!("failed to create typed patch object ({place}): {error}"))
+        })?;
+        if managers.0.is_empty() {
+            let first = FieldManager { manager: "before-first-apply", ..self.clone() };
+            first.track(&nothing(&live), &live, &mut managers);
+        }
+        let mut result = match self.merge(&live, applied, managers.clone(), force) {
+            Err(ApplyError::Conflicts(conflicts)) if self.manager == "kubectl" => {
+                self.migrate(&live, applied, managers, conflicts)?
+            }
+            other => other?,
+        };
+        self.renew_last_applied(&mut result, applied);
+        Ok(result)
+    }
+
+    fn id(&self, applied: bool) -> ManagerId {
+        let name = if self.manager.is_empty() { "unknown" } else { self.manager };
+        ManagerId::new(name, applied, self.api_version, self.subresource.unwrap_or_default())
+    }
+
+    fn without_reset(&self, set: FieldSet) -> FieldSet {
+        match self.reset {
+            Some(reset) => set.recursive_difference(reset),
+            None => set,
+        }
+    }
+
+    fn merge(
+        &self,
+        live: &Value,
+        applied: &Value,
+        mut managers: Managers,
+        force: bool,
+    ) -> Result<Value, ApplyError> {
+        let merged = merge::merge(live, applied, self.schema)
+            .map_err(|error| ApplyError::Typed(format!("failed to merge config: {error}")))?;
+        let id = self.id(true);
+        let set = self.without_reset(FieldSet::from_value(applied, self.schema));
+        let time = managers.0.get(&id).and_then(|owned| owned.time.clone());
+        let before =
+            managers.0.insert(id.clone(), Owned { set, api_version: self.api_version.to_owned(), time });
+        let mut result = match before {
+            Some(last) if !last.set.is_empty() => self.drop_unapplied(&merged, &last.set, &managers),
+            _ => merged,
+        };
+        let compared = self.compare(live, &result);
+        resolve(&mut managers, &compared, Some(&id), force)?;
+        let changed = !same(live, &result);
+        let stripped = managers.0.get(&id).map(|owned| owned.set.difference(&never_owned()));
+        match (stripped, managers.0.get_mut(&id)) {
+            (Some(set), Some(owned)) if !set.is_empty() => {
+                owned.set = set;
+                // A configuration that changes nothing leaves no time.
+                if changed {
+                    owned.time = Some(self.now.to_owned());
+                }
+            }
+            _ => _ = managers.0.remove(&id),
+        }
+        managers.write(&mut result);
+        Ok(result)
+    }
+
+    fn compare(&self, old: &Value, new: &Value) -> crate::fieldset::Comparison {
+        let compared = if self.schema.is_built_in() {
+            let (mut old, mut new) = (old.clone(), new.clone());
+            fill_in(&mut old, self.schema);
+            fill_in(&mut new, self.schema);
+            compare(&old, &new, self.schema)
+        } else {
+            compare(old, new, self.schema)
+        };
+        match self.reset {
+            Some(reset) => compared.without(reset),
+            None => compared,
+        }
+    }
+
+    /// Removes what this manager applied last time, does not apply now, and nobody else owns.
+    fn drop_unapplied(&self, merged: &Value, last: &FieldSet, managers: &Managers) -> Value {
+        let named = |set: &FieldSet| set.with_named_fields(Some(self.schema));
+        let fields = |value: &Value| named(&FieldSet::from_value(value, self.schema));
+        let without = |set: &FieldSet| {
+            merge::remove(merged, set, self.schema).unwrap_or_else(|| Value::Object(Map::new()))
+        };
+        let last = named(last);
+        let all = fields(merged);
+        let owned = managers.0.values().fold(FieldSet::new(), |all, owned| all.union(&owned.set));
+        // First everything of the last time goes, then what somebody owns comes back,
+        let pruned = without(&last);
+        let kept = fields(&pruned).union(&named(&owned));
+        let pruned = without(&all.difference(&kept));
+        // and at last what was not of the last time comes back.
+        without(&all.difference(&fields(&pruned)).intersection(&last))
+    }
+
+    /// The first server-side apply after client-side ones may change what was applied client-side.
+    fn migrate(
+        &self,
+        live: &Value,
+        applied: &Value,
+        managers: Managers,
+        conflicts: Vec<Conflict>,
+    ) -> Result<Value, ApplyError> {
+        let last: Option<Value> =
+            meta::annotation(live, LAST_APPLIED).and_then(|text| serde_json::from_str(text).ok());
+        let Some(last) = last.filter(|last| last["apiVersion"] == self.api_version) else {
+            return Err(ApplyError::Conflicts(conflicts));
+        };
+        let compared = compare(&last, live, self.schema);
+        let allowed = FieldSet::from_value(&last, self.schema)
+            .difference(&compared.modified)
+            .difference(&compared.added)
+            .difference(&compared.removed);
+        let left: Vec<Conflict> = conflicts.into_iter().filter(|c| !allowed.has(&c.path.0)).collect();
+        if left.is_empty() {
+            self.merge(live, applied, managers, true)
+        } else {
+            Err(ApplyError::Conflicts(left))
+        }
+    }
+
+    fn renew_last_applied(&self, result: &mut Value, applied: &Value) {
+        if self.manager != "kubectl" || meta::annotation(result, LAST_APPLIED).is_none_or(str::is_empty) {
+            return;
+        }
+        let mut config = applied.clone();
+        if let Some(annotations) = config.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut)
+        {
+            annotations.remove(LAST_APPLIED);
+        }
+        result["metadata"]["annotations"][LAST_APPLIED] = Value::String(format!("{config}\n"));
+    }
+
+    /// Tracks a create, update or patch: `new` is what will be stored, `live` what was there before.
+    /// Writes `metadata.managedFields` into `new`.
+    pub fn update(&self, live: Option<&Value>, new: &mut Value) {
+        let mut old = live.cloned().unwrap_or_else(|| nothing(new));
+        let of_live = || Managers::read(&old).unwrap_or_default();
+        let mut managers = if self.subresource.is_some() {
+            of_live()
+        } else if managed::is_reset(new) {
+            Managers::default()
+        } else {
+            match Managers::read(new) {
+                Ok(given) if !given.0.is_empty() => given,
+                _ => of_live(),
+            }
+        };
+        managed::remove(new);
+        managed::remove(&mut old);
+        // An object that nobody owned so far stays so.
+        if managers.0.is_empty() && meta::uid(&old).is_some() {
+            return;
+        }
+        self.track(&old, new, &mut managers);
+        managers.cap();
+        managers.write(new);
+    }
+
+    /// What changed from `old` to `new` now belongs to this manager alone.
+    fn track(&self, old: &Value, new: &Value, managers: &mut Managers) {
+        let compared = self.compare(old, new);
+        // Without conflicts to report this cannot fail.
+        let _ = resolve(managers, &compared, None, true);
+        let set = compared.modified.union(&compared.added).difference(&never_owned());
+        if set.is_empty() {
+            return;
+        }
+        let id = self.id(false);
+        let set = match managers.0.get(&id) {
+            Some(before) => before.set.union(&set),
+            None => set,
+        };
+        let time = Some(self.now.to_owned());
+        managers.0.insert(id, Owned { set, api_version: self.api_version.to_owned(), time });
+    }
+}
+
+/// Takes changed and removed fields away from the managers that owned them; without `force` a changed field
+/// of another manager is a conflict.
+fn resolve(
+    managers: &mut Managers,
+    compared: &crate::fieldset::Comparison,
+    writer: Option<&ManagerId>,
+    force: bool,
+) -> Result<(), ApplyError> {
+    let changed = compared.modified.union(&compared.added);
+    let mut conflicts = Vec::new();
+    for (id, owned) in managers.0.iter().filter(|(id, _)| Some(*id) != writer) {
+        for path in owned.set.intersection(&changed).paths() {
+            conflicts.push(Conflict { manager: id.name.clone(), shown: id.shown(), path });
+        }
+    }
+    if !force && !conflicts.is_empty() {
+        conflicts.sort_by(|a, b| (&a.shown, &a.path).cmp(&(&b.shown, &b.path)));
+        return Err(ApplyError::Conflicts(conflicts));
+    }
+    let lost = changed.union(&compared.removed);
+    for (id, owned) in &mut managers.0 {
+        if Some(id) != writer {
+            owned.set = owned.set.difference(&lost);
+        }
+    }
+    managers.0.retain(|_, owned| !owned.set.is_empty());
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::needless_pass_by_value)]
+mod tests;

@@ -1,0 +1,116 @@
+//! Whether an applied configuration fits its schema, with the texts the server gives where it does not.
+
+use crate::fieldset::{item_element, item_schema};
+use crate::schema::{Additional, Kind, ListType, SchemaRef, go_float};
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What does not fit, as one text: one error as it is, several as a list.
+pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
+    let mut errors = Vec::new();
+    walk(value, schema, schema.preserve_unknown, "", &mut errors);
+    match errors.as_slice() {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("errors:\n  {}", many.join("\n  "))),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Number(number) if number.is_f64() => go_float(number.as_f64().unwrap_or_default()),
+        other => other.to_string(),
+    }
+}
+
+fn say(path: &str, text: &str, errors: &mut Vec<String>) {
+    errors.push(if path.is_empty() { text.to_owned() } else { format!("{path}: {text}") });
+}
+
+fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &str, errors: &mut Vec<String>) {
+    let preserve = preserve || schema.preserve_unknown;
+    match (schema.kind, value) {
+        (_, Value::Null) => {}
+        (Kind::Any | Kind::IntOrString | Kind::Object, Value::Object(map)) => {
+            for (name, inner) in map {
+                let place = format!("{path}.{name}");
+                let field = schema.field(name).cloned();
+                let open = preserve
+                    || matches!(schema.additional, Some(Additional::Any))
+                    || (schema.properties.is_empty() && schema.additional.is_none());
+                match field {
+                    Some(field) => walk(inner, &field, preserve, &place, errors),
+                    None if open => {}
+                    None => {
+                        say(&place, "field not declared in schema", errors);
+                        return;
+                    }
+                }
+            }
+        }
+        (Kind::Object, other) => say(path, &format!("expected map, got {}", got(other)), errors),
+        (Kind::Any | Kind::IntOrString | Kind::Array, Value::Array(items)) => {
+            list(items, schema, preserve, path, errors);
+        }
+        (Kind::Array, other) => say(path, &format!("expected list, got {}", got(other)), errors),
+        (Kind::Integer | Kind::Number, other) if !other.is_number() => {
+            say(path, &format!("expected numeric (int or float), got {}", type_of(other)), errors);
+        }
+        (Kind::String, other) if !other.is_string() && (schema.format.is_none() || is_container(other)) => {
+            say(path, &format!("expected string, got {}", got(other)), errors);
+        }
+        (Kind::Boolean, other) if !other.is_boolean() => {
+            say(path, &format!("expected boolean, got {}", got(other)), errors);
+        }
+        _ => {}
+    }
+}
+
+fn is_container(value: &Value) -> bool {
+    value.is_object() || value.is_array()
+}
+
+fn got(value: &Value) -> String {
+    match value {
+        Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Null => {
+            format!("&{{{}}}", shown(value).trim_matches('"'))
+        }
+        other => format!("&{{{other}}}"),
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+fn list(items: &[Value], schema: &SchemaRef, preserve: bool, path: &str, errors: &mut Vec<String>) {
+    let inner = item_schema(schema);
+    let associative = matches!(schema.list_type, Some(ListType::Set | ListType::Map(_)));
+    let mut seen = BTreeSet::new();
+    for (i, item) in items.iter().enumerate() {
+        let place = if associative {
+            match item_element(schema, item) {
+                Ok(element) => {
+                    let place = format!("{path}{element}");
+                    if seen.contains(&element) {
+                        say(path, &format!("duplicate entries for key {element}"), errors);
+                    }
+                    seen.insert(element);
+                    place
+                }
+                Err(error) => return say(path, &format!("element {i}: {error}"), errors),
+            }
+        } else {
+            format!("{path}[{i}]")
+        };
+        walk(item, &inner, preserve, &place, errors);
+    }
+}

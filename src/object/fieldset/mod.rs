@@ -1,0 +1,179 @@
+//! Sets of field paths, as `metadata.managedFields` keeps them: who owns what.
+//! A set has members and children; a child need not be a member itself. Read `element` for path parts,
+//! `typed` for how values and schemas give sets, `apply` for what is done with them.
+
+mod element;
+mod serialize;
+mod typed;
+
+pub use element::{Atom, Element, FieldPath};
+pub(crate) use typed::{Comparison, Shape, compare, field_schema, item_element, item_schema, shape};
+
+use crate::schema::SchemaRef;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A set of field paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldSet {
+    members: BTreeSet<Element>,
+    children: BTreeMap<Element, FieldSet>,
+}
+
+impl FieldSet {
+    /// The empty set.
+    pub fn new() -> Self {
+        FieldSet::default()
+    }
+
+    /// A set of paths of plain fields.
+    pub fn of_fields(paths: &[&[&str]]) -> Self {
+        let mut set = FieldSet::new();
+        for path in paths {
+            let path: Vec<Element> = path.iter().map(|name| Element::Field((*name).to_owned())).collect();
+            set.insert(&path);
+        }
+        set
+    }
+
+    /// All fields that `value` has, with the granularity of the schema.
+    pub fn from_value(value: &Value, schema: &SchemaRef) -> Self {
+        let mut set = FieldSet::new();
+        typed::collect(value, schema, &mut Vec::new(), &mut set);
+        set
+    }
+
+    /// The set as `fieldsV1`.
+    pub fn to_fields_v1(&self) -> Value {
+        serialize::to_fields_v1(self)
+    }
+
+    /// Reads `fieldsV1`; parts of a kind it does not know are left out.
+    pub fn from_fields_v1(fields: &Value) -> Result<Self, String> {
+        serialize::from_fields_v1(fields)
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(FieldSet::is_empty)
+    }
+
+    /// Adds a path. The root itself cannot be in a set.
+    pub fn insert(&mut self, path: &[Element]) {
+        match path {
+            [] => {}
+            [last] => _ = self.members.insert(last.clone()),
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// Whether the path is in the set.
+    pub fn has(&self, path: &[Element]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.members.contains(last),
+            [first, rest @ ..] => self.children.get(first).is_some_and(|child| child.has(rest)),
+        }
+    }
+
+    pub(crate) fn has_member(&self, element: &Element) -> bool {
+        self.members.contains(element)
+    }
+
+    pub(crate) fn child(&self, element: &Element) -> Option<&FieldSet> {
+        self.children.get(element).filter(|child| !child.is_empty())
+    }
+
+    /// What is in one of both.
+    #[must_use]
+    pub fn union(&self, other: &FieldSet) -> FieldSet {
+        let mut result = self.clone();
+        result.members.extend(other.members.iter().cloned());
+        for (element, theirs) in &other.children {
+            match result.children.get_mut(element) {
+                Some(ours) => *ours = ours.union(theirs),
+                None => _ = result.children.insert(element.clone(), theirs.clone()),
+            }
+        }
+        result
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(&self, other: &FieldSet) -> FieldSet {
+        let members = self.members.intersection(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(element, ours)| {
+            let both = ours.intersection(other.children.get(element)?);
+            (!both.is_empty()).then(|| (element.clone(), both))
+        });
+        FieldSet { members, children: children.collect() }
+    }
+
+    /// What is in this set and not in the other; members only, what lies below a member stays.
+    #[must_use]
+    pub fn difference(&self, other: &FieldSet) -> FieldSet {
+        self.without(other, false)
+    }
+
+    /// What is in this set and neither in the other nor below one of its members.
+    #[must_use]
+    pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
+        self.without(other, true)
+    }
+
+    fn without(&self, other: &FieldSet, recursive: bool) -> FieldSet {
+        let members = self.members.difference(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(element, ours)| {
+            if recursive && other.members.contains(element) {
+                return None;
+            }
+            let rest = match other.children.get(element) {
+                Some(theirs) => ours.without(theirs, recursive),
+                None => ours.clone(),
+            };
+            (!rest.is_empty()).then(|| (element.clone(), rest))
+        });
+        FieldSet { members, children: children.collect() }
+    }
+
+    /// All paths, in order: a member before what lies below it.
+    pub fn paths(&self) -> Vec<FieldPath> {
+        let mut paths = Vec::new();
+        self.walk(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn walk(&self, at: &mut Vec<Element>, out: &mut Vec<FieldPath>) {
+        let elements: BTreeSet<&Element> = self.members.iter().chain(self.children.keys()).collect();
+        for element in elements {
+            at.push(element.clone());
+            if self.members.contains(element) {
+                out.push(FieldPath(at.clone()));
+            }
+            if let Some(child) = self.children.get(element) {
+                child.walk(at, out);
+            }
+            at.pop();
+        }
+    }
+
+    /// Adds the declared fields that lead to something in the set.
+    pub(crate) fn with_named_fields(&self, schema: Option<&SchemaRef>) -> FieldSet {
+        let mut result = FieldSet { members: self.members.clone(), children: BTreeMap::new() };
+        for (element, child) in &self.children {
+            let inner = match element {
+                Element::Field(name) => {
+                    let declared = schema.and_then(|schema| schema.properties.get(name));
+                    if declared.is_some() {
+                        result.members.insert(element.clone());
+                    }
+                    declared.or_else(|| schema?.field(name))
+                }
+                Element::Key(_) => schema.and_then(|schema| schema.items.as_ref()),
+                Element::Value(_) | Element::Index(_) => None,
+            };
+            result.children.insert(element.clone(), child.with_named_fields(inner));
+        }
+        result
+    }
+}

@@ -1,0 +1,76 @@
+//! Field sets as `fieldsV1`: `{"f:spec":{".":{},"f:replicas":{}}}`.
+
+use super::{Atom, Element, FieldSet};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+pub(super) fn to_fields_v1(set: &FieldSet) -> Value {
+    let mut fields = Map::new();
+    let elements: BTreeSet<&Element> = set.members.iter().chain(set.children.keys()).collect();
+    for element in elements {
+        let mut inner = match set.children.get(element) {
+            Some(child) => to_fields_v1(child),
+            None => Value::Object(Map::new()),
+        };
+        let has_children = inner.as_object().is_some_and(|map| !map.is_empty());
+        if has_children && set.members.contains(element) {
+            inner["."] = Value::Object(Map::new());
+        }
+        fields.insert(key(element), inner);
+    }
+    Value::Object(fields)
+}
+
+fn key(element: &Element) -> String {
+    match element {
+        Element::Field(name) => format!("f:{name}"),
+        Element::Key(keys) => {
+            let map: Map<String, Value> =
+                keys.iter().map(|(name, Atom(value))| (name.clone(), value.clone())).collect();
+            format!("k:{}", Value::Object(map))
+        }
+        Element::Value(Atom(value)) => format!("v:{value}"),
+        Element::Index(index) => format!("i:{index}"),
+    }
+}
+
+pub(super) fn from_fields_v1(fields: &Value) -> Result<FieldSet, String> {
+    let Value::Object(map) = fields else {
+        return Err(format!("expected a JSON object of fields, got {fields}"));
+    };
+    let mut set = FieldSet::new();
+    for (key, inner) in map.iter().filter(|(key, _)| *key != ".") {
+        let Some(element) = element(key)? else { continue };
+        let inner_map =
+            inner.as_object().ok_or_else(|| format!("{key}: expected a JSON object of fields"))?;
+        // Without anything below it, it is itself a member.
+        if inner_map.contains_key(".") || inner_map.is_empty() {
+            set.members.insert(element.clone());
+        }
+        let child = from_fields_v1(inner)?;
+        if !child.is_empty() {
+            set.children.insert(element, child);
+        }
+    }
+    Ok(set)
+}
+
+/// `None` for a kind of element that a later server may know.
+fn element(key: &str) -> Result<Option<Element>, String> {
+    let Some((kind, rest)) = key.split_once(':') else {
+        return Err(format!("missing colon: {key}"));
+    };
+    let json = || serde_json::from_str::<Value>(rest).map_err(|error| format!("{key}: {error}"));
+    Ok(match kind {
+        "f" => Some(Element::Field(rest.to_owned())),
+        "v" => Some(Element::Value(Atom(json()?))),
+        "i" => Some(Element::Index(rest.parse().map_err(|_| format!("{key}: not a position"))?)),
+        "k" => match json()? {
+            Value::Object(map) => {
+                Some(Element::Key(map.into_iter().map(|(name, v)| (name, Atom(v))).collect()))
+            }
+            _ => return Err(format!("{key}: expected an object of keys")),
+        },
+        _ => None,
+    })
+}
