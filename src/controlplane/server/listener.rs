@@ -17,9 +17,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -141,13 +143,13 @@ async fn connection(
     let _ = stream.set_nodelay(true);
     let stream = tokio::select! {
         () = stop.cancelled() => return,
-        stream = tokio::time::timeout(HANDSHAKE_LIMIT, acceptor.accept(stream)) => match stream {
-            Ok(Ok(stream)) => stream,
+        stream = tokio::time::timeout(HANDSHAKE_LIMIT, handshake(stream, &acceptor)) => match stream {
+            Ok(Ok(Some(stream))) => stream,
             Ok(Err(error)) => {
                 tracing::debug!(%error, "TLS handshake failed");
                 return;
             }
-            Err(_) => return,
+            Ok(Ok(None)) | Err(_) => return,
         },
     };
     let certified = stream.get_ref().1.peer_certificates().and_then(|chain| user_of(chain.first()?));
@@ -170,6 +172,24 @@ async fn connection(
     if let Err(error) = result {
         tracing::debug!(error, "a connection ended");
     }
+}
+
+/// TLS, or a word in plain HTTP to whoever speaks that; then there is no stream to go on with.
+async fn handshake(
+    mut stream: TcpStream,
+    acceptor: &TlsAcceptor,
+) -> std::io::Result<Option<TlsStream<TcpStream>>> {
+    let mut first = [0u8; 1];
+    stream.peek(&mut first).await?;
+    if first[0].is_ascii_uppercase() {
+        let said = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+        stream.write_all(said.as_bytes()).await?;
+        stream.shutdown().await?;
+        // Reading what is still under way keeps the answer from being reset away.
+        tokio::io::copy(&mut stream.take(64 * 1024), &mut tokio::io::sink()).await?;
+        return Ok(None);
+    }
+    acceptor.accept(stream).await.map(Some)
 }
 
 impl Entrance {
