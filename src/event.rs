@@ -2,6 +2,7 @@
 //! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here (`mask`).
 //! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
 
+mod changes;
 pub mod mask;
 mod millis;
 mod reconcile;
@@ -285,6 +286,7 @@ pub struct ReconcileStarted {
 
 /// The work queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct QueueChanged {
     /// Objects that are ready and wait for a worker.
     pub waiting: u32,

@@ -1,6 +1,6 @@
 //! One pass for one object: why it ran, what it read and wrote, what it changed.
 
-use super::{Diagnostic, ReconcileStarted, millis};
+use super::{Diagnostic, ReconcileStarted, changes, millis};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
@@ -34,6 +34,7 @@ pub struct Reconcile {
     /// What came of it.
     pub outcome: Outcome,
     /// What changed in the object's own `status`, masked.
+    #[serde(with = "changes")]
     pub status: Vec<Change>,
     /// What was written to other objects.
     pub objects: Vec<ObjectChange>,
@@ -122,6 +123,7 @@ pub struct ObjectChange {
     /// Created, updated, deleted.
     pub action: Action,
     /// What differs, masked.
+    #[serde(with = "changes")]
     pub changes: Vec<Change>,
     /// Field managers whose fields were taken back.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

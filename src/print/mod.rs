@@ -2,6 +2,8 @@
 //! `docs/events.md` names every event and field.
 
 mod plain;
+#[cfg(test)]
+mod tests;
 
 pub use plain::plain;
 

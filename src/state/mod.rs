@@ -11,6 +11,9 @@ mod requests;
 mod shards;
 pub mod tree;
 
+#[cfg(test)]
+mod tests;
+
 pub use history::History;
 pub use log::Log;
 pub use objects::{Objects, Recorded, Seen};

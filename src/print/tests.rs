@@ -1,0 +1,296 @@
+//! Every event in both forms, and every field of theirs in `docs/events.md`.
+
+use super::{json, plain};
+use crate::event::{
+    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, KindHealth, KindStatus,
+    Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen, Outcome, Place, QueueChanged, Reconcile,
+    ReconcileStarted, Relation, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted,
+    Requeue, Sample, Severity, SourcesChanged, Started, Step, WatchEvent,
+};
+use jiff::Timestamp;
+use opdev_object::diff::diff;
+use opdev_object::meta::{Gvk, ObjectRef};
+use serde_json::{Value, json as value};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn at() -> Timestamp {
+    "2026-03-01T17:02:11.5Z".parse().unwrap()
+}
+
+fn object(kind: &str) -> ObjectRef {
+    ObjectRef {
+        gvk: Gvk::new("cache.my.domain", "v1alpha1", kind),
+        namespace: Some("default".to_owned()),
+        name: "web".to_owned(),
+        uid: Some("u1".to_owned()),
+    }
+}
+
+fn problem() -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error,
+        message: "unclosed action".to_owned(),
+        place: Some(Place { file: "charts/m/templates/d.yaml".to_owned(), line: 14, column: 9 }),
+        excerpt: Some("14 | {{ x".to_owned()),
+        hint: Some("close it".to_owned()),
+        kind: Some(Gvk::new("g", "v1", "K")),
+    }
+}
+
+fn causes() -> Vec<Cause> {
+    let watch = CauseKind::Watch {
+        object: object("Deployment"),
+        event: WatchEvent::Modified,
+        fields: vec![FieldChange {
+            path: ".spec.replicas".to_owned(),
+            old: Some("5".to_owned()),
+            new: Some("3".to_owned()),
+        }],
+        by: Some("kubectl".to_owned()),
+        own_write: false,
+        relation: Relation::Owner,
+    };
+    let all = vec![
+        CauseKind::Start,
+        watch,
+        CauseKind::Reload { sources: 2, files: vec!["charts/m/values.yaml".to_owned()] },
+        CauseKind::Period,
+        CauseKind::Retry { attempt: 1, error: "boom".to_owned() },
+        CauseKind::Wait { why: "finalizers of others".to_owned() },
+        CauseKind::User,
+    ];
+    all.into_iter().map(|kind| Cause { at: at(), kind }).collect()
+}
+
+fn reconcile() -> Reconcile {
+    let ms = Duration::from_millis;
+    Reconcile {
+        id: 3,
+        object: object("Memcached"),
+        causes: causes(),
+        sources: 2,
+        at: at(),
+        queued: Duration::from_micros(1500),
+        took: ms(12),
+        steps: vec![Step { name: "render".to_owned(), start: ms(0), took: ms(3) }],
+        calls: vec![Call {
+            verb: "patch".to_owned(),
+            path: "/apis/apps/v1/namespaces/default/deployments/web".to_owned(),
+            target: "deployments/web".to_owned(),
+            start: ms(4),
+            took: ms(2),
+            status: 409,
+            reason: Some("Conflict".to_owned()),
+        }],
+        outcome: Outcome::Failed,
+        status: diff(&value!({"status": {"n": 1}}), &value!({"status": {"n": 2}})),
+        objects: vec![ObjectChange {
+            object: object("Deployment"),
+            action: Action::Updated,
+            changes: diff(&value!({"spec": {"replicas": 5}}), &value!({"spec": {"replicas": 3}})),
+            taken_from: vec!["kubectl".to_owned()],
+        }],
+        requeue: Some(Requeue { after: ms(4000), why: "retry".to_owned() }),
+        failure: Some(Failure {
+            chain: vec!["cannot apply".to_owned(), "conflict\nwith b".to_owned()],
+            diagnostic: Some(problem()),
+            attempt: 2,
+        }),
+    }
+}
+
+fn sources() -> SourcesChanged {
+    let kind = |kind: &str, health| KindStatus {
+        gvk: Gvk::new("g", "v1", kind),
+        plural: "ks".to_owned(),
+        source: "charts/m".to_owned(),
+        health,
+    };
+    SourcesChanged {
+        at: at(),
+        sources: 2,
+        files: vec!["charts/m/values.yaml".to_owned()],
+        kinds: vec![
+            kind("A", KindHealth::Serving),
+            kind("B", KindHealth::Stale { problem: problem() }),
+            kind("C", KindHealth::Disabled { problem: problem() }),
+        ],
+        diagnostics: vec![problem()],
+        samples: vec![Sample { path: "samples/a.yaml".to_owned(), object: object("A") }],
+        affected: vec![Gvk::new("g", "v1", "A")],
+    }
+}
+
+fn started() -> Started {
+    Started {
+        at: at(),
+        project: "memcached-operator".to_owned(),
+        root: "/p".to_owned(),
+        cluster: Cluster {
+            name: "embedded".to_owned(),
+            embedded: true,
+            version: "v1.36.0".to_owned(),
+            ..Cluster::default()
+        },
+        namespace: "default".to_owned(),
+        all_namespaces: false,
+        kubeconfig: Some(".opdev/kubeconfig".to_owned()),
+        log_file: Some("log".to_owned()),
+        api_ready: Duration::from_millis(31),
+    }
+}
+
+/// One of each, all fields filled; `variants` breaks the build when one is missing here.
+fn all() -> Vec<Event> {
+    let finished = |outcome| {
+        Event::RequestFinished(RequestFinished {
+            id: 1,
+            at: at(),
+            what: "apply a.yaml".to_owned(),
+            outcome,
+            took: Duration::from_millis(9),
+        })
+    };
+    let log = LogLine {
+        at: at(),
+        level: Level::Warn,
+        target: "opdev".to_owned(),
+        message: "a\nb".to_owned(),
+        reconcile: Some(3),
+    };
+    let notice = Notice {
+        at: at(),
+        level: Level::Warn,
+        message: "watch broke".to_owned(),
+        hint: Some("it is opened again".to_owned()),
+        object: Some(object("Memcached")),
+    };
+    let files = || vec!["charts/m/values.yaml".to_owned()];
+    vec![
+        Event::Started(Arc::new(started())),
+        Event::SourcesChanged(Arc::new(sources())),
+        Event::ReloadFailed(ReloadFailed { at: at(), files: files(), diagnostics: vec![problem()] }),
+        Event::ReloadSettled(ReloadSettled {
+            at: at(),
+            sources: 2,
+            files: files(),
+            objects: 1,
+            failed: 0,
+            took: Duration::from_millis(38),
+        }),
+        Event::ObjectSeen(ObjectSeen { object_ref: object("A"), object: Arc::new(value!({})) }),
+        Event::ObjectGone(ObjectGone { object_ref: object("A") }),
+        Event::ReconcileStarted(ReconcileStarted { id: 3, at: at(), object: object("A"), causes: causes() }),
+        Event::Reconciled(Arc::new(reconcile())),
+        Event::QueueChanged(QueueChanged { waiting: 1, running: 2, backing_off: 3 }),
+        Event::Log(log),
+        Event::LogDropped { lines: 7 },
+        Event::RequestStarted(RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned() }),
+        finished(RequestOutcome::Done {
+            summary: "applied A web".to_owned(),
+            warnings: vec!["unknown field \"x\"".to_owned()],
+        }),
+        finished(RequestOutcome::Failed {
+            message: "no such file".to_owned(),
+            hint: Some("check the path".to_owned()),
+        }),
+        Event::Noticed(notice),
+        Event::Stopping { reason: "SIGTERM".to_owned() },
+    ]
+}
+
+fn variant(event: &Event) -> usize {
+    match event {
+        Event::Started(_) => 0,
+        Event::SourcesChanged(_) => 1,
+        Event::ReloadFailed(_) => 2,
+        Event::ReloadSettled(_) => 3,
+        Event::ObjectSeen(_) => 4,
+        Event::ObjectGone(_) => 5,
+        Event::ReconcileStarted(_) => 6,
+        Event::Reconciled(_) => 7,
+        Event::QueueChanged(_) => 8,
+        Event::Log(_) => 9,
+        Event::LogDropped { .. } => 10,
+        Event::RequestStarted(_) => 11,
+        Event::RequestFinished(_) => 12,
+        Event::Noticed(_) => 13,
+        Event::Stopping { .. } => 14,
+    }
+}
+
+#[test]
+fn every_variant_is_here() {
+    let seen: BTreeSet<usize> = all().iter().map(variant).collect();
+    assert_eq!(seen, (0..15).collect());
+}
+
+#[test]
+fn json_lines_are_one_line_and_come_back_the_same() {
+    for event in all() {
+        let line = json(&event);
+        assert!(!line.contains('\n'), "{line}");
+        let back: Event = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert_eq!(json(&back), line);
+    }
+    let line: Value = serde_json::from_str(&json(&Event::Reconciled(Arc::new(reconcile())))).unwrap();
+    assert_eq!((&line["tookMs"], &line["queuedMs"]), (&value!(12), &value!(1.5)));
+    assert_eq!(line["objects"][0]["changes"], value!([{"path": ".spec.replicas", "old": 5, "new": 3}]));
+    assert!(serde_json::from_value::<Requeue>(value!({"afterMs": -1, "why": "x"})).is_err());
+}
+
+fn keys(value: &Value, out: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                out.insert(key.clone());
+                // Values of changes have their own shape.
+                if !matches!(key.as_str(), "old" | "new") {
+                    keys(value, out);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, out)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn the_page_names_every_event_and_field() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/events.md")).unwrap();
+    let mut missing = BTreeSet::new();
+    for event in all() {
+        let line: Value = serde_json::from_str(&json(&event)).unwrap();
+        let mut words = BTreeSet::from([line["event"].as_str().unwrap().to_owned()]);
+        keys(&line, &mut words);
+        missing.extend(words.into_iter().filter(|word| !page.contains(&format!("`{word}`"))));
+    }
+    assert!(missing.is_empty(), "docs/events.md does not name {missing:?}");
+    // And no event that is none.
+    let known: BTreeSet<String> = all()
+        .iter()
+        .map(|event| {
+            serde_json::from_str::<Value>(&json(event)).unwrap()["event"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let lines = page.split("## Lines").nth(1).unwrap().split("## ").next().unwrap();
+    let named = lines.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    for name in named.filter(|name| *name != "event") {
+        assert!(known.contains(name), "docs/events.md names {name}, which is no event");
+    }
+}
+
+#[test]
+fn plain_lines() {
+    let lines: Vec<String> = all().iter().filter_map(plain).collect();
+    let text = lines.join("\n") + "\n";
+    assert!(lines.iter().all(|line| !line.contains('\n') && !line.contains('\u{1b}')));
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/print/plain.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::create_dir_all(std::path::Path::new(path).parent().unwrap()).unwrap();
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(path).unwrap_or_default());
+}
