@@ -2,12 +2,36 @@
 //! Never touch the store by themselves; the runner reads for them and carries out what they ask.
 //! Read `view` (what they see) and `write` (what they ask for) first, then any one controller.
 
+mod conditions;
+mod deployment;
+pub mod engine;
+mod fields;
+mod gc;
+mod kubelet;
+mod namespace;
+mod owners;
+mod pods;
+mod quantity;
+mod recorder;
+mod replicaset;
+mod revision;
+pub mod runner;
+#[cfg(test)]
+mod scenarios;
+mod scheduler;
+mod selector;
+mod serviceaccount;
+#[cfg(test)]
+mod simulation;
+pub mod stage;
 pub mod view;
 pub mod write;
 
 use jiff::Timestamp;
+pub use stage::Stage;
+use std::sync::Arc;
 pub use view::{Change, Key, ResourceInfo, View};
-pub use write::{Note, NoteKind, Propagation, Sync, Write};
+pub use write::{Hold, Note, NoteKind, Propagation, Refusal, Sync, Write};
 
 /// Who a controller's writes are attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +42,13 @@ pub struct Actor {
     pub field_manager: &'static str,
 }
 
+impl Actor {
+    /// One of the controllers of the controller manager.
+    pub(crate) const fn kube_controller_manager(user: &'static str) -> Self {
+        Actor { user, field_manager: "kube-controller-manager" }
+    }
+}
+
 /// One controller. Implementations hold no state: everything they know is in the view.
 pub trait Controller: Send + std::marker::Sync {
     /// Name as upstream spells it, also the event source: `deployment-controller`.
@@ -26,9 +57,67 @@ pub trait Controller: Send + std::marker::Sync {
     /// On whose behalf the writes happen.
     fn actor(&self) -> Actor;
 
+    /// Keys to look at from the start, before any change.
+    fn seeds(&self) -> Vec<Key> {
+        Vec::new()
+    }
+
     /// Which keys a change of some object concerns.
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key>;
 
     /// What has to be written so that the key's object is as it should be. Empty when nothing differs.
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync;
+
+    /// What to write when one of its writes was refused: a condition, an Event.
+    fn refused(
+        &self,
+        view: &dyn View,
+        key: &Key,
+        write: &Write,
+        refusal: &Refusal,
+        now: Timestamp,
+    ) -> Vec<Write> {
+        let _ = (view, key, write, refusal, now);
+        Vec::new()
+    }
+}
+
+/// What the controllers have to be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Name of the simulated node.
+    pub node: String,
+    /// A pod's life.
+    pub stages: Arc<[Stage]>,
+    /// PEM of the CA that signed the API server's certificate.
+    pub root_ca: String,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { node: "opdev".to_owned(), stages: stage::built_in().into(), root_ca: String::new() }
+    }
+}
+
+/// All controllers.
+pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
+    let mut controllers = cluster_only(settings);
+    controllers.extend([
+        Box::new(deployment::Deployments) as Box<dyn Controller>,
+        Box::new(replicaset::ReplicaSets),
+        Box::new(kubelet::Node { node: settings.node.clone() }),
+        Box::new(scheduler::Scheduler),
+        Box::new(kubelet::Kubelet { node: settings.node.clone(), stages: settings.stages.clone() }),
+    ]);
+    controllers
+}
+
+/// Only what keeps the API itself in order: garbage collection, namespaces and what each of them has.
+pub fn cluster_only(settings: &Settings) -> Vec<Box<dyn Controller>> {
+    vec![
+        Box::new(namespace::Namespaces),
+        Box::new(gc::GarbageCollector),
+        Box::new(serviceaccount::DefaultServiceAccount),
+        Box::new(serviceaccount::RootCa { certificate: settings.root_ca.clone() }),
+    ]
 }

@@ -110,4 +110,14 @@ impl Change {
     pub fn object(&self) -> Option<&Arc<Value>> {
         self.after.as_ref().or(self.before.as_ref())
     }
+
+    /// Key of the object that changed.
+    pub fn key(&self) -> Option<Key> {
+        self.object().map(|object| Key::of(&self.resource, object))
+    }
+
+    /// Whether the object is gone.
+    pub fn gone(&self) -> bool {
+        self.after.is_none()
+    }
 }

@@ -121,6 +121,28 @@ pub struct Note {
     pub host: Option<String>,
 }
 
+/// Why a write was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status code.
+    pub code: u16,
+    /// `reason` of the Status, such as `Conflict`.
+    pub reason: String,
+    /// Message of the Status.
+    pub message: String,
+    /// Whether the namespace is going away, so that trying again is useless.
+    pub namespace_terminating: bool,
+}
+
+/// Writes that wait: carried out only once the same sync has asked for them this long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// What is waited for; another one starts the clock anew.
+    pub what: String,
+    /// How long.
+    pub delay: Duration,
+}
+
 /// What one sync asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sync {
@@ -128,6 +150,8 @@ pub struct Sync {
     pub writes: Vec<Write>,
     /// When to look again without any change.
     pub requeue_after: Option<Duration>,
+    /// Whether the writes have to wait.
+    pub hold: Option<Hold>,
 }
 
 impl Sync {

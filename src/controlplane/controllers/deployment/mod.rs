@@ -1,0 +1,174 @@
+//! Deployments: rollouts over ReplicaSets, revisions, and the conditions that `kubectl rollout status` reads.
+//! Never touches pods. Read `sets` (what a rollout moves), then `rolling` (how), then `progress` (what it says).
+
+mod progress;
+mod rolling;
+mod sets;
+
+use super::conditions::{self, Says};
+use super::fields::{self, deleting, flag, int, text, with_status};
+use super::owners::{claim, owner_keys};
+use super::pods;
+use super::replicaset;
+use super::selector::Selector;
+use super::view::{Change, Key, View};
+use super::write::{NoteKind, Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use opdev_object::meta;
+use serde_json::{Map, Value, json};
+use sets::Sets;
+
+const RESOURCE: &str = "apps/deployments";
+const REVISION: &str = "deployment.kubernetes.io/revision";
+
+/// See the module.
+pub(crate) struct Deployments;
+
+/// One pass over one Deployment: its ReplicaSets as they will be, its status as it will be.
+struct Rollout<'a> {
+    view: &'a dyn View,
+    object: &'a Value,
+    now: Timestamp,
+    sets: Sets,
+    status: Map<String, Value>,
+    revision: Option<String>,
+    sync: Sync,
+}
+
+impl Controller for Deployments {
+    fn name(&self) -> &'static str {
+        "deployment-controller"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::kube_controller_manager("system:serviceaccount:kube-system:deployment-controller")
+    }
+
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        match change.resource.as_str() {
+            RESOURCE => change.key().into_iter().collect(),
+            replicaset::RESOURCE => owner_keys(view, change, "Deployment", RESOURCE),
+            "pods" if change.gone() || change.object().is_some_and(|pod| pods::finished(pod)) => {
+                deployment_of_pod(view, change).into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
+        let Some(object) = key.read(view) else { return Sync::done() };
+        let Some(selector) = Selector::of(object.pointer("/spec/selector")) else { return Sync::done() };
+        if selector.is_empty() {
+            return selects_all(&object);
+        }
+        let claim = claim(view, &object, replicaset::RESOURCE, &selector);
+        let rollout = Rollout {
+            view,
+            object: &object,
+            now,
+            sets: Sets::new(&object, claim.owned),
+            status: fields::status(&object),
+            revision: None,
+            sync: Sync { writes: claim.writes, ..Sync::default() },
+        };
+        rollout.run()
+    }
+}
+
+fn deployment_of_pod(view: &dyn View, change: &Change) -> Option<Key> {
+    let pod = change.object()?;
+    let owner = meta::controller(pod).filter(|owner| owner.kind == "ReplicaSet")?;
+    let set = view.get(replicaset::RESOURCE, meta::namespace(pod), &owner.name)?;
+    let owner = meta::controller(&set).filter(|owner| owner.kind == "Deployment")?;
+    Some(Key::new(RESOURCE, meta::namespace(pod), &owner.name))
+}
+
+fn selects_all(object: &Value) -> Sync {
+    let mut sync = Sync::done();
+    if int(object, "/status/observedGeneration").unwrap_or(0) < meta::generation(object) {
+        let message = "This deployment is selecting all pods. A non-empty selector is required.";
+        sync.writes.push(pods::note(object, NoteKind::Warning, "SelectingAll", message));
+        let mut status = fields::status(object);
+        status.insert("observedGeneration".into(), meta::generation(object).into());
+        let object = with_status(object, status);
+        sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
+    }
+    sync
+}
+
+impl Rollout<'_> {
+    fn run(mut self) -> Sync {
+        if deleting(self.object) {
+            self.adopt_revision();
+            self.settle_status(false);
+            return self.finish();
+        }
+        self.note_pause();
+        if flag(self.object, "/spec/paused") {
+            self.adopt_revision();
+            self.scale_proportionally();
+            self.clean_up();
+            self.settle_status(false);
+        } else if self.sets.scaling(self.wanted()) {
+            self.adopt_revision();
+            self.scale_proportionally();
+            self.settle_status(false);
+        } else if text(self.object, "/spec/strategy/type") == "Recreate" {
+            self.recreate();
+        } else {
+            self.roll();
+        }
+        self.finish()
+    }
+
+    /// Replicas asked for.
+    fn wanted(&self) -> i64 {
+        int(self.object, "/spec/replicas").unwrap_or(1).max(0)
+    }
+
+    /// `progressDeadlineSeconds`, unless it is "never".
+    fn deadline(&self) -> Option<i64> {
+        let deadline = int(self.object, "/spec/progressDeadlineSeconds").unwrap_or(600);
+        (deadline != i64::from(i32::MAX)).then_some(deadline)
+    }
+
+    fn say(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
+        conditions::set_updated(&mut self.status, Says { kind, status, reason, message }, self.now);
+    }
+
+    fn note_pause(&mut self) {
+        let current = conditions::find(&self.status, "Progressing").map(|c| text(c, "/reason").to_owned());
+        if self.deadline().is_none() || current.as_deref() == Some("ProgressDeadlineExceeded") {
+            return;
+        }
+        let pausing = flag(self.object, "/spec/paused");
+        let paused = current.as_deref() == Some("DeploymentPaused");
+        if pausing && !paused {
+            self.say("Progressing", "Unknown", "DeploymentPaused", "Deployment is paused");
+        } else if !pausing && paused {
+            self.say("Progressing", "Unknown", "DeploymentResumed", "Deployment is resumed");
+        }
+    }
+
+    /// Writes in the order ReplicaSets, status, revision annotation (which would make the status stale).
+    fn finish(mut self) -> Sync {
+        let changed = self.sets.writes(self.object);
+        self.sync.writes.extend(changed);
+        if self.status != fields::status(self.object) {
+            let object = with_status(self.object, std::mem::take(&mut self.status));
+            self.sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
+        }
+        if let Some(revision) = self.revision.take()
+            && meta::annotation(self.object, REVISION) != Some(revision.as_str())
+        {
+            self.sync.writes.push(Write::Patch {
+                resource: RESOURCE.into(),
+                namespace: meta::namespace(self.object).map(str::to_owned),
+                name: fields::name(self.object).to_owned(),
+                patch: json!({"metadata": {"annotations": {REVISION: revision}}}),
+            });
+        }
+        self.sync
+    }
+}

@@ -1,0 +1,277 @@
+//! The work queue of all controllers: changes become keys, keys become syncs, syncs become writes.
+//! Deterministic: time is handed in, nothing sleeps. `runner` gives it a clock and a store.
+
+use super::recorder::Recorder;
+use super::view::{Change, Key, ResourceInfo, View};
+use super::write::{Note, Refusal, Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use opdev_object::meta;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the engine works on: reads, and writes on somebody's behalf.
+pub trait Plane: View {
+    /// Carries out a write; gives the object afterwards, of a delete its last state.
+    fn write(&self, actor: Actor, write: &Write) -> Result<Arc<Value>, Refusal>;
+}
+
+/// A controller, by its place in the engine's list, and what it has to look at.
+type Job = (usize, Key);
+
+/// See the module.
+pub struct Engine {
+    controllers: Vec<Box<dyn Controller>>,
+    queue: VecDeque<Job>,
+    queued: HashSet<Job>,
+    timers: BTreeMap<Duration, Vec<Job>>,
+    alarms: HashMap<Job, Duration>,
+    holds: HashMap<Job, (String, Duration)>,
+    failures: HashMap<Job, u32>,
+    dependents: HashMap<String, BTreeSet<Key>>,
+    recorder: Recorder,
+}
+
+/// A plane with the engine's index of dependents.
+struct Indexed<'a> {
+    plane: &'a dyn Plane,
+    dependents: &'a HashMap<String, BTreeSet<Key>>,
+}
+
+impl View for Indexed<'_> {
+    fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
+        self.plane.get(resource, namespace, name)
+    }
+
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        self.plane.list(resource, namespace)
+    }
+
+    fn resources(&self) -> Vec<ResourceInfo> {
+        self.plane.resources()
+    }
+
+    fn resource_of(&self, group: &str, kind: &str) -> Option<ResourceInfo> {
+        self.plane.resource_of(group, kind)
+    }
+
+    fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
+        let keys = self.dependents.get(uid).into_iter().flatten();
+        keys.filter_map(|key| Some((key.resource.clone(), key.read(self.plane)?))).collect()
+    }
+}
+
+impl Engine {
+    /// An engine for these controllers; their seeds are queued.
+    pub fn new(controllers: Vec<Box<dyn Controller>>) -> Self {
+        let mut engine = Engine {
+            controllers,
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            timers: BTreeMap::new(),
+            alarms: HashMap::new(),
+            holds: HashMap::new(),
+            failures: HashMap::new(),
+            dependents: HashMap::new(),
+            recorder: Recorder::default(),
+        };
+        for at in 0..engine.controllers.len() {
+            for key in engine.controllers[at].seeds() {
+                engine.enqueue((at, key));
+            }
+        }
+        engine
+    }
+
+    /// Takes in one change of the store.
+    pub fn observe(&mut self, plane: &dyn Plane, change: &Change) {
+        self.index(change);
+        let view = Indexed { plane, dependents: &self.dependents };
+        let mut jobs = Vec::new();
+        for (at, controller) in self.controllers.iter().enumerate() {
+            jobs.extend(controller.keys(&view, change).into_iter().map(|key| (at, key)));
+        }
+        for job in jobs {
+            self.enqueue(job);
+        }
+    }
+
+    /// Forgets which objects depend on which, before everything is observed anew.
+    pub fn forget(&mut self) {
+        self.dependents.clear();
+    }
+
+    fn index(&mut self, change: &Change) {
+        let Some(key) = change.key() else { return };
+        for owner in change.before.iter().flat_map(|object| meta::owner_references(object)) {
+            if let Some(keys) = self.dependents.get_mut(&owner.uid) {
+                keys.remove(&key);
+                if keys.is_empty() {
+                    self.dependents.remove(&owner.uid);
+                }
+            }
+        }
+        for owner in change.after.iter().flat_map(|object| meta::owner_references(object)) {
+            self.dependents.entry(owner.uid).or_default().insert(key.clone());
+        }
+    }
+
+    fn enqueue(&mut self, job: Job) {
+        if self.queued.insert(job.clone()) {
+            self.queue.push_back(job);
+        }
+    }
+
+    /// Looks at a job again at a time, unless an earlier look is planned.
+    fn remind(&mut self, job: &Job, at: Duration) {
+        if self.alarms.get(job).is_some_and(|planned| *planned <= at) {
+            return;
+        }
+        self.alarms.insert(job.clone(), at);
+        self.timers.entry(at).or_default().push(job.clone());
+    }
+
+    /// When the next timer is due.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        self.timers.keys().next().copied()
+    }
+
+    fn ring(&mut self, elapsed: Duration) {
+        while let Some((at, jobs)) = self.timers.pop_first() {
+            if at > elapsed {
+                self.timers.insert(at, jobs);
+                return;
+            }
+            for job in jobs {
+                // A timer that was overtaken by an earlier one has no alarm of its own any more.
+                if self.alarms.get(&job) == Some(&at) {
+                    self.alarms.remove(&job);
+                    self.enqueue(job);
+                }
+            }
+        }
+    }
+
+    /// Does one job, if any is waiting; false when there is nothing to do now.
+    pub fn step(&mut self, plane: &dyn Plane, now: Timestamp, elapsed: Duration) -> bool {
+        self.ring(elapsed);
+        let Some(job) = self.queue.pop_front() else { return false };
+        self.queued.remove(&job);
+        let view = Indexed { plane, dependents: &self.dependents };
+        let sync = self.controllers[job.0].sync(&view, &job.1, now);
+        if let Some(after) = sync.requeue_after {
+            self.remind(&job, elapsed + after);
+        }
+        if self.held(&job, &sync, elapsed) {
+            return true;
+        }
+        match self.carry_out(plane, &job, &sync.writes, now) {
+            Ok(()) => {
+                self.failures.remove(&job);
+            }
+            Err((at, refusal)) => self.failed(plane, &job, &sync.writes[at], &refusal, (now, elapsed)),
+        }
+        true
+    }
+
+    /// Whether the writes of this sync still have to wait.
+    fn held(&mut self, job: &Job, sync: &Sync, elapsed: Duration) -> bool {
+        let Some(hold) = &sync.hold else {
+            self.holds.remove(job);
+            return false;
+        };
+        let since = match self.holds.get(job) {
+            Some((what, since)) if *what == hold.what => *since,
+            _ => {
+                self.holds.insert(job.clone(), (hold.what.clone(), elapsed));
+                elapsed
+            }
+        };
+        if since + hold.delay <= elapsed {
+            self.holds.remove(job);
+            return false;
+        }
+        self.remind(job, since + hold.delay);
+        true
+    }
+
+    fn carry_out(
+        &mut self,
+        plane: &dyn Plane,
+        job: &Job,
+        writes: &[Write],
+        now: Timestamp,
+    ) -> Result<(), (usize, Refusal)> {
+        let actor = self.controllers[job.0].actor();
+        let mut last: Option<Arc<Value>> = None;
+        let mut skip_notes = false;
+        for (at, write) in writes.iter().enumerate() {
+            if let Write::Record(note) = write {
+                if !skip_notes {
+                    self.record(plane, job, note, last.as_deref(), now);
+                }
+                continue;
+            }
+            match plane.write(actor, write) {
+                Ok(object) => {
+                    last = Some(object);
+                    skip_notes = false;
+                }
+                Err(refusal)
+                    if refusal.code == 404 && matches!(write, Write::Delete { .. } | Write::Patch { .. }) =>
+                {
+                    skip_notes = true;
+                }
+                Err(refusal) => return Err((at, refusal)),
+            }
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, plane: &dyn Plane, job: &Job, note: &Note, last: Option<&Value>, now: Timestamp) {
+        let controller = &self.controllers[job.0];
+        let mut note = note.clone();
+        if let Some(name) = last.and_then(meta::name) {
+            note.message = note.message.replace("{name}", name);
+        }
+        let write = self.recorder.record(plane, &note, controller.name(), now);
+        if let Err(refusal) = plane.write(controller.actor(), &write)
+            && !refusal.namespace_terminating
+        {
+            tracing::debug!(reason = note.reason, error = refusal.message, "event not recorded");
+        }
+    }
+
+    fn failed(
+        &mut self,
+        plane: &dyn Plane,
+        job: &Job,
+        write: &Write,
+        refusal: &Refusal,
+        (now, elapsed): (Timestamp, Duration),
+    ) {
+        if refusal.namespace_terminating {
+            return;
+        }
+        let name = self.controllers[job.0].name();
+        tracing::debug!(controller = name, key = %job.1, error = refusal.message, "write refused");
+        let conflict = refusal.code == 409;
+        if !conflict {
+            let view = Indexed { plane, dependents: &self.dependents };
+            let writes = self.controllers[job.0].refused(&view, &job.1, write, refusal, now);
+            if let Err((_, second)) = self.carry_out(plane, job, &writes, now) {
+                tracing::debug!(controller = name, key = %job.1, error = second.message, "refused again");
+            }
+        }
+        let failures = self.failures.entry(job.clone()).or_insert(0);
+        *failures += 1;
+        if conflict && *failures <= 3 {
+            self.enqueue(job.clone());
+            return;
+        }
+        let delay = Duration::from_millis(5).saturating_mul(1 << (*failures).min(14));
+        self.remind(job, elapsed + delay.min(Duration::from_secs(60)));
+    }
+}

@@ -1,0 +1,500 @@
+//! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real one.
+//! Never runs anything. What a pod's life is stands in `stage` and `config/stages`.
+
+use super::conditions::{self, Says};
+use super::fields::{
+    self, count, flag, list, micro_stamp, name, put, reference, stamp, text, uid, with_status,
+};
+use super::pods;
+use super::stage::{self, Stage};
+use super::view::{Change, Key, View};
+use super::write::{Hold, Note, NoteKind, Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use opdev_object::meta;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// Address of the simulated node.
+pub(crate) const NODE_ADDRESS: &str = "172.18.0.2";
+
+/// See the module.
+pub(crate) struct Kubelet {
+    pub(crate) node: String,
+    pub(crate) stages: Arc<[Stage]>,
+}
+
+impl Controller for Kubelet {
+    fn name(&self) -> &'static str {
+        "kubelet"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor { user: "system:node:opdev", field_manager: "kubelet" }
+    }
+
+    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+        match &change.after {
+            Some(pod) if change.resource == "pods" && text(pod, "/spec/nodeName") == self.node => {
+                change.key().into_iter().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
+        let Some(pod) = key.read(view) else { return Sync::done() };
+        if text(&pod, "/spec/nodeName") != self.node {
+            return Sync::done();
+        }
+        let Some(stage) = stage::due(&self.stages, &pod) else { return Sync::done() };
+        let mut sync = Sync { writes: self.next(view, &pod, &stage.next, now), ..Sync::default() };
+        if !sync.writes.is_empty() && !stage.delay().is_zero() {
+            sync.hold = Some(Hold { what: stage.name.clone(), delay: stage.delay() });
+        }
+        sync
+    }
+}
+
+impl Kubelet {
+    fn next(&self, view: &dyn View, pod: &Value, next: &Value, now: Timestamp) -> Vec<Write> {
+        let mut writes = Vec::new();
+        let mut changes = false;
+        if next.get("status").is_some() {
+            let status = self.status(view, pod, next, now);
+            if status != fields::status(pod) {
+                changes = true;
+                let object = with_status(pod, status);
+                writes.push(Write::UpdateStatus { resource: "pods".into(), object });
+            }
+        }
+        let delete = flag(next, "/delete");
+        if changes || delete || next.get("status").is_none() && next.get("finalizers").is_some() {
+            writes.extend(list(next, "/events").iter().flat_map(|event| self.events(pod, event)));
+        }
+        if flag(next, "/finalizers/empty") && !meta::finalizers(pod).is_empty() {
+            writes.push(Write::Patch {
+                resource: "pods".into(),
+                namespace: meta::namespace(pod).map(str::to_owned),
+                name: name(pod).to_owned(),
+                patch: json!({"metadata": {"finalizers": null}}),
+            });
+        }
+        if delete {
+            writes.push(pods::remove(pod, Some(0)));
+        }
+        writes
+    }
+
+    fn events(&self, pod: &Value, event: &Value) -> Vec<Write> {
+        let kind = if text(event, "/type") == "Warning" { NoteKind::Warning } else { NoteKind::Normal };
+        let record = |path: Option<String>, container: &Value| {
+            let mut regarding = reference(pod);
+            if let Some(path) = path {
+                put(&mut regarding, "/fieldPath", path.into());
+            }
+            Write::Record(Note {
+                regarding,
+                kind,
+                reason: text(event, "/reason").to_owned(),
+                message: fill(text(event, "/message"), pod, container),
+                component: Some("kubelet"),
+                host: Some(self.node.clone()),
+            })
+        };
+        let per_container = |kind: &str, only_running: bool| {
+            list(pod, &format!("/spec/{kind}"))
+                .iter()
+                .filter(|container| !only_running || runs(pod, name_of(container)))
+                .map(|c| record(Some(format!("spec.{kind}{{{}}}", name_of(c))), c))
+                .collect()
+        };
+        match text(event, "/of") {
+            "containers" => per_container("containers", false),
+            "runningContainers" => per_container("containers", true),
+            "initContainers" => per_container("initContainers", false),
+            _ => vec![record(None, &Value::Null)],
+        }
+    }
+
+    fn status(&self, view: &dyn View, pod: &Value, next: &Value, now: Timestamp) -> Map<String, Value> {
+        let mut status = fields::status(pod);
+        for field in ["phase", "reason", "message"] {
+            if let Some(value) = next.pointer(&format!("/status/{field}")) {
+                status.insert(field.into(), value.clone());
+            }
+        }
+        if meta::generation(pod) > 0 {
+            status.insert("observedGeneration".into(), meta::generation(pod).into());
+        }
+        if flag(next, "/status/startTime") && !status.contains_key("startTime") {
+            status.insert("startTime".into(), stamp(now).into());
+        }
+        status.entry("hostIP").or_insert_with(|| NODE_ADDRESS.into());
+        status.entry("hostIPs").or_insert_with(|| json!([{"ip": NODE_ADDRESS}]));
+        status.entry("qosClass").or_insert_with(|| qos_class(pod).into());
+        if flag(next, "/status/podIP") && !status.contains_key("podIP") {
+            let address = match flag(pod, "/spec/hostNetwork") {
+                true => NODE_ADDRESS.to_owned(),
+                false => free_address(view),
+            };
+            status.insert("podIPs".into(), json!([{"ip": address}]));
+            status.insert("podIP".into(), address.into());
+        }
+        for (kind, field) in
+            [("initContainers", "initContainerStatuses"), ("containers", "containerStatuses")]
+        {
+            if let Some(wanted) = stage::containers(next, kind) {
+                let statuses = container_statuses(pod, kind, field, wanted, now);
+                if !statuses.is_empty() {
+                    status.insert(field.into(), statuses.into());
+                }
+            }
+        }
+        for condition in stage::conditions(next) {
+            set_condition(&mut status, pod, condition, now);
+        }
+        status
+    }
+}
+
+fn name_of(container: &Value) -> &str {
+    text(container, "/name")
+}
+
+fn runs(pod: &Value, container: &str) -> bool {
+    list(pod, "/status/containerStatuses")
+        .iter()
+        .any(|status| text(status, "/name") == container && status.pointer("/state/running").is_some())
+}
+
+/// Fills the placeholders of a message.
+fn fill(message: &str, pod: &Value, container: &Value) -> String {
+    let all = list(pod, "/spec/containers").iter().map(name_of).collect::<Vec<_>>().join(" ");
+    message
+        .replace("{containers}", &all)
+        .replace("{container}", name_of(container))
+        .replace("{image}", text(container, "/image"))
+        .replace("{pod}", name(pod))
+        .replace("{namespace}", meta::namespace(pod).unwrap_or_default())
+        .replace("{uid}", uid(pod))
+}
+
+fn set_condition(status: &mut Map<String, Value>, pod: &Value, wanted: &Value, now: Timestamp) {
+    let kind = text(wanted, "/type");
+    let mut value = text(wanted, "/status").to_owned();
+    let mut reason = text(wanted, "/reason").to_owned();
+    let mut message = fill(text(wanted, "/message"), pod, &Value::Null);
+    if value == "auto" {
+        (value, reason, message) = automatic(status, pod, kind);
+    }
+    let says = Says { kind, status: &value, reason: &reason, message: &message };
+    conditions::set(status, says, now);
+}
+
+/// Initialized depends on init containers, Ready on readiness gates.
+fn automatic(status: &Map<String, Value>, pod: &Value, kind: &str) -> (String, String, String) {
+    let yes = || ("True".to_owned(), String::new(), String::new());
+    if kind == "Initialized" {
+        let init: Vec<_> = list(pod, "/spec/initContainers").iter().map(name_of).collect();
+        if init.is_empty() {
+            return yes();
+        }
+        let message = format!("containers with incomplete status: [{}]", init.join(" "));
+        return ("False".into(), "ContainersNotInitialized".into(), message);
+    }
+    let open: Vec<_> = list(pod, "/spec/readinessGates")
+        .iter()
+        .map(|gate| text(gate, "/conditionType"))
+        .filter(|gate| !conditions::is(status, gate, "True"))
+        .map(|gate| match conditions::find(status, gate) {
+            Some(_) => format!("the status of pod readiness gate \"{gate}\" is not \"True\", but False"),
+            None => format!("corresponding condition of pod readiness gate \"{gate}\" does not exist."),
+        })
+        .collect();
+    if open.is_empty() {
+        return yes();
+    }
+    ("False".into(), "ReadinessGatesNotReady".into(), open.join(", "))
+}
+
+fn container_statuses(
+    pod: &Value,
+    kind: &str,
+    field: &str,
+    wanted: &Map<String, Value>,
+    now: Timestamp,
+) -> Vec<Value> {
+    let existing = list(pod, &format!("/status/{field}"));
+    list(pod, &format!("/spec/{kind}"))
+        .iter()
+        .map(|container| {
+            let before = existing.iter().find(|status| text(status, "/name") == name_of(container));
+            let sidecar = text(container, "/restartPolicy") == "Always";
+            container_status(pod, container, before, wanted, sidecar, now)
+        })
+        .collect()
+}
+
+fn container_status(
+    pod: &Value,
+    container: &Value,
+    before: Option<&Value>,
+    wanted: &Map<String, Value>,
+    sidecar: bool,
+    now: Timestamp,
+) -> Value {
+    let mut restarts = before.map_or(0, |before| count(before, "/restartCount"));
+    let mut last = before.and_then(|before| before.get("lastState")).cloned().unwrap_or_else(|| json!({}));
+    let started_at =
+        before.map(|before| text(before, "/state/running/startedAt")).filter(|at| !at.is_empty());
+    if let Some(Value::Object(ended)) = wanted.get("restarted") {
+        restarts += 1;
+        last = json!({"terminated": terminated(ended, started_at, now, &container_id(pod, container, restarts - 1))});
+    }
+    let id = container_id(pod, container, restarts);
+    let ends = wanted.get("terminated").and_then(Value::as_object);
+    let (state, mut ready, started) = match ends {
+        Some(ended) if !sidecar => {
+            let ready = wanted.get("ready").and_then(Value::as_bool).unwrap_or(false);
+            (json!({"terminated": terminated(ended, started_at, now, &id)}), ready, false)
+        }
+        _ if sidecar && ends.is_some() => (running(started_at, now), true, true),
+        _ => match wanted.get("waiting") {
+            Some(waiting) => {
+                let mut waiting = waiting.clone();
+                if let Some(message) = waiting.get("message").and_then(Value::as_str) {
+                    let message = fill(message, pod, container);
+                    put(&mut waiting, "/message", message.into());
+                }
+                (json!({"waiting": waiting}), false, false)
+            }
+            None => (running(started_at, now), false, true),
+        },
+    };
+    if state.get("running").is_some() && !sidecar {
+        ready = wanted.get("ready").and_then(Value::as_bool).unwrap_or(true);
+    }
+    let waits_first = state.get("waiting").is_some() && restarts == 0;
+    json!({
+        "name": name_of(container),
+        "image": text(container, "/image"),
+        "imageID": if waits_first { String::new() } else { image_id(container) },
+        "ready": ready,
+        "started": started,
+        "restartCount": restarts,
+        "state": state,
+        "lastState": last,
+        "containerID": if waits_first { Value::Null } else { id.into() },
+    })
+    .as_object()
+    .map(|fields| fields.iter().filter(|(_, v)| !v.is_null()).map(|(k, v)| (k.clone(), v.clone())).collect())
+    .map_or(Value::Null, Value::Object)
+}
+
+fn running(started_at: Option<&str>, now: Timestamp) -> Value {
+    json!({"running": {"startedAt": started_at.map_or_else(|| stamp(now), str::to_owned)}})
+}
+
+fn terminated(wanted: &Map<String, Value>, started_at: Option<&str>, now: Timestamp, id: &str) -> Value {
+    json!({
+        "exitCode": wanted.get("exitCode").and_then(Value::as_i64).unwrap_or(0),
+        "reason": wanted.get("reason").and_then(Value::as_str).unwrap_or("Completed"),
+        "startedAt": started_at.map_or_else(|| stamp(now), str::to_owned),
+        "finishedAt": stamp(now),
+        "containerID": id,
+    })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn container_id(pod: &Value, container: &Value, restarts: i64) -> String {
+    let source = format!("{}/{}/{restarts}", uid(pod), name_of(container));
+    format!("opdev://{}", hex(&Sha256::digest(source.as_bytes())))
+}
+
+fn image_id(container: &Value) -> String {
+    let image = text(container, "/image");
+    let repository = image.split('@').next().unwrap_or(image);
+    let repository = match repository.rsplit_once(':') {
+        Some((before, tag)) if !tag.contains('/') => before,
+        _ => repository,
+    };
+    format!("{repository}@sha256:{}", hex(&Sha256::digest(image.as_bytes())))
+}
+
+/// The lowest address of 10.244.0.0/16 that no living pod has.
+fn free_address(view: &dyn View) -> String {
+    let taken: BTreeSet<u32> = view
+        .list("pods", None)
+        .iter()
+        .filter(|pod| !pods::finished(pod))
+        .filter_map(|pod| text(pod, "/status/podIP").parse::<Ipv4Addr>().ok())
+        .map(u32::from)
+        .collect();
+    let first = u32::from(Ipv4Addr::new(10, 244, 0, 2));
+    let last = u32::from(Ipv4Addr::new(10, 244, 255, 254));
+    let free = (first..=last).find(|address| !taken.contains(address)).unwrap_or(last);
+    Ipv4Addr::from(free).to_string()
+}
+
+/// Guaranteed, Burstable or BestEffort by what the containers request and limit.
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
+    let mut any = false;
+    let mut guaranteed = true;
+    for kind in ["/spec/initContainers", "/spec/containers"] {
+        for container in list(pod, kind) {
+            for resource in ["cpu", "memory"] {
+                let limit = container.pointer(&format!("/resources/limits/{resource}"));
+                let request = container.pointer(&format!("/resources/requests/{resource}"));
+                any |= limit.is_some() || request.is_some();
+                guaranteed &= limit.is_some() && (request.is_none() || request == limit);
+            }
+        }
+    }
+    match (any, guaranteed) {
+        (false, _) => "BestEffort",
+        (true, true) => "Guaranteed",
+        (true, false) => "Burstable",
+    }
+}
+
+/// The simulated node itself and its lease.
+pub(crate) struct Node {
+    pub(crate) node: String,
+}
+
+const RENEW_EVERY: i64 = 10;
+
+impl Controller for Node {
+    fn name(&self) -> &'static str {
+        "kubelet"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor { user: "system:node:opdev", field_manager: "kubelet" }
+    }
+
+    fn seeds(&self) -> Vec<Key> {
+        vec![Key::new("nodes", None, &self.node)]
+    }
+
+    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+        let ours = change.object().is_some_and(|object| match change.resource.as_str() {
+            "nodes" => name(object) == self.node,
+            "namespaces" => name(object) == "kube-node-lease",
+            _ => false,
+        });
+        if ours { self.seeds() } else { Vec::new() }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
+        let mut sync = Sync::done();
+        sync.again(std::time::Duration::from_secs(RENEW_EVERY as u64));
+        let Some(node) = key.read(view) else {
+            sync.writes.push(Write::Create { resource: "nodes".into(), object: new_node(&self.node) });
+            return sync;
+        };
+        let status = node_status(&node, &self.node, now);
+        if status != fields::status(&node) {
+            let object = with_status(&node, status);
+            sync.writes.push(Write::UpdateStatus { resource: "nodes".into(), object });
+        }
+        if view.get("namespaces", None, "kube-node-lease").is_some() {
+            sync.writes.extend(renew(view, &node, now));
+        }
+        sync
+    }
+}
+
+fn renew(view: &dyn View, node: &Value, now: Timestamp) -> Option<Write> {
+    const LEASES: &str = "coordination.k8s.io/leases";
+    match view.get(LEASES, Some("kube-node-lease"), name(node)) {
+        None => Some(Write::Create {
+            resource: LEASES.into(),
+            object: json!({
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": name(node), "namespace": "kube-node-lease", "ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Node", "name": name(node), "uid": uid(node)}]},
+                "spec": {"holderIdentity": name(node), "leaseDurationSeconds": 40, "renewTime": micro_stamp(now)},
+            }),
+        }),
+        Some(lease) => {
+            let renewed = fields::time(&lease, "/spec/renewTime");
+            if renewed.is_some_and(|at| fields::seconds_between(at, now) < RENEW_EVERY) {
+                return None;
+            }
+            let mut lease = Value::clone(&lease);
+            put(&mut lease, "/spec/renewTime", micro_stamp(now).into());
+            Some(Write::Update { resource: LEASES.into(), object: lease })
+        }
+    }
+}
+
+fn new_node(node: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {
+            "name": node,
+            "labels": {
+                "kubernetes.io/hostname": node, "kubernetes.io/os": "linux",
+                "kubernetes.io/arch": architecture(), "beta.kubernetes.io/os": "linux",
+                "beta.kubernetes.io/arch": architecture(), "node-role.kubernetes.io/control-plane": "",
+            },
+            "annotations": {"node.alpha.kubernetes.io/ttl": "0"},
+        },
+        "spec": {"podCIDR": "10.244.0.0/16", "podCIDRs": ["10.244.0.0/16"], "providerID": format!("opdev://{node}")},
+    })
+}
+
+fn architecture() -> &'static str {
+    if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" }
+}
+
+fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Value> {
+    let mut status = fields::status(node);
+    let resources = json!({
+        "cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10000",
+        "hugepages-1Gi": "0", "hugepages-2Mi": "0",
+    });
+    status.insert("capacity".into(), resources.clone());
+    status.insert("allocatable".into(), resources);
+    status.insert(
+        "addresses".into(),
+        json!([{"type": "InternalIP", "address": NODE_ADDRESS}, {"type": "Hostname", "address": node_name}]),
+    );
+    status.insert("daemonEndpoints".into(), json!({"kubeletEndpoint": {"Port": 10250}}));
+    status.entry("nodeInfo").or_insert_with(|| {
+        let id = uid(node);
+        json!({
+            "architecture": architecture(), "operatingSystem": "linux", "kubeletVersion": "v1.36.2",
+            "kubeProxyVersion": "", "containerRuntimeVersion": "opdev://1", "osImage": "opdev (simulated)",
+            "kernelVersion": "0.0.0", "machineID": id.replace('-', ""), "systemUUID": id, "bootID": id,
+        })
+    });
+    for (kind, value, reason, message) in [
+        ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+        ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+        ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+        ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+    ] {
+        let says = Says { kind, status: value, reason, message };
+        let beats = conditions::find(&status, kind).map(|c| text(c, "/lastHeartbeatTime").to_owned());
+        conditions::set(&mut status, says, now);
+        let stale = beats
+            .and_then(|at| at.parse::<Timestamp>().ok())
+            .is_none_or(|at| fields::seconds_between(at, now) >= 300);
+        if let Some(Value::Array(all)) = status.get_mut("conditions")
+            && let Some(condition) = all.iter_mut().find(|c| text(c, "/type") == kind)
+            && stale
+        {
+            put(condition, "/lastHeartbeatTime", stamp(now).into());
+        }
+    }
+    status
+}

@@ -1,0 +1,97 @@
+//! Claiming: which objects a controller manages, adopting orphans that match and releasing those that no longer do.
+//! Never creates or deletes.
+
+use super::fields::{controller_reference, deleting, name, uid};
+use super::selector::Selector;
+use super::view::{Change, Key, View};
+use super::write::Write;
+use opdev_object::meta;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What an owner manages, and the writes that make it so.
+pub(crate) struct Claim {
+    pub(crate) owned: Vec<Arc<Value>>,
+    pub(crate) writes: Vec<Write>,
+}
+
+/// Claims the objects of a resource for an owner.
+pub(crate) fn claim(view: &dyn View, owner: &Value, resource: &str, selector: &Selector) -> Claim {
+    let mut claim = Claim { owned: Vec::new(), writes: Vec::new() };
+    for object in view.list(resource, meta::namespace(owner)) {
+        match meta::controller(&object) {
+            Some(controller) if controller.uid != uid(owner) => {}
+            Some(_) if selector.matches(&object) => claim.owned.push(object),
+            Some(_) if deleting(owner) || deleting(&object) => {}
+            Some(_) => claim.writes.push(release(resource, &object, owner)),
+            None if deleting(owner) || deleting(&object) || !selector.matches(&object) => {}
+            None => {
+                claim.writes.push(adopt(resource, &object, owner));
+                claim.owned.push(object);
+            }
+        }
+    }
+    claim
+}
+
+fn raw_references(object: &Value) -> Vec<Value> {
+    super::fields::list(object, "/metadata/ownerReferences").to_vec()
+}
+
+fn adopt(resource: &str, object: &Value, owner: &Value) -> Write {
+    let mut references = raw_references(object);
+    references.push(controller_reference(owner));
+    patch_references(resource, object, references)
+}
+
+fn release(resource: &str, object: &Value, owner: &Value) -> Write {
+    let mut references = raw_references(object);
+    references.retain(|reference| super::fields::text(reference, "/uid") != uid(owner));
+    patch_references(resource, object, references)
+}
+
+/// Replaces all owner references, on the object as it was read.
+pub(crate) fn patch_references(resource: &str, object: &Value, references: Vec<Value>) -> Write {
+    let references = if references.is_empty() { Value::Null } else { Value::Array(references) };
+    Write::Patch {
+        resource: resource.to_owned(),
+        namespace: meta::namespace(object).map(str::to_owned),
+        name: name(object).to_owned(),
+        patch: json!({"metadata": {
+            "uid": uid(object),
+            "resourceVersion": meta::resource_version(object),
+            "ownerReferences": references,
+        }}),
+    }
+}
+
+/// Keys of the owners of a changed object: its managing controllers before and after, and for an orphan every
+/// owner of that resource whose selector matches.
+pub(crate) fn owner_keys(view: &dyn View, change: &Change, kind: &str, resource: &str) -> Vec<Key> {
+    let mut keys = Vec::new();
+    let mut add = |key: Key| {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    };
+    for object in [&change.before, &change.after].into_iter().flatten() {
+        if let Some(controller) = meta::controller(object)
+            && controller.kind == kind
+        {
+            add(Key::new(resource, meta::namespace(object), &controller.name));
+        }
+    }
+    if let Some(object) = &change.after
+        && meta::controller(object).is_none()
+        && super::fields::map(object, "/metadata/labels").is_some()
+    {
+        for owner in view.list(resource, meta::namespace(object)) {
+            if Selector::of(owner.pointer("/spec/selector"))
+                .is_some_and(|selector| !selector.is_empty() && selector.matches(object))
+            {
+                add(Key::of(resource, &owner));
+            }
+        }
+    }
+    keys
+}

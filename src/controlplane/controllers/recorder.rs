@@ -1,0 +1,79 @@
+//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them.
+//! Never decides what is worth saying.
+
+use super::fields::{stamp, text};
+use super::view::View;
+use super::write::{Note, Write};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Remembers which Event tells what.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    told: HashMap<String, String>,
+    number: u32,
+}
+
+/// More than this many remembered events and the memory starts afresh.
+const REMEMBERED: usize = 4096;
+
+impl Recorder {
+    /// The write that records a note: a new Event, or one more on an existing one.
+    pub(crate) fn record(&mut self, view: &dyn View, note: &Note, component: &str, now: Timestamp) -> Write {
+        let component = note.component.unwrap_or(component);
+        let namespace = match text(&note.regarding, "/namespace") {
+            "" => "default",
+            namespace => namespace,
+        };
+        let identity = format!(
+            "{namespace}\n{component}\n{}\n{}\n{}\n{}\n{}\n{}",
+            text(&note.regarding, "/kind"),
+            text(&note.regarding, "/name"),
+            text(&note.regarding, "/uid"),
+            text(&note.regarding, "/fieldPath"),
+            note.reason,
+            note.message,
+        );
+        if let Some(name) = self.told.get(&identity)
+            && let Some(event) = view.get("events", Some(namespace), name)
+        {
+            return more(&event, namespace, name, now);
+        }
+        if self.told.len() >= REMEMBERED {
+            self.told.clear();
+        }
+        self.number = self.number.wrapping_add(1);
+        let nanos = now.as_nanosecond() as u64 ^ u64::from(self.number);
+        let name = format!("{}.{nanos:x}", text(&note.regarding, "/name"));
+        self.told.insert(identity, name.clone());
+        let mut source = json!({"component": component});
+        if let Some(host) = &note.host {
+            super::fields::put(&mut source, "/host", host.clone().into());
+        }
+        Write::Create {
+            resource: "events".into(),
+            object: json!({
+                "apiVersion": "v1", "kind": "Event",
+                "metadata": {"name": name, "namespace": namespace},
+                "involvedObject": note.regarding,
+                "reason": note.reason, "message": note.message, "type": note.kind.text(),
+                "source": source,
+                "firstTimestamp": stamp(now), "lastTimestamp": stamp(now), "count": 1,
+                "eventTime": null,
+                "reportingComponent": component, "reportingInstance": note.host.as_deref().unwrap_or_default(),
+            }),
+        }
+    }
+}
+
+fn more(event: &Arc<Value>, namespace: &str, name: &str, now: Timestamp) -> Write {
+    let count = super::fields::count(event, "/count") + 1;
+    Write::Patch {
+        resource: "events".into(),
+        namespace: Some(namespace.to_owned()),
+        name: name.to_owned(),
+        patch: json!({"count": count, "lastTimestamp": stamp(now)}),
+    }
+}

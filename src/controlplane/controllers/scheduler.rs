@@ -1,0 +1,290 @@
+//! The scheduler: puts each pending pod on a ready node that fits, or says why none does.
+//! Never preempts and knows no scores but the number of pods.
+
+use super::conditions::{self, Says};
+use super::fields::{self, flag, list, map, name, text, uid, with_status};
+use super::pods;
+use super::quantity;
+use super::selector::Selector;
+use super::view::{Change, Key, View};
+use super::write::{Note, NoteKind, Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use opdev_object::meta;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Scheduler;
+
+const NAME: &str = "default-scheduler";
+
+impl Controller for Scheduler {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn actor(&self) -> Actor {
+        Actor { user: "system:kube-scheduler", field_manager: "kube-scheduler" }
+    }
+
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        let waits = |pod: &Value| pods::active(pod) && text(pod, "/spec/nodeName").is_empty();
+        let all_waiting = || {
+            let pods = view.list("pods", None);
+            pods.iter().filter(|pod| waits(pod)).map(|pod| Key::of("pods", pod)).collect()
+        };
+        match change.resource.as_str() {
+            "pods" => match &change.after {
+                Some(pod) if waits(pod) => change.key().into_iter().collect(),
+                Some(pod) if !pods::finished(pod) => Vec::new(),
+                _ => all_waiting(),
+            },
+            "nodes" | "persistentvolumeclaims" => all_waiting(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
+        let Some(pod) = key.read(view) else { return Sync::done() };
+        let named = text(&pod, "/spec/schedulerName");
+        if !pods::active(&pod)
+            || !text(&pod, "/spec/nodeName").is_empty()
+            || !(named.is_empty() || named == NAME)
+            || !list(&pod, "/spec/schedulingGates").is_empty()
+        {
+            return Sync::done();
+        }
+        match place(view, &pod) {
+            Ok(node) => {
+                let namespace = meta::namespace(&pod).unwrap_or_default().to_owned();
+                let message = format!("Successfully assigned {namespace}/{} to {node}", name(&pod));
+                let bind =
+                    Write::Bind { namespace, name: name(&pod).to_owned(), uid: uid(&pod).to_owned(), node };
+                let note = note(&pod, NoteKind::Normal, "Scheduled", message);
+                Sync { writes: vec![bind, note], ..Sync::default() }
+            }
+            Err(why) => unschedulable(&pod, &why, now),
+        }
+    }
+}
+
+fn note(pod: &Value, kind: NoteKind, reason: &str, message: String) -> Write {
+    Write::Record(Note {
+        regarding: fields::reference(pod),
+        kind,
+        reason: reason.to_owned(),
+        message,
+        component: Some(NAME),
+        host: None,
+    })
+}
+
+fn unschedulable(pod: &Value, why: &str, now: Timestamp) -> Sync {
+    let mut status = fields::status(pod);
+    let says = Says { kind: "PodScheduled", status: "False", reason: "Unschedulable", message: why };
+    conditions::set(&mut status, says, now);
+    if status == fields::status(pod) {
+        return Sync::done();
+    }
+    let object = with_status(pod, status);
+    let writes = vec![
+        Write::UpdateStatus { resource: "pods".into(), object },
+        note(pod, NoteKind::Warning, "FailedScheduling", why.to_owned()),
+    ];
+    Sync { writes, ..Sync::default() }
+}
+
+/// The node for a pod, or the message that says why there is none.
+fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
+    let nodes = view.list("nodes", None);
+    let all = nodes.len();
+    claims_bound(view, pod)
+        .map_err(|why| format!("0/{all} nodes are available: {why}. {}", not_helpful(all)))?;
+    let everything = view.list("pods", None);
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    let mut helpful = 0;
+    let mut best: Option<(usize, String)> = None;
+    for node in &nodes {
+        let on_node: Vec<_> = everything
+            .iter()
+            .filter(|other| text(other, "/spec/nodeName") == name(node) && !pods::finished(other))
+            .collect();
+        match fits(pod, node, &on_node) {
+            Ok(()) => {
+                if best.as_ref().is_none_or(|(pods, _)| on_node.len() < *pods) {
+                    best = Some((on_node.len(), name(node).to_owned()));
+                }
+            }
+            Err(reason) => {
+                helpful += usize::from(reason.starts_with("Insufficient") || reason == "Too many pods");
+                *reasons.entry(reason).or_insert(0) += 1;
+            }
+        }
+    }
+    if let Some((_, node)) = best {
+        return Ok(node);
+    }
+    if all == 0 {
+        return Err("no nodes available to schedule pods".to_owned());
+    }
+    let mut said: Vec<_> = reasons.into_iter().map(|(reason, number)| format!("{number} {reason}")).collect();
+    said.sort();
+    let preemption = if helpful == 0 {
+        not_helpful(all)
+    } else {
+        format!(
+            "no new claims to deallocate, preemption: 0/{all} nodes are available: {helpful} No preemption victims found for incoming pod."
+        )
+    };
+    Err(format!("0/{all} nodes are available: {}. {preemption}", said.join(", ")))
+}
+
+fn not_helpful(all: usize) -> String {
+    format!(
+        "no new claims to deallocate, preemption: 0/{all} nodes are available: {all} Preemption is not helpful for scheduling."
+    )
+}
+
+fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), String> {
+    for volume in list(pod, "/spec/volumes") {
+        let claim = match volume.get("ephemeral") {
+            Some(_) => format!("{}-{}", name(pod), text(volume, "/name")),
+            None => text(volume, "/persistentVolumeClaim/claimName").to_owned(),
+        };
+        if claim.is_empty() {
+            continue;
+        }
+        match view.get("persistentvolumeclaims", meta::namespace(pod), &claim) {
+            None => return Err(format!("persistentvolumeclaim \"{claim}\" not found")),
+            Some(found) if fields::deleting(&found) => {
+                return Err(format!("persistentvolumeclaim \"{claim}\" is being deleted"));
+            }
+            Some(found) if text(&found, "/spec/volumeName").is_empty() => {
+                return Err("pod has unbound immediate PersistentVolumeClaims".to_owned());
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+fn fits(pod: &Value, node: &Value, on_node: &[&Arc<Value>]) -> Result<(), String> {
+    if flag(node, "/spec/unschedulable") && !tolerates(pod, &unschedulable_taint()) {
+        return Err("node(s) were unschedulable".to_owned());
+    }
+    let untolerated = list(node, "/spec/taints")
+        .iter()
+        .any(|taint| text(taint, "/effect") != "PreferNoSchedule" && !tolerates(pod, taint));
+    if untolerated {
+        return Err("node(s) had untolerated taint(s)".to_owned());
+    }
+    if !conditions::is_true(node, "Ready") {
+        return Err("node(s) were not ready".to_owned());
+    }
+    if !selects(pod, node) {
+        return Err("node(s) didn't match Pod's node affinity/selector".to_owned());
+    }
+    if on_node.len() as i64 >= quantity::value(node.pointer("/status/allocatable/pods")).unwrap_or(110) {
+        return Err("Too many pods".to_owned());
+    }
+    for resource in ["cpu", "memory"] {
+        let asked = requested(pod, resource);
+        let used: i64 = on_node.iter().map(|other| requested(other, resource)).sum();
+        let room = quantity::milli(node.pointer(&format!("/status/allocatable/{resource}"))).unwrap_or(0);
+        if asked > 0 && asked + used > room {
+            return Err(format!("Insufficient {resource}"));
+        }
+    }
+    Ok(())
+}
+
+fn requested(pod: &Value, resource: &str) -> i64 {
+    list(pod, "/spec/containers")
+        .iter()
+        .filter_map(|container| {
+            quantity::milli(container.pointer(&format!("/resources/requests/{resource}")))
+        })
+        .sum()
+}
+
+pub(crate) fn unschedulable_taint() -> Value {
+    json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+}
+
+/// Whether a pod tolerates a taint.
+pub(crate) fn tolerates(pod: &Value, taint: &Value) -> bool {
+    list(pod, "/spec/tolerations").iter().any(|toleration| {
+        let effect = text(toleration, "/effect");
+        let key = text(toleration, "/key");
+        (effect.is_empty() || effect == text(taint, "/effect"))
+            && (key.is_empty() || key == text(taint, "/key"))
+            && match text(toleration, "/operator") {
+                "Exists" => true,
+                _ => !key.is_empty() && text(toleration, "/value") == text(taint, "/value"),
+            }
+    })
+}
+
+/// Node selector and required node affinity.
+pub(crate) fn selects(pod: &Value, node: &Value) -> bool {
+    let simple = map(pod, "/spec/nodeSelector").is_none_or(|labels| Selector::of_map(labels).matches(node));
+    let terms =
+        "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    let terms = list(pod, terms);
+    simple && (terms.is_empty() || terms.iter().any(|term| term_selects(term, node)))
+}
+
+fn term_selects(term: &Value, node: &Value) -> bool {
+    if list(term, "/matchExpressions").is_empty() && list(term, "/matchFields").is_empty() {
+        return false;
+    }
+    let expressions = json!({"matchExpressions": list(term, "/matchExpressions")});
+    let names = json!({"matchExpressions": list(term, "/matchFields")});
+    let fields = Map::from_iter([("metadata.name".to_owned(), Value::from(name(node)))]);
+    let holds = |selector: Value, labels| {
+        Selector::of(Some(&selector)).is_some_and(|selector| selector.matches_labels(labels))
+    };
+    holds(expressions, map(node, "/metadata/labels")) && holds(names, Some(&fields))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fits, selects, tolerates};
+    use serde_json::json;
+
+    #[test]
+    fn taints_need_tolerations() {
+        let taint = json!({"key": "a", "value": "b", "effect": "NoSchedule"});
+        let pod = |tolerations| json!({"spec": {"tolerations": tolerations}});
+        assert!(!tolerates(&pod(json!([])), &taint));
+        assert!(tolerates(&pod(json!([{"operator": "Exists"}])), &taint));
+        assert!(tolerates(&pod(json!([{"key": "a", "value": "b"}])), &taint));
+        assert!(!tolerates(&pod(json!([{"key": "a", "value": "c"}])), &taint));
+    }
+
+    #[test]
+    fn affinity_by_name_and_by_label() {
+        let node = json!({"metadata": {"name": "n", "labels": {"disk": "ssd"}}});
+        let affine = |term| {
+            json!({"spec": {"affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}}})
+        };
+        let by_name = json!({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]});
+        assert!(selects(&affine(by_name), &node));
+        let by_label = json!({"matchExpressions": [{"key": "disk", "operator": "In", "values": ["hdd"]}]});
+        assert!(!selects(&affine(by_label), &node));
+        assert!(!selects(&json!({"spec": {"nodeSelector": {"disk": "hdd"}}}), &node));
+    }
+
+    #[test]
+    fn requests_have_to_fit() {
+        let node = json!({"metadata": {"name": "n"}, "status": {
+            "allocatable": {"cpu": "2", "memory": "1Gi", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": "True"}]}});
+        let pod = |cpu| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}});
+        assert_eq!(fits(&pod("2"), &node, &[]), Ok(()));
+        assert_eq!(fits(&pod("2100m"), &node, &[]), Err("Insufficient cpu".to_owned()));
+    }
+}
