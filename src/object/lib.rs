@@ -13,4 +13,5 @@ pub mod patch;
 pub mod path;
 pub mod schema;
 pub mod selector;
+pub mod strategic;
 pub mod yaml;
