@@ -85,7 +85,7 @@ impl Host for Files {
     fn underlying(&self) -> Option<Value> {
         let entries = self.files.iter();
         let entries = entries.map(|(path, data)| (Str::from(path.as_str()), Value::List(List::bytes(data))));
-        Some(Value::Map(Map::of(MapType::Bytes(TYPE), entries.collect())))
+        Some(Value::Map(Map::of(MapType::Files, entries.collect())))
     }
 
     fn to_json(&self) -> serde_json::Value {

@@ -58,7 +58,7 @@ fn run(
         }
         let template = &templates[path];
         let own = [("Name", Value::str(path.as_str())), ("BasePath", Value::str(template.base.as_str()))];
-        let own = Map::from_entries(own).named(values_type(input.compat));
+        let own = Map::from_entries(own).with_type(values_type(input.compat));
         template.data.insert("Template".into(), Value::Map(own));
         let bytes = set
             .execute(path, Value::Map(template.data.clone()), &mut context)
@@ -69,21 +69,21 @@ fn run(
     Ok((output, context.is_impure()))
 }
 
-fn values_type(compat: Compat) -> &'static str {
+fn values_type(compat: Compat) -> MapType {
     match compat {
-        Compat::V3 => "chartutil.Values",
-        Compat::V4 => "common.Values",
+        Compat::V3 => MapType::ChartutilValues,
+        Compat::V4 => MapType::CommonValues,
     }
 }
 
 /// A chart's values; the section of a subchart is the very map the subchart gets.
-fn tree(chart: &Chart, values: &Json, type_name: &'static str) -> Map {
-    let Value::Map(map) = Value::from_json_named(values, type_name) else {
-        return Map::of(MapType::Named(type_name), BTreeMap::new());
+fn tree(chart: &Chart, values: &Json, ty: MapType) -> Map {
+    let Value::Map(map) = Value::from_json_typed(values, ty) else {
+        return Map::of(ty, BTreeMap::new());
     };
     for subchart in &chart.subcharts {
         if let Some(section) = values.get(subchart.name()) {
-            map.insert(subchart.name().into(), Value::Map(tree(subchart, section, type_name)));
+            map.insert(subchart.name().into(), Value::Map(tree(subchart, section, ty)));
         }
     }
     map
@@ -107,7 +107,7 @@ impl<'c> Builder<'c, '_> {
     ) -> Map {
         let path = if root { chart.name().to_owned() } else { format!("{parent}/charts/{}", chart.name()) };
         let subcharts = Map::new();
-        let type_name = values_type(self.input.compat);
+        let ty = values_type(self.input.compat);
         let data = Map::from_entries([
             ("Chart", objects::chart(chart, root, self.input.compat)),
             ("Files", Value::host(Files::new(&chart.files))),
@@ -116,11 +116,11 @@ impl<'c> Builder<'c, '_> {
             ("Values", Value::Map(values.clone())),
             ("Subcharts", Value::Map(subcharts.clone())),
         ])
-        .named(type_name);
+        .with_type(ty);
         for subchart in &chart.subcharts {
             let section = match values.get(subchart.name().as_bytes()) {
                 Some(Value::Map(map)) => map,
-                _ => Map::new().named(type_name),
+                _ => Map::new().with_type(ty),
             };
             let below = self.add(subchart, false, &path, &section, release, capabilities);
             subcharts.insert(subchart.name().into(), Value::Map(below));
