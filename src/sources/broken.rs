@@ -1,0 +1,135 @@
+//! What is wrong with a chart, as a diagnostic with place, excerpt and hint. Pure.
+
+use crate::event::{Diagnostic, Place, Severity, mask};
+use opdev_helm::chart::{Chart, ChartError, FileSet};
+use opdev_helm::engine::{self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput};
+use serde_json::Value;
+
+/// A chart that does not load.
+pub fn chart(folder: &str, files: &FileSet, error: &ChartError) -> Diagnostic {
+    let place = error.place.as_ref().map(|place| Place {
+        file: format!("{folder}/{}", place.file),
+        line: place.line,
+        column: place.column,
+    });
+    let text = error
+        .place
+        .as_ref()
+        .and_then(|place| files.get(&place.file))
+        .map(|data| String::from_utf8_lossy(data));
+    let excerpt = place.as_ref().zip(text).and_then(|(place, text)| excerpt(&text, place.line, place.column));
+    let place = place.unwrap_or_else(|| Place { file: folder.to_owned(), line: 0, column: 0 });
+    diagnostic(error.message.clone(), place, excerpt)
+}
+
+/// A chart that does not render.
+pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
+    let Some(at) = &error.place else {
+        return diagnostic(
+            error.message.clone(),
+            Place { file: folder.to_owned(), line: 0, column: 0 },
+            None,
+        );
+    };
+    let place = Place { file: format!("{folder}/{}", at.file), line: at.line, column: at.column };
+    let excerpt = source(chart, &at.file).and_then(|text| excerpt(&text, at.line, at.column));
+    diagnostic(error.message.clone(), place, excerpt)
+}
+
+fn diagnostic(message: String, place: Place, excerpt: Option<String>) -> Diagnostic {
+    Diagnostic { severity: Severity::Error, message, place: Some(place), excerpt, hint: None, kind: None }
+}
+
+/// The text of a template, also of a subchart's.
+fn source(chart: &Chart, path: &str) -> Option<String> {
+    if let Some(file) = chart.templates.iter().find(|file| file.name == path) {
+        return Some(String::from_utf8_lossy(&file.data).into_owned());
+    }
+    let (name, rest) = path.strip_prefix("charts/")?.split_once('/')?;
+    chart.subcharts.iter().find(|one| one.name() == name).and_then(|one| source(one, rest))
+}
+
+/// Whether the chart's templates are sound as far as that can be told without an object: a text that does not
+/// parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
+pub(super) fn check(folder: &str, chart: &Chart, strict: bool) -> Result<bool, Box<Diagnostic>> {
+    let values = Value::Object(serde_json::Map::new());
+    let capabilities = Capabilities::default_for(Compat::V3);
+    let input =
+        RenderInput::new(&values, ReleaseInfo::install("release-name", "default"), &capabilities, &Still);
+    match engine::render(chart, &input) {
+        Ok(_) => Ok(true),
+        Err(error) if strict || error.message.contains("parse error at") => {
+            Err(Box::new(render(folder, chart, &error)))
+        }
+        Err(_) => Ok(false),
+    }
+}
+
+/// A check never depends on when it runs.
+struct Still;
+
+impl Environment for Still {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        // Not all equal: key generation needs candidates that differ.
+        for (i, byte) in buffer.iter_mut().enumerate() {
+            *byte = u8::try_from((i * 197 + 31) % 251).unwrap_or(0);
+        }
+    }
+
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
+        Ok(Value::Object(serde_json::Map::new()))
+    }
+}
+
+/// The line before, the line itself with a marker, and the line after; secrets in `key: value` lines are masked.
+pub fn excerpt(text: &str, line: u32, column: u32) -> Option<String> {
+    if line == 0 {
+        return None;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let at = line as usize - 1;
+    lines.get(at)?;
+    let (first, last) = (at.saturating_sub(1), (at + 1).min(lines.len() - 1));
+    let width = (last + 1).to_string().len();
+    let mut out = String::new();
+    for (number, line) in lines.iter().enumerate().take(last + 1).skip(first) {
+        let shown = masked(line);
+        out.push_str(&format!("{:>width$} | {shown}\n", number + 1));
+        if number == at {
+            let indent =
+                if column > 0 { column as usize - 1 } else { shown.len() - shown.trim_start().len() };
+            out.push_str(&format!("{:>width$} | {:indent$}^\n", "", ""));
+        }
+    }
+    Some(out.trim_end().to_owned())
+}
+
+fn masked(line: &str) -> String {
+    match line.split_once(':') {
+        Some((key, value))
+            if mask::is_secret_name(key.trim().trim_start_matches("- "))
+                && !value.contains("{{")
+                && !value.trim().is_empty() =>
+        {
+            format!("{key}: {}", mask::MASK)
+        }
+        _ => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_marks_the_column_and_masks_secrets() {
+        let text = "a: 1\npassword: hunter2\n  b: [\nc: 2\n";
+        assert_eq!(excerpt(text, 3, 6).unwrap(), "2 | password: ••••••\n3 |   b: [\n  |      ^\n4 | c: 2");
+        assert_eq!(excerpt(text, 1, 0).unwrap(), "1 | a: 1\n  | ^\n2 | password: ••••••");
+        assert!(excerpt(text, 0, 0).is_none() && excerpt(text, 99, 1).is_none());
+    }
+}

@@ -1,0 +1,325 @@
+//! Texts and file sets in, a numbered set of sources out. Remembers each chart's last good version, so that a
+//! broken edit replaces nothing. Pure: `dev/reload.rs` reads the files and the environment.
+
+use super::watches::{self, Entry};
+use super::{Sources, Watch, broken, overrides};
+use crate::event::{Diagnostic, KindHealth, KindStatus, Place, Sample, Severity};
+use opdev_helm::chart::{Chart, FileSet};
+use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_object::yaml;
+use opdev_types::crd;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// What was read from the disk at one moment.
+#[derive(Debug)]
+pub struct Files {
+    /// Path and text of `watches.yaml`, or why it cannot be read.
+    pub watches: (String, Result<String, String>),
+    /// Each chart folder that `watches.yaml` names, or why it cannot be read.
+    pub charts: BTreeMap<String, Result<FileSet, String>>,
+    /// Paths and texts of CRD files.
+    pub crds: Vec<(String, String)>,
+    /// Paths and texts of samples.
+    pub samples: Vec<(String, String)>,
+    /// Environment variables, for `overrideValues`.
+    pub env: BTreeMap<String, String>,
+}
+
+/// A new set of sources.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The set; its number is one more than that of the set before.
+    pub sources: Arc<Sources>,
+    /// Every kind with its health.
+    pub kinds: Vec<KindStatus>,
+    /// Kinds whose objects must be reconciled again.
+    pub affected: Vec<Gvk>,
+    /// Problems that keep the newest files from serving.
+    pub errors: Vec<Diagnostic>,
+}
+
+/// Loads set after set.
+#[derive(Debug, Default)]
+pub struct Loader {
+    before: Option<Arc<Sources>>,
+    entries: Vec<Entry>,
+    charts: BTreeMap<String, Loading>,
+    content: u64,
+}
+
+/// One chart folder over time.
+#[derive(Debug, Default)]
+struct Loading {
+    content: u64,
+    good: Option<Arc<Chart>>,
+    broken: Option<Diagnostic>,
+    /// Whether the last good version rendered with its defaults; then a newer one that does not is broken.
+    renders: bool,
+}
+
+impl Loader {
+    /// The chart folders that `watches.yaml` names, so that the caller can read them.
+    pub fn chart_paths(&self, path: &str, watches: &str) -> Vec<String> {
+        let (entries, _) = watches::read(path, watches);
+        let entries = entries.as_ref().unwrap_or(&self.entries);
+        entries.iter().map(|entry| entry.chart.clone()).collect()
+    }
+
+    /// The newest set; `None` where nothing that matters has changed since the one before. `forced` takes
+    /// unchanged files as changed.
+    pub fn load(
+        &mut self,
+        files: &Files,
+        changed: &[String],
+        saved_at: Option<Instant>,
+        forced: bool,
+    ) -> Option<Loaded> {
+        let content = fingerprint(files);
+        if content == self.content && self.before.is_some() && !forced {
+            return None;
+        }
+        self.content = content;
+        let number = self.before.as_ref().map_or(0, |before| before.number) + 1;
+        let mut diagnostics = Vec::new();
+        self.read_entries(files, &mut diagnostics);
+        let fresh = self.load_charts(files, forced);
+        let mut watches = Vec::new();
+        let mut affected = Vec::new();
+        for entry in &self.entries {
+            let (watch, is_affected) = self.watch(entry, files, number, &fresh, &mut diagnostics);
+            if is_affected {
+                affected.push(watch.gvk.clone());
+            }
+            watches.push(Arc::new(watch));
+        }
+        diagnostics.extend(watches.iter().filter_map(|watch| watch.broken.clone()));
+        let crds = crds(files, &watches, &mut diagnostics);
+        let sources = Arc::new(Sources {
+            number,
+            files: changed.to_vec(),
+            saved_at,
+            watches,
+            crds,
+            samples: samples(files, &mut diagnostics),
+            diagnostics: diagnostics.clone(),
+        });
+        self.before = Some(Arc::clone(&sources));
+        let errors = diagnostics.into_iter().filter(|one| one.severity == Severity::Error).collect();
+        Some(Loaded { kinds: sources.kinds(), sources, affected, errors })
+    }
+
+    fn read_entries(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {
+        let (path, text) = &files.watches;
+        match text {
+            Ok(text) => {
+                let (entries, problems) = watches::read(path, text);
+                diagnostics.extend(problems);
+                if let Some(entries) = entries {
+                    self.entries = entries;
+                }
+            }
+            Err(why) => diagnostics.push(problem(path, format!("{path} cannot be read: {why}"))),
+        }
+    }
+
+    /// Loads the charts whose files differ; returns their paths.
+    fn load_charts(&mut self, files: &Files, forced: bool) -> Vec<String> {
+        self.charts.retain(|path, _| self.entries.iter().any(|entry| entry.chart == *path));
+        let mut fresh = Vec::new();
+        for entry in &self.entries {
+            let path = &entry.chart;
+            if fresh.contains(path) {
+                continue;
+            }
+            let Some(read) = files.charts.get(path) else { continue };
+            let loading = self.charts.entry(path.clone()).or_default();
+            let content = hash_files(read);
+            if content == loading.content && !forced {
+                continue;
+            }
+            loading.content = content;
+            match load_chart(entry, read, loading.renders) {
+                Ok((chart, renders)) => {
+                    loading.good = Some(Arc::new(chart));
+                    loading.broken = None;
+                    loading.renders = renders;
+                    fresh.push(path.clone());
+                }
+                Err(broken) => loading.broken = Some(*broken),
+            }
+        }
+        fresh
+    }
+
+    fn watch(
+        &self,
+        entry: &Entry,
+        files: &Files,
+        number: u64,
+        fresh: &[String],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> (Watch, bool) {
+        let loading = self.charts.get(&entry.chart);
+        let before =
+            self.before.as_ref().and_then(|before| before.watches.iter().find(|one| one.gvk == entry.gvk));
+        let overrides = overrides::expand(&entry.overrides, &files.env).unwrap_or_else(|why| {
+            let mut problem = problem(&entry.place.file, format!("failed to expand override values: {why}"));
+            problem.place = Some(entry.place.clone());
+            problem.kind = Some(entry.gvk.clone());
+            diagnostics.push(problem);
+            before.map(|before| before.overrides.clone()).unwrap_or_default()
+        });
+        let mut watch = Watch {
+            gvk: entry.gvk.clone(),
+            chart_path: entry.chart.clone(),
+            chart: loading.and_then(|loading| loading.good.clone()),
+            broken: loading.and_then(|loading| loading.broken.clone()),
+            changed_in: number,
+            watch_dependents: entry.watch_dependents,
+            overrides,
+            reconcile_period: entry.reconcile_period,
+            selector: entry.selector.clone(),
+            dry_run_option: entry.dry_run_option.clone(),
+            max_concurrent: entry.max_concurrent,
+        };
+        let affected = match before {
+            None => true,
+            Some(before) => {
+                fresh.contains(&entry.chart)
+                    || before.chart_path != watch.chart_path
+                    || before.overrides != watch.overrides
+                    || before.selector != watch.selector
+                    || before.watch_dependents != watch.watch_dependents
+                    || before.reconcile_period != watch.reconcile_period
+                    || before.dry_run_option != watch.dry_run_option
+            }
+        };
+        if !affected && let Some(before) = before {
+            watch.changed_in = before.changed_in;
+        }
+        (watch, affected)
+    }
+}
+
+impl Sources {
+    /// Every kind with its health; plural names are filled in by those who know the API server.
+    pub fn kinds(&self) -> Vec<KindStatus> {
+        let status = |watch: &Arc<Watch>| KindStatus {
+            gvk: watch.gvk.clone(),
+            plural: String::new(),
+            source: watch.chart_path.clone(),
+            health: match (&watch.broken, &watch.chart) {
+                (None, Some(_)) => KindHealth::Serving,
+                (Some(problem), Some(_)) => KindHealth::Stale { problem: problem.clone() },
+                (Some(problem), None) => KindHealth::Disabled { problem: problem.clone() },
+                (None, None) => {
+                    KindHealth::Disabled { problem: problem(&watch.chart_path, "not read yet".to_owned()) }
+                }
+            },
+        };
+        self.watches.iter().map(status).collect()
+    }
+}
+
+fn problem(file: &str, message: String) -> Diagnostic {
+    let place = Place { file: file.to_owned(), line: 0, column: 0 };
+    Diagnostic {
+        severity: Severity::Error,
+        message,
+        place: Some(place),
+        excerpt: None,
+        hint: None,
+        kind: None,
+    }
+}
+
+fn load_chart(
+    entry: &Entry,
+    read: &Result<FileSet, String>,
+    strict: bool,
+) -> Result<(Chart, bool), Box<Diagnostic>> {
+    let files = match read {
+        Ok(files) => files,
+        Err(why) => {
+            let mut broken = problem("", format!("invalid chart directory {}: {why}", entry.chart));
+            broken.place = Some(entry.chart_place.clone());
+            broken.kind = Some(entry.gvk.clone());
+            broken.hint =
+                Some("chart names a folder with a Chart.yaml, relative to the project's root".to_owned());
+            return Err(Box::new(broken));
+        }
+    };
+    let checked = Chart::load(files)
+        .map_err(|error| Box::new(broken::chart(&entry.chart, files, &error)))
+        .and_then(|chart| broken::check(&entry.chart, &chart, strict).map(|renders| (chart, renders)));
+    checked.map_err(|mut broken| {
+        broken.kind = Some(entry.gvk.clone());
+        broken
+    })
+}
+
+/// The project's CRDs, and for each kind without one the CRD that the Operator SDK would scaffold.
+fn crds(files: &Files, watches: &[Arc<Watch>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Value>> {
+    let mut crds: Vec<Arc<Value>> = Vec::new();
+    for (path, text) in &files.crds {
+        match crd::read(text) {
+            Ok(read) => crds.extend(read.into_iter().map(Arc::new)),
+            Err(error) => {
+                let mut broken = problem(path, format!("{error:#}"));
+                if let Some(error) = error.downcast_ref::<yaml::Error>() {
+                    broken.place = Some(Place { file: path.clone(), line: error.line, column: error.column });
+                }
+                diagnostics.push(broken);
+            }
+        }
+    }
+    for watch in watches {
+        let defines = |crd: &Arc<Value>| {
+            crd::kinds(crd).iter().any(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)
+        };
+        if !watch.gvk.group.is_empty() && !crds.iter().any(defines) {
+            crds.push(Arc::new(crd::scaffold(&watch.gvk)));
+        }
+    }
+    crds
+}
+
+fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (path, text) in &files.samples {
+        match yaml::from_str(text) {
+            Ok(object) => {
+                samples.extend(ObjectRef::of(&object).map(|object| Sample { path: path.clone(), object }));
+            }
+            Err(error) => {
+                let mut broken = problem(path, error.message.clone());
+                broken.severity = Severity::Warning;
+                broken.place = Some(Place { file: path.clone(), line: error.line, column: error.column });
+                diagnostics.push(broken);
+            }
+        }
+    }
+    samples
+}
+
+fn hash(value: &impl std::hash::Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+fn hash_files(read: &Result<FileSet, String>) -> u64 {
+    match read {
+        Ok(files) => hash(&files.iter().collect::<Vec<_>>()),
+        Err(why) => hash(why),
+    }
+}
+
+fn fingerprint(files: &Files) -> u64 {
+    let charts: Vec<_> = files.charts.iter().map(|(path, read)| (path, hash_files(read))).collect();
+    hash(&(&files.watches, charts, &files.crds, &files.samples, &files.env))
+}

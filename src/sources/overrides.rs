@@ -1,0 +1,95 @@
+//! `overrideValues`: `$VAR` and `${VAR}` from the environment, then a Go template without data, as upstream does.
+//! Pure: the environment is handed in.
+
+use opdev_helm::template::{Compat, Context, Environment, TemplateSet, Value};
+use std::collections::BTreeMap;
+
+/// Expands every value.
+///
+/// # Errors
+/// The key and the template's error.
+pub(crate) fn expand(
+    overrides: &BTreeMap<String, String>,
+    env: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, String> {
+    let mut expanded = BTreeMap::new();
+    for (key, value) in overrides {
+        let text = variables(value, env);
+        let text = if text.contains("{{") {
+            execute(key, &text).map_err(|error| format!("{key}: {error}"))?
+        } else {
+            text
+        };
+        expanded.insert(key.clone(), text);
+    }
+    Ok(expanded)
+}
+
+fn execute(name: &str, text: &str) -> Result<String, String> {
+    let mut set = TemplateSet::new(Compat::V3);
+    set.add(name, text).map_err(|error| error.to_string())?;
+    let mut context = Context::new(&Nowhere, Compat::V3);
+    let output = set.execute(name, Value::Nil, &mut context).map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&output).into_owned())
+}
+
+/// Override values are fixed when they are read: no clock, no randomness, no cluster.
+struct Nowhere;
+
+impl Environment for Nowhere {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        buffer.fill(0);
+    }
+
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, String> {
+        Err("lookup cannot be used in overrideValues".to_owned())
+    }
+}
+
+/// Replaces variables as Go's `os.Expand` does; unset ones become nothing.
+fn variables(text: &str, env: &BTreeMap<String, String>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        let (name, after) = if let Some(inner) = rest.strip_prefix('{') {
+            match inner.split_once('}') {
+                Some((name, after)) => (name, after),
+                // As Go: an unclosed brace is dropped.
+                None => ("", inner),
+            }
+        } else {
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+            if end == 0 {
+                out.push('$');
+                continue;
+            }
+            rest.split_at(end)
+        };
+        out.push_str(env.get(name).map_or("", String::as_str));
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_and_templates() {
+        let env = BTreeMap::from([("IMAGE".to_owned(), "repo/app:1.2".to_owned())]);
+        assert_eq!(variables("a-$IMAGE-${IMAGE}-$NONE.$", &env), "a-repo/app:1.2-repo/app:1.2-.$");
+        let overrides =
+            BTreeMap::from([("tag".to_owned(), "{{ (\"$IMAGE\" | split \":\")._1 }}".to_owned())]);
+        assert_eq!(expand(&overrides, &env).unwrap()["tag"], "1.2");
+        let broken = BTreeMap::from([("tag".to_owned(), "{{ nope }}".to_owned())]);
+        assert!(expand(&broken, &env).unwrap_err().starts_with("tag: "));
+    }
+}

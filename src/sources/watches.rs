@@ -1,0 +1,237 @@
+//! `watches.yaml`, read as the Operator SDK reads it, with a place for everything that is wrong.
+//! Upstream ignores unknown keys; here they are warned about.
+
+use crate::event::{Diagnostic, Place, Severity};
+use opdev_object::meta::Gvk;
+use opdev_object::yaml::{self, Kind, Node};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// One entry as written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) gvk: Gvk,
+    pub(crate) chart: String,
+    pub(crate) watch_dependents: bool,
+    pub(crate) overrides: BTreeMap<String, String>,
+    pub(crate) reconcile_period: Option<Duration>,
+    pub(crate) selector: Value,
+    pub(crate) dry_run_option: String,
+    pub(crate) max_concurrent: Option<usize>,
+    /// Where the entry begins.
+    pub(crate) place: Place,
+    /// Where its chart is named.
+    pub(crate) chart_place: Place,
+}
+
+const KEYS: [&str; 10] = [
+    "group",
+    "version",
+    "kind",
+    "chart",
+    "watchDependentResources",
+    "overrideValues",
+    "reconcilePeriod",
+    "selector",
+    "dryRunOption",
+    "maxConcurrentReconciles",
+];
+
+/// Reads the file. The entries that are right come back beside the problems of those that are not; `None` where
+/// the file as a whole cannot be read.
+pub(crate) fn read(file: &str, text: &str) -> (Option<Vec<Entry>>, Vec<Diagnostic>) {
+    let mut reader = Reader { file, diagnostics: Vec::new() };
+    let root = match yaml::parse(text) {
+        Ok(root) => root,
+        Err(error) => {
+            let place = Place { file: file.to_owned(), line: error.line, column: error.column };
+            reader.report(Severity::Error, place, error.message, None);
+            return (None, reader.diagnostics);
+        }
+    };
+    match &root.kind {
+        Kind::Null => return (Some(Vec::new()), reader.diagnostics),
+        Kind::Sequence(_) => {}
+        _ => {
+            let hint = "begin each kind with `- group: …`".to_owned();
+            reader.error(&root, "watches.yaml must be a list of kinds".to_owned(), Some(hint));
+            return (None, reader.diagnostics);
+        }
+    }
+    let mut entries: Vec<Entry> = Vec::new();
+    for node in root.items() {
+        let Some(entry) = reader.entry(node) else { continue };
+        if let Some(twin) = entries.iter().find(|other| {
+            other.gvk.kind.eq_ignore_ascii_case(&entry.gvk.kind) && other.gvk.group == entry.gvk.group
+        }) {
+            let (message, hint) = if twin.gvk == entry.gvk {
+                (format!("duplicate GVK: {}", entry.gvk), "remove one of the two entries")
+            } else {
+                (
+                    format!(
+                        "{} is listed at two versions, {} and {}: both charts would fight over one release",
+                        entry.gvk.kind_group(),
+                        twin.gvk.version,
+                        entry.gvk.version
+                    ),
+                    "keep the version that the CRD stores",
+                )
+            };
+            reader.error(
+                node,
+                message,
+                Some(format!("{hint}; the first one, at line {}, serves", twin.place.line)),
+            );
+            continue;
+        }
+        entries.push(entry);
+    }
+    (Some(entries), reader.diagnostics)
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Reader<'_> {
+    fn place(&self, node: &Node) -> Place {
+        Place { file: self.file.to_owned(), line: node.line, column: node.column }
+    }
+
+    fn report(&mut self, severity: Severity, place: Place, message: String, hint: Option<String>) {
+        self.diagnostics.push(Diagnostic {
+            severity,
+            message,
+            place: Some(place),
+            excerpt: None,
+            hint,
+            kind: None,
+        });
+    }
+
+    fn error(&mut self, node: &Node, message: String, hint: Option<String>) {
+        self.report(Severity::Error, self.place(node), message, hint);
+    }
+
+    fn entry(&mut self, node: &Node) -> Option<Entry> {
+        let Kind::Mapping(pairs) = &node.kind else {
+            self.error(node, "an entry must be a map with group, version, kind and chart".to_owned(), None);
+            return None;
+        };
+        for (key, _) in pairs {
+            let name = key.as_str().unwrap_or_default();
+            if !KEYS.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                let hint = super::nearest(name, &KEYS).map(|near| format!("did you mean `{near}`?"));
+                let message = format!("unknown key `{name}` has no effect");
+                self.report(Severity::Warning, self.place(key), message, hint);
+            }
+        }
+        let field = |name: &str| {
+            let found = pairs
+                .iter()
+                .rev()
+                .find(|(key, _)| key.as_str().is_some_and(|k| k.eq_ignore_ascii_case(name)));
+            found.map(|(_, value)| value)
+        };
+        let text = |name: &str| field(name).and_then(Node::to_text).unwrap_or_default();
+        let gvk = Gvk::new(text("group"), text("version"), text("kind"));
+        for (name, value) in [("version", &gvk.version), ("kind", &gvk.kind), ("chart", &text("chart"))] {
+            if value.is_empty() {
+                self.error(node, format!("invalid GVK: {gvk}: {name} must not be empty"), None);
+                return None;
+            }
+        }
+        let reconcile_period = match field("reconcilePeriod").and_then(|node| Some((node, node.to_text()?))) {
+            None => None,
+            Some((at, text)) => match super::duration(&text) {
+                Some(period) => Some(period),
+                None => {
+                    let hint = Some("write a Go duration such as 30s, 1m or 1h2m4s".to_owned());
+                    self.error(at, format!("reconcilePeriod {text:?} is no duration"), hint);
+                    return None;
+                }
+            },
+        };
+        Some(Entry {
+            chart: text("chart"),
+            watch_dependents: field("watchDependentResources")
+                .is_none_or(|node| node.kind != Kind::Bool(false)),
+            overrides: self.overrides(field("overrideValues"))?,
+            reconcile_period: reconcile_period.filter(|period| !period.is_zero()),
+            selector: field("selector").and_then(|node| yaml::to_json(node).ok()).unwrap_or_default(),
+            dry_run_option: text("dryRunOption"),
+            max_concurrent: text("maxConcurrentReconciles").parse().ok().filter(|limit| *limit > 0),
+            place: self.place(node),
+            chart_place: field("chart").map_or_else(|| self.place(node), |node| self.place(node)),
+            gvk,
+        })
+    }
+
+    fn overrides(&mut self, node: Option<&Node>) -> Option<BTreeMap<String, String>> {
+        let mut overrides = BTreeMap::new();
+        let Some(node) = node else { return Some(overrides) };
+        let Kind::Mapping(pairs) = &node.kind else {
+            self.error(node, "overrideValues must be a map of strings".to_owned(), None);
+            return None;
+        };
+        for (key, value) in pairs {
+            let name = key.to_text().unwrap_or_default();
+            let Some(text) = value.as_str() else {
+                let hint = Some(format!("quote it: {name}: \"…\""));
+                self.error(value, format!("the override value of {name} must be a string"), hint);
+                return None;
+            };
+            overrides.insert(name, text.to_owned());
+        }
+        Some(overrides)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problems(text: &str) -> Vec<String> {
+        let (_, diagnostics) = read("watches.yaml", text);
+        diagnostics
+            .iter()
+            .map(|one| {
+                format!("{} {}", one.place.as_ref().map(ToString::to_string).unwrap_or_default(), one.message)
+            })
+            .collect()
+    }
+
+    const GOOD: &str = "- group: a.b\n  version: v1\n  kind: A\n  chart: charts/a\n";
+
+    #[test]
+    fn a_full_entry() {
+        let text = "- Group: a.b\n  version: v1\n  kind: A\n  chart: charts/a\n  reconcilePeriod: 1m30s\n  \
+                    watchDependentResources: false\n  overrideValues: {image.tag: $TAG}\n  \
+                    selector: {matchLabels: {x: y}}\n";
+        let (entries, diagnostics) = read("watches.yaml", text);
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let entry = &entries.unwrap()[0];
+        assert_eq!(entry.gvk, Gvk::new("a.b", "v1", "A"));
+        assert_eq!(entry.reconcile_period, Some(Duration::from_secs(90)));
+        assert!(!entry.watch_dependents);
+        assert_eq!(entry.overrides["image.tag"], "$TAG");
+        assert_eq!(entry.selector["matchLabels"]["x"], "y");
+    }
+
+    #[test]
+    fn problems_have_places() {
+        assert_eq!(
+            problems("- group: a\n  version: v1\n  chart: x\n")[0],
+            "watches.yaml:1:3 invalid GVK: a/v1, Kind=: kind must not be empty"
+        );
+        assert_eq!(
+            problems(&format!("{GOOD}  chrat: x\n")),
+            ["watches.yaml:5:3 unknown key `chrat` has no effect"]
+        );
+        assert_eq!(problems(&format!("{GOOD}{GOOD}")), ["watches.yaml:5:3 duplicate GVK: a.b/v1, Kind=A"]);
+        assert_eq!(problems("a: b\n"), ["watches.yaml:1:1 watches.yaml must be a list of kinds"]);
+        assert!(problems("- group: [\n")[0].starts_with("watches.yaml:"));
+    }
+}
