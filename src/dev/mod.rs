@@ -1,1 +1,15 @@
-//! To come.
+//! Files, processes and lifecycle: finds the project, watches its files, turns them into sources, connects to a
+//! cluster or starts the embedded control plane, and runs the operator. Never touches the terminal.
+//! Start at `inner_loop`.
+
+pub mod bus;
+pub mod cluster;
+mod crds;
+pub mod inner_loop;
+pub mod journal;
+mod observe;
+pub mod project;
+mod reload;
+mod requests;
+mod settings;
+mod watcher;

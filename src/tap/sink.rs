@@ -25,6 +25,11 @@ impl EventSink {
         let _closed = self.sender.send(event).await;
     }
 
+    /// Sends a fact if there is room, for places that cannot wait, such as a panic hook.
+    pub fn try_emit(&self, event: Event) {
+        let _full_or_closed = self.sender.try_send(event);
+    }
+
     /// Sends a log line if there is room, else counts it as dropped.
     pub fn log(&self, line: LogLine) {
         self.report_drops();

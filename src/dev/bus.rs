@@ -1,0 +1,52 @@
+//! The one owner of `State`: drains the event channel, reduces, hands out snapshots, and passes every event on
+//! to the journal and to whoever prints. Nothing else may change the state.
+
+use super::journal::Journal;
+use crate::event::Event;
+use crate::state::State;
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// Events that may wait before senders wait, too.
+pub const CAPACITY: usize = 4_096;
+
+/// Takes every event in order, beside the state.
+pub type Listener = Box<dyn FnMut(&Event) + Send>;
+
+/// A running bus.
+#[derive(Debug)]
+pub struct Bus {
+    /// The newest state.
+    pub snapshots: watch::Receiver<Arc<State>>,
+    /// Ends once every sender is gone and everything is reduced and written.
+    pub task: JoinHandle<()>,
+}
+
+/// Starts the task that owns the state.
+pub fn start(
+    mut events: mpsc::Receiver<Event>,
+    mut journal: Option<Journal>,
+    mut listener: Option<Listener>,
+) -> Bus {
+    let (publish, snapshots) = watch::channel(Arc::new(State::default()));
+    let task = tokio::spawn(async move {
+        let mut state = State::default();
+        let mut batch = Vec::with_capacity(256);
+        while events.recv_many(&mut batch, 256).await > 0 {
+            for event in batch.drain(..) {
+                if let Some(journal) = &mut journal {
+                    journal.record(&event);
+                }
+                if let Some(listener) = &mut listener {
+                    listener(&event);
+                }
+                state.reduce(event);
+            }
+            publish.send_replace(Arc::new(state.clone()));
+        }
+        // Flushing the journal waits for its thread.
+        let _ = tokio::task::spawn_blocking(move || drop(journal)).await;
+    });
+    Bus { snapshots, task }
+}

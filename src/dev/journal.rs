@@ -1,0 +1,154 @@
+//! `.opdev/events.jsonl`: every event of the running opdev, one JSON object a line, for `opdev tail` and other tools.
+//! Written by a thread of its own; a slow disk drops lines (counted in the file) and never holds the operator up.
+
+use crate::event::Event;
+use anyhow::{Context as _, Result};
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// The name of the file inside the state folder.
+pub const FILE: &str = "events.jsonl";
+
+/// Lines that may wait for the disk.
+const WAITING: usize = 8_192;
+
+/// The size at which the file starts over; the one before is kept as `events.jsonl.1`.
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// A running journal.
+#[derive(Debug)]
+pub struct Journal {
+    lines: Option<SyncSender<String>>,
+    dropped: u64,
+    writer: Option<JoinHandle<()>>,
+}
+
+impl Journal {
+    /// Starts over at `folder/events.jsonl`; the file of the run before becomes `events.jsonl.1`.
+    ///
+    /// # Errors
+    /// Where the file cannot be created.
+    pub fn start(folder: &Path) -> Result<Journal> {
+        let path = folder.join(FILE);
+        let file = fresh(&path)?;
+        let (lines, waiting) = sync_channel(WAITING);
+        let writer = std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || write(&path, file, &waiting))
+            .context("no thread for the event journal")?;
+        Ok(Journal { lines: Some(lines), dropped: 0, writer: Some(writer) })
+    }
+
+    /// Appends an event.
+    pub fn record(&mut self, event: &Event) {
+        let (Some(lines), Ok(mut line)) = (&self.lines, serde_json::to_string(event)) else { return };
+        if self.dropped > 0 {
+            line = format!("{{\"event\":\"journalDropped\",\"lines\":{}}}\n{line}", self.dropped);
+        }
+        match lines.try_send(line) {
+            Ok(()) => self.dropped = 0,
+            Err(TrySendError::Full(_)) => self.dropped += 1,
+            Err(TrySendError::Disconnected(_)) => self.lines = None,
+        }
+    }
+}
+
+impl Drop for Journal {
+    /// Waits until everything is on disk.
+    fn drop(&mut self) {
+        self.lines = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
+    }
+}
+
+fn fresh(path: &Path) -> Result<File> {
+    if path.exists() {
+        let before = PathBuf::from(format!("{}.1", path.display()));
+        let _ = std::fs::rename(path, before);
+    }
+    File::create(path).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+fn write(path: &Path, file: File, waiting: &Receiver<String>) {
+    let mut out = BufWriter::new(file);
+    let mut size = 0u64;
+    while let Ok(first) = waiting.recv() {
+        for line in std::iter::once(first).chain(waiting.try_iter().take(WAITING)) {
+            if writeln!(out, "{line}").is_err() {
+                return;
+            }
+            size += line.len() as u64 + 1;
+        }
+        if out.flush().is_err() {
+            return;
+        }
+        if size > LIMIT {
+            let Ok(file) = fresh(path) else { return };
+            out = BufWriter::new(file);
+            size = 0;
+        }
+    }
+}
+
+/// Hands every line of the file at `path` to `take`, in order, and with `wait` those that are still to come; starts
+/// over where a new run starts the file over. Ends when `take` says false.
+///
+/// # Errors
+/// Where the file cannot be read.
+pub fn follow(path: &Path, wait: bool, mut take: impl FnMut(&str) -> bool) -> Result<()> {
+    let open = || File::open(path).with_context(|| format!("{} cannot be read", path.display()));
+    let mut reader = BufReader::new(open()?);
+    let mut identity = identity(path);
+    let mut line = String::new();
+    loop {
+        // A line without its end is still being written.
+        if reader.read_line(&mut line).is_ok_and(|read| read > 0) && line.ends_with('\n') {
+            if !take(line.trim_end()) {
+                return Ok(());
+            }
+            line.clear();
+            continue;
+        }
+        if !wait {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+        let now = self::identity(path);
+        if now.is_some() && now != identity {
+            identity = now;
+            line.clear();
+            reader = BufReader::new(open()?);
+        }
+    }
+}
+
+/// What tells a file from the one that took its place.
+fn identity(path: &Path) -> Option<u64> {
+    use std::os::unix::fs::MetadataExt as _;
+    path.metadata().ok().map(|data| data.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_event_is_a_line_and_the_run_before_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for run in 0..2 {
+            let mut journal = Journal::start(folder.path()).unwrap();
+            for _ in 0..=run {
+                journal.record(&Event::LogDropped { lines: 7 });
+            }
+        }
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        assert_eq!(read("events.jsonl").lines().count(), 2);
+        assert_eq!(read("events.jsonl.1"), "{\"event\":\"logDropped\",\"lines\":7}\n");
+    }
+}

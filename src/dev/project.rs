@@ -1,0 +1,166 @@
+//! Finds the project and where its files are. Reads nothing but directory entries, `PROJECT` and `opdev.yaml`.
+//! First match wins: `--project`, `opdev.yaml`, an Operator SDK project, the layout with `config/watches.yaml`.
+
+use super::settings::Settings;
+use crate::event::Diagnostic;
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+
+/// A project on disk.
+#[derive(Clone, Debug)]
+pub struct Project {
+    /// Absolute root; all paths in events are relative to it.
+    pub root: PathBuf,
+    /// The project's name.
+    pub name: String,
+    /// `watches.yaml`, relative to the root.
+    pub watches: PathBuf,
+    /// Files or folders with CRD YAML, relative to the root.
+    pub crds: Vec<PathBuf>,
+    /// Files or folders with samples, relative to the root.
+    pub samples: Vec<PathBuf>,
+    /// What `opdev.yaml` says.
+    pub settings: Settings,
+    /// Warnings about `opdev.yaml`.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Project {
+    /// Finds the project at `folder` exactly, or, where that is `None`, at `from` or the nearest folder above it.
+    ///
+    /// # Errors
+    /// A message that says what was looked for and where.
+    pub fn discover(folder: Option<&Path>, from: &Path) -> Result<Project> {
+        if let Some(folder) = folder {
+            let root = folder
+                .canonicalize()
+                .with_context(|| format!("the project folder {} cannot be opened", folder.display()))?;
+            if !root.is_dir() {
+                bail!("{} is not a folder; --project takes the folder of a project", folder.display());
+            }
+            return match Self::at(&root)? {
+                Some(project) => Ok(project),
+                None => bail!("{} is no operator project: {}", root.display(), EXPECTED),
+            };
+        }
+        let start = from.canonicalize().context("the working directory cannot be read")?;
+        for root in start.ancestors() {
+            if let Some(project) = Self::at(root)? {
+                return Ok(project);
+            }
+            if root.join(".git").exists() {
+                break;
+            }
+        }
+        bail!("no operator project in {} or above it: {}", start.display(), EXPECTED)
+    }
+
+    /// The project whose root is exactly `root`, if there is one.
+    fn at(root: &Path) -> Result<Option<Project>> {
+        let settings_file =
+            ["opdev.yaml", "config/opdev.yaml"].into_iter().find(|file| root.join(file).is_file());
+        let watches =
+            ["watches.yaml", "config/watches.yaml"].into_iter().find(|file| root.join(file).is_file());
+        if settings_file.is_none() && watches.is_none() {
+            return Ok(None);
+        }
+        let (settings, diagnostics) = match settings_file {
+            Some(file) => Settings::read(root, file)?,
+            None => (Settings::default(), Vec::new()),
+        };
+        let watches = match (&settings.watches, watches) {
+            (Some(named), _) => PathBuf::from(named),
+            (None, Some(found)) => PathBuf::from(found),
+            (None, None) => PathBuf::from("config/watches.yaml"),
+        };
+        let existing = |candidates: &[&str]| -> Vec<PathBuf> {
+            candidates.iter().filter(|path| root.join(path).exists()).map(PathBuf::from).collect()
+        };
+        let crds = match &settings.types {
+            Some(paths) => paths.iter().map(PathBuf::from).collect(),
+            None => existing(&["config/crd", "config/crd/bases"]),
+        };
+        let samples = match &settings.samples {
+            Some(paths) => paths.iter().map(PathBuf::from).collect(),
+            None => existing(&["samples", "config/samples"]),
+        };
+        let name = operator_sdk_name(root)
+            .or_else(|| root.file_name().map(|name| name.to_string_lossy().into_owned()))
+            .unwrap_or_else(|| "project".to_owned());
+        Ok(Some(Project { root: root.to_owned(), name, watches, crds, samples, settings, diagnostics }))
+    }
+
+    /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`.
+    ///
+    /// # Errors
+    /// Where it cannot be created.
+    pub fn state_folder(&self) -> Result<PathBuf> {
+        let folder = self.root.join(".opdev");
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("{} cannot be created; opdev keeps its log there", folder.display()))?;
+        let ignore = folder.join(".gitignore");
+        if !ignore.exists() {
+            std::fs::write(&ignore, "*\n")
+                .with_context(|| format!("{} cannot be written", ignore.display()))?;
+        }
+        Ok(folder)
+    }
+
+    /// A path as it stands in events: relative to the root where it lies inside.
+    pub fn relative(&self, path: &Path) -> String {
+        path.strip_prefix(&self.root).unwrap_or(path).display().to_string()
+    }
+}
+
+const EXPECTED: &str = "expected opdev.yaml, watches.yaml (an Operator SDK Helm project) or config/watches.yaml. \
+     Name the folder with --project DIR, or start with a watches.yaml such as\n\
+     \x20 - group: cache.my.domain\n    version: v1alpha1\n    kind: Memcached\n    chart: charts/memcached";
+
+fn operator_sdk_name(root: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(root.join("PROJECT")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("projectName:"))?;
+    Some(line.trim().trim_matches('"').to_owned()).filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn folder(files: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for file in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn an_operator_sdk_project_is_found_from_below() {
+        let folder = folder(&["watches.yaml", "config/samples/a.yaml", "helm-charts/a/Chart.yaml"]);
+        fs::write(folder.path().join("PROJECT"), "version: \"3\"\nprojectName: cache-operator\n").unwrap();
+        let project = Project::discover(None, &folder.path().join("helm-charts/a")).unwrap();
+        assert_eq!(project.name, "cache-operator");
+        assert_eq!(project.watches, Path::new("watches.yaml"));
+        assert_eq!(project.samples, [PathBuf::from("config/samples")]);
+    }
+
+    #[test]
+    fn a_folder_that_is_no_project_is_named_with_what_was_expected() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Project::discover(Some(folder.path()), folder.path()).unwrap_err().to_string();
+        assert!(error.contains("is no operator project") && error.contains("config/watches.yaml"), "{error}");
+        let missing = Project::discover(Some(Path::new("/no/such/folder")), folder.path()).unwrap_err();
+        assert!(missing.to_string().contains("/no/such/folder cannot be opened"), "{missing}");
+    }
+
+    #[test]
+    fn the_state_folder_ignores_itself() {
+        let folder = folder(&["config/watches.yaml"]);
+        let project = Project::discover(Some(folder.path()), folder.path()).unwrap();
+        let state = project.state_folder().unwrap();
+        assert_eq!(fs::read_to_string(state.join(".gitignore")).unwrap(), "*\n");
+    }
+}

@@ -1,0 +1,303 @@
+//! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server, publish.
+//! One load at a time, the newest files win, and a broken edit never takes away what serves.
+
+use super::crds::Crds;
+use super::project::Project;
+use super::requests::yaml_files;
+use super::watcher::{self, Batch, WatchSet, Watcher};
+use crate::event::{Event, KindStatus, Level, Notice, ReloadFailed, SourcesChanged};
+use crate::sources::Sources;
+use crate::sources::load::{Files, Loaded, Loader};
+use crate::tap::EventSink;
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use kube::Client;
+use opdev_helm::chart;
+use opdev_object::meta::Gvk;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Everything a reload needs.
+pub(super) struct Reloader {
+    pub(super) project: Project,
+    pub(super) client: Client,
+    pub(super) events: EventSink,
+    /// Whether CRDs may be written.
+    pub(super) read_only: bool,
+    /// Where the newest set goes.
+    pub(super) publish: watch::Sender<Arc<Sources>>,
+    /// Asks for a reload of everything.
+    pub(super) force: mpsc::Receiver<()>,
+    /// Whether to poll rather than listen.
+    pub(super) poll: bool,
+}
+
+/// What changes from load to load.
+struct Memory {
+    loader: Loader,
+    crds: Crds,
+    plurals: Vec<(Gvk, String)>,
+}
+
+impl Reloader {
+    /// Loads and publishes the first set, then follows the files until `shutdown`.
+    pub(super) async fn run(
+        mut self,
+        first: (Loader, Option<Loaded>),
+        shutdown: CancellationToken,
+    ) -> Result<()> {
+        let (loader, loaded) = first;
+        let mut memory = Memory { loader, crds: Crds::default(), plurals: Vec::new() };
+        if let Some(loaded) = loaded {
+            self.bring_live(&mut memory, loaded, Vec::new()).await;
+        }
+        let mut watcher = self.start_watcher().await?;
+        self.rewatch(&mut watcher, false).await;
+        // What was saved between the first read and the first watch.
+        self.reload(&mut memory, None, false).await;
+        loop {
+            let (batch, forced) = tokio::select! {
+                () = shutdown.cancelled() => return Ok(()),
+                batch = watcher.next(&self.project.root) => (Some(batch), false),
+                asked = self.force.recv() => match asked {
+                    Some(()) => (None, true),
+                    None => return Ok(()),
+                },
+            };
+            let renew = batch.as_ref().is_some_and(|batch| self.moved(batch));
+            if renew {
+                self.rewatch(&mut watcher, true).await;
+            }
+            self.reload(&mut memory, batch, forced).await;
+            self.rewatch(&mut watcher, false).await;
+        }
+    }
+
+    async fn start_watcher(&self) -> Result<Watcher> {
+        let quiet = self.project.settings.reload.quiet();
+        match Watcher::start(quiet, self.poll) {
+            Ok(watcher) => Ok(watcher),
+            Err(error) => {
+                let hint =
+                    watcher::limit_hint(&error).unwrap_or_else(|| "start opdev with --poll".to_owned());
+                self.notice(
+                    Level::Warn,
+                    format!("files are polled, for the kernel refuses to watch them: {error}"),
+                    Some(hint),
+                )
+                .await;
+                Watcher::start(quiet, true).context("files cannot be watched")
+            }
+        }
+    }
+
+    /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and came back.
+    async fn rewatch(&self, watcher: &mut Watcher, renew: bool) {
+        let set = self.watch_set();
+        let Err(error) = watcher.watch(&set, renew) else { return };
+        let hint = watcher::limit_hint(&error);
+        self.notice(Level::Error, format!("not every file can be watched: {error}"), hint).await;
+        if !watcher.polls
+            && let Ok(mut polling) = Watcher::start(self.project.settings.reload.quiet(), true)
+            && polling.watch(&set, true).is_ok()
+        {
+            *watcher = polling;
+            self.notice(Level::Warn, "files are polled twice a second from now on".to_owned(), None).await;
+        }
+    }
+
+    async fn notice(&self, level: Level, message: String, hint: Option<String>) {
+        let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
+        self.events.emit(Event::Noticed(notice)).await;
+    }
+
+    fn watch_set(&self) -> WatchSet {
+        let root = &self.project.root;
+        let mut set = WatchSet::default();
+        let mut flat = |path: &Path| {
+            if let Some(parent) = path.parent() {
+                set.flat.insert(parent.to_owned());
+            }
+        };
+        flat(&root.join(&self.project.watches));
+        let charts: Vec<PathBuf> =
+            self.publish.borrow().watches.iter().map(|watch| root.join(&watch.chart_path)).collect();
+        let yaml = self.project.crds.iter().chain(&self.project.samples).map(|path| root.join(path));
+        for path in charts.into_iter().chain(yaml) {
+            // The parent tells when the folder itself is replaced, or a link points elsewhere.
+            flat(&path);
+            if let Ok(real) = path.canonicalize() {
+                if real.is_dir() {
+                    set.deep.insert(real);
+                } else {
+                    flat(&real);
+                }
+            }
+        }
+        set
+    }
+
+    /// Whether a watched folder itself was touched.
+    fn moved(&self, batch: &Batch) -> bool {
+        let set = self.watch_set();
+        let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
+        let links: Vec<PathBuf> = self
+            .publish
+            .borrow()
+            .watches
+            .iter()
+            .map(|watch| self.project.root.join(&watch.chart_path))
+            .collect();
+        batch.paths.iter().any(|path| {
+            watched.iter().any(|at| at.starts_with(path)) || links.contains(path) || path.is_dir()
+        })
+    }
+
+    async fn reload(&self, memory: &mut Memory, batch: Option<Batch>, forced: bool) {
+        let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
+        let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
+        let loader = std::mem::take(&mut memory.loader);
+        let project = self.project.clone();
+        let names = changed.clone();
+        let work = tokio::task::spawn_blocking(move || load(&project, loader, &names, saved_at, forced));
+        match work.await {
+            Ok((loader, loaded)) => {
+                memory.loader = loader;
+                if let Some(loaded) = loaded {
+                    self.bring_live(memory, loaded, changed).await;
+                }
+            }
+            Err(error) => {
+                let message = format!("reading the project failed: {error}");
+                self.notice(
+                    Level::Error,
+                    message,
+                    Some("this is a bug in opdev; the log has the details".to_owned()),
+                )
+                .await;
+            }
+        }
+    }
+
+    /// CRDs first, then the sources, so that the kinds exist when the operator begins to watch them.
+    async fn bring_live(&self, memory: &mut Memory, loaded: Loaded, files: Vec<String>) {
+        if !self.read_only {
+            let (applied, failed) = memory.crds.apply(&self.client, &loaded.sources.crds).await;
+            for crd in applied {
+                tracing::info!("CustomResourceDefinition {} applied", crd.name);
+                for warning in crd.warnings {
+                    self.notice(
+                        Level::Warn,
+                        format!("CustomResourceDefinition {}: {warning}", crd.name),
+                        None,
+                    )
+                    .await;
+                }
+            }
+            for (name, error) in failed {
+                let hint = Some(
+                    "correct the CRD and save it; objects of this kind are not touched until then".to_owned(),
+                );
+                self.notice(Level::Error, format!("CustomResourceDefinition {name}: {error:#}"), hint).await;
+            }
+        }
+        let kinds = self.with_plurals(memory, loaded.kinds).await;
+        let at = Timestamp::now();
+        let sources = loaded.sources;
+        let changed = SourcesChanged {
+            at,
+            sources: sources.number,
+            files: files.clone(),
+            kinds,
+            diagnostics: sources.diagnostics.clone(),
+            samples: sources.samples.clone(),
+            affected: loaded.affected,
+        };
+        self.events.emit(Event::SourcesChanged(Arc::new(changed))).await;
+        if !loaded.errors.is_empty() {
+            self.events
+                .emit(Event::ReloadFailed(ReloadFailed { at, files, diagnostics: loaded.errors }))
+                .await;
+        }
+        self.publish.send_replace(sources);
+    }
+
+    async fn with_plurals(&self, memory: &mut Memory, mut kinds: Vec<KindStatus>) -> Vec<KindStatus> {
+        for kind in &mut kinds {
+            if let Some((_, plural)) = memory.plurals.iter().find(|(gvk, _)| *gvk == kind.gvk) {
+                kind.plural.clone_from(plural);
+            } else if let Ok((resource, _)) = super::requests::resource_of(&self.client, &kind.gvk).await {
+                kind.plural.clone_from(&resource.plural);
+                memory.plurals.push((kind.gvk.clone(), resource.plural));
+            }
+        }
+        kinds
+    }
+
+    /// The files of a batch as they stand in events; those of a linked chart under the link's name.
+    fn names(&self, batch: &Batch) -> Vec<String> {
+        let root = &self.project.root;
+        let sources = self.publish.borrow();
+        let links: Vec<(PathBuf, &str)> = sources
+            .watches
+            .iter()
+            .filter_map(|watch| {
+                Some((root.join(&watch.chart_path).canonicalize().ok()?, watch.chart_path.as_str()))
+            })
+            .collect();
+        let name = |path: &PathBuf| {
+            for (real, link) in &links {
+                if let Ok(rest) = path.strip_prefix(real) {
+                    return Path::new(link).join(rest).display().to_string();
+                }
+            }
+            self.project.relative(path)
+        };
+        let files = batch.paths.iter().filter(|path| !path.is_dir());
+        files.map(name).filter(|name| !name.is_empty()).collect()
+    }
+}
+
+/// Reads every file of the project once and loads a set of sources from them.
+pub(super) fn load(
+    project: &Project,
+    mut loader: Loader,
+    changed: &[String],
+    saved_at: Option<Instant>,
+    forced: bool,
+) -> (Loader, Option<Loaded>) {
+    let files = read(project, &loader);
+    let loaded = loader.load(&files, changed, saved_at, forced);
+    (loader, loaded)
+}
+
+fn read(project: &Project, loader: &Loader) -> Files {
+    let root = &project.root;
+    let watches_path = project.watches.display().to_string();
+    let text = std::fs::read_to_string(root.join(&project.watches)).map_err(|error| error.to_string());
+    let charts = loader
+        .chart_paths(&watches_path, text.as_deref().unwrap_or_default())
+        .into_iter()
+        .map(|path| {
+            let files = chart::read_dir(&root.join(&path)).map_err(|error| error.to_string());
+            (path, files)
+        })
+        .collect();
+    let texts = |paths: &[PathBuf]| -> Vec<(String, String)> {
+        let files = paths.iter().filter_map(|path| yaml_files(&root.join(path)).ok()).flatten();
+        files
+            .filter_map(|file| Some((project.relative(&file), std::fs::read_to_string(&file).ok()?)))
+            .collect()
+    };
+    Files {
+        watches: (watches_path, text),
+        charts,
+        crds: texts(&project.crds),
+        samples: texts(&project.samples),
+        env: std::env::vars().collect(),
+    }
+}

@@ -1,0 +1,114 @@
+//! `opdev.yaml`: optional and small. Unknown keys are warned about with a suggestion, never fatal.
+
+use crate::event::{Diagnostic, Place, Severity};
+use anyhow::{Context as _, Result};
+use opdev_object::yaml;
+use serde::Deserialize;
+use std::path::Path;
+use std::time::Duration;
+
+/// What `opdev.yaml` may say; every field is optional.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Settings {
+    /// The path of `watches.yaml`.
+    pub watches: Option<String>,
+    /// Files or folders with CRD YAML.
+    pub types: Option<Vec<String>>,
+    /// Files or folders with samples.
+    pub samples: Option<Vec<String>>,
+    /// The namespace that objects without one go to.
+    pub namespace: Option<String>,
+    /// Samples that are applied at every start.
+    pub apply_on_start: Vec<String>,
+    /// Contexts that are safe to write to.
+    pub allow_contexts: Vec<String>,
+    /// How files are watched.
+    pub reload: Reload,
+}
+
+/// How files are watched.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Reload {
+    /// Milliseconds of quiet before a change is read. Default 20.
+    pub debounce: Option<u64>,
+    /// Whether to look at the files twice a second rather than to listen to the kernel.
+    pub poll: bool,
+}
+
+impl Reload {
+    /// The quiet time before a change is read.
+    pub fn quiet(&self) -> Duration {
+        Duration::from_millis(self.debounce.unwrap_or(20).min(5_000))
+    }
+}
+
+const KEYS: [&str; 7] =
+    ["watches", "types", "samples", "namespace", "applyOnStart", "allowContexts", "reload"];
+const LATER: [&str; 9] =
+    ["charts", "reconcilers", "scale", "onExit", "history", "log", "embedded", "theme", "keys"];
+
+impl Settings {
+    /// Reads `file` below `root`.
+    ///
+    /// # Errors
+    /// Where it cannot be read, is no YAML, or a known key has a value of another type.
+    pub fn read(root: &Path, file: &str) -> Result<(Settings, Vec<Diagnostic>)> {
+        let text =
+            std::fs::read_to_string(root.join(file)).with_context(|| format!("{file} cannot be read"))?;
+        let node = yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+        if node.is_null() {
+            return Ok((Settings::default(), Vec::new()));
+        }
+        let diagnostics = node
+            .as_object()
+            .with_context(|| format!("{file} must be a map of settings"))?
+            .keys()
+            .filter_map(|key| unknown_key(file, &text, key))
+            .collect();
+        let settings =
+            serde_json::from_value(node).with_context(|| format!("{file} holds a value of a wrong type"))?;
+        Ok((settings, diagnostics))
+    }
+}
+
+fn unknown_key(file: &str, text: &str, key: &str) -> Option<Diagnostic> {
+    if KEYS.contains(&key) {
+        return None;
+    }
+    let line = text.lines().position(|line| line.starts_with(key)).map_or(0, |at| at + 1);
+    let (message, hint) = if LATER.contains(&key) {
+        (format!("the setting `{key}` has no effect yet"), None)
+    } else {
+        let hint = crate::sources::nearest(key, &KEYS).map(|near| format!("did you mean `{near}`?"));
+        (format!("unknown setting `{key}`"), hint)
+    };
+    Some(Diagnostic {
+        severity: Severity::Warning,
+        message,
+        place: Some(Place { file: file.to_owned(), line: u32::try_from(line).unwrap_or(0), column: 1 }),
+        excerpt: None,
+        hint,
+        kind: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_keys_are_named_with_line_and_suggestion() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("opdev.yaml"), "namespace: dev\nsample: [a]\ntheme: dark\n")
+            .unwrap();
+        let (settings, warnings) = Settings::read(folder.path(), "opdev.yaml").unwrap();
+        assert_eq!(settings.namespace.as_deref(), Some("dev"));
+        assert_eq!(warnings.len(), 2);
+        assert_eq!(warnings[0].message, "unknown setting `sample`");
+        assert_eq!(warnings[0].hint.as_deref(), Some("did you mean `samples`?"));
+        assert_eq!(warnings[0].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
+        assert_eq!(warnings[1].message, "the setting `theme` has no effect yet");
+    }
+}
