@@ -1,8 +1,57 @@
-//! Commands and their wiring; the only room that knows everyone.
+//! Commands and their wiring; the only room that knows everyone. One file a command.
+//! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
+mod logging;
+mod run;
+pub mod serve;
+mod tail;
+
+use clap::{Parser, Subcommand};
 use std::process::ExitCode;
+
+/// The local inner loop for Kubernetes operator developers.
+#[derive(Debug, Parser)]
+#[command(name = "opdev", version, about, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run the operator of this project, reload what you save, and show what happens
+    Run(run::RunArgs),
+    Serve(serve::ServeArgs),
+    /// Follow the events of an opdev that runs in this project
+    Tail(tail::TailArgs),
+}
 
 /// Runs the command line.
 pub fn main() -> ExitCode {
-    ExitCode::SUCCESS
+    let began = std::time::Instant::now();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let result = match cli.command {
+        Command::Run(args) => run::run(args, began),
+        Command::Serve(args) => return serve::run(&args),
+        Command::Tail(args) => tail::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Tells the user what failed, on standard error.
+fn complain(error: &anyhow::Error) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "error: {error:#}");
 }

@@ -24,6 +24,7 @@ mod keys_and_commands;
 pub use draw::draw;
 pub use keys::{Key, Keymap};
 pub use run::{TuiInput, run, usable};
+pub use terminal::restore;
 pub use theme::{Role, Theme};
 pub use update::{Command, Input, update};
 pub use view::{Pane, Tab, ViewState};

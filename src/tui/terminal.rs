@@ -82,6 +82,11 @@ fn up() -> io::Result<()> {
     entered
 }
 
+/// Gives the terminal back at once, for a process that is about to exit without dropping anything.
+pub fn restore() {
+    down();
+}
+
 /// Gives the terminal back, unless that was done already.
 fn down() {
     if UP.swap(false, Ordering::SeqCst) {

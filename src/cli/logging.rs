@@ -1,0 +1,151 @@
+//! Where `tracing` goes: a rolling file in `.opdev/`, and the log pane by way of the event channel.
+//! Nothing ever goes to standard output or standard error: a stray line would break the screen.
+
+use crate::event::{Event, Level, LogLine, Notice};
+use crate::tap::EventSink;
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use tracing::Subscriber;
+use tracing::field::{Field, Visit};
+use tracing_appender::non_blocking::WorkerGuard;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer};
+
+/// The running log; dropping it flushes the file.
+pub(super) struct Log {
+    /// Where the newest lines are.
+    pub(super) file: PathBuf,
+    _writer: WorkerGuard,
+    pane: &'static Pane,
+}
+
+impl Log {
+    /// Lets go of the event channel, so that the bus can end.
+    pub(super) fn finish(self) {
+        self.pane.close();
+    }
+}
+
+/// Starts logging. `OPDEV_LOG` filters the file as `RUST_LOG` does elsewhere; the default is `info,opdev=debug`.
+pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
+    let appender = tracing_appender::rolling::Builder::new()
+        .rotation(tracing_appender::rolling::Rotation::DAILY)
+        .filename_prefix("opdev")
+        .filename_suffix("log")
+        .max_log_files(5)
+        .build(folder)
+        .with_context(|| format!("the log in {} cannot be written", folder.display()))?;
+    let (writer, guard) = tracing_appender::non_blocking(appender);
+    let filter = EnvFilter::try_from_env("OPDEV_LOG").unwrap_or_else(|_| EnvFilter::new("info,opdev=debug"));
+    let file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
+    let pane: &'static Pane = Box::leak(Box::new(Pane { events: Mutex::new(Some(events)) }));
+    let shown = ToPane(pane).with_filter(EnvFilter::new("warn,opdev=info"));
+    tracing_subscriber::registry().with(file).with(shown).init();
+    report_panics(pane);
+    let today = Timestamp::now().strftime("%Y-%m-%d").to_string();
+    Ok(Log { file: folder.join(format!("opdev.{today}.log")), _writer: guard, pane })
+}
+
+/// A panic of any task is logged and shown; the task's owner decides what goes on.
+fn report_panics(pane: &'static Pane) {
+    let before = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
+        tracing::error!(%thread, %place, "panic: {info}\n{}", std::backtrace::Backtrace::force_capture());
+        let notice = Notice {
+            at: Timestamp::now(),
+            level: Level::Error,
+            message: format!("a part of opdev panicked at {place}"),
+            hint: Some("this is a bug in opdev; the log has the details".to_owned()),
+            object: None,
+        };
+        pane.notice(notice);
+        if thread == "main" {
+            before(info);
+        }
+    }));
+}
+
+/// The way to the log pane; closed when opdev stops.
+struct Pane {
+    events: Mutex<Option<EventSink>>,
+}
+
+impl Pane {
+    fn close(&self) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    fn log(&self, line: LogLine) {
+        if let Some(events) = &*self.events.lock().unwrap_or_else(PoisonError::into_inner) {
+            events.log(line);
+        }
+    }
+
+    fn notice(&self, notice: Notice) {
+        if let Some(events) = &*self.events.lock().unwrap_or_else(PoisonError::into_inner) {
+            events.try_emit(Event::Noticed(notice));
+        }
+    }
+}
+
+struct ToPane(&'static Pane);
+
+impl<S: Subscriber> Layer<S> for ToPane {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut text = Text::default();
+        event.record(&mut text);
+        let level = match *event.metadata().level() {
+            tracing::Level::ERROR => Level::Error,
+            tracing::Level::WARN => Level::Warn,
+            tracing::Level::INFO => Level::Info,
+            tracing::Level::DEBUG => Level::Debug,
+            tracing::Level::TRACE => Level::Trace,
+        };
+        self.0.log(LogLine {
+            at: Timestamp::now(),
+            level,
+            target: event.metadata().target().to_owned(),
+            message: format!("{}{}", text.message, text.fields),
+            reconcile: text.reconcile,
+        });
+    }
+}
+
+/// The fields of one event, put into words.
+#[derive(Default)]
+struct Text {
+    message: String,
+    fields: String,
+    reconcile: Option<u64>,
+}
+
+impl Visit for Text {
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if field.name() == "reconcile" {
+            self.reconcile = Some(value);
+        } else {
+            self.record_debug(field, &value);
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            value.clone_into(&mut self.message);
+        } else {
+            let _ = write!(self.fields, " {}={value}", field.name());
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        let _ = match field.name() {
+            "message" => write!(self.message, "{value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
+        };
+    }
+}

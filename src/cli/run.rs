@@ -1,0 +1,250 @@
+//! `opdev run`: finds the project, sets logging up, and joins the inner loop with the terminal or a printer.
+
+use super::logging;
+use crate::dev::bus::{self, Listener};
+use crate::dev::cluster::Choice;
+use crate::dev::inner_loop;
+use crate::dev::journal::Journal;
+use crate::dev::project::Project;
+use crate::event::{Request, RequestId};
+use crate::operator::manager::{HelmCompat, Settings};
+use crate::sources;
+use crate::tap::EventSink;
+use crate::{print, tui};
+use anyhow::{Context as _, Result, bail};
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// What `opdev run` takes.
+#[derive(Debug, clap::Args)]
+pub(super) struct RunArgs {
+    /// Use the embedded control plane, whatever the kubeconfig says
+    #[arg(long, conflicts_with_all = ["context", "kubeconfig"])]
+    embedded: bool,
+    /// Use this context of the kubeconfig instead of the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Use this kubeconfig instead of KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Reconcile only this namespace
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Reconcile all namespaces (the default with the embedded control plane)
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// Allow writes to a context that is not clearly local
+    #[arg(long, value_name = "NAME")]
+    allow_context: Vec<String>,
+    /// The project's folder instead of the nearest one above the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Print one line for each thing that happens instead of drawing panes (the default without a terminal)
+    #[arg(long, conflicts_with = "json")]
+    plain: bool,
+    /// Print one JSON object for each thing that happens
+    #[arg(long)]
+    json: bool,
+    /// Look at the files twice a second instead of listening to the kernel
+    #[arg(long)]
+    poll: bool,
+    /// How often an object is reconciled without a cause, unless watches.yaml says otherwise; 0 for never
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration)]
+    reconcile_period: Duration,
+    /// How many objects of one kind are reconciled at once
+    #[arg(long, value_name = "N")]
+    max_concurrent_reconciles: Option<usize>,
+    /// Render charts as this Helm does
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = compat)]
+    helm_compat: HelmCompat,
+    /// Do not show values of overrideValues in Kubernetes events
+    #[arg(long)]
+    suppress_override_values: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())
+}
+
+fn compat(text: &str) -> Result<HelmCompat, String> {
+    match text {
+        "3" => Ok(HelmCompat::V3),
+        "4" => Ok(HelmCompat::V4),
+        _ => Err("expected 3 or 4".to_owned()),
+    }
+}
+
+/// How what happens is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Output {
+    Panes,
+    Plain,
+    Json,
+}
+
+impl RunArgs {
+    fn output(&self) -> Output {
+        match (self.json, self.plain) {
+            (true, _) => Output::Json,
+            (_, true) => Output::Plain,
+            _ if !tui::usable() => Output::Plain,
+            _ => Output::Panes,
+        }
+    }
+}
+
+/// Runs until the user quits or a signal comes.
+pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
+    let from = std::env::current_dir().context("the working directory cannot be read")?;
+    let project = Project::discover(args.project.as_deref(), &from)?;
+    if args.max_concurrent_reconciles == Some(0) {
+        bail!("--max-concurrent-reconciles must be at least 1");
+    }
+    let state_folder = project.state_folder()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("opdev")
+        .build()
+        .context("the runtime does not start")?;
+    let (events, incoming) = EventSink::channel(bus::CAPACITY);
+    let log = logging::start(&state_folder, events.clone())?;
+    let journal = Journal::start(&state_folder)?;
+    let output = args.output();
+    let shutdown = CancellationToken::new();
+    let (ask, requests) = mpsc::channel::<(RequestId, Request)>(64);
+    let _entered = runtime.enter();
+    let bus = bus::start(incoming, Some(journal), listener(output, &shutdown));
+    let screen = match output {
+        Output::Panes => Some(screen(tui::TuiInput {
+            snapshots: bus.snapshots.clone(),
+            requests: ask.clone(),
+            shutdown: shutdown.clone(),
+            first_frame: Some(Box::new(move |at| {
+                tracing::info!(
+                    "first frame {} ms after the process began",
+                    at.duration_since(began).as_millis()
+                );
+            })),
+        })?),
+        Output::Plain | Output::Json => None,
+    };
+    let input = input(args, project, events, requests, &shutdown, (&log, state_folder, began));
+    let result = runtime.block_on(async {
+        tokio::spawn(signals(shutdown.clone()));
+        inner_loop::run(input).await
+    });
+    shutdown.cancel();
+    let screen_result = screen.map_or(Ok(()), |thread| {
+        thread.join().unwrap_or_else(|_| bail!("the screen panicked; the log has the details"))
+    });
+    drop(ask);
+    log.finish();
+    runtime.block_on(async {
+        // The bus ends with its last sender; a task that hangs must not hold the user's shell.
+        let _ = tokio::time::timeout(Duration::from_secs(2), bus.task).await;
+    });
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result.and(screen_result)
+}
+
+/// The screen has a thread of its own, so that nothing on it holds the operator up, nor the other way round.
+fn screen(input: tui::TuiInput) -> Result<std::thread::JoinHandle<Result<()>>> {
+    let shutdown = input.shutdown.clone();
+    let draw = move || {
+        // Also where the screen panics: without it the user could not even quit.
+        let _stop = shutdown.drop_guard();
+        tui::run(input)
+    };
+    std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("no thread for the screen")
+}
+
+fn input(
+    args: RunArgs,
+    project: Project,
+    events: EventSink,
+    requests: mpsc::Receiver<(RequestId, Request)>,
+    shutdown: &CancellationToken,
+    (log, state_folder, began): (&logging::Log, PathBuf, Instant),
+) -> inner_loop::Input {
+    let mut operator = Settings {
+        reconcile_period: args.reconcile_period,
+        helm_compat: args.helm_compat,
+        suppress_override_values: args.suppress_override_values,
+        ..Settings::default()
+    };
+    if let Some(limit) = args.max_concurrent_reconciles {
+        operator.max_concurrent = limit;
+    }
+    let all_namespaces = match (&args.namespace, args.all_namespaces) {
+        (Some(_), _) => Some(false),
+        (None, true) => Some(true),
+        (None, false) => None,
+    };
+    let mut allow_contexts = args.allow_context;
+    allow_contexts.extend(project.settings.allow_contexts.iter().cloned());
+    inner_loop::Input {
+        cluster: Choice {
+            embedded: args.embedded,
+            context: args.context,
+            kubeconfig: args.kubeconfig,
+            namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
+            allow_contexts,
+        },
+        project,
+        operator,
+        all_namespaces,
+        poll: args.poll,
+        state_folder,
+        log_file: Some(log.file.clone()),
+        began,
+        events,
+        requests,
+        shutdown: shutdown.clone(),
+    }
+}
+
+/// Prints events where there is no terminal. A reader that goes away ends opdev, as it ends other filters.
+fn listener(output: Output, shutdown: &CancellationToken) -> Option<Listener> {
+    if output == Output::Panes {
+        return None;
+    }
+    let shutdown = shutdown.clone();
+    Some(Box::new(move |event| {
+        let line = match output {
+            Output::Json => Some(print::json(event)),
+            Output::Plain | Output::Panes => print::plain(event),
+        };
+        if let Some(line) = line
+            && writeln!(std::io::stdout().lock(), "{line}").is_err()
+        {
+            shutdown.cancel();
+        }
+    }))
+}
+
+/// SIGINT, SIGTERM and SIGHUP stop opdev in good order; a second one stops it at once.
+async fn signals(shutdown: CancellationToken) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
+    else {
+        return;
+    };
+    let mut asked = false;
+    loop {
+        let code = tokio::select! {
+            _ = interrupt.recv() => 130,
+            _ = terminate.recv() => 143,
+            _ = hangup.recv() => 129,
+        };
+        if asked {
+            tui::restore();
+            std::process::exit(code);
+        }
+        asked = true;
+        shutdown.cancel();
+    }
+}
