@@ -8,8 +8,10 @@
 )]
 
 mod architecture;
+mod beside;
 mod cli;
 mod controlplane;
+mod inner_loop;
 mod operator;
 mod oracle;
 mod reload;

@@ -1,1 +1,241 @@
-//! To come.
+//! A saved file reaches the cluster: only the affected kind reconciles, the cause names the file, a broken edit
+//! replaces nothing, and `watches.yaml` itself is live.
+
+use crate::inner_loop::Opdev;
+use opdev::event::{CauseKind, Event, KindHealth, Outcome, Reconcile, Request, RequestOutcome};
+use std::fs;
+
+fn files_of(reconcile: &Reconcile) -> Vec<&str> {
+    reconcile
+        .causes
+        .iter()
+        .filter_map(|cause| match &cause.kind {
+            CauseKind::Reload { files, .. } => Some(files),
+            _ => None,
+        })
+        .flatten()
+        .map(String::as_str)
+        .collect()
+}
+
+async fn with_both_samples() -> Opdev {
+    let mut opdev = Opdev::start().await;
+    let mark = opdev.mark();
+    for path in ["samples/memcached.yaml", "samples/hello.yaml"] {
+        let outcome = opdev.ask(Request::Apply { path: path.to_owned() }).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    }
+    for kind in ["Memcached", "Hello"] {
+        opdev
+            .reconcile("an install", mark, |pass| {
+                pass.object.gvk.kind == kind && pass.outcome == Outcome::Installed
+            })
+            .await;
+    }
+    opdev
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_template_reconciles_only_its_kind_and_names_the_file() {
+    let opdev = with_both_samples().await;
+    let mark = opdev.mark();
+    opdev.edit("charts/memcached/templates/deployment.yaml", |text| {
+        text.replace("--conn-limit=", "--max-conns=")
+    });
+    let settled = opdev
+        .wait("the reload", mark, |event| match event {
+            Event::ReloadSettled(settled) => Some(settled.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!((settled.objects, settled.failed), (1, 0));
+    let pass = opdev.reconcile("the upgrade", mark, |pass| !files_of(pass).is_empty()).await;
+    assert_eq!(pass.object.gvk.kind, "Memcached");
+    assert_eq!(pass.outcome, Outcome::Upgraded);
+    assert_eq!(files_of(&pass), ["charts/memcached/templates/deployment.yaml"]);
+    let changed: Vec<String> = pass
+        .objects
+        .iter()
+        .flat_map(|object| &object.changes)
+        .map(|change| change.path.to_string())
+        .collect();
+    assert!(changed.iter().any(|path| path.contains(".args")), "{changed:?}");
+    let hello_ran = opdev.since(mark).iter().any(|event| {
+        matches!(event, Event::Reconciled(pass) if pass.object.gvk.kind == "Hello" && !files_of(pass).is_empty())
+    });
+    assert!(!hello_ran, "Hello was reconciled for a file of Memcached");
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_edit_is_placed_and_mended_and_the_operator_serves_on() {
+    let mut opdev = with_both_samples().await;
+    let mark = opdev.mark();
+    opdev.edit("charts/memcached/templates/service.yaml", |text| {
+        text.replace("{{ .Values.service.type }}", "{{ .Values.service.type")
+    });
+    let failed = opdev
+        .wait("the failure", mark, |event| match event {
+            Event::ReloadFailed(failed) => Some(failed.clone()),
+            _ => None,
+        })
+        .await;
+    let place = failed.diagnostics[0].place.clone().unwrap();
+    assert_eq!((place.file.as_str(), place.line), ("charts/memcached/templates/service.yaml", 8));
+    assert!(failed.diagnostics[0].excerpt.as_deref().unwrap_or_default().contains(".Values.service.type"));
+
+    // The kind still serves from the last good chart.
+    let mark = opdev.mark();
+    let object = opdev
+        .since(0)
+        .iter()
+        .find_map(|event| match event {
+            Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Memcached" => {
+                Some(seen.object_ref.clone())
+            }
+            _ => None,
+        })
+        .unwrap();
+    opdev.ask(Request::Scale { object, replicas: 2 }).await;
+    let pass = opdev.reconcile("an upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    assert_eq!(pass.object.gvk.kind, "Memcached");
+
+    let mark = opdev.mark();
+    opdev.edit("charts/memcached/templates/service.yaml", |text| {
+        text.replace("{{ .Values.service.type", "{{ .Values.service.type }}")
+    });
+    opdev
+        .wait("the error to go", mark, |event| match event {
+            Event::SourcesChanged(changed) => {
+                changed.kinds.iter().all(|kind| kind.health == KindHealth::Serving).then_some(())
+            }
+            _ => None,
+        })
+        .await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
+    let mut opdev = Opdev::start_after(|root| {
+        let path = root.join("config/watches.yaml");
+        let text = fs::read_to_string(&path).unwrap();
+        let only_memcached = text.split("- group: charts.my.domain").next().unwrap().to_owned();
+        fs::write(path, only_memcached).unwrap();
+    })
+    .await;
+    let mark = opdev.mark();
+    opdev.edit("config/watches.yaml", |text| {
+        text + "- group: charts.my.domain\n  version: v1alpha1\n  kind: Hello\n  chart: charts/hello\n"
+    });
+    opdev
+        .wait("the new kind", mark, |event| match event {
+            Event::SourcesChanged(changed) => (changed.kinds.len() == 2).then_some(()),
+            _ => None,
+        })
+        .await;
+    let outcome = opdev.ask(Request::Apply { path: "samples/hello.yaml".to_owned() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    opdev.reconcile("its install", mark, |pass| pass.outcome == Outcome::Installed).await;
+
+    let mark = opdev.mark();
+    opdev.edit("config/watches.yaml", |text| {
+        text.replace("kind: Hello", "kind: Hallo").replace("- group", "-  group")
+    });
+    opdev.wait("a broken file", mark, |event| matches!(event, Event::ReloadFailed(_)).then_some(())).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_hundred_files_at_once_are_one_reload() {
+    let opdev = with_both_samples().await;
+    let mark = opdev.mark();
+    let folder = opdev.root.join("charts/memcached/files");
+    fs::create_dir(&folder).unwrap();
+    for i in 0..500 {
+        fs::write(folder.join(format!("{i}.txt")), "x").unwrap();
+    }
+    opdev.edit("charts/memcached/values.yaml", |text| {
+        text.replace("maxConnections: 1024", "maxConnections: 2048")
+    });
+    opdev.reconcile("the upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    let reloads = opdev.since(mark).iter().filter(|event| matches!(event, Event::SourcesChanged(_))).count();
+    assert_eq!(reloads, 1);
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_survive_how_editors_save() {
+    let opdev = with_both_samples().await;
+    let path = opdev.root.join("charts/memcached/values.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    let with = |limit: u32| text.replace("maxConnections: 1024", &format!("maxConnections: {limit}"));
+
+    // In place, in chunks.
+    let mark = opdev.mark();
+    {
+        use std::io::Write as _;
+        let mut file = fs::File::create(&path).unwrap();
+        for chunk in with(1).as_bytes().chunks(64) {
+            file.write_all(chunk).unwrap();
+        }
+    }
+    opdev.reconcile("chunks", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    // Deleted and written anew.
+    let mark = opdev.mark();
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, with(2)).unwrap();
+    opdev.reconcile("delete and recreate", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    // The whole chart is replaced.
+    let mark = opdev.mark();
+    let chart = opdev.root.join("charts/memcached");
+    let aside = opdev.root.join("charts/aside");
+    fs::rename(&chart, &aside).unwrap();
+    fs::rename(&aside, &chart).unwrap();
+    fs::write(&path, with(3)).unwrap();
+    opdev.reconcile("a replaced folder", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    // Written again with the same bytes: nothing happens until the next real change.
+    let mark = opdev.mark();
+    fs::write(&path, with(3)).unwrap();
+    opdev.edit("charts/memcached/values.yaml", |_| with(4));
+    opdev.reconcile("a real change", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_linked_chart_is_followed() {
+    let mut opdev = Opdev::start_after(|root| {
+        let elsewhere = root.join("elsewhere");
+        fs::rename(root.join("charts/memcached"), &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, root.join("charts/memcached")).unwrap();
+    })
+    .await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    let mark = opdev.mark();
+    opdev.edit("elsewhere/values.yaml", |text| text.replace("maxConnections: 1024", "maxConnections: 7"));
+    let pass = opdev.reconcile("the upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
+    assert_eq!(files_of(&pass), ["charts/memcached/values.yaml"]);
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_that_is_broken_at_start_disables_its_kind_and_no_other() {
+    let mut opdev = Opdev::start_after(|root| {
+        fs::write(root.join("charts/hello/Chart.yaml"), "apiVersion: v2\nname: [\n").unwrap();
+    })
+    .await;
+    let kinds = opdev
+        .wait("the sources", 0, |event| match event {
+            Event::SourcesChanged(changed) => Some(changed.kinds.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(kinds[0].health, KindHealth::Serving);
+    assert!(matches!(kinds[1].health, KindHealth::Disabled { .. }), "{:?}", kinds[1].health);
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.stop().await;
+}

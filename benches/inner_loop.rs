@@ -1,0 +1,79 @@
+//! The numbers of the inner loop: from process start to a ready API, and from a saved template to the last write.
+//! `cargo bench --bench inner_loop` prints medians of 20; absolute times, so compare only runs of one machine.
+#![allow(clippy::unwrap_used, clippy::print_stdout, dead_code, missing_docs)]
+
+#[path = "../tests/it/inner_loop.rs"]
+mod inner_loop;
+
+use inner_loop::Opdev;
+use opdev::event::{Event, Outcome, Request};
+use std::time::{Duration, Instant};
+
+const RUNS: usize = 20;
+
+fn main() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        print("control plane started, in process", &plane_starts().await);
+        print("inner loop: start to API ready", &api_ready().await);
+        print("saved template to last acknowledged write", &saves().await);
+    });
+}
+
+fn print(what: &str, times: &[Duration]) {
+    let mut sorted = times.to_vec();
+    sorted.sort();
+    let ms = |at: usize| sorted[at].as_secs_f64() * 1e3;
+    println!(
+        "{what:<45} median {:7.2} ms   min {:7.2}   max {:7.2}",
+        ms(sorted.len() / 2),
+        ms(0),
+        ms(sorted.len() - 1)
+    );
+}
+
+async fn plane_starts() -> Vec<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..RUNS {
+        let begun = Instant::now();
+        let plane = opdev_controlplane::ControlPlane::start().await.unwrap();
+        plane.client().apiserver_version().await.unwrap();
+        times.push(begun.elapsed());
+        plane.stop().await;
+    }
+    times
+}
+
+async fn api_ready() -> Vec<Duration> {
+    let mut times = Vec::new();
+    for _ in 0..RUNS {
+        let opdev = Opdev::start().await;
+        let ready = opdev.wait("the start", 0, |event| match event {
+            Event::Started(started) => Some(started.api_ready),
+            _ => None,
+        });
+        times.push(ready.await);
+        opdev.stop().await;
+    }
+    times
+}
+
+async fn saves() -> Vec<Duration> {
+    let mut opdev = Opdev::start().await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    let mut times = Vec::new();
+    for run in 0..RUNS {
+        let mark = opdev.mark();
+        let (old, new) = if run % 2 == 0 { ("conn-limit", "max-conns") } else { ("max-conns", "conn-limit") };
+        opdev.edit("charts/memcached/templates/deployment.yaml", |text| text.replace(old, new));
+        let took = opdev.wait("the reload", mark, |event| match event {
+            Event::ReloadSettled(settled) => Some(settled.took),
+            _ => None,
+        });
+        times.push(took.await);
+    }
+    opdev.stop().await;
+    times
+}

@@ -1,0 +1,186 @@
+//! A whole opdev in this process: the demo project copied to a scratch folder, the embedded control plane, the
+//! operator, the file watcher. Tests wait on events, never on time.
+
+use opdev::dev::bus;
+use opdev::dev::cluster::Choice;
+use opdev::dev::inner_loop::{self, Input};
+use opdev::dev::journal::Journal;
+use opdev::dev::project::Project;
+use opdev::event::{Event, Reconcile, Request, RequestId, RequestOutcome};
+use opdev::operator::manager::Settings;
+use opdev::tap::EventSink;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// How long anything may take before a test gives up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running opdev.
+pub(crate) struct Opdev {
+    pub(crate) root: PathBuf,
+    _folder: tempfile::TempDir,
+    seen: Arc<Seen>,
+    ask: mpsc::Sender<(RequestId, Request)>,
+    next_id: RequestId,
+    shutdown: CancellationToken,
+    task: tokio::task::JoinHandle<anyhow::Result<()>>,
+    bus: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Seen {
+    events: Mutex<Vec<Event>>,
+    more: Notify,
+}
+
+/// A scratch copy of the demo project.
+pub(crate) fn demo_project() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap().join("demo");
+    for part in ["charts", "config", "samples"] {
+        copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join(part), &root.join(part));
+    }
+    (folder, root)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+impl Opdev {
+    /// Starts on a copy of the demo project.
+    pub(crate) async fn start() -> Opdev {
+        Self::start_after(|_| {}).await
+    }
+
+    /// Starts on a copy of the demo project that `prepare` has changed.
+    pub(crate) async fn start_after(prepare: impl FnOnce(&Path)) -> Opdev {
+        let (folder, root) = demo_project();
+        prepare(&root);
+        let project = Project::discover(Some(&root), &root).unwrap();
+        let state_folder = project.state_folder().unwrap();
+        let seen = Arc::new(Seen::default());
+        let (events, incoming) = EventSink::channel(bus::CAPACITY);
+        let listener = {
+            let seen = Arc::clone(&seen);
+            Box::new(move |event: &Event| {
+                seen.events.lock().unwrap().push(event.clone());
+                seen.more.notify_waiters();
+            })
+        };
+        let bus = bus::start(incoming, Some(Journal::start(&state_folder).unwrap()), Some(listener));
+        let (ask, requests) = mpsc::channel(16);
+        let shutdown = CancellationToken::new();
+        let input = Input {
+            project,
+            cluster: Choice { embedded: true, ..Choice::default() },
+            operator: Settings::default(),
+            all_namespaces: None,
+            poll: false,
+            state_folder,
+            log_file: None,
+            began: Instant::now(),
+            events,
+            requests,
+            shutdown: shutdown.clone(),
+        };
+        let task = tokio::spawn(inner_loop::run(input));
+        let opdev = Opdev { root, _folder: folder, seen, ask, next_id: 0, shutdown, task, bus: bus.task };
+        opdev
+            .wait("the first sources", 0, |event| matches!(event, Event::SourcesChanged(_)).then_some(()))
+            .await;
+        opdev
+    }
+
+    /// How many events there were so far; a mark to wait from.
+    pub(crate) fn mark(&self) -> usize {
+        self.seen.events.lock().unwrap().len()
+    }
+
+    /// Events since a mark.
+    pub(crate) fn since(&self, mark: usize) -> Vec<Event> {
+        self.seen.events.lock().unwrap()[mark..].to_vec()
+    }
+
+    /// The first event since `mark` that `pick` takes.
+    pub(crate) async fn wait<T>(&self, what: &str, mark: usize, pick: impl Fn(&Event) -> Option<T>) -> T {
+        let look = async {
+            loop {
+                let more = self.seen.more.notified();
+                if let Some(found) = self.seen.events.lock().unwrap()[mark..].iter().find_map(&pick) {
+                    return found;
+                }
+                more.await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(found) => found,
+            Err(_) => {
+                let events = self.since(mark);
+                let lines: Vec<_> = events.iter().filter_map(opdev::print::plain).collect();
+                panic!("waited for {what} in vain; since then:\n{}", lines.join("\n"));
+            }
+        }
+    }
+
+    /// The first pass since `mark` for an object of this name that `pick` takes.
+    pub(crate) async fn reconcile(
+        &self,
+        what: &str,
+        mark: usize,
+        pick: impl Fn(&Reconcile) -> bool,
+    ) -> Arc<Reconcile> {
+        self.wait(what, mark, |event| match event {
+            Event::Reconciled(reconcile) if pick(reconcile) => Some(Arc::clone(reconcile)),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Asks and waits for the answer.
+    pub(crate) async fn ask(&mut self, request: Request) -> RequestOutcome {
+        self.next_id += 1;
+        let (id, mark) = (self.next_id, self.mark());
+        self.ask.send((id, request)).await.unwrap();
+        self.wait("an answer", mark, |event| match event {
+            Event::RequestFinished(finished) if finished.id == id => Some(finished.outcome.clone()),
+            _ => None,
+        })
+        .await
+    }
+
+    /// Changes a file as editors do: a new file beside it, then a rename.
+    pub(crate) fn edit(&self, path: &str, change: impl FnOnce(String) -> String) {
+        let path = self.root.join(path);
+        let text = change(fs::read_to_string(&path).unwrap());
+        let beside = path.with_extension("new");
+        fs::write(&beside, text).unwrap();
+        fs::rename(beside, path).unwrap();
+    }
+
+    /// A kubeconfig for real clients.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.root.join(".opdev/kubeconfig")
+    }
+
+    /// Stops in good order.
+    pub(crate) async fn stop(self) {
+        self.shutdown.cancel();
+        tokio::time::timeout(PATIENCE, self.task).await.expect("opdev does not stop").unwrap().unwrap();
+        drop(self.ask);
+        tokio::time::timeout(PATIENCE, self.bus).await.expect("the bus does not end").unwrap();
+    }
+}
