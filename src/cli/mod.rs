@@ -2,6 +2,7 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 mod logging;
+pub mod render;
 mod run;
 pub mod serve;
 mod tail;
@@ -22,6 +23,7 @@ enum Command {
     /// Run the operator of this project, reload what you save, and show what happens
     Run(run::RunArgs),
     Serve(serve::ServeArgs),
+    Render(render::RenderArgs),
     /// Follow the events of an opdev that runs in this project
     Tail(tail::TailArgs),
 }
@@ -39,6 +41,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(args) => run::run(args, began),
         Command::Serve(args) => return serve::run(&args),
+        Command::Render(args) => return render::run(&args),
         Command::Tail(args) => tail::run(&args),
     };
     match result {

@@ -15,6 +15,11 @@ pub use read::read_dir;
 
 pub(crate) use load::values as parse_values;
 
+/// Go's `filepath.Match`, false for a malformed pattern: `*` and `?` stop at `/`.
+pub fn path_matches(pattern: &str, path: &str) -> bool {
+    ignore::matches(pattern, path).unwrap_or(false)
+}
+
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,0 +1,265 @@
+//! `opdev render`: what `helm template` prints, byte for byte. Starts no runtime, asks no cluster.
+
+use anyhow::{Context as _, Result, bail};
+use opdev_helm::chart::{Chart, dependencies, read_dir};
+use opdev_helm::engine::{
+    Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput, Rendered, render,
+};
+use opdev_helm::{manifest, values};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Render a chart and print the manifests, as `helm template` does
+#[derive(Debug, clap::Args)]
+pub struct RenderArgs {
+    /// The release's name (default `release-name`) and the chart's folder or archive
+    #[arg(value_name = "[NAME] CHART", num_args = 1..=2, required = true)]
+    pub names: Vec<String>,
+    /// A file of values; may be given several times
+    #[arg(short = 'f', long = "values", value_name = "FILE")]
+    pub values: Vec<PathBuf>,
+    /// Values as `a.b=1,c={x,y}`
+    #[arg(long, value_name = "VALUES")]
+    pub set: Vec<String>,
+    /// Values that are text, whatever they look like
+    #[arg(long, value_name = "VALUES")]
+    pub set_string: Vec<String>,
+    /// Values in JSON
+    #[arg(long, value_name = "VALUES")]
+    pub set_json: Vec<String>,
+    /// Values that are the contents of files, as `key=path`
+    #[arg(long, value_name = "VALUES")]
+    pub set_file: Vec<String>,
+    /// The release's namespace
+    #[arg(short, long, default_value = "default")]
+    pub namespace: String,
+    /// The Kubernetes version that templates see
+    #[arg(long, value_name = "VERSION")]
+    pub kube_version: Option<String>,
+    /// API versions that templates see beside the usual ones
+    #[arg(short, long, value_name = "VERSIONS", value_delimiter = ',')]
+    pub api_versions: Vec<String>,
+    /// Whose behaviour: Helm 3 or Helm 4
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = ["3", "4"])]
+    pub helm_compat: String,
+    /// Print the files of `crds/`, too
+    #[arg(long)]
+    pub include_crds: bool,
+    /// Print only what comes from these templates, such as `templates/service.yaml`
+    #[arg(short, long, value_name = "TEMPLATE")]
+    pub show_only: Vec<String>,
+    /// Set `.Release.IsUpgrade` instead of `.Release.IsInstall`
+    #[arg(long)]
+    pub is_upgrade: bool,
+    /// Leave hooks out
+    #[arg(long)]
+    pub no_hooks: bool,
+    /// Leave tests out
+    #[arg(long)]
+    pub skip_tests: bool,
+    /// Print what was rendered even if it is no YAML
+    #[arg(long)]
+    pub debug: bool,
+}
+
+/// Runs the command.
+pub fn run(args: &RenderArgs) -> ExitCode {
+    match output(args) {
+        Ok(text) => {
+            let written = std::io::stdout().lock().write_all(text.as_bytes());
+            if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "Error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn output(args: &RenderArgs) -> Result<String> {
+    let (name, path) = match args.names.as_slice() {
+        [name, path] => (name.as_str(), path),
+        [path] => ("release-name", path),
+        _ => bail!("a chart is required"),
+    };
+    check_release_name(name)?;
+    let chart = load(Path::new(path))?;
+    let values = user_values(args)?;
+    let compat = if args.helm_compat == "4" { Compat::V4 } else { Compat::V3 };
+    let mut capabilities = Capabilities::default_for(compat);
+    if let Some(version) = &args.kube_version {
+        capabilities = capabilities.with_kube_version(version, compat).map_err(anyhow::Error::msg)?;
+    }
+    capabilities.api_versions.extend(args.api_versions.iter().cloned());
+    let release = ReleaseInfo {
+        is_install: !args.is_upgrade,
+        is_upgrade: args.is_upgrade,
+        ..ReleaseInfo::install(name, args.namespace.as_str())
+    };
+    let input = RenderInput { compat, ..RenderInput::new(&values, release, &capabilities, &Offline) };
+    let rendered = render(&chart, &input).map_err(|error| refused(args, &error))?;
+    for warning in chart.warnings.iter().chain(&rendered.warnings) {
+        let _ = writeln!(std::io::stderr(), "{warning}");
+    }
+    let text = text(args, &rendered);
+    if args.show_only.is_empty() { Ok(text) } else { only(&text, &args.show_only) }
+}
+
+fn refused(args: &RenderArgs, error: &RenderError) -> anyhow::Error {
+    match &error.rendered {
+        None => anyhow::Error::msg(error.message.clone()),
+        Some(rendered) => {
+            if args.debug {
+                let _ = std::io::stdout().lock().write_all(rendered.as_bytes());
+            }
+            anyhow::anyhow!("{}\n\nUse --debug flag to render out invalid YAML", error.message)
+        }
+    }
+}
+
+fn check_release_name(name: &str) -> Result<()> {
+    let label = |label: &str| {
+        !label.starts_with('-')
+            && !label.ends_with('-')
+            && !label.is_empty()
+            && label.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    };
+    if name.len() > 53 || !name.split('.').all(label) {
+        bail!(
+            "release name \"{name}\": invalid release name, must match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than 53"
+        );
+    }
+    Ok(())
+}
+
+fn load(path: &Path) -> Result<Chart> {
+    if !path.exists() {
+        bail!("path \"{}\" not found", path.display());
+    }
+    let files = read_dir(path)?;
+    let chart = Chart::load(&files)?;
+    if chart.metadata.kind == "library" {
+        bail!("library charts are not installable");
+    }
+    let missing = dependencies::missing(&chart);
+    if !missing.is_empty() {
+        bail!(
+            "An error occurred while checking for chart dependencies. You may need to run `helm dependency build` to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: {}",
+            missing.join(", ")
+        );
+    }
+    Ok(chart)
+}
+
+fn user_values(args: &RenderArgs) -> Result<Value> {
+    let mut found = json!({});
+    for path in &args.values {
+        let text = if path.as_os_str() == "-" {
+            std::io::read_to_string(std::io::stdin())?
+        } else {
+            std::fs::read_to_string(path).map_err(|error| match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    anyhow::anyhow!("open {}: no such file or directory", path.display())
+                }
+                _ => anyhow::anyhow!("open {}: {error}", path.display()),
+            })?
+        };
+        let more = values::from_yaml(&text).with_context(|| format!("failed to parse {}", path.display()))?;
+        values::merge(&mut found, more);
+    }
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: String| anyhow::anyhow!("failed parsing --{what} data: {error}")
+    };
+    for text in &args.set_json {
+        values::parse_set_json(&mut found, text).map_err(failed("set-json"))?;
+    }
+    for text in &args.set {
+        values::parse_set(&mut found, text).map_err(failed("set"))?;
+    }
+    for text in &args.set_string {
+        values::parse_set_string(&mut found, text).map_err(failed("set-string"))?;
+    }
+    for text in &args.set_file {
+        values::set::parse_with(&mut found, text, &mut |path| {
+            std::fs::read_to_string(path)
+                .map(Value::String)
+                .map_err(|_| format!("open {path}: no such file or directory"))
+        })
+        .map_err(failed("set-file"))?;
+    }
+    Ok(found)
+}
+
+/// The manifest and the hooks.
+fn text(args: &RenderArgs, rendered: &Rendered) -> String {
+    let mut all = String::new();
+    if args.include_crds {
+        for crd in rendered.chart.crds() {
+            let _ = write!(all, "---\n# Source: {}\n{}\n", crd.path, crd.content);
+        }
+    }
+    all.push_str(&rendered.manifest);
+    let mut text = all.trim().to_owned();
+    text.push('\n');
+    if args.no_hooks {
+        return text;
+    }
+    for hook in &rendered.hooks {
+        let test = hook.events.contains(&manifest::HookEvent::Test);
+        if !(args.skip_tests && test) {
+            let _ = write!(text, "---\n# Source: {}\n{}\n", hook.path, hook.manifest);
+        }
+    }
+    text
+}
+
+/// The documents that come from some templates, in the order they were asked for.
+fn only(text: &str, wanted: &[String]) -> Result<String> {
+    let documents: Vec<(&str, &str)> = manifest::split(text)
+        .into_iter()
+        .filter_map(|(_, document)| {
+            let source = document.lines().find_map(|line| line.split_once("# Source: "))?.1;
+            Some((source.split_once('/')?.1, document))
+        })
+        .collect();
+    let mut found = String::new();
+    for pattern in wanted {
+        let mut missing = true;
+        for (path, document) in &documents {
+            if opdev_helm::chart::path_matches(pattern, path) {
+                let _ = write!(found, "---\n{document}\n");
+                missing = false;
+            }
+        }
+        if missing {
+            bail!("could not find template {pattern} in chart");
+        }
+    }
+    Ok(found)
+}
+
+/// The world of a render without a cluster.
+struct Offline;
+
+impl Environment for Offline {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+
+    fn zone(&self) -> jiff::tz::TimeZone {
+        jiff::tz::TimeZone::system()
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        // Without a random source nothing secret may be made up.
+        getrandom::fill(buffer).expect("the system's random source");
+    }
+
+    fn lookup(&self, _version: &str, _kind: &str, _namespace: &str, _name: &str) -> Result<Value, String> {
+        Ok(json!({}))
+    }
+}
