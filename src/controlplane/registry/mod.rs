@@ -1,18 +1,43 @@
 //! Per-resource rules over the store: what a create, an update or a delete means for each kind.
 //! Never sees a request; `handlers` does. Read `resource` and `catalog` first, then `write`.
 
+mod accept;
+mod allocate;
+mod boot;
+mod builtin;
 mod catalog;
+mod context;
+mod convert;
+mod create;
+mod decode;
+mod defaults;
+mod definitions;
+mod delete;
+pub(crate) mod fields;
+pub(crate) mod metadata;
+mod names;
+mod pods;
+mod quantity;
 mod resource;
+pub(crate) mod scale;
+mod strategy;
+mod update;
+mod validate;
+mod write;
 
+pub use accept::Unfit;
+pub(crate) use accept::accept;
 pub use catalog::{Catalog, Served};
-pub use resource::{Custom, Resource, ScalePaths, Subresource, resource_id};
+pub use context::{Context, FieldValidation};
+pub use delete::{DeleteOptions, Deleted};
+pub use resource::{Custom, Habits, Resource, ScalePaths, Subresource, resource_id};
+pub use strategy::Part;
+pub use update::{Change, Make};
 
-use crate::controllers::{ResourceInfo, View, Write};
-use crate::error::Status;
-use crate::identity::User;
+use crate::controllers::{ResourceInfo, View};
 use crate::storage::{Key, Store};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The clock, handed in.
 pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
@@ -24,6 +49,7 @@ pub struct Registry {
     /// Served resources.
     pub catalog: Catalog,
     clock: Clock,
+    services: Mutex<()>,
 }
 
 impl std::fmt::Debug for Registry {
@@ -35,7 +61,7 @@ impl std::fmt::Debug for Registry {
 impl Registry {
     /// An empty store with these resources served.
     pub fn new(catalog: Catalog, clock: Clock) -> Self {
-        Registry { store: Arc::new(Store::default()), catalog, clock }
+        Registry { store: Arc::new(Store::default()), catalog, clock, services: Mutex::new(()) }
     }
 
     /// The time it is.
@@ -43,9 +69,25 @@ impl Registry {
         (self.clock)()
     }
 
-    /// Carries out a controller's write; what is returned is the object afterwards (for a delete its last state).
-    pub fn write(&self, _user: &User, _manager: &str, write: &Write) -> Result<Arc<Value>, Status> {
-        Err(Status::internal(&format!("not written: {write:?}")))
+    /// Held while a service is written, so that no two get the same address or port.
+    fn lock_services(&self, resource: &Resource) -> Option<MutexGuard<'_, ()>> {
+        (&*resource.table == "services").then(|| self.services.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// After an object was created or changed.
+    fn written(&self, resource: &Resource, object: &Value) {
+        if resource.id() == definitions::ID {
+            self.definition_written(object);
+        }
+    }
+
+    /// After an object is gone.
+    fn removed(&self, resource: &Resource, object: &Value) {
+        if let Some(custom) = &resource.custom {
+            self.finish_definition(&custom.definition);
+        } else if resource.id() == definitions::ID {
+            self.definition_removed(object);
+        }
     }
 }
 

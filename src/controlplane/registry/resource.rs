@@ -2,9 +2,11 @@
 //! Plain data with a lazily decoded schema; never touches the store.
 
 use crate::controllers::ResourceInfo;
+use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
+use opdev_object::schema::SchemaRef;
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A subresource as discovery shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +57,21 @@ pub struct Custom {
     pub deprecation_warning: Option<String>,
 }
 
+/// What differs from kind to kind in how objects are written; everything else follows from the schema.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Habits {
+    /// A PUT without a resourceVersion is fine.
+    pub unconditional_update: bool,
+    /// A PUT of something that does not exist creates it.
+    pub create_on_update: bool,
+    /// `metadata.generation` counts changes of the wanted state.
+    pub generation: bool,
+    /// A delete answers with the object instead of a Status.
+    pub returns_deleted: bool,
+    /// Dependents are kept unless the request says otherwise.
+    pub orphans_by_default: bool,
+}
+
 /// A served resource at one version.
 #[derive(Clone, Debug)]
 pub struct Resource {
@@ -84,11 +101,29 @@ pub struct Resource {
     pub table: Arc<str>,
     /// apiVersion that objects of the table are kept at.
     pub storage_api_version: String,
+    /// How objects are written.
+    pub habits: Habits,
     /// Set for custom resources.
     pub custom: Option<Custom>,
+    /// Decoded on first use.
+    pub(crate) decoded: OnceLock<SchemaRef>,
 }
 
 impl Resource {
+    /// The schema: of the definition for custom resources, else of the facts.
+    pub fn schema(&self) -> SchemaRef {
+        let decode = || match &self.custom {
+            Some(custom) => custom
+                .open_api_schema
+                .as_ref()
+                .filter(|_| !custom.preserve_unknown_fields)
+                .and_then(|schema| opdev_object::schema::structural(schema).ok())
+                .unwrap_or_else(SchemaRef::untyped_resource),
+            None => facts().schema(&self.gvk()).unwrap_or_else(SchemaRef::untyped_resource),
+        };
+        self.decoded.get_or_init(decode).clone()
+    }
+
     /// Group, version and kind.
     pub fn gvk(&self) -> Gvk {
         Gvk::new(&self.group, &self.version, &self.kind)

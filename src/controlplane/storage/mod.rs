@@ -53,6 +53,11 @@ impl Stored {
         Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new() })
     }
 
+    /// An object that is not in the store: what a dry run answers.
+    pub fn unsaved(value: Value) -> Arc<Self> {
+        Arc::new(Stored { value: Arc::new(value), revision: 0, json: OnceLock::new() })
+    }
+
     /// The object as JSON text.
     pub fn json(&self) -> Bytes {
         self.json.get_or_init(|| Bytes::from(self.value.to_string())).clone()
@@ -184,15 +189,22 @@ impl Store {
         Ok(object)
     }
 
-    /// Removes an object; what is returned is its last state, stamped with the revision of the removal.
-    pub fn remove(&self, table: &str, key: &Key, expected: u64) -> Result<Arc<Stored>, Refused> {
+    /// Removes an object; what is returned is its last state (`last`, or as it was), stamped with the revision of
+    /// the removal.
+    pub fn remove(
+        &self,
+        table: &str,
+        key: &Key,
+        expected: u64,
+        last: Option<Value>,
+    ) -> Result<Arc<Stored>, Refused> {
         let mut guard = self.write();
         let inner = &mut *guard;
         let next = inner.revision + 1;
         let found = inner.table(table);
         let previous = found.check(key, Expected::Revision(expected))?;
         found.objects.remove(key);
-        let last = previous.as_ref().map_or(Value::Null, |p| Value::clone(&p.value));
+        let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.value))).unwrap_or_default();
         let object = Stored::new(last, next);
         inner.record(table, Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous));
         Ok(object)
@@ -306,7 +318,7 @@ mod tests {
         let at = first.revision;
         let second = store.put("a", &one, Expected::Revision(at), object("1", 2)).unwrap();
         store.put("a", &two, Expected::Absent, object("2", 1)).unwrap();
-        store.remove("a", &one, second.revision).unwrap();
+        store.remove("a", &one, second.revision, None).unwrap();
         let then = store.list_at("a", Some("x"), at).unwrap();
         assert_eq!(then.items.len(), 1);
         assert_eq!(then.items[0].value["n"], 1);
@@ -322,7 +334,7 @@ mod tests {
         let mut watch = store.watch("a", 1).unwrap();
         let mut late = store.watch("a", first.revision).unwrap();
         store.put("b", &key, Expected::Absent, object("1", 1)).unwrap();
-        let last = store.remove("a", &key, first.revision).unwrap();
+        let last = store.remove("a", &key, first.revision, None).unwrap();
         let seen: Vec<_> = watch.next().await.unwrap().iter().map(|c| c.kind).collect();
         assert_eq!(seen, [ChangeKind::Added, ChangeKind::Deleted]);
         let seen = late.next().await.unwrap();

@@ -1,0 +1,73 @@
+//! From a parsed body to an object of its kind: types, unknown fields, pruning, defaults. Never looks at the store.
+
+use super::context::{Context, FieldValidation};
+use super::{Resource, decode, defaults};
+use crate::error::Status;
+use opdev_object::facts::facts;
+use opdev_object::schema;
+use serde_json::Value;
+
+/// Why a body is no object of its kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// It cannot be read at all.
+    Malformed(String),
+    /// It has fields nobody knows, and the request is strict. Each text is one `unknown field "…"`.
+    Strict(Vec<String>),
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unfit::Malformed(text) => f.write_str(text),
+            Unfit::Strict(fields) => write!(f, "strict decoding error: {}", fields.join(", ")),
+        }
+    }
+}
+
+impl Unfit {
+    /// The 400 of a create or update.
+    pub(crate) fn bad_request(&self, resource: &Resource) -> Status {
+        let (kind, version) = (&resource.kind, &resource.version);
+        Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {self}"))
+    }
+}
+
+/// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in defaults.
+pub(crate) fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Result<Value, Unfit> {
+    let unknown = strip(resource, &mut object).map_err(Unfit::Malformed)?;
+    match ctx.validation {
+        FieldValidation::Strict if !unknown.is_empty() => return Err(Unfit::Strict(unknown)),
+        FieldValidation::Warn => unknown.into_iter().for_each(|text| ctx.warn(text)),
+        FieldValidation::Strict | FieldValidation::Ignore => {}
+    }
+    complete(resource, &mut object);
+    object["apiVersion"] = Value::from(resource.api_version());
+    object["kind"] = Value::from(resource.kind.as_str());
+    Ok(object)
+}
+
+/// Drops what the schema does not know and says what it was.
+fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
+    if resource.custom.is_some() {
+        let mut unknown = decode::decode_metadata(object)?.unknown;
+        let pruned = schema::prune(object, &resource.schema());
+        let mut pruned: Vec<String> = pruned.iter().map(|path| format!("unknown field {path:?}")).collect();
+        pruned.retain(|text| !unknown.contains(text));
+        unknown.extend(pruned);
+        return Ok(unknown);
+    }
+    match facts().definition_name(&resource.gvk()) {
+        Some(definition) => Ok(decode::decode(object, definition)?.unknown),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Fills in defaults.
+fn complete(resource: &Resource, object: &mut Value) {
+    if resource.custom.is_some() {
+        schema::default(object, &resource.schema());
+    } else {
+        defaults::apply(resource, object);
+    }
+}

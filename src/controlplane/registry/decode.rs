@@ -1,0 +1,364 @@
+//! Reads an object as the built-in Go type would be read and written back: types checked, unknown fields dropped
+//! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
+//! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
+
+use super::quantity;
+use base64::Engine;
+use opdev_object::facts::{OBJECT_META, facts};
+use serde_json::{Map, Value};
+
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
+
+/// What a decode found out.
+#[derive(Debug, Default)]
+pub(crate) struct Decoded {
+    /// `unknown field "spec.foo"`, in path order.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// Decodes a whole built-in object in place. The error is Go's text for a wrong type.
+pub(crate) fn decode(object: &mut Value, definition: &str) -> Result<Decoded, String> {
+    Walk::run(object, definition, "", "")
+}
+
+/// Decodes only `metadata`, for custom resources.
+pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
+    match object.get_mut("metadata") {
+        Some(meta) => Walk::run(meta, OBJECT_META, "metadata", "metadata"),
+        None => Ok(Decoded::default()),
+    }
+}
+
+struct Walk {
+    decoded: Decoded,
+}
+
+/// Where the walk is: the path users see, Go's path (without positions), and the struct at hand.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    path: &'a str,
+    go_path: &'a str,
+    owner: &'a str,
+}
+
+impl Place<'_> {
+    fn mismatch(&self, value: &Value, go_type: &str) -> String {
+        let found = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(_) => "bool".to_owned(),
+            Value::Number(n) if go_type.starts_with("int") || go_type.starts_with("uint") => {
+                format!("number {n}")
+            }
+            Value::Number(_) => "number".to_owned(),
+            Value::String(_) => "string".to_owned(),
+            Value::Array(_) => "array".to_owned(),
+            Value::Object(_) => "object".to_owned(),
+        };
+        if self.go_path.is_empty() {
+            return format!("json: cannot unmarshal {found} into Go value of type {go_type}");
+        }
+        format!(
+            "json: cannot unmarshal {found} into Go struct field {}.{} of type {go_type}",
+            self.owner, self.go_path
+        )
+    }
+}
+
+/// The schema behind `$ref`s, and the name of the definition it came from.
+fn resolve(schema: &Value) -> (&Value, Option<&str>) {
+    let mut at = schema;
+    let mut name = None;
+    loop {
+        let target = at["$ref"].as_str().or_else(|| at["allOf"][0]["$ref"].as_str());
+        let Some(found) = target.and_then(|target| facts().raw(target).map(|raw| (raw, target))) else {
+            return (at, name);
+        };
+        (at, name) = (found.0, Some(found.1));
+    }
+}
+
+fn short(definition: &str) -> &str {
+    definition.rsplit('.').next().unwrap_or(definition)
+}
+
+/// A Go type's name as json errors print it.
+fn go_type(schema: &Value) -> String {
+    let (schema, name) = resolve(schema);
+    if let Some(name) = name {
+        let mut parts = name.rsplit('.');
+        let kind = parts.next().unwrap_or_default();
+        return format!("{}.{kind}", parts.next().unwrap_or_default());
+    }
+    match schema["type"].as_str().unwrap_or_default() {
+        "integer" => schema["format"].as_str().unwrap_or("int64").to_owned(),
+        "boolean" => "bool".to_owned(),
+        "number" => "float64".to_owned(),
+        "array" => format!("[]{}", go_type(&schema["items"])),
+        "object" if schema["additionalProperties"].is_object() => {
+            format!("map[string]{}", go_type(&schema["additionalProperties"]))
+        }
+        "string" if schema["format"] == "byte" => "[]uint8".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+impl Walk {
+    fn run(value: &mut Value, definition: &str, path: &str, go_path: &str) -> Result<Decoded, String> {
+        let mut walk = Walk { decoded: Decoded::default() };
+        if let Some(raw) = facts().raw(definition) {
+            let place = Place { path, go_path, owner: short(definition) };
+            walk.value(value, raw, Some(definition), place)?;
+        }
+        Ok(walk.decoded)
+    }
+
+    fn value(
+        &mut self,
+        value: &mut Value,
+        schema: &Value,
+        definition: Option<&str>,
+        place: Place<'_>,
+    ) -> Result<(), String> {
+        match definition {
+            Some(QUANTITY) => return quantity(value),
+            Some(INT_OR_STRING) => return int_or_string(value),
+            _ => {}
+        }
+        match schema["type"].as_str() {
+            Some("object") => match schema.get("properties").and_then(Value::as_object) {
+                Some(properties) => self.structure(value, schema, properties, definition, place),
+                None => self.map(value, schema, place),
+            },
+            Some("array") => self.list(value, schema, place),
+            Some("string") if schema["format"] == "byte" => bytes(value, schema, place),
+            Some("string") => match value {
+                Value::String(_) => Ok(()),
+                other => Err(place.mismatch(other, "string")),
+            },
+            Some("boolean") if !value.is_boolean() => Err(place.mismatch(value, "bool")),
+            Some("integer") => integer(value, schema, place),
+            Some("number") if !value.is_number() => Err(place.mismatch(value, "float64")),
+            _ => Ok(()),
+        }
+    }
+
+    fn structure(
+        &mut self,
+        value: &mut Value,
+        schema: &Value,
+        properties: &Map<String, Value>,
+        definition: Option<&str>,
+        place: Place<'_>,
+    ) -> Result<(), String> {
+        let Value::Object(map) = value else {
+            let name =
+                definition.map_or_else(|| "object".to_owned(), |d| go_type(&serde_json::json!({"$ref": d})));
+            return Err(place.mismatch(value, &name));
+        };
+        let owner = definition.map_or(place.owner, short);
+        let required = schema["required"].as_array();
+        let mut gone = Vec::new();
+        for (key, item) in map.iter_mut() {
+            let path = if place.path.is_empty() { key.clone() } else { format!("{}.{key}", place.path) };
+            let Some(field) = properties.get(key) else {
+                self.decoded.unknown.push(format!("unknown field {path:?}"));
+                gone.push(key.clone());
+                continue;
+            };
+            if item.is_null() {
+                gone.push(key.clone());
+                continue;
+            }
+            let go_path =
+                if place.go_path.is_empty() { key.clone() } else { format!("{}.{key}", place.go_path) };
+            let (inner, name) = resolve(field);
+            self.value(item, inner, name, Place { path: &path, go_path: &go_path, owner })?;
+            let kept = field.get("default").is_some()
+                || required.is_some_and(|list| list.iter().any(|name| name == key))
+                || inner.get("properties").is_some();
+            let empty = match item {
+                Value::Array(list) => list.is_empty(),
+                Value::Object(map) => map.is_empty() && inner.get("additionalProperties").is_some(),
+                _ => false,
+            };
+            if empty && !kept {
+                gone.push(key.clone());
+            }
+        }
+        for key in gone {
+            map.remove(&key);
+        }
+        for (key, field) in properties.iter().filter(|(_, field)| field.get("default").is_some()) {
+            if !map.contains_key(key) {
+                let mut filled = field["default"].clone();
+                let (inner, name) = resolve(field);
+                let go_path = format!("{}.{key}", place.go_path);
+                self.value(&mut filled, inner, name, Place { path: place.path, go_path: &go_path, owner })?;
+                map.insert(key.clone(), filled);
+            }
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+        let Value::Object(map) = value else {
+            return Err(place.mismatch(value, &go_type(schema)));
+        };
+        let Some(items) = schema.get("additionalProperties").filter(|items| items.is_object()) else {
+            return Ok(());
+        };
+        let (inner, name) = resolve(items);
+        for (key, item) in map.iter_mut() {
+            if item.is_null() && inner["type"] == "string" {
+                *item = Value::from("");
+                continue;
+            }
+            let path = format!("{}.{key}", place.path);
+            self.value(item, inner, name, Place { path: &path, ..place })?;
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+        let Value::Array(list) = value else {
+            return Err(place.mismatch(value, &go_type(schema)));
+        };
+        let (inner, name) = resolve(&schema["items"]);
+        for (i, item) in list.iter_mut().enumerate() {
+            let path = format!("{}[{i}]", place.path);
+            if item.is_null() && inner.get("properties").is_some() {
+                *item = Value::Object(Map::new());
+            }
+            self.value(item, inner, name, Place { path: &path, ..place })?;
+        }
+        Ok(())
+    }
+}
+
+fn integer(value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+    let kind = schema["format"].as_str().unwrap_or("int64");
+    let Value::Number(number) = &*value else { return Err(place.mismatch(value, kind)) };
+    let whole = number.as_i64().or_else(|| {
+        // `3.0` and `1e3` are whole numbers to us as to the YAML that people write.
+        let float = number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15)?;
+        Some(float as i64)
+    });
+    match whole {
+        Some(n) if kind != "int32" || i32::try_from(n).is_ok() => {
+            if !number.is_i64() {
+                *value = Value::from(n);
+            }
+            Ok(())
+        }
+        _ => Err(place.mismatch(value, kind)),
+    }
+}
+
+fn quantity(value: &mut Value) -> Result<(), String> {
+    let text = match &*value {
+        Value::String(text) => text.trim().to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::Null => return Ok(()),
+        other => return Err(format!("quantities must match the regular expression, not {other}")),
+    };
+    let canonical = quantity::canonical(&text).ok_or_else(|| {
+        "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            .to_owned()
+    })?;
+    *value = Value::from(canonical);
+    Ok(())
+}
+
+fn int_or_string(value: &mut Value) -> Result<(), String> {
+    match value {
+        Value::Number(n) if n.is_f64() => {
+            if let Some(whole) = n.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15) {
+                *value = Value::from(whole as i64);
+                return Ok(());
+            }
+            Err(format!("json: cannot unmarshal number {n} into Go value of type int32"))
+        }
+        Value::Number(_) | Value::String(_) | Value::Null => Ok(()),
+        Value::Bool(_) => Err("json: cannot unmarshal bool into Go value of type int32".to_owned()),
+        Value::Array(_) => Err("json: cannot unmarshal array into Go value of type int32".to_owned()),
+        Value::Object(_) => Err("json: cannot unmarshal object into Go value of type int32".to_owned()),
+    }
+}
+
+fn bytes(value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+    let Value::String(text) = &*value else { return Err(place.mismatch(value, &go_type(schema))) };
+    let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
+    match base64::engine::general_purpose::STANDARD.decode(&clean) {
+        Ok(_) => {
+            if clean.len() != text.len() {
+                *value = Value::from(clean);
+            }
+            Ok(())
+        }
+        Err(_) => {
+            let legal = |c: char| c.is_ascii_alphanumeric() || c == '+' || c == '/';
+            let at = clean.find(|c| !legal(c)).unwrap_or(clean.len() / 4 * 4);
+            Err(format!("illegal base64 data at input byte {at}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
+
+    #[test]
+    fn unknown_fields_are_named_and_dropped() {
+        let mut object = json!({"spec": {"foo": 1, "template": {"spec": {"containers": [
+            {"name": "a", "image": "b", "bar": {}}]}}}});
+        let decoded = decode(&mut object, DEPLOYMENT).unwrap();
+        assert_eq!(
+            decoded.unknown,
+            ["unknown field \"spec.foo\"", "unknown field \"spec.template.spec.containers[0].bar\""]
+        );
+        assert!(object["spec"].get("foo").is_none());
+    }
+
+    #[test]
+    fn wrong_types_read_like_go() {
+        let mut object = json!({"spec": {"replicas": "three"}});
+        assert_eq!(
+            decode(&mut object, DEPLOYMENT).unwrap_err(),
+            "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"
+        );
+        let mut object = json!({"spec": {"template": {"spec": {"containers": [
+            {"name": "a", "env": [{"name": "A", "value": 1}]}]}}}});
+        assert_eq!(
+            decode(&mut object, DEPLOYMENT).unwrap_err(),
+            "json: cannot unmarshal number into Go struct field \
+             EnvVar.spec.template.spec.containers.env.value of type string"
+        );
+    }
+
+    #[test]
+    fn what_go_would_not_write_is_gone() {
+        let mut object = json!({"metadata": {"name": "a", "labels": {}, "annotations": null,
+            "creationTimestamp": null}, "spec": {"replicas": 3.0, "template": {"spec": {
+            "nodeSelector": {}, "tolerations": [], "securityContext": {}, "containers": [
+            {"name": "a", "resources": {"limits": {"cpu": 1, "memory": "1024Mi"}}}]}}}});
+        decode(&mut object, DEPLOYMENT).unwrap();
+        assert_eq!(object["metadata"], json!({"name": "a"}));
+        assert_eq!(object["spec"]["replicas"].to_string(), "3");
+        let pod = &object["spec"]["template"]["spec"];
+        assert_eq!(pod["securityContext"], json!({}));
+        assert!(pod.get("nodeSelector").is_none() && pod.get("tolerations").is_none());
+        assert_eq!(pod["containers"][0]["resources"]["limits"], json!({"cpu": "1", "memory": "1Gi"}));
+        assert_eq!(object["status"], json!({}));
+    }
+
+    #[test]
+    fn secret_data_must_be_base64() {
+        let mut object = json!({"data": {"a": "!!"}});
+        let error = decode(&mut object, "io.k8s.api.core.v1.Secret").unwrap_err();
+        assert_eq!(error, "illegal base64 data at input byte 0");
+    }
+}

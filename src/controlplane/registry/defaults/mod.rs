@@ -1,0 +1,166 @@
+//! Defaults of the built-in kinds: upstream has them as code, here they are short tables in code.
+//! Only fills what is missing; allocation (IPs, ports, uids) happens elsewhere.
+
+mod networking;
+mod pod;
+mod workloads;
+
+pub(crate) use pod::created as pod_created;
+pub(crate) use workloads::job_selector;
+
+use super::Resource;
+use base64::Engine;
+use serde_json::{Map, Value, json};
+
+/// Sets a field where it is missing or null.
+pub(crate) fn put(object: &mut Value, field: &str, value: impl Into<Value>) {
+    if let Some(map) = object.as_object_mut() {
+        let slot = map.entry(field.to_owned()).or_insert(Value::Null);
+        if slot.is_null() {
+            *slot = value.into();
+        }
+    }
+}
+
+/// An object field for changing, made where it is missing.
+pub(crate) fn sub<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
+    put(object, field, Map::new());
+    &mut object[field]
+}
+
+/// The items of a list for changing; none where there is no list.
+pub(crate) fn each<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
+    object.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Fills in the defaults of a built-in object.
+pub(crate) fn apply(resource: &Resource, object: &mut Value) {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pod::pod(object),
+        ("", "podtemplates") => pod::template(&mut object["template"]),
+        ("", "replicationcontrollers") => workloads::replication_controller(object),
+        ("", "services") => networking::service(object),
+        ("", "endpoints") => networking::endpoints(object),
+        ("", "secrets") => secret(object),
+        ("", "namespaces") => namespace(object),
+        ("", "persistentvolumeclaims") => claim(object),
+        ("", "persistentvolumes") => volume(object),
+        ("", "resourcequotas" | "limitranges" | "configmaps" | "serviceaccounts" | "nodes") => {}
+        ("apps", "deployments") => workloads::deployment(object),
+        ("apps", "replicasets") => workloads::replica_set(object),
+        ("apps", "statefulsets") => workloads::stateful_set(object),
+        ("apps", "daemonsets") => workloads::daemon_set(object),
+        ("batch", "jobs") => workloads::job(object),
+        ("batch", "cronjobs") => workloads::cron_job(object),
+        ("autoscaling", "horizontalpodautoscalers") => autoscaler(&resource.version, object),
+        ("networking.k8s.io", "networkpolicies") => networking::policy(object),
+        ("discovery.k8s.io", "endpointslices") => networking::slice(object),
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => binding(object),
+        ("storage.k8s.io", "storageclasses") => {
+            put(object, "reclaimPolicy", "Delete");
+            put(object, "volumeBindingMode", "Immediate");
+        }
+        ("scheduling.k8s.io", "priorityclasses") => put(object, "preemptionPolicy", "PreemptLowerPriority"),
+        (
+            "admissionregistration.k8s.io",
+            "validatingwebhookconfigurations" | "mutatingwebhookconfigurations",
+        ) => {
+            webhooks(object, resource.plural.starts_with("mutating"));
+        }
+        ("apiextensions.k8s.io", "customresourcedefinitions") => definition(object),
+        _ => {}
+    }
+}
+
+fn secret(object: &mut Value) {
+    if let Some(Value::Object(texts)) = object.as_object_mut().and_then(|map| map.remove("stringData")) {
+        let data = sub(object, "data");
+        for (key, text) in texts {
+            let text = text.as_str().unwrap_or_default();
+            data[&key] = Value::from(base64::engine::general_purpose::STANDARD.encode(text));
+        }
+    }
+    if object["type"].as_str().unwrap_or_default().is_empty() {
+        object["type"] = Value::from("Opaque");
+    }
+}
+
+fn namespace(object: &mut Value) {
+    let name = object["metadata"]["name"].clone();
+    if name.as_str().is_some_and(|name| !name.is_empty()) {
+        sub(sub(object, "metadata"), "labels")["kubernetes.io/metadata.name"] = name;
+    }
+    put(sub(object, "status"), "phase", "Active");
+}
+
+fn claim(object: &mut Value) {
+    put(sub(object, "spec"), "volumeMode", "Filesystem");
+    put(sub(object, "status"), "phase", "Pending");
+}
+
+fn volume(object: &mut Value) {
+    let spec = sub(object, "spec");
+    put(spec, "persistentVolumeReclaimPolicy", "Retain");
+    put(spec, "volumeMode", "Filesystem");
+    put(sub(object, "status"), "phase", "Pending");
+}
+
+fn autoscaler(version: &str, object: &mut Value) {
+    let spec = sub(object, "spec");
+    put(spec, "minReplicas", 1);
+    let without = spec["metrics"].as_array().is_none_or(Vec::is_empty);
+    if version == "v2" && without {
+        spec["metrics"] = json!([{"type": "Resource", "resource": {"name": "cpu",
+            "target": {"type": "Utilization", "averageUtilization": 80}}}]);
+    }
+}
+
+fn binding(object: &mut Value) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    let role = sub(object, "roleRef");
+    if role["apiGroup"].as_str().unwrap_or_default().is_empty() {
+        role["apiGroup"] = Value::from(GROUP);
+    }
+    for subject in each(object, "subjects") {
+        let named = !subject["apiGroup"].as_str().unwrap_or_default().is_empty();
+        if !named && matches!(subject["kind"].as_str(), Some("User" | "Group")) {
+            subject["apiGroup"] = Value::from(GROUP);
+        }
+    }
+}
+
+fn webhooks(object: &mut Value, mutating: bool) {
+    for hook in each(object, "webhooks") {
+        put(hook, "failurePolicy", "Fail");
+        put(hook, "matchPolicy", "Equivalent");
+        put(hook, "namespaceSelector", Map::new());
+        put(hook, "objectSelector", Map::new());
+        put(hook, "timeoutSeconds", 10);
+        if mutating {
+            put(hook, "reinvocationPolicy", "Never");
+        }
+        if hook["clientConfig"]["service"].is_object() {
+            put(&mut hook["clientConfig"]["service"], "port", 443);
+        }
+        for rule in each(hook, "rules") {
+            put(rule, "scope", "*");
+        }
+    }
+}
+
+fn definition(object: &mut Value) {
+    let spec = sub(object, "spec");
+    let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
+    if !kind.is_empty() {
+        let names = sub(spec, "names");
+        for (field, value) in [("singular", kind.to_lowercase()), ("listKind", format!("{kind}List"))] {
+            if names[field].as_str().unwrap_or_default().is_empty() {
+                names[field] = Value::from(value);
+            }
+        }
+    }
+    let conversion = sub(spec, "conversion");
+    if conversion["strategy"].as_str().unwrap_or_default().is_empty() {
+        conversion["strategy"] = Value::from("None");
+    }
+}

@@ -1,0 +1,236 @@
+//! CustomResourceDefinitions: what is refused, which names are accepted, what they serve, how they go.
+//! Custom resources themselves go through the same create, update and delete as everything else.
+//! Read `check` for what is refused and `serve` for what becomes of a definition.
+
+mod check;
+mod serve;
+
+pub(crate) use check::{validate, validate_update};
+
+use super::context::Context;
+use super::{Registry, defaults, metadata};
+use crate::storage::{Expected, Key};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// The resource of definitions.
+pub(crate) const ID: &str = "apiextensions.k8s.io/customresourcedefinitions";
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Says what of a definition has no effect here.
+pub(crate) fn warn(ctx: &mut Context, object: &Value) {
+    if mentions(object, "x-kubernetes-validations") {
+        ctx.warn("x-kubernetes-validations are not evaluated by the embedded control plane yet");
+    }
+    if object["spec"]["conversion"]["strategy"] == "Webhook" {
+        ctx.warn(
+            "conversion webhooks are not called by the embedded control plane yet: \
+             versions differ only in their apiVersion",
+        );
+    }
+}
+
+fn mentions(value: &Value, key: &str) -> bool {
+    match value {
+        Value::Object(map) => map.contains_key(key) || map.values().any(|value| mentions(value, key)),
+        Value::Array(list) => list.iter().any(|value| mentions(value, key)),
+        _ => false,
+    }
+}
+
+/// Marks a definition that is going: its resources have to go first.
+pub(crate) fn terminate(object: &mut Value, now: Timestamp) {
+    let meta = metadata::of(object);
+    let list = meta.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut()
+        && !list.iter().any(|name| name == CLEANUP)
+    {
+        list.push(Value::from(CLEANUP));
+    }
+    let text = "CustomResource deletion is in progress";
+    set_condition(object, "Terminating", "True", "InstanceDeletionInProgress", text, now);
+}
+
+/// Sets a condition; the time only changes with the status.
+fn set_condition(object: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
+    let state = defaults::sub(object, "status");
+    defaults::put(state, "conditions", json!([]));
+    let Some(list) = state["conditions"].as_array_mut() else { return };
+    let same = list.iter().find(|c| c["type"] == kind && c["status"] == status);
+    let since = same.map_or_else(|| json!(metadata::seconds(now)), |c| c["lastTransitionTime"].clone());
+    let condition = json!({"type": kind, "status": status, "reason": reason, "message": message,
+        "lastTransitionTime": since});
+    match list.iter_mut().find(|c| c["type"] == kind) {
+        Some(found) => *found = condition,
+        None => list.push(condition),
+    }
+}
+
+fn condition_is_true(object: &Value, kind: &str) -> bool {
+    let list = object["status"]["conditions"].as_array();
+    list.is_some_and(|list| list.iter().any(|c| c["type"] == kind && c["status"] == "True"))
+}
+
+impl Registry {
+    /// Writes the status of a definition: accepted names, conditions, stored versions.
+    pub(super) fn accept_names(&self, object: &mut Value, current: Option<&Value>) {
+        let now = self.now();
+        if let Some(current) = current {
+            object["status"] = current["status"].clone();
+        }
+        let conflict = self.name_conflict(object);
+        let names = object["spec"]["names"].clone();
+        let status = defaults::sub(object, "status");
+        if conflict.is_none() {
+            status["acceptedNames"] = names;
+        } else {
+            defaults::put(status, "acceptedNames", json!({"plural": "", "kind": ""}));
+        }
+        let versions = object["spec"]["versions"].as_array().cloned().unwrap_or_default();
+        let storage = versions.iter().find(|v| v["storage"] == true).map(|v| v["name"].clone());
+        let status = defaults::sub(object, "status");
+        defaults::put(status, "storedVersions", json!([]));
+        if let (Some(list), Some(storage)) = (status["storedVersions"].as_array_mut(), storage)
+            && !list.contains(&storage)
+        {
+            list.push(storage);
+        }
+        match conflict {
+            Some((reason, message)) => {
+                set_condition(object, "NamesAccepted", "False", reason, &message, now);
+                if !condition_is_true(object, "Established") {
+                    let text = "not all names are accepted";
+                    set_condition(object, "Established", "False", "NotAccepted", text, now);
+                }
+            }
+            None => {
+                set_condition(object, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now);
+                let text = "the initial names have been accepted";
+                set_condition(object, "Established", "True", "InitialNamesAccepted", text, now);
+            }
+        }
+    }
+
+    /// The first name that somebody else in the group has, and why that is refused.
+    fn name_conflict(&self, object: &Value) -> Option<(&'static str, String)> {
+        let spec = &object["spec"];
+        let (own, group) = (metadata::text(object, "name"), &spec["group"]);
+        let others: Vec<_> = self
+            .store
+            .list(ID, None)
+            .items
+            .into_iter()
+            .filter(|o| metadata::text(&o.value, "name") != own && o.value["spec"]["group"] == *group)
+            .collect();
+        let taken = |value: &Value, fields: &[&str]| {
+            others.iter().any(|other| {
+                let names = &other.value["status"]["acceptedNames"];
+                fields.iter().any(|field| match &names[*field] {
+                    Value::Array(list) => list.contains(value),
+                    single => single == value,
+                })
+            })
+        };
+        let in_use = |value: &Value| format!("{value} is already in use");
+        let names = &spec["names"];
+        const RESOURCES: [&str; 3] = ["plural", "singular", "shortNames"];
+        const KINDS: [&str; 2] = ["kind", "listKind"];
+        for (field, fields, reason) in [
+            ("plural", &RESOURCES[..], "PluralConflict"),
+            ("singular", &RESOURCES[..], "SingularConflict"),
+            ("kind", &KINDS[..], "KindConflict"),
+            ("listKind", &KINDS[..], "ListKindConflict"),
+        ] {
+            if taken(&names[field], fields) {
+                return Some((reason, in_use(&names[field])));
+            }
+        }
+        let short = names["shortNames"].as_array().into_iter().flatten();
+        short.clone().find(|name| taken(name, &RESOURCES)).map(|name| ("ShortNamesConflict", in_use(name)))
+    }
+
+    /// After a definition was written: serve it, or go on with its end.
+    pub(super) fn definition_written(&self, object: &Value) {
+        let name = metadata::text(object, "name");
+        if condition_is_true(object, "Established") {
+            self.catalog.set_custom(name, serve::resources(object));
+        }
+        if object["metadata"].get("deletionTimestamp").is_some() {
+            self.clear_definition(name);
+        }
+    }
+
+    /// After a definition is gone: serve it no more, and let others have its names.
+    pub(super) fn definition_removed(&self, object: &Value) {
+        self.catalog.set_custom(metadata::text(object, "name"), Vec::new());
+        for other in self.store.list(ID, None).items {
+            let same_group = other.value["spec"]["group"] == object["spec"]["group"];
+            if !same_group || condition_is_true(&other.value, "NamesAccepted") {
+                continue;
+            }
+            let mut next = Value::clone(&other.value);
+            self.accept_names(&mut next, Some(&other.value));
+            if next != *other.value {
+                let key = Key::new("", metadata::text(&other.value, "name"));
+                if let Ok(stored) = self.store.put(ID, &key, Expected::Revision(other.revision), next) {
+                    self.definition_written(&stored.value);
+                }
+            }
+        }
+    }
+
+    /// Deletes the custom resources of a definition that is going.
+    fn clear_definition(&self, name: &str) {
+        let served = self.catalog.served();
+        let resource = served
+            .resources()
+            .iter()
+            .find(|r| r.custom.as_ref().is_some_and(|c| c.definition == name) && r.is_stored_version())
+            .or_else(|| {
+                served.resources().iter().find(|r| r.custom.as_ref().is_some_and(|c| c.definition == name))
+            });
+        if let Some(resource) = resource {
+            let ctx = Context::new(&crate::identity::User::controller("crd-finalizer"), "kube-apiserver");
+            for object in self.store.list(&resource.table, None).items {
+                let (namespace, name) =
+                    (metadata::text(&object.value, "namespace"), metadata::text(&object.value, "name"));
+                let options = super::DeleteOptions {
+                    propagation: Some(crate::controllers::Propagation::Background),
+                    ..Default::default()
+                };
+                // Somebody else may have been faster; whoever removes the last one finishes the definition.
+                let _ = self.delete(&ctx, resource, &Key::new(namespace, name), &options);
+            }
+        }
+        self.finish_definition(name);
+    }
+
+    /// Lets a definition go whose resources are gone.
+    pub(super) fn finish_definition(&self, name: &str) {
+        let key = Key::new("", name);
+        while let Some(current) = self.store.get(ID, &key) {
+            let table = serve::table(&current.value);
+            let going = current.value["metadata"].get("deletionTimestamp").is_some();
+            if !going || self.store.count(&table) > 0 {
+                return;
+            }
+            let mut object = Value::clone(&current.value);
+            if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
+                list.retain(|name| name != CLEANUP);
+            }
+            let left = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+            let done = if !left {
+                self.store.remove(ID, &key, current.revision, Some(object)).map(|gone| {
+                    self.definition_removed(&gone.value);
+                })
+            } else if object == *current.value {
+                return;
+            } else {
+                self.store.put(ID, &key, Expected::Revision(current.revision), object).map(|_| ())
+            };
+            if done.is_ok() {
+                return;
+            }
+        }
+    }
+}

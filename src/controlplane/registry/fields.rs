@@ -1,0 +1,134 @@
+//! `metadata.managedFields`: who owns which field after a write, and when two objects count as the same.
+//! The algebra is `opdev_object::apply`; here is only when it is asked.
+
+use super::context::Context;
+use super::strategy::Part;
+use super::{Resource, metadata};
+use crate::error::{Cause, Status};
+use jiff::Timestamp;
+use opdev_object::apply::{ApplyError, FieldManager};
+use opdev_object::fieldset::FieldSet;
+use serde_json::Value;
+
+/// The fields that a write of this part never touches and so never owns.
+fn reset(resource: &Resource, part: Part) -> Option<FieldSet> {
+    if !resource.has_status() {
+        return None;
+    }
+    match part {
+        Part::Main => Some(FieldSet::of_fields(&[&["status"]])),
+        Part::Status => Some(FieldSet::of_fields(&[&["spec"]])),
+        Part::Scale
+        | Part::Binding
+        | Part::Finalize
+        | Part::EphemeralContainers
+        | Part::Resize
+        | Part::Approval => None,
+    }
+}
+
+/// Records that `object` came out of an update of `current` (or was created).
+pub(crate) fn updated(
+    ctx: &Context,
+    resource: &Resource,
+    current: Option<&Value>,
+    object: &mut Value,
+    part: Part,
+    now: Timestamp,
+) {
+    let reset = reset(resource, part);
+    let (api_version, schema, now) = (resource.api_version(), resource.schema(), metadata::seconds(now));
+    let manager = FieldManager {
+        manager: &ctx.manager,
+        api_version: &api_version,
+        subresource: part.subresource(),
+        schema: &schema,
+        now: &now,
+        reset: reset.as_ref(),
+    };
+    manager.update(current, object);
+}
+
+/// Merges an applied configuration into the live object.
+pub(crate) fn apply(
+    ctx: &Context,
+    resource: &Resource,
+    live: Option<&Value>,
+    applied: &Value,
+    part: Part,
+    force: bool,
+    now: Timestamp,
+) -> Result<Value, Status> {
+    let reset = reset(resource, part);
+    let (api_version, schema, now) = (resource.api_version(), resource.schema(), metadata::seconds(now));
+    let manager = FieldManager {
+        manager: &ctx.manager,
+        api_version: &api_version,
+        subresource: part.subresource(),
+        schema: &schema,
+        now: &now,
+        reset: reset.as_ref(),
+    };
+    manager.apply(live, applied, force).map_err(|error| {
+        let text = error.to_string();
+        match error {
+            ApplyError::Conflicts(conflicts) => {
+                let cause = |c: &opdev_object::apply::Conflict| {
+                    Cause::text("FieldManagerConflict", c.path.to_string(), c.message())
+                };
+                let causes = conflicts.iter().map(cause).collect();
+                Status { causes, ..Status::new(409, "Conflict", text) }
+            }
+            ApplyError::BadRequest(_) => Status::bad_request(text),
+            ApplyError::Typed(_) => Status::new(500, "", text),
+        }
+    })
+}
+
+/// Whether two objects are the same but for the times in their managed fields.
+pub(crate) fn same(new: &Value, old: &Value) -> bool {
+    let (Some(a), Some(b)) = (new.as_object(), old.as_object()) else { return new == old };
+    a.len() == b.len()
+        && a.iter().all(|(key, value)| match b.get(key) {
+            Some(other) if key == "metadata" => same_metadata(value, other),
+            Some(other) => value == other,
+            None => false,
+        })
+}
+
+fn same_metadata(new: &Value, old: &Value) -> bool {
+    let (Some(a), Some(b)) = (new.as_object(), old.as_object()) else { return new == old };
+    a.len() == b.len()
+        && a.iter().all(|(key, value)| match b.get(key) {
+            Some(other) if key == "managedFields" => same_managers(value, other),
+            Some(other) => value == other,
+            None => false,
+        })
+}
+
+fn same_managers(new: &Value, old: &Value) -> bool {
+    let (Some(a), Some(b)) = (new.as_array(), old.as_array()) else { return new == old };
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| {
+            let timeless = |entry: &Value| {
+                let mut map = entry.as_object().cloned().unwrap_or_default();
+                map.remove("time");
+                map
+            };
+            timeless(a) == timeless(b)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_of_managers_do_not_count() {
+        let object = |time: &str, n: i64| json!({"metadata": {"name": "a", "managedFields": [{"manager": "m", "time": time}]}, "n": n});
+        assert!(same(&object("1", 1), &object("2", 1)));
+        assert!(!same(&object("1", 1), &object("1", 2)));
+        assert!(!same(&json!({"metadata": {"a": 1}}), &json!({"metadata": {"b": 1}})));
+    }
+}

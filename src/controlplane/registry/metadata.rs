@@ -1,0 +1,266 @@
+//! `metadata` of every object: what the server stamps, what it keeps, what it refuses.
+//! Never looks at spec or status.
+
+use super::{Resource, names};
+use crate::error::{Cause, Status};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+/// Characters of generated names: no vowels, no look-alikes.
+const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
+const GENERATED_LENGTH: usize = 5;
+const LONGEST_GENERATED_BASE: usize = 63 - GENERATED_LENGTH;
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// `metadata` for changing; made where it is missing or no object.
+pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let meta = &mut object["metadata"];
+    if !meta.is_object() {
+        *meta = Value::Object(Map::new());
+    }
+    meta.as_object_mut().expect("made an object above")
+}
+
+/// A text field of `metadata`, `""` where it is missing.
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+/// A time as `metav1.Time` prints it: whole seconds.
+pub(crate) fn seconds(now: Timestamp) -> String {
+    now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    // Without a random source there is nothing better than the time-independent zero; names then collide and retry.
+    let _ = getrandom::fill(&mut bytes);
+    bytes
+}
+
+/// A random (version 4) uid.
+pub(crate) fn new_uid() -> String {
+    let mut b: [u8; 16] = random();
+    b[6] = (b[6] & 0x0f) | 0x40;
+    b[8] = (b[8] & 0x3f) | 0x80;
+    let hex: String = b.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+/// A name from `generateName`.
+pub(crate) fn generate_name(base: &str) -> String {
+    let mut end = base.len().min(LONGEST_GENERATED_BASE);
+    while !base.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut name = base[..end].to_owned();
+    let bytes: [u8; GENERATED_LENGTH] = random();
+    name.extend(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])));
+    name
+}
+
+/// Makes the object's namespace that of the request; refuses another one.
+pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: &str) -> Result<(), Status> {
+    let meta = of(object);
+    if !resource.namespaced {
+        meta.remove("namespace");
+        return Ok(());
+    }
+    match meta.get("namespace").and_then(Value::as_str).unwrap_or_default() {
+        "" => {
+            meta.insert("namespace".to_owned(), Value::from(namespace));
+            Ok(())
+        }
+        same if same == namespace => Ok(()),
+        _ => Err(Status::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )),
+    }
+}
+
+/// What a create stamps: uid, creation time; and takes away.
+pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
+    let meta = of(object);
+    for field in
+        ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"]
+    {
+        meta.remove(field);
+    }
+    meta.insert("uid".to_owned(), Value::from(new_uid()));
+    meta.insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
+}
+
+/// What an update cannot change: taken from the object as it is.
+pub(crate) fn keep(object: &mut Value, current: &Value) {
+    let meta = of(object);
+    let old = &current["metadata"];
+    for field in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "resourceVersion",
+    ] {
+        match old.get(field) {
+            Some(value) => meta.insert(field.to_owned(), value.clone()),
+            None => meta.remove(field),
+        };
+    }
+    meta.remove("selfLink");
+    if !meta.contains_key("generateName")
+        && let Some(value) = old.get("generateName")
+    {
+        meta.insert("generateName".to_owned(), value.clone());
+    }
+}
+
+/// What is wrong with the metadata of an object that is to be created.
+pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let name = text(object, "name");
+    let base = text(object, "generateName");
+    if !base.is_empty() {
+        // The base may end in what a whole name may not end in.
+        let probe = format!("{}a", base.trim_end_matches(['-', '.']));
+        for wrong in names::object_name(resource, &probe) {
+            causes.push(Cause::invalid("metadata.generateName", &Value::from(base), &wrong));
+        }
+    }
+    if name.is_empty() {
+        causes.push(Cause::required("metadata.name", "name or generateName is required"));
+    } else {
+        for wrong in names::object_name(resource, name) {
+            causes.push(Cause::invalid("metadata.name", &Value::from(name), &wrong));
+        }
+    }
+    validate_fields(object, &mut causes);
+    causes
+}
+
+/// What is wrong with the metadata of an object that is to replace `current`.
+pub(crate) fn validate_update(object: &Value, current: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    validate_fields(object, &mut causes);
+    if current["metadata"].get("deletionTimestamp").is_some() {
+        let known = finalizers(current);
+        let added: Vec<&str> = finalizers(object).into_iter().filter(|f| !known.contains(f)).collect();
+        if !added.is_empty() {
+            let list: Vec<String> = added.iter().map(|f| format!("{f:?}")).collect();
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                list.join(", ")
+            );
+            causes.push(Cause::forbidden("metadata.finalizers", &detail));
+        }
+    }
+    causes
+}
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    opdev_object::meta::finalizers(object)
+}
+
+fn validate_fields(object: &Value, causes: &mut Vec<Cause>) {
+    let meta = &object["metadata"];
+    for (key, value) in meta["labels"].as_object().into_iter().flatten() {
+        for wrong in names::qualified_name(key) {
+            causes.push(Cause::invalid("metadata.labels", &Value::from(key.as_str()), &wrong));
+        }
+        for wrong in names::label_value(value.as_str().unwrap_or_default()) {
+            causes.push(Cause::invalid("metadata.labels", value, &wrong));
+        }
+    }
+    let mut size = 0;
+    for (key, value) in meta["annotations"].as_object().into_iter().flatten() {
+        size += key.len() + value.as_str().map_or(0, str::len);
+        for wrong in names::qualified_name(&key.to_lowercase()) {
+            causes.push(Cause::invalid("metadata.annotations", &Value::from(key.as_str()), &wrong));
+        }
+    }
+    if size > ANNOTATIONS_LIMIT {
+        causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
+    }
+    validate_finalizers(object, causes);
+    validate_owners(meta, causes);
+}
+
+fn validate_finalizers(object: &Value, causes: &mut Vec<Cause>) {
+    for (i, finalizer) in finalizers(object).iter().enumerate() {
+        let field = format!("metadata.finalizers[{i}]");
+        let value = Value::from(*finalizer);
+        for wrong in names::qualified_name(finalizer) {
+            causes.push(Cause::invalid(field.clone(), &value, &wrong));
+        }
+        if !finalizer.contains('/') && !["orphan", "foregroundDeletion", "kubernetes"].contains(finalizer) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            causes.push(Cause::invalid(field, &value, detail));
+        }
+    }
+    let list = finalizers(object);
+    if list.contains(&"orphan") && list.contains(&"foregroundDeletion") {
+        causes.push(Cause::invalid(
+            "metadata.finalizers",
+            &object["metadata"]["finalizers"],
+            "finalizer orphan and foregroundDeletion cannot be both set",
+        ));
+    }
+}
+
+fn validate_owners(meta: &Value, causes: &mut Vec<Cause>) {
+    let mut controller: Option<&Value> = None;
+    for owner in meta["ownerReferences"].as_array().into_iter().flatten() {
+        for (field, detail) in [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ] {
+            if owner[field].as_str().unwrap_or_default().is_empty() {
+                let place = format!("metadata.ownerReferences.{field}");
+                causes.push(Cause::invalid(place, &Value::from(""), detail));
+            }
+        }
+        if owner["controller"] == true {
+            if let Some(first) = controller {
+                let detail = format!(
+                    "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+                    first["name"].as_str().unwrap_or_default(),
+                    owner["name"].as_str().unwrap_or_default()
+                );
+                causes.push(Cause::invalid("metadata.ownerReferences", &meta["ownerReferences"], &detail));
+            }
+            controller = Some(owner);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn uids_and_generated_names() {
+        let uid = new_uid();
+        assert_eq!((uid.len(), &uid[14..15]), (36, "4"));
+        let name = generate_name(&"x".repeat(80));
+        assert_eq!(name.len(), 63);
+        assert_ne!(generate_name("a-"), generate_name("a-"));
+    }
+
+    #[test]
+    fn finalizers_are_frozen_during_deletion() {
+        let current = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a/b"]}});
+        let next = json!({"metadata": {"finalizers": ["a/b", "c/d"]}});
+        let causes = validate_update(&next, &current);
+        assert_eq!(
+            causes[0].to_string(),
+            "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, \
+             found new finalizers []string{\"c/d\"}"
+        );
+    }
+}

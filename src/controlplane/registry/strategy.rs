@@ -1,0 +1,182 @@
+//! What the server itself sets on an object before it is written: which part of it the request may change, the
+//! status it starts with, its generation. Read `validate` for what is refused.
+
+use super::{Resource, defaults, metadata};
+use serde_json::{Value, json};
+
+/// Which part of an object a request writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The object; its status stays where that is a subresource.
+    Main,
+    /// Only the status.
+    Status,
+    /// The number of replicas, through the scale subresource.
+    Scale,
+    /// A pod's node, through the binding subresource.
+    Binding,
+    /// Only `spec.finalizers` of a namespace.
+    Finalize,
+    /// Only `spec.ephemeralContainers` of a pod.
+    EphemeralContainers,
+    /// Only the resources of a pod's containers.
+    Resize,
+    /// Only the conditions of a signing request.
+    Approval,
+}
+
+impl Part {
+    /// The part a subresource path writes; `None` where the subresource is no part of the object.
+    pub fn of_subresource(name: &str) -> Option<Part> {
+        Some(match name {
+            "status" => Part::Status,
+            "finalize" => Part::Finalize,
+            "ephemeralcontainers" => Part::EphemeralContainers,
+            "resize" => Part::Resize,
+            "approval" => Part::Approval,
+            _ => return None,
+        })
+    }
+
+    /// The name of the subresource.
+    pub fn subresource(self) -> Option<&'static str> {
+        match self {
+            Part::Main => None,
+            Part::Status => Some("status"),
+            Part::Scale => Some("scale"),
+            Part::Binding => Some("binding"),
+            Part::Finalize => Some("finalize"),
+            Part::EphemeralContainers => Some("ephemeralcontainers"),
+            Part::Resize => Some("resize"),
+            Part::Approval => Some("approval"),
+        }
+    }
+}
+
+/// Before a create, with metadata stamped.
+pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
+    reset_status(resource, object);
+    if resource.habits.generation || resource.custom.is_some() {
+        metadata::of(object).insert("generation".to_owned(), Value::from(1));
+    }
+    match resource.id().as_str() {
+        "pods" => defaults::pod_created(object),
+        "batch/jobs" => defaults::job_selector(object),
+        "namespaces" => defaults::sub(object, "spec")["finalizers"] = json!(["kubernetes"]),
+        _ => {}
+    }
+}
+
+fn reset_status(resource: &Resource, object: &mut Value) {
+    if !resource.has_status() {
+        return;
+    }
+    if resource.custom.is_some() {
+        if let Some(map) = object.as_object_mut() {
+            map.remove("status");
+        }
+        return;
+    }
+    object["status"] = match resource.id().as_str() {
+        // A node registers itself with its status.
+        "nodes" => return,
+        "namespaces" => json!({"phase": "Active"}),
+        "persistentvolumes" | "persistentvolumeclaims" => json!({"phase": "Pending"}),
+        "services" | "networking.k8s.io/ingresses" => json!({"loadBalancer": {}}),
+        _ => json!({}),
+    };
+}
+
+/// Before an update: `object` becomes what the request may make of `current`.
+pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value, current: &Value) {
+    match part {
+        Part::Main | Part::Scale => {
+            if resource.has_status() {
+                take(object, current, "status");
+            }
+            if resource.id() == "namespaces" {
+                let finalizers = current["spec"]["finalizers"].clone();
+                let spec = defaults::sub(object, "spec");
+                if finalizers.is_null() {
+                    spec.as_object_mut().into_iter().for_each(|map| {
+                        map.remove("finalizers");
+                    });
+                } else {
+                    spec["finalizers"] = finalizers;
+                }
+            }
+        }
+        Part::Binding => {}
+        Part::Status => only(object, current, resource, &["/status"]),
+        Part::Finalize => only(object, current, resource, &["/spec/finalizers"]),
+        Part::EphemeralContainers => only(object, current, resource, &["/spec/ephemeralContainers"]),
+        Part::Resize => only(object, current, resource, &["/spec/containers", "/spec/initContainers"]),
+        Part::Approval => only(object, current, resource, &["/status/conditions"]),
+    }
+    let counts = resource.habits.generation || resource.custom.is_some();
+    if counts && wanted_differs(resource, object, current) {
+        let next = opdev_object::meta::generation(current) + 1;
+        metadata::of(object).insert("generation".to_owned(), Value::from(next));
+    }
+}
+
+fn take(object: &mut Value, current: &Value, field: &str) {
+    let Some(map) = object.as_object_mut() else { return };
+    match current.get(field) {
+        Some(value) => map.insert(field.to_owned(), value.clone()),
+        None => map.remove(field),
+    };
+}
+
+/// Everything but these fields is as it was. Metadata that people set stays writable for built-in kinds.
+fn only(object: &mut Value, current: &Value, resource: &Resource, fields: &[&str]) {
+    let wanted: Vec<Option<Value>> = fields.iter().map(|field| object.pointer(field).cloned()).collect();
+    let new_meta = object["metadata"].clone();
+    *object = current.clone();
+    let meta = metadata::of(object);
+    let mut kept = vec!["managedFields", "resourceVersion"];
+    if resource.custom.is_none() && resource.group != "apps" {
+        kept.extend(["labels", "annotations", "finalizers"]);
+    }
+    for field in kept {
+        match new_meta.get(field) {
+            Some(value) => meta.insert(field.to_owned(), value.clone()),
+            None => meta.remove(field),
+        };
+    }
+    for (field, value) in fields.iter().zip(wanted) {
+        set(object, field, value);
+    }
+}
+
+fn set(object: &mut Value, pointer: &str, value: Option<Value>) {
+    let mut names: Vec<&str> = pointer.trim_start_matches('/').split('/').collect();
+    let Some(last) = names.pop() else { return };
+    let parent = names.into_iter().fold(object, |at, name| defaults::sub(at, name));
+    match (parent.as_object_mut(), value) {
+        (Some(map), Some(value)) => {
+            map.insert(last.to_owned(), value);
+        }
+        (Some(map), None) => {
+            map.remove(last);
+        }
+        (None, _) => {}
+    }
+}
+
+/// Whether anything but metadata (and a status with a path of its own) differs.
+fn wanted_differs(resource: &Resource, object: &Value, current: &Value) -> bool {
+    let (Some(new), Some(old)) = (object.as_object(), current.as_object()) else { return true };
+    let ignored = |key: &str| {
+        matches!(key, "metadata" | "apiVersion" | "kind") || (key == "status" && resource.has_status())
+    };
+    let one_way = |a: &serde_json::Map<String, Value>, b: &serde_json::Map<String, Value>| {
+        a.iter().any(|(key, value)| !ignored(key) && b.get(key) != Some(value))
+    };
+    if one_way(new, old) || one_way(old, new) {
+        return true;
+    }
+    // Upstream counts a Deployment's annotations among what is wanted.
+    resource.id() == "apps/deployments"
+        && object["metadata"]["annotations"] != current["metadata"]["annotations"]
+}

@@ -1,0 +1,204 @@
+//! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and the
+//! removal of an object whose last finalizer goes.
+
+use super::context::Context;
+use super::strategy::{self, Part};
+use super::{Registry, Resource, allocate, convert, definitions, fields, metadata, validate};
+use crate::error::{Cause, Status};
+use crate::storage::{Expected, Key, Refused, Stored};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How often a change is tried again when somebody else wrote in between.
+const ATTEMPTS: usize = 10;
+
+/// How an object is changed.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The resource.
+    pub resource: &'a Resource,
+    /// The object.
+    pub key: &'a Key,
+    /// Which part of it.
+    pub part: Part,
+    /// The managed fields have been written by server-side apply.
+    pub applied: bool,
+}
+
+/// Makes the new object, accepted as the resource's kind, of the current one.
+pub type Make<'a> = dyn FnMut(&mut Context, &Value) -> Result<Value, Status> + 'a;
+
+impl Registry {
+    /// Changes an object. `make` is called again when somebody else wrote in between.
+    pub fn update(
+        &self,
+        ctx: &mut Context,
+        change: Change<'_>,
+        make: &mut Make<'_>,
+    ) -> Result<Arc<Stored>, Status> {
+        let Change { resource, key, .. } = change;
+        for _ in 0..ATTEMPTS {
+            let Some(current) = self.store.get(&resource.table, key) else {
+                return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
+            };
+            match self.try_update(ctx, change, &current, make)? {
+                Some(done) => return Ok(done),
+                None => continue,
+            }
+        }
+        Err(Status::modified(&resource.group, &resource.plural, &key.name))
+    }
+
+    /// One attempt; `None` where somebody else was faster.
+    fn try_update(
+        &self,
+        ctx: &mut Context,
+        change: Change<'_>,
+        current: &Arc<Stored>,
+        make: &mut Make<'_>,
+    ) -> Result<Option<Arc<Stored>>, Status> {
+        let Change { resource, key, part, applied } = change;
+        let served = convert::served(resource, &current.value);
+        let mut object = make(ctx, &served)?;
+        self.check_identity(change, &object, &served)?;
+        let unconditional = metadata::text(&object, "resourceVersion").is_empty();
+        metadata::keep(&mut object, &served);
+        strategy::prepare_update(resource, part, &mut object, &served);
+        let _services = self.lock_services(resource);
+        let mut causes = metadata::validate_update(&object, &served);
+        causes.extend(self.validate_update(ctx, change, &mut object, &served));
+        if !causes.is_empty() {
+            return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
+        }
+        if !applied {
+            fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
+        }
+        let object = convert::stored(resource, object);
+        if fields::same(&object, &current.value) {
+            return Ok(Some(current.clone()));
+        }
+        if finished(resource, &object) {
+            return self.finish(ctx, resource, key, current, object).map(Some);
+        }
+        if ctx.dry_run {
+            return Ok(Some(Stored::unsaved(object)));
+        }
+        match self.store.put(&resource.table, key, Expected::Revision(current.revision), object) {
+            Ok(stored) => {
+                self.written(resource, &stored.value);
+                Ok(Some(stored))
+            }
+            Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
+            // An update that named its resourceVersion finds out in the next attempt that it is no longer the one.
+            Err(Refused::Exists | Refused::Changed) if unconditional || !ctx.dry_run => Ok(None),
+            Err(_) => Err(Status::modified(&resource.group, &resource.plural, &key.name)),
+        }
+    }
+
+    fn check_identity(&self, change: Change<'_>, object: &Value, current: &Value) -> Result<(), Status> {
+        let Change { resource, key, .. } = change;
+        let name = metadata::text(object, "name");
+        if !name.is_empty() && name != &*key.name {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                key.name
+            )));
+        }
+        let namespace = metadata::text(object, "namespace");
+        if !namespace.is_empty() && namespace != &*key.namespace {
+            return Err(Status::bad_request(format!(
+                "the namespace of the object ({namespace}) does not match the namespace on the request ({})",
+                key.namespace
+            )));
+        }
+        let (uid, own) = (metadata::text(object, "uid"), metadata::text(current, "uid"));
+        if !uid.is_empty() && uid != own {
+            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {own}");
+            return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
+        }
+        let version = metadata::text(object, "resourceVersion");
+        if version.is_empty() || version == "0" {
+            if resource.habits.unconditional_update {
+                return Ok(());
+            }
+            let cause = Cause::invalid(
+                "metadata.resourceVersion",
+                &Value::from(0),
+                "must be specified for an update",
+            );
+            return Err(Status::invalid(&resource.group, &resource.kind, &key.name, vec![cause]));
+        }
+        if version.parse::<u64>().is_err() {
+            let cause = Cause::invalid(
+                "metadata.resourceVersion",
+                &Value::from(version),
+                &format!("strconv.ParseUint: parsing {version:?}: invalid syntax"),
+            );
+            return Err(Status::invalid(&resource.group, &resource.kind, &key.name, vec![cause]));
+        }
+        if version != metadata::text(current, "resourceVersion") {
+            return Err(Status::modified(&resource.group, &resource.plural, &key.name));
+        }
+        Ok(())
+    }
+
+    fn validate_update(
+        &self,
+        ctx: &mut Context,
+        change: Change<'_>,
+        object: &mut Value,
+        current: &Value,
+    ) -> Vec<Cause> {
+        let Change { resource, part, .. } = change;
+        if resource.custom.is_some() {
+            return validate::by_schema(resource, object);
+        }
+        if !matches!(part, Part::Main | Part::Scale) {
+            return Vec::new();
+        }
+        if resource.id() == "services" {
+            allocate::keep(object, current);
+        }
+        let mut causes = validate::update(resource, object, current);
+        match resource.id().as_str() {
+            "services" if causes.is_empty() => causes.extend(self.allocate_service(object)),
+            definitions::ID => {
+                causes.extend(definitions::validate(object));
+                causes.extend(definitions::validate_update(object, current));
+                if causes.is_empty() {
+                    definitions::warn(ctx, object);
+                    self.accept_names(object, Some(current));
+                }
+            }
+            _ => {}
+        }
+        causes
+    }
+
+    /// Removes an object that was only waiting for its finalizers.
+    fn finish(
+        &self,
+        ctx: &Context,
+        resource: &Resource,
+        key: &Key,
+        current: &Arc<Stored>,
+        object: Value,
+    ) -> Result<Arc<Stored>, Status> {
+        if ctx.dry_run {
+            return Ok(Stored::unsaved(object));
+        }
+        self.remove(resource, key, current.revision, Some(object))
+            .map_err(|_| Status::modified(&resource.group, &resource.plural, &key.name))
+    }
+}
+
+/// Whether nothing keeps a deleted object any more.
+pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
+    let meta = &object["metadata"];
+    let empty = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
+    let grace = meta["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    meta.get("deletionTimestamp").is_some()
+        && empty(&meta["finalizers"])
+        && grace == 0
+        && (resource.id() != "namespaces" || empty(&object["spec"]["finalizers"]))
+}
