@@ -3,7 +3,7 @@
 
 use crate::handlers::Api;
 use crate::identity::User;
-use crate::registry::{Catalog, Clock, Registry};
+use crate::registry::{Clock, Registry};
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening};
 use crate::table::Printers;
@@ -65,7 +65,7 @@ impl ControlPlane {
     /// Starts a plane as configured.
     pub async fn start_with(config: Config) -> Result<Self, Error> {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
-        let registry = Arc::new(Registry::new(Catalog::new(Vec::new()), clock));
+        let registry = Arc::new(Registry::boot(clock).map_err(|status| Error(Box::new(status)))?);
         let api = Arc::new(Api::new(registry, Arc::new(Printers)));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();

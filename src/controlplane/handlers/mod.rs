@@ -1,16 +1,38 @@
 //! Verbs over HTTP: a request for a resource path in, a response out. Never opens a socket and never answers
 //! discovery, OpenAPI or health paths. Read `path` and `respond` first, then one verb.
 
+mod body;
+mod options;
+mod patch;
+mod path;
+mod read;
+mod respond;
+mod reviews;
+mod select;
 mod tables;
+mod watch;
+mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub use tables::{Tables, UpstreamDefault};
 
-use crate::body::{Body, full};
+use crate::body::Body;
+use crate::error::Status;
 use crate::identity::User;
-use crate::registry::Registry;
+use crate::negotiation::{self, Agreed, Encoding, Forms, NotAcceptable};
+use crate::registry::{Part, Registry, Resource};
+use crate::storage::Key;
+use crate::table::answer::Include;
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use path::{Query, Target};
+use respond::Shape;
+use select::Selection;
 use std::sync::Arc;
+use write::{Answer, Call};
 
 /// The resource paths of the API.
 pub struct Api {
@@ -47,14 +69,158 @@ impl Api {
     }
 
     /// Answers one request. Never fails: what goes wrong is a `Status` in the answer.
-    pub async fn call<B>(&self, _user: &User, request: Request<B>) -> Response<Body>
+    pub async fn call<B>(&self, user: &User, request: Request<B>) -> Response<Body>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: std::fmt::Display,
     {
-        let _ = (&self.tables, request);
-        let mut response = Response::new(full("404 page not found\n"));
-        *response.status_mut() = http::StatusCode::NOT_FOUND;
-        response
+        let (parts, body) = request.into_parts();
+        let body = match body.collect().await {
+            Ok(read) => read.to_bytes(),
+            Err(error) => {
+                let status = Status::bad_request(format!("the request's body could not be read: {error}"));
+                return respond::failure(&status, Encoding::Json);
+            }
+        };
+        let raw = parts.uri.query().unwrap_or_default();
+        let query = Query::parse(raw);
+        let Some(target) = Target::parse(parts.uri.path()) else { return respond::no_such_path() };
+        let served = self.registry.catalog.served();
+        let found = served.find(&target.group, &target.version, &target.resource);
+        let Some(resource) = found.filter(|found| found.namespaced || target.namespace.is_none()) else {
+            return respond::no_such_path();
+        };
+        let forms = if target.subresource.as_deref().is_none_or(|sub| sub == "status") {
+            Forms::All
+        } else {
+            Forms::Plain
+        };
+        let agreed = match negotiation::agree(&parts.headers, raw, forms) {
+            Ok(agreed) => agreed,
+            Err(NotAcceptable) => {
+                let status = Status::not_acceptable(&["application/json", "application/yaml"]);
+                return respond::failure(&status, Encoding::Json);
+            }
+        };
+        let include = Include::parse(query.get("includeObject").unwrap_or_default()).unwrap_or_default();
+        let shape = Shape {
+            registry: self.registry.clone(),
+            resource: resource.clone(),
+            tables: self.tables.clone(),
+            agreed,
+            include,
+        };
+        let call = Call { user, headers: &parts.headers, query: &query, target: &target, body: &body, shape };
+        answered(resource, agreed, dispatch(&parts.method, &call))
     }
+}
+
+fn answered(resource: &Resource, agreed: Agreed, answer: Answer) -> Response<Body> {
+    let (mut response, mut warnings) = match answer {
+        Ok(answered) => answered,
+        Err(status) => (respond::failure(&status, agreed.encoding), Vec::new()),
+    };
+    if let Some(text) = resource.custom.as_ref().and_then(|custom| custom.deprecation_warning.clone()) {
+        warnings.insert(0, text);
+    }
+    respond::warn(&mut response, &warnings);
+    response
+}
+
+fn dispatch(method: &Method, call: &Call<'_>) -> Answer {
+    let (resource, target) = (call.resource(), call.target);
+    let quiet = |response: Response<Body>| (response, Vec::new());
+    if let Some(name) = target.subresource.as_deref() {
+        return subresource(method, name, call);
+    }
+    let verb = verb(method, call);
+    let supported = verb.is_some_and(|verb| resource.has_verb(verb));
+    let Some(verb) = verb.filter(|_| supported) else {
+        let verb = method.as_str().to_lowercase();
+        return Err(Status::method_not_supported(&resource.group, &resource.plural, &verb));
+    };
+    // Only reading and deleting go over all namespaces.
+    let everywhere = resource.namespaced && target.namespace.is_none();
+    if everywhere && !matches!(verb, "list" | "watch") {
+        return Err(Status::method_not_supported(&resource.group, &resource.plural, verb));
+    }
+    match verb {
+        "get" => read::get(&call.shape, &call.key(), call.query).map(quiet),
+        "list" => {
+            let selection = Selection::parse(resource, call.query, None)?;
+            read::list(&call.shape, target.namespace.as_deref(), call.query, &selection).map(quiet)
+        }
+        "watch" => {
+            let selection = Selection::parse(resource, call.query, target.name.as_deref())?;
+            watch::watch(call.shape.clone(), target.namespace.as_deref(), call.query, selection).map(quiet)
+        }
+        "create" if reviews::is_review(&resource.group, &resource.plural) => call.review(),
+        "create" if resource.id() == "bindings" => call.bind(),
+        "create" => call.create(),
+        "update" => call.update(Part::Main),
+        "patch" => call.patch(Part::Main),
+        "delete" => call.delete(),
+        _ => call.delete_collection(),
+    }
+}
+
+fn verb(method: &Method, call: &Call<'_>) -> Option<&'static str> {
+    let named = call.target.name.is_some();
+    let watches = call.target.watch || call.query.flag("watch") == Some(true);
+    Some(match (method.as_str(), named) {
+        ("GET" | "HEAD", _) if watches => "watch",
+        ("GET" | "HEAD", true) => "get",
+        ("GET" | "HEAD", false) => "list",
+        ("POST", false) => "create",
+        ("PUT", true) => "update",
+        ("PATCH", true) => "patch",
+        ("DELETE", true) => "delete",
+        ("DELETE", false) => "deletecollection",
+        _ => return None,
+    })
+}
+
+fn subresource(method: &Method, name: &str, call: &Call<'_>) -> Answer {
+    let resource = call.resource();
+    let Some(found) = resource.subresource(name) else {
+        let missing = || Status::new(404, "NotFound", "the server could not find the requested resource");
+        return Err(missing());
+    };
+    let verb = match method.as_str() {
+        "GET" | "HEAD" => "get",
+        "POST" => "create",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "DELETE" => "delete",
+        other => other,
+    };
+    let path = format!("{}/{name}", resource.plural);
+    if !found.verbs.iter().any(|known| known == verb) {
+        return Err(Status::method_not_supported(&resource.group, &path, verb));
+    }
+    match (name, verb) {
+        ("scale", "get") => call.read_scale().map(|response| (response, Vec::new())),
+        ("scale", "update") => call.update_scale(),
+        ("scale", "patch") => call.patch_scale(),
+        ("binding", "create") => call.bind(),
+        ("eviction", "create") => call.evict(),
+        ("token", "create") => call.token(),
+        _ => match (Part::of_subresource(name), verb) {
+            (Some(_), "get") => {
+                read::get(&call.shape, &call.key(), call.query).map(|response| (response, Vec::new()))
+            }
+            (Some(part), "update") => call.update(part),
+            (Some(part), "patch") => call.patch(part),
+            _ => Err(no_containers(&call.key(), &path)),
+        },
+    }
+}
+
+/// Logs, exec and the like: there is no container behind a pod.
+fn no_containers(key: &Key, path: &str) -> Status {
+    let message = format!(
+        "{path} of {:?} is not there: the embedded control plane simulates pods and runs no containers",
+        key.name
+    );
+    Status::new(501, "NotImplemented", message)
 }

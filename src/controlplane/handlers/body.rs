@@ -1,0 +1,42 @@
+//! Reads the bodies of requests: JSON or YAML, with what else a client may send refused by name.
+
+use crate::error::Status;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+/// The media type of the body, without parameters; `""` where none is named.
+pub(crate) fn media_type(headers: &HeaderMap) -> &str {
+    let text = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    text.split(';').next().unwrap_or_default().trim()
+}
+
+/// Reads an object.
+pub(crate) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Status> {
+    match media_type(headers) {
+        "" | "application/json" | "text/json" | "*/*" => json(bytes),
+        "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
+        "application/vnd.kubernetes.protobuf" => Err(Status {
+            message:
+                "request bodies in application/vnd.kubernetes.protobuf are not read by the embedded control \
+                      plane yet - accepted media types include: application/json, application/yaml"
+                    .to_owned(),
+            ..Status::unsupported_media_type(&[])
+        }),
+        _ => Err(Status::unsupported_media_type(&["application/json", "application/yaml"])),
+    }
+}
+
+/// Reads JSON.
+pub(crate) fn json(bytes: &[u8]) -> Result<Value, Status> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}")))
+}
+
+/// Reads YAML, of which JSON is a part.
+pub(crate) fn yaml(bytes: &[u8]) -> Result<Value, Status> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
+    opdev_object::yaml::from_str(text)
+        .map_err(|error| Status::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
+}

@@ -1,0 +1,193 @@
+//! The four kinds of patches: JSON patch, merge patch, strategic merge patch, server-side apply.
+
+use super::body;
+use super::write::{Answer, Call};
+use crate::error::{Cause, Status};
+use crate::registry::{Change, Context, FieldValidation, Part, Resource, Unfit, accept, fields, metadata};
+use http::StatusCode;
+use opdev_object::patch;
+use serde_json::Value;
+
+/// What kind of patch a request carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Json,
+    Merge,
+    Strategic,
+    Apply,
+}
+
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+const APPLY_PATCH: &str = "application/apply-patch+yaml";
+
+impl Kind {
+    fn of(media_type: &str, resource: &Resource) -> Result<Self, Status> {
+        Ok(match media_type {
+            JSON_PATCH => Kind::Json,
+            MERGE_PATCH => Kind::Merge,
+            STRATEGIC_PATCH if resource.custom.is_none() => Kind::Strategic,
+            APPLY_PATCH => Kind::Apply,
+            _ if resource.custom.is_some() => {
+                return Err(Status::unsupported_media_type(&[JSON_PATCH, MERGE_PATCH, APPLY_PATCH]));
+            }
+            _ => {
+                let all = [JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH];
+                return Err(Status::unsupported_media_type(&all));
+            }
+        })
+    }
+}
+
+/// The 422 of a patch that cannot be carried out. Upstream keeps the reason to itself; we say it as a cause.
+fn unprocessable(why: &str) -> Status {
+    let mut status =
+        Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
+    status.causes.push(Cause::text("UnexpectedServerResponse", "", why));
+    status
+}
+
+/// The 422 of a patched object that is none of its kind.
+fn unfit(patched: &Value, unfit: &Unfit) -> Status {
+    let text = Value::from(patched.to_string());
+    Status::invalid("", "", "", vec![Cause::invalid("patch", &text, &unfit.to_string())])
+}
+
+impl Call<'_> {
+    /// PATCH of the object or of one part of it.
+    pub(crate) fn patch(&self, part: Part) -> Answer {
+        let kind = Kind::of(body::media_type(self.headers), self.resource())?;
+        let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
+        if kind == Kind::Apply {
+            return self.apply(ctx, part);
+        }
+        let change = body::json(self.body)?;
+        let (resource, key) = (self.resource().clone(), self.key());
+        let mut make = |ctx: &mut Context, current: &Value| {
+            let mut object = current.clone();
+            patched(kind, &resource, &mut object, &change)?;
+            // A patch is no way to turn an object into one of another kind.
+            let same = object["kind"] == current["kind"] && object["apiVersion"] == current["apiVersion"];
+            if !same {
+                super::write::check_kind(&resource, &object)?;
+            }
+            let fit = accept(ctx, &resource, object.clone());
+            fit.map_err(|reason| unfit(&object, &reason))
+        };
+        let change = Change { resource: &resource, key: &key, part, applied: false };
+        let stored = self.shape.registry.update(&mut ctx, change, &mut make)?;
+        Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
+    }
+
+    /// PATCH of a scale. Server-side apply of a scale sets what it names.
+    pub(crate) fn patch_scale(&self) -> Answer {
+        let kind = match body::media_type(self.headers) {
+            // A Scale has no lists: a strategic merge patch of it is a merge patch.
+            STRATEGIC_PATCH => Kind::Merge,
+            other => Kind::of(other, self.resource())?,
+        };
+        let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
+        let change = if kind == Kind::Apply { body::yaml(self.body)? } else { body::json(self.body)? };
+        let (resource, key) = (self.resource(), self.key());
+        let stored = self.shape.registry.update_scale(&mut ctx, resource, &key, &mut |current| {
+            let mut object = current.clone();
+            let kind = if kind == Kind::Apply { Kind::Merge } else { kind };
+            patched(kind, resource, &mut object, &change)?;
+            Ok(object)
+        })?;
+        Ok((self.scale_answer(&stored)?, ctx.warnings))
+    }
+
+    fn apply(&self, mut ctx: Context, part: Part) -> Answer {
+        let mut applied = body::yaml(self.body)?;
+        let (resource, key) = (self.resource().clone(), self.key());
+        if !applied.is_object() {
+            return Err(Status::bad_request("error decoding YAML: the configuration is no object"));
+        }
+        super::write::check_kind(&resource, &applied)?;
+        applied["apiVersion"] = Value::from(resource.api_version());
+        applied["kind"] = Value::from(resource.kind.as_str());
+        self.check_applied_name(&mut applied)?;
+        let force = self.query.flag("force") == Some(true);
+        let live = self.shape.registry.store.get(&resource.table, &key);
+        if live.is_none() && part == Part::Main {
+            return self.apply_create(ctx, &applied, force);
+        }
+        let change = Change { resource: &resource, key: &key, part, applied: true };
+        let now = self.shape.registry.now();
+        let stored = self.shape.registry.update(&mut ctx, change, &mut |ctx, current| {
+            let merged = fields::apply(ctx, &resource, Some(current), &applied, part, force, now)?;
+            if merged == *current {
+                return Ok(merged);
+            }
+            let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
+            accept(&mut quiet, &resource, merged).map_err(|unfit| unfit.bad_request(&resource))
+        })?;
+        Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
+    }
+
+    fn apply_create(&self, mut ctx: Context, applied: &Value, force: bool) -> Answer {
+        let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
+        let uid = metadata::text(applied, "uid");
+        if !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
+        }
+        let object = fields::apply(&ctx, resource, None, applied, Part::Main, force, registry.now())?;
+        let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
+        let object = accept(&mut quiet, resource, object).map_err(|unfit| unfit.bad_request(resource))?;
+        match registry.create_applied(&mut ctx, resource, &key.namespace, object) {
+            // Somebody else was faster: then it is a change of what they made.
+            Err(status) if status.is_already_exists() && !ctx.dry_run => self.apply(ctx, Part::Main),
+            Err(status) => Err(status),
+            Ok(stored) => Ok((self.shape.object(StatusCode::CREATED, &stored), ctx.warnings)),
+        }
+    }
+
+    /// The configuration's name and namespace are the path's.
+    fn check_applied_name(&self, applied: &mut Value) -> Result<(), Status> {
+        let key = self.key();
+        let name = metadata::text(applied, "name");
+        if !name.is_empty() && name != &*key.name {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                key.name
+            )));
+        }
+        let name = Value::from(&*key.name);
+        metadata::of(applied).insert("name".to_owned(), name);
+        metadata::set_namespace(self.resource(), applied, &key.namespace)
+    }
+}
+
+fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) -> Result<(), Status> {
+    match kind {
+        Kind::Json => {
+            if change.as_array().is_some_and(|list| list.len() > patch::MAX_OPERATIONS) {
+                let message = format!(
+                    "The allowed maximum operations in a JSON patch is {}, got {}",
+                    patch::MAX_OPERATIONS,
+                    change.as_array().map_or(0, Vec::len)
+                );
+                return Err(Status::new(413, "RequestEntityTooLarge", message));
+            }
+            patch::json_patch(object, change).map_err(|error| unprocessable(&error.to_string()))
+        }
+        Kind::Merge => {
+            if !change.is_object() {
+                let text = "json: cannot unmarshal array into Go value of type map[string]interface {}";
+                return Err(Status::bad_request(text));
+            }
+            patch::merge_patch(object, change);
+            Ok(())
+        }
+        Kind::Strategic => {
+            let _ = resource;
+            Err(Status::new(501, "NotImplemented", "strategic merge patches are landing next"))
+        }
+        Kind::Apply => Err(Status::internal("an apply is no change of an object by itself")),
+    }
+}

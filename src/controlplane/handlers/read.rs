@@ -1,0 +1,243 @@
+//! Get and list: revisions, selectors, pages. Read `watch` next.
+
+use super::path::Query;
+use super::respond::Shape;
+use super::select::Selection;
+use crate::body::Body;
+use crate::error::{Cause, Status};
+use crate::storage::{Expired, Key, Listing, Stored};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::{Response, StatusCode};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+const TOO_OLD_TO_CONTINUE: &str = "The provided continue parameter is too old to display a consistent list result. \
+    You can start a new list without the continue parameter.";
+
+/// One object.
+pub(crate) fn get(shape: &Shape, key: &Key, query: &Query) -> Result<Response<Body>, Status> {
+    let resource = &shape.resource;
+    let wanted = revision(query)?;
+    let current = shape.registry.store.revision();
+    if let Some(wanted) = wanted.filter(|wanted| *wanted > current) {
+        return Err(Status::too_large_resource_version(wanted, current));
+    }
+    match shape.registry.store.get(&resource.table, key) {
+        Some(stored) => Ok(shape.object(StatusCode::OK, &stored)),
+        None => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
+    }
+}
+
+/// `resourceVersion` as a number; `None` where it is not given.
+pub(crate) fn revision(query: &Query) -> Result<Option<u64>, Status> {
+    let Some(text) = query.get("resourceVersion") else { return Ok(None) };
+    text.parse().map(Some).map_err(|_| {
+        let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        Status::bad_request(Cause::invalid("resourceVersion", &json!(text), &why).to_string())
+    })
+}
+
+fn invalid(causes: Vec<Cause>) -> Result<(), Status> {
+    if causes.is_empty() { Ok(()) } else { Err(Status::invalid("meta.k8s.io", "ListOptions", "", causes)) }
+}
+
+/// The rules of `resourceVersionMatch` for lists.
+fn check_options(query: &Query) -> Result<(), Status> {
+    let mut causes = Vec::new();
+    const FIELD: &str = "resourceVersionMatch";
+    if let Some(text) = query.get(FIELD) {
+        let version = query.get("resourceVersion");
+        if version.is_none() {
+            let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+        if query.get("continue").is_some() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+        if text != "Exact" && text != "NotOlderThan" {
+            causes.push(Cause::not_supported(FIELD, &json!(text), &["Exact", "NotOlderThan", ""]));
+        }
+        if text == "Exact" && version == Some("0") {
+            let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+    }
+    if query.flag("sendInitialEvents").is_some() {
+        causes.push(Cause::forbidden("sendInitialEvents", "sendInitialEvents is forbidden for list"));
+    }
+    invalid(causes)
+}
+
+/// The rules of `resourceVersionMatch` and `sendInitialEvents` for watches.
+pub(crate) fn check_watch_options(query: &Query) -> Result<(), Status> {
+    let mut causes = Vec::new();
+    const FIELD: &str = "resourceVersionMatch";
+    let initial = query.flag("sendInitialEvents").is_some();
+    let text = query.get(FIELD);
+    if initial && text != Some("NotOlderThan") {
+        let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        causes.push(Cause::forbidden(FIELD, detail));
+    }
+    if let Some(text) = text {
+        if !initial {
+            let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+        if text != "NotOlderThan" {
+            causes.push(Cause::not_supported(FIELD, &json!(text), &["NotOlderThan"]));
+        }
+        if query.get("continue").is_some() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            causes.push(Cause::forbidden(FIELD, detail));
+        }
+    }
+    invalid(causes)
+}
+
+/// Where the next page starts.
+struct Continue {
+    revision: u64,
+    after: String,
+}
+
+impl Continue {
+    fn parse(token: &str) -> Result<Self, Status> {
+        let wrong = || Status::bad_request("continue key is not valid: invalid continue token");
+        let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|_| wrong())?;
+        let value: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
+        let after = value["start"].as_str().and_then(|start| start.strip_suffix('\0'));
+        match (value["v"].as_str(), value["rv"].as_u64(), after) {
+            (Some("meta.k8s.io/v1"), Some(revision), Some(after)) => {
+                Ok(Continue { revision, after: after.to_owned() })
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    fn token(revision: u64, last: &Value, with_namespace: bool) -> String {
+        let start = format!("{}\0", place(last, with_namespace));
+        URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start}).to_string())
+    }
+}
+
+fn place(object: &Value, with_namespace: bool) -> String {
+    let meta = &object["metadata"];
+    let name = meta["name"].as_str().unwrap_or_default();
+    match meta["namespace"].as_str().filter(|_| with_namespace) {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+/// A list.
+pub(crate) fn list(
+    shape: &Shape,
+    namespace: Option<&str>,
+    query: &Query,
+    selection: &Selection,
+) -> Result<Response<Body>, Status> {
+    check_options(query)?;
+    let from = query.get("continue").map(Continue::parse).transpose()?;
+    let limit = usize::try_from(query.number("limit").unwrap_or(0)).unwrap_or(0);
+    let listing = state(shape, namespace, query, from.as_ref(), limit)?;
+    let revision = listing.revision;
+    let with_namespace = namespace.is_none() && shape.resource.namespaced;
+    let mut items = listing.items;
+    if let Some(from) = &from {
+        let start = items.iter().position(|object| later(&object.value, &from.after, with_namespace));
+        items = start.map(|start| items.split_off(start)).unwrap_or_default();
+    }
+    let mut meta = Map::new();
+    meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
+    if !selection.is_everything() {
+        items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
+    }
+    if limit > 0 && items.len() > limit {
+        let rest = items.len() - limit;
+        items.truncate(limit);
+        if let Some(last) = items.last() {
+            let token = Continue::token(revision, &last.value, with_namespace);
+            meta.insert("continue".to_owned(), Value::from(token));
+        }
+        if selection.is_everything() {
+            meta.insert("remainingItemCount".to_owned(), Value::from(rest));
+        }
+    }
+    Ok(shape.list(meta, &items))
+}
+
+/// Whether an object comes after the place a page ended at.
+fn later(object: &Value, after: &str, with_namespace: bool) -> bool {
+    let split = |text: &str| match text.split_once('/') {
+        Some((namespace, name)) if with_namespace => (namespace.to_owned(), name.to_owned()),
+        _ => (String::new(), text.to_owned()),
+    };
+    split(&place(object, with_namespace)) > split(after)
+}
+
+/// The objects to choose from, at the revision the request wants.
+fn state(
+    shape: &Shape,
+    namespace: Option<&str>,
+    query: &Query,
+    from: Option<&Continue>,
+    limit: usize,
+) -> Result<Listing, Status> {
+    let (store, table) = (&shape.registry.store, &shape.resource.table);
+    let wanted = revision(query)?;
+    if let Some(from) = from {
+        if wanted.is_some_and(|wanted| wanted > 0) {
+            return Err(Status::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
+        }
+        return store
+            .list_at(table, namespace, from.revision)
+            .map_err(|_| Status::expired(TOO_OLD_TO_CONTINUE));
+    }
+    let current = store.revision();
+    match wanted {
+        Some(wanted) if wanted > current => Err(Status::too_large_resource_version(wanted, current)),
+        Some(wanted) if wanted > 0 && exact(query, limit) => {
+            store.list_at(table, namespace, wanted).map_err(too_old)
+        }
+        _ => Ok(store.list(table, namespace)),
+    }
+}
+
+/// A page at a revision is that revision exactly, unless the request says otherwise.
+fn exact(query: &Query, limit: usize) -> bool {
+    match query.get("resourceVersionMatch") {
+        Some(text) => text == "Exact",
+        None => limit > 0,
+    }
+}
+
+/// The 410 of a revision that is forgotten.
+pub(crate) fn too_old(expired: Expired) -> Status {
+    Status::expired(format!("too old resource version: {} ({})", expired.wanted, expired.oldest))
+}
+
+/// All objects a delete of the collection, or the start of a watch, is about.
+pub(crate) fn selected(
+    shape: &Shape,
+    namespace: Option<&str>,
+    selection: &Selection,
+) -> (u64, Vec<Arc<Stored>>) {
+    let (store, table) = (&shape.registry.store, &shape.resource.table);
+    let namespace = namespace.or_else(|| selection.only_namespace().filter(|_| shape.resource.namespaced));
+    let mut listing = match (selection.only_name(), namespace) {
+        (Some(name), at) if at.is_some() || !shape.resource.namespaced => {
+            let revision = store.revision();
+            let items = store.get(table, &Key::new(at.unwrap_or_default(), name)).into_iter().collect();
+            Listing { revision, items }
+        }
+        (_, at) => store.list(table, at),
+    };
+    if !selection.is_everything() {
+        listing.items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
+    }
+    (listing.revision, listing.items)
+}

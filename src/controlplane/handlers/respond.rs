@@ -1,0 +1,161 @@
+//! Objects, lists and errors as responses, in the form and encoding that was agreed on.
+//! Never decides what is answered.
+
+use super::tables::Tables;
+use crate::body::{Body, full};
+use crate::error::Status;
+use crate::negotiation::{Agreed, Encoding, Form};
+use crate::registry::{Registry, Resource};
+use crate::storage::Stored;
+use crate::table::answer::{self, Include, Wanted, metadata_only};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
+use http::{Response, StatusCode};
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// Turns objects of one resource into what the client asked for.
+#[derive(Clone)]
+pub(crate) struct Shape {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) tables: Arc<dyn Tables>,
+    pub(crate) agreed: Agreed,
+    pub(crate) include: Include,
+}
+
+impl Shape {
+    /// The object as JSON text, in the form asked for.
+    pub(crate) fn object_text(&self, stored: &Stored) -> Bytes {
+        if self.agreed.form == Form::Object && self.resource.is_stored_version() {
+            return stored.json();
+        }
+        let object = self.registry.served(&self.resource, stored);
+        Bytes::from(self.object_value(&object).to_string())
+    }
+
+    fn object_value(&self, object: &Value) -> Value {
+        match self.agreed.form {
+            Form::Object | Form::MetadataList(_) => object.clone(),
+            Form::Metadata(version) => metadata_only(object, version),
+            Form::Table(version) => self.table(version, &object["metadata"], std::iter::once(object), true),
+        }
+    }
+
+    /// A Table; `headers` says whether the columns are described in it.
+    pub(crate) fn table<'a>(
+        &self,
+        version: &'static str,
+        meta: &Value,
+        objects: impl Iterator<Item = &'a Value>,
+        headers: bool,
+    ) -> Value {
+        let wanted = Wanted { version, include: self.include, headers, now: self.registry.now() };
+        answer::table(&*self.tables, &self.resource, objects, meta, wanted)
+    }
+
+    /// One object as a response.
+    pub(crate) fn object(&self, code: StatusCode, stored: &Stored) -> Response<Body> {
+        let text = self.object_text(stored);
+        encoded(code, &text, self.agreed.encoding)
+    }
+
+    fn served(&self, items: &[Arc<Stored>]) -> Vec<Arc<Value>> {
+        items.iter().map(|object| self.registry.served(&self.resource, object)).collect()
+    }
+
+    /// A list as a response.
+    pub(crate) fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
+        let text = match self.agreed.form {
+            Form::Object => self.list_text(&meta, items),
+            Form::Metadata(version) | Form::MetadataList(version) => {
+                let objects = self.served(items);
+                let objects = objects.iter().map(AsRef::as_ref);
+                answer::metadata_list(objects, &Value::Object(meta), version).to_string().into()
+            }
+            Form::Table(version) => {
+                let objects = self.served(items);
+                let objects = objects.iter().map(AsRef::as_ref);
+                self.table(version, &Value::Object(meta), objects, true).to_string().into()
+            }
+        };
+        encoded(StatusCode::OK, &text, self.agreed.encoding)
+    }
+
+    fn list_text(&self, meta: &Map<String, Value>, items: &[Arc<Stored>]) -> Bytes {
+        let texts: Vec<Bytes> = items.iter().map(|object| self.object_text(object)).collect();
+        let size: usize = texts.iter().map(|text| text.len() + 1).sum();
+        let mut out = Vec::with_capacity(size + 256);
+        let (kind, version) =
+            (Value::from(self.resource.list_kind.as_str()), Value::from(self.resource.api_version()));
+        let meta = Value::Object(meta.clone());
+        out.extend_from_slice(
+            format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{meta},\"items\":[").as_bytes(),
+        );
+        for (i, text) in texts.iter().enumerate() {
+            if i > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(text);
+        }
+        out.extend_from_slice(b"]}");
+        out.into()
+    }
+}
+
+/// JSON text as a response.
+pub(crate) fn encoded(code: StatusCode, text: &[u8], encoding: Encoding) -> Response<Body> {
+    let body = match encoding {
+        Encoding::Json => {
+            let mut line = Vec::with_capacity(text.len() + 1);
+            line.extend_from_slice(text);
+            line.push(b'\n');
+            Bytes::from(line)
+        }
+        Encoding::PrettyJson | Encoding::Yaml => {
+            let value: Value = serde_json::from_slice(text).unwrap_or_default();
+            match encoding {
+                Encoding::Yaml => opdev_object::yaml::to_string(&value).into(),
+                Encoding::Json | Encoding::PrettyJson => format!("{value:#}\n").into(),
+            }
+        }
+    };
+    let mut response = Response::new(full(body));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(encoding.content_type()));
+    response
+}
+
+/// Any document as a response.
+pub(crate) fn document(code: StatusCode, value: &Value, encoding: Encoding) -> Response<Body> {
+    encoded(code, value.to_string().as_bytes(), encoding)
+}
+
+/// A failure as a response.
+pub(crate) fn failure(status: &Status, encoding: Encoding) -> Response<Body> {
+    let code = StatusCode::from_u16(status.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = document(code, &status.to_value(), encoding);
+    if let Some(seconds) = status.details.get("retryAfterSeconds").and_then(Value::as_u64) {
+        response.headers_mut().insert(http::header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Nothing is served at this path.
+pub(crate) fn no_such_path() -> Response<Body> {
+    let mut response = Response::new(full("404 page not found\n"));
+    *response.status_mut() = StatusCode::NOT_FOUND;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// Adds `Warning` headers.
+pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
+    for text in warnings {
+        let clean: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let quoted = clean.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Label and field selectors of a request, and which fields each kind can be selected by.
+
+use super::path::Query;
+use crate::error::Status;
+use crate::registry::Resource;
+use opdev_object::selector::{FieldSelector, LabelSelector};
+use serde_json::Value;
+
+/// What a list or watch selects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Selection {
+    labels: LabelSelector,
+    fields: FieldSelector,
+}
+
+const POD_FIELDS: [&str; 9] = [
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.podIPs",
+    "status.nominatedNodeName",
+];
+const EVENT_FIELDS: [&str; 13] = [
+    "involvedObject.kind",
+    "involvedObject.namespace",
+    "involvedObject.name",
+    "involvedObject.uid",
+    "involvedObject.apiVersion",
+    "involvedObject.resourceVersion",
+    "involvedObject.fieldPath",
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+    "count",
+    "message",
+];
+const NEW_EVENT_FIELDS: [&str; 10] = [
+    "regarding.kind",
+    "regarding.namespace",
+    "regarding.name",
+    "regarding.uid",
+    "regarding.apiVersion",
+    "regarding.resourceVersion",
+    "regarding.fieldPath",
+    "reason",
+    "reportingController",
+    "type",
+];
+
+/// The fields of a built-in kind, beside name and namespace; `None` where it has no more than those two.
+fn fields_of(id: &str) -> Option<&'static [&'static str]> {
+    Some(match id {
+        "pods" => &POD_FIELDS,
+        "events" => &EVENT_FIELDS[..11],
+        "events.k8s.io/events" => &NEW_EVENT_FIELDS,
+        "nodes" => &["spec.unschedulable"],
+        "namespaces" => &["status.phase"],
+        "secrets" => &["type"],
+        "services" => &["spec.clusterIP", "spec.type"],
+        "replicationcontrollers" => &["status.replicas"],
+        "batch/jobs" => &["status.successful"],
+        "certificates.k8s.io/certificatesigningrequests" => &["spec.signerName"],
+        _ => return None,
+    })
+}
+
+/// The text of a field, as selectors compare it.
+fn text(object: &Value, field: &str) -> String {
+    let field = match field {
+        "source" => "source.component",
+        "status.successful" => "status.succeeded",
+        "status.podIPs" => "status.podIP",
+        other => other,
+    };
+    let value = field.split('.').filter(|name| !name.is_empty()).fold(object, |at, name| &at[name]);
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null if matches!(field, "spec.unschedulable" | "spec.hostNetwork") => "false".to_owned(),
+        Value::Null if matches!(field, "status.replicas" | "status.succeeded") => "0".to_owned(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+impl Selection {
+    /// Reads `labelSelector` and `fieldSelector`; `name` narrows to one object.
+    pub(crate) fn parse(resource: &Resource, query: &Query, name: Option<&str>) -> Result<Self, Status> {
+        let bad = |error: opdev_object::selector::SelectorError| Status::bad_request(error.to_string());
+        let labels = LabelSelector::parse(query.get("labelSelector").unwrap_or_default());
+        let labels = labels.map_err(|error| {
+            let mut status = bad(error);
+            let text = &status.message;
+            if !text.starts_with("unable to parse requirement") {
+                status.message = format!("unable to parse requirement: {text}");
+            }
+            status
+        })?;
+        let mut fields = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default()).map_err(bad)?;
+        for term in &fields.terms {
+            check(resource, &term.field)?;
+        }
+        if let Some(name) = name {
+            if fields.exact("metadata.name").is_some_and(|other| other != name) {
+                let message = format!("fieldSelector metadata.name doesn't match requested name {name:?}");
+                return Err(Status::bad_request(message));
+            }
+            let narrowed = FieldSelector::parse(&format!("metadata.name={name}")).map_err(bad)?;
+            fields.terms.extend(narrowed.terms);
+        }
+        Ok(Selection { labels, fields })
+    }
+
+    /// Whether everything is selected.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// The one name that can match, if there is only one.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        self.fields.exact("metadata.name")
+    }
+
+    /// The one namespace that can match, if there is only one.
+    pub(crate) fn only_namespace(&self) -> Option<&str> {
+        self.fields.exact("metadata.namespace")
+    }
+
+    /// Whether an object is selected.
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        self.labels.matches(&object["metadata"]["labels"])
+            && self.fields.terms.iter().all(|term| (text(object, &term.field) == term.value) == term.equal)
+    }
+}
+
+fn check(resource: &Resource, field: &str) -> Result<(), Status> {
+    if field == "metadata.name" || (field == "metadata.namespace" && resource.namespaced) {
+        return Ok(());
+    }
+    let unsupported = || Err(Status::bad_request(format!("field label not supported: {field}")));
+    if let Some(custom) = &resource.custom {
+        let known = custom.selectable_fields.iter().any(|path| path.trim_start_matches('.') == field);
+        return if known { Ok(()) } else { unsupported() };
+    }
+    match fields_of(&resource.id()) {
+        Some(known) if known.contains(&field) => Ok(()),
+        Some(_) => unsupported(),
+        None => Err(Status::bad_request(format!(
+            "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        ))),
+    }
+}

@@ -1,0 +1,254 @@
+//! Watches: the state at the start where it is wanted, then every change that concerns the selection, bookmarks,
+//! an end after the timeout. One chunk per batch of changes, sent as soon as it is there.
+
+use super::path::Query;
+use super::read::{check_watch_options, revision, selected, too_old};
+use super::respond::Shape;
+use super::select::Selection;
+use crate::body::{self, Body};
+use crate::error::Status;
+use crate::negotiation::Form;
+use crate::storage::{Change, ChangeKind, Stored, Watch};
+use crate::table::answer::metadata_only;
+use bytes::Bytes;
+use futures::stream;
+use http::Response;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// Upstream ends a watch after 30 to 60 minutes where the client does not say when.
+const SHORTEST: u64 = 1800;
+
+/// What is read of a watch's query.
+struct Wanted {
+    revision: Option<u64>,
+    initial: Option<bool>,
+    bookmarks: bool,
+    timeout: Duration,
+}
+
+impl Wanted {
+    fn parse(query: &Query) -> Result<Self, Status> {
+        let seconds = query.number("timeoutSeconds").and_then(|n| u64::try_from(n).ok()).filter(|n| *n > 0);
+        let mut spread = [0; 2];
+        // Without a random source all watches end after half an hour.
+        let _ = getrandom::fill(&mut spread);
+        let own = SHORTEST + u64::from(u16::from_le_bytes(spread)) % SHORTEST;
+        Ok(Wanted {
+            revision: revision(query)?,
+            initial: query.flag("sendInitialEvents"),
+            bookmarks: query.flag("allowWatchBookmarks") == Some(true),
+            timeout: Duration::from_secs(seconds.unwrap_or(own)),
+        })
+    }
+
+    /// Whether the state at the start is sent as ADDED events.
+    fn wants_state(&self) -> bool {
+        match self.initial {
+            Some(initial) => initial,
+            None => self.revision.is_none_or(|revision| revision == 0),
+        }
+    }
+}
+
+struct Running {
+    shape: Shape,
+    selection: Selection,
+    namespace: Option<String>,
+    watch: Watch,
+    first: Option<Bytes>,
+    /// Columns are only defined in the first Table.
+    columns: bool,
+    bookmarks: bool,
+    bookmark_at: Instant,
+    ends_at: Instant,
+    over: bool,
+}
+
+/// Answers a watch.
+pub(crate) fn watch(
+    shape: Shape,
+    namespace: Option<&str>,
+    query: &Query,
+    selection: Selection,
+) -> Result<Response<Body>, Status> {
+    check_watch_options(query)?;
+    let wanted = Wanted::parse(query)?;
+    let store = &shape.registry.store;
+    let table = shape.resource.table.clone();
+    let current = store.revision();
+    let (from, initial) = if wanted.wants_state() {
+        let least = wanted.revision.unwrap_or(0);
+        if least > current {
+            return Ok(response(stream::iter([error(&Status::too_large_resource_version(least, current))])));
+        }
+        selected(&shape, namespace, &selection)
+    } else {
+        (wanted.revision.filter(|revision| *revision > 0).unwrap_or(current), Vec::new())
+    };
+    let watch = match store.watch(&table, from) {
+        Ok(watch) => watch,
+        Err(expired) => return Ok(response(stream::iter([error(&too_old(expired))]))),
+    };
+    let now = Instant::now();
+    let mut running = Running {
+        namespace: namespace.map(str::to_owned),
+        shape,
+        selection,
+        watch,
+        first: None,
+        columns: true,
+        bookmarks: wanted.bookmarks,
+        bookmark_at: now + BOOKMARK_PERIOD,
+        ends_at: now + wanted.timeout,
+        over: false,
+    };
+    let mut out = Vec::new();
+    for object in &initial {
+        running.event(&mut out, "ADDED", object);
+    }
+    if wanted.initial == Some(true) && wanted.bookmarks {
+        let marks = json!({"k8s.io/initial-events-end": "true"});
+        running.bookmark(&mut out, from, Some(marks));
+    }
+    running.first = (!out.is_empty()).then(|| out.into());
+    Ok(response(stream::unfold(running, |mut running| async move {
+        let chunk = running.next().await?;
+        Some((chunk, running))
+    })))
+}
+
+fn response(chunks: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
+    let mut response = Response::new(body::stream(chunks));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn line(out: &mut Vec<u8>, kind: &str, object: &[u8]) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object);
+    out.extend_from_slice(b"}\n");
+}
+
+fn error(status: &Status) -> Bytes {
+    let mut out = Vec::new();
+    line(&mut out, "ERROR", status.to_value().to_string().as_bytes());
+    out.into()
+}
+
+impl Running {
+    /// The next chunk; `None` when the watch is over.
+    async fn next(&mut self) -> Option<Bytes> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        if self.over {
+            return None;
+        }
+        loop {
+            let mut out = Vec::new();
+            tokio::select! {
+                biased;
+                changes = self.watch.next() => {
+                    // A reader that was too slow has to start again.
+                    let Ok(changes) = changes else { return None };
+                    for change in changes {
+                        self.change(&mut out, &change);
+                    }
+                }
+                () = sleep_until(self.ends_at) => {
+                    self.over = true;
+                    if !self.bookmarks {
+                        return None;
+                    }
+                    self.catch_up(&mut out);
+                }
+                () = sleep_until(self.bookmark_at), if self.bookmarks => {
+                    self.bookmark_at = Instant::now() + BOOKMARK_PERIOD;
+                    self.catch_up(&mut out);
+                }
+            }
+            if !out.is_empty() {
+                return Some(out.into());
+            }
+        }
+    }
+
+    /// What has happened until now, and a bookmark behind it.
+    fn catch_up(&mut self, out: &mut Vec<u8>) {
+        let Ok(changes) = self.watch.ready() else {
+            self.over = true;
+            return;
+        };
+        for change in changes {
+            self.change(out, &change);
+        }
+        let position = self.watch.position();
+        self.bookmark(out, position, None);
+    }
+
+    fn selects(&self, object: &Stored) -> bool {
+        self.selection.is_everything()
+            || self.selection.matches(&self.shape.registry.served(&self.shape.resource, object))
+    }
+
+    /// One change as the event it is for this selection, if it is one.
+    fn change(&mut self, out: &mut Vec<u8>, change: &Arc<Change>) {
+        if self.namespace.as_deref().is_some_and(|namespace| *namespace != *change.key.namespace) {
+            return;
+        }
+        let before = change.previous.as_deref().is_some_and(|object| self.selects(object));
+        let after = change.kind != ChangeKind::Deleted && self.selects(&change.object);
+        match (before, after) {
+            (false, false) => {}
+            (false, true) => self.event(out, "ADDED", &change.object),
+            (true, true) => self.event(out, "MODIFIED", &change.object),
+            (true, false) if change.kind == ChangeKind::Deleted => self.event(out, "DELETED", &change.object),
+            (true, false) => {
+                // It left the selection: its old state, at the revision at which it left.
+                if let Some(previous) = &change.previous {
+                    let mut object = Value::clone(&previous.value);
+                    object["metadata"]["resourceVersion"] = Value::from(change.revision.to_string());
+                    self.event(out, "DELETED", &Stored::unsaved(object));
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, out: &mut Vec<u8>, kind: &str, object: &Stored) {
+        let text = match self.shape.agreed.form {
+            Form::Table(version) => {
+                let served = self.shape.registry.served(&self.shape.resource, object);
+                let columns = std::mem::take(&mut self.columns);
+                let objects = std::iter::once(&*served);
+                self.shape.table(version, &served["metadata"], objects, columns).to_string().into()
+            }
+            Form::Object | Form::Metadata(_) | Form::MetadataList(_) => self.shape.object_text(object),
+        };
+        line(out, kind, &text);
+    }
+
+    fn bookmark(&mut self, out: &mut Vec<u8>, revision: u64, annotations: Option<Value>) {
+        let resource = &self.shape.resource;
+        let mut meta = json!({"resourceVersion": revision.to_string(), "creationTimestamp": null});
+        if let Some(annotations) = annotations {
+            meta["annotations"] = annotations;
+        }
+        let object = json!({"kind": resource.kind, "apiVersion": resource.api_version(), "metadata": meta});
+        let object = match self.shape.agreed.form {
+            Form::Object | Form::MetadataList(_) => object,
+            Form::Metadata(version) => metadata_only(&object, version),
+            Form::Table(version) => {
+                let meta = json!({"resourceVersion": revision.to_string()});
+                self.shape.table(version, &meta, std::iter::once(&object), false)
+            }
+        };
+        line(out, "BOOKMARK", object.to_string().as_bytes());
+    }
+}

@@ -1,0 +1,234 @@
+//! Create, update and delete over HTTP. Read `patch` for the four kinds of patches.
+
+use super::body;
+use super::options;
+use super::path::{Query, Target};
+use super::read::selected;
+use super::respond::{self, Shape};
+use super::select::Selection;
+use crate::body::Body;
+use crate::error::Status;
+use crate::identity::User;
+use crate::registry::{Change, Context, FieldValidation, Part, Resource, accept, metadata, scale};
+use crate::storage::{Key, Stored};
+use bytes::Bytes;
+use http::{HeaderMap, Response, StatusCode};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// One request for a resource, with everything that was read off it.
+pub(crate) struct Call<'a> {
+    pub(crate) user: &'a User,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) query: &'a Query,
+    pub(crate) target: &'a Target,
+    pub(crate) body: &'a Bytes,
+    pub(crate) shape: Shape,
+}
+
+/// An answer, and the warnings to send with it.
+pub(crate) type Answer = Result<(Response<Body>, Vec<String>), Status>;
+
+impl Call<'_> {
+    pub(crate) fn resource(&self) -> &Arc<Resource> {
+        &self.shape.resource
+    }
+
+    /// Namespace and name as the store knows them.
+    pub(crate) fn key(&self) -> Key {
+        let namespace = self.target.namespace.as_deref().unwrap_or_default();
+        Key::new(namespace, self.target.name.as_deref().unwrap_or_default())
+    }
+
+    pub(crate) fn context(&self, kind: &str, apply: bool) -> Result<Context, Status> {
+        options::context(self.user, self.headers, self.query, kind, apply)
+    }
+
+    /// The body as an object of the resource's kind.
+    fn object(&self, ctx: &mut Context) -> Result<Value, Status> {
+        let resource = self.resource();
+        let object = body::object(self.headers, self.body)?;
+        check_kind(resource, &object)?;
+        accept(ctx, resource, object).map_err(|unfit| unfit.bad_request(resource))
+    }
+
+    /// POST.
+    pub(crate) fn create(&self) -> Answer {
+        let mut ctx = self.context("CreateOptions", false)?;
+        let object = self.object(&mut ctx)?;
+        let namespace = self.target.namespace.as_deref().unwrap_or_default();
+        let stored = self.shape.registry.create(&mut ctx, self.resource(), namespace, object)?;
+        Ok((self.shape.object(StatusCode::CREATED, &stored), ctx.warnings))
+    }
+
+    /// PUT of the object or of one part of it.
+    pub(crate) fn update(&self, part: Part) -> Answer {
+        let mut ctx = self.context("UpdateOptions", false)?;
+        let object = self.object(&mut ctx)?;
+        let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
+        if metadata::text(&object, "name").is_empty() {
+            return Err(Status::bad_request(
+                "the name of the object (based on metadata.name) was undeterminable: name must be provided",
+            ));
+        }
+        let change = Change { resource, key: &key, part, applied: false };
+        let made = registry.update(&mut ctx, change, &mut |_, _| Ok(object.clone()));
+        let (code, stored) = match made {
+            Err(status)
+                if status.is_not_found() && part == Part::Main && resource.habits.create_on_update =>
+            {
+                (StatusCode::CREATED, registry.create(&mut ctx, resource, &key.namespace, object)?)
+            }
+            other => (StatusCode::OK, other?),
+        };
+        Ok((self.shape.object(code, &stored), ctx.warnings))
+    }
+
+    /// GET of a scale.
+    pub(crate) fn read_scale(&self) -> Result<Response<Body>, Status> {
+        let (resource, key) = (self.resource(), self.key());
+        let stored = self.shape.registry.store.get(&resource.table, &key);
+        let Some(stored) = stored else {
+            return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
+        };
+        self.scale_answer(&stored)
+    }
+
+    pub(crate) fn scale_answer(&self, stored: &Stored) -> Result<Response<Body>, Status> {
+        let object = self.shape.registry.served(self.resource(), stored);
+        let scale = scale::read(self.resource(), &object)?;
+        Ok(respond::document(StatusCode::OK, &scale, self.shape.agreed.encoding))
+    }
+
+    /// PUT of a scale.
+    pub(crate) fn update_scale(&self) -> Answer {
+        let mut ctx = self.context("UpdateOptions", false)?;
+        let scale = body::object(self.headers, self.body)?;
+        let key = self.key();
+        let registry = &self.shape.registry;
+        let stored = registry.update_scale(&mut ctx, self.resource(), &key, &mut |_| Ok(scale.clone()))?;
+        Ok((self.scale_answer(&stored)?, ctx.warnings))
+    }
+
+    fn delete_options(&self) -> Result<(crate::registry::DeleteOptions, Context), Status> {
+        let body = match self.body.is_empty() {
+            true => None,
+            false => Some(body::object(self.headers, self.body)?),
+        };
+        let (options, dry) = options::delete(self.query, body.as_ref())?;
+        let mut ctx = Context::new(self.user, "");
+        ctx.validation = FieldValidation::Ignore;
+        ctx.dry_run = dry;
+        Ok((options, ctx))
+    }
+
+    /// DELETE of one object.
+    pub(crate) fn delete(&self) -> Answer {
+        let (options, ctx) = self.delete_options()?;
+        let (resource, key) = (self.resource(), self.key());
+        let deleted = self.shape.registry.delete(&ctx, resource, &key, &options)?;
+        let accepted = !deleted.gone && options.orphan_dependents == Some(false);
+        let code = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
+        if !deleted.gone || resource.habits.returns_deleted {
+            return Ok((self.shape.object(code, &deleted.object), ctx.warnings));
+        }
+        let mut details = Map::new();
+        details.insert("name".to_owned(), Value::from(&*key.name));
+        if !resource.group.is_empty() {
+            details.insert("group".to_owned(), Value::from(resource.group.as_str()));
+        }
+        details.insert("kind".to_owned(), Value::from(resource.plural.as_str()));
+        details.insert("uid".to_owned(), deleted.object.value["metadata"]["uid"].clone());
+        let status = success(Some(details));
+        Ok((respond::document(code, &status, self.shape.agreed.encoding), ctx.warnings))
+    }
+
+    /// DELETE of a collection: answers with what was selected.
+    pub(crate) fn delete_collection(&self) -> Answer {
+        let (options, ctx) = self.delete_options()?;
+        let resource = self.resource();
+        let selection = Selection::parse(resource, self.query, None)?;
+        let (revision, items) = selected(&self.shape, self.target.namespace.as_deref(), &selection);
+        for object in &items {
+            let meta = &object.value["metadata"];
+            let text = |field: &str| meta[field].as_str().unwrap_or_default();
+            let key = Key::new(text("namespace"), text("name"));
+            match self.shape.registry.delete(&ctx, resource, &key, &options) {
+                // Somebody else was faster.
+                Err(status) if status.is_not_found() => {}
+                other => _ = other?,
+            }
+        }
+        let mut meta = Map::new();
+        meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
+        Ok((self.shape.list(meta, &items), ctx.warnings))
+    }
+
+    /// POST of a binding.
+    pub(crate) fn bind(&self) -> Answer {
+        let mut ctx = self.context("CreateOptions", false)?;
+        let binding = body::object(self.headers, self.body)?;
+        let mut key = self.key();
+        if key.name.is_empty() {
+            key = Key::new(&key.namespace, metadata::text(&binding, "name"));
+        }
+        let pods = self.shape.registry.resource("pods")?;
+        self.shape.registry.bind(&mut ctx, &pods, &key, &binding)?;
+        Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
+    }
+
+    /// POST of an eviction.
+    pub(crate) fn evict(&self) -> Answer {
+        let eviction = body::object(self.headers, self.body)?;
+        let (options, dry) = options::delete(self.query, Some(&eviction["deleteOptions"]))?;
+        let mut ctx = Context::new(self.user, "");
+        ctx.dry_run = dry;
+        self.shape.registry.evict(&ctx, self.resource(), &self.key(), &options)?;
+        Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
+    }
+}
+
+/// A `Status` of something that went well.
+fn success(details: Option<Map<String, Value>>) -> Value {
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"});
+    if let Some(details) = details {
+        status["details"] = Value::Object(details);
+    }
+    status
+}
+
+/// Refuses an object of another kind or version than the path's.
+pub(crate) fn check_kind(resource: &Resource, object: &Value) -> Result<(), Status> {
+    if !object.is_object() {
+        return Err(Status::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: \
+             json: cannot unmarshal into Go value of type struct {{ APIVersion string; Kind string }}",
+            resource.kind
+        )));
+    }
+    let (version, kind) = (&object["apiVersion"], &object["kind"]);
+    let expected = resource.api_version();
+    let named = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    if resource.custom.is_some() {
+        for (value, field) in [(kind, "Kind"), (version, "apiVersion")] {
+            if named(value).is_none() {
+                return Err(Status::bad_request(format!(
+                    "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in '{object}'",
+                    resource.kind
+                )));
+            }
+        }
+    }
+    if let Some(found) = named(version).filter(|found| *found != expected) {
+        return Err(Status::bad_request(format!(
+            "the API version in the data ({found}) does not match the expected API version ({expected})"
+        )));
+    }
+    if let Some(found) = named(kind).filter(|found| *found != resource.kind) {
+        return Err(Status::bad_request(format!(
+            "{found} in version {:?} cannot be handled as a {}: kind {found:?} must be {:?}",
+            resource.version, resource.kind, resource.kind
+        )));
+    }
+    Ok(())
+}
