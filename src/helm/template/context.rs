@@ -13,6 +13,11 @@ pub trait Environment {
         jiff::tz::TimeZone::UTC
     }
 
+    /// A zone by its IANA name.
+    fn named_zone(&self, name: &str) -> Option<jiff::tz::TimeZone> {
+        jiff::tz::TimeZone::get(name).ok()
+    }
+
     /// Fills the buffer with random bytes.
     fn random(&self, buffer: &mut [u8]);
 

@@ -4,6 +4,7 @@
 mod call;
 mod context;
 mod convert;
+mod duration;
 mod error;
 mod exec;
 mod float;
@@ -11,15 +12,18 @@ mod funcs;
 #[cfg(test)]
 mod golden;
 mod host;
+mod layout;
 mod lex;
 mod node;
 mod number;
 mod parse;
+mod pattern;
 mod print;
 mod quote;
 mod set;
 mod text;
 mod value;
+mod version;
 
 pub use context::{Compat, Context, Environment};
 pub use error::{ExecError, Frame, FuncError, ParseError};
@@ -27,6 +31,7 @@ pub use host::{Host, Signature, Ty};
 pub use set::{ParseCache, TemplateSet, without_no_value};
 pub use text::Str;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
+pub use version::{Constraint, Version};
 
 /// Runs a render on a stack deep enough for templates that call themselves a thousand times.
 ///

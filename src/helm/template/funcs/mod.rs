@@ -4,6 +4,7 @@
 pub(super) mod builtins;
 mod case;
 mod choices;
+mod dates;
 mod dicts;
 mod encoding;
 pub(super) mod helm;
@@ -12,7 +13,10 @@ mod lists;
 mod numbers;
 pub(super) mod paths;
 mod random;
+mod regexes;
+mod semver;
 mod strings;
+mod url;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -68,7 +72,7 @@ const fn variadic(name: &'static str, types: &'static [Ty], rest: Ty, run: Body)
 }
 
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    let all: [&'static [Function]; 12] = [
+    let all: [&'static [Function]; 16] = [
         builtins::FUNCTIONS,
         strings::FUNCTIONS,
         case::FUNCTIONS,
@@ -80,6 +84,10 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
         paths::FUNCTIONS,
         random::FUNCTIONS,
         json::FUNCTIONS,
+        dates::FUNCTIONS,
+        regexes::FUNCTIONS,
+        semver::FUNCTIONS,
+        url::FUNCTIONS,
         // Helm's own come last: they replace Sprig's of the same name.
         helm::FUNCTIONS,
     ];

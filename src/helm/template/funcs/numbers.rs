@@ -86,7 +86,12 @@ pub(super) fn to_int(value: &Value) -> i64 {
             parse_int(trim_zero_decimal(&text)).unwrap_or(0)
         }
         Value::Bool(b) => i64::from(*b),
-        Value::Nil | Value::List(_) | Value::Map(_) | Value::Host(_) => 0,
+        Value::Host(host) => match host.underlying() {
+            // Months and weekdays.
+            Some(Value::Int(n)) => n,
+            _ => 0,
+        },
+        Value::Nil | Value::List(_) | Value::Map(_) => 0,
     }
 }
 

@@ -1,0 +1,310 @@
+//! Sprig's dates, and Go's `time.Time` with the methods charts call.
+
+use std::any::Any;
+use std::borrow::Cow;
+
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, Timestamp, Zoned};
+
+use super::super::host::{Host, Signature, Ty};
+use super::super::text::Str;
+use super::super::value::{Kind, Value};
+use super::super::{duration, layout};
+use super::{Call, Function, Outcome, fixed, int, string};
+
+pub(super) const FUNCTIONS: &[Function] = &[
+    fixed("now", &[], |call, _| Ok(time(now(call)))),
+    fixed("ago", &[Ty::Any], |call, args| {
+        let now = now(call);
+        let then = moment(call, &args[0]);
+        let seconds = (now.timestamp().as_nanosecond() - then.timestamp().as_nanosecond() + 500_000_000)
+            .div_euclid(1_000_000_000);
+        Ok(duration::format(i64::try_from(seconds).unwrap_or(0).saturating_mul(1_000_000_000)).into())
+    }),
+    fixed("date", &[Ty::Str, Ty::Any], |call, args| in_zone(call, &string(args, 0), &args[1], "Local")),
+    fixed("htmlDate", &[Ty::Any], |call, args| in_zone(call, "2006-01-02", &args[0], "Local")),
+    fixed("htmlDateInZone", &[Ty::Any, Ty::Str], |call, args| {
+        in_zone(call, "2006-01-02", &args[0], &string(args, 1))
+    }),
+    fixed("dateInZone", &[Ty::Str, Ty::Any, Ty::Str], |call, args| {
+        in_zone(call, &string(args, 0), &args[1], &string(args, 2))
+    }),
+    fixed("date_in_zone", &[Ty::Str, Ty::Any, Ty::Str], |call, args| {
+        in_zone(call, &string(args, 0), &args[1], &string(args, 2))
+    }),
+    fixed("dateModify", &[Ty::Str, Ty::Time], |_, args| Ok(modify(args).unwrap_or_else(|_| args[1].clone()))),
+    fixed(
+        "date_modify",
+        &[Ty::Str, Ty::Time],
+        |_, args| Ok(modify(args).unwrap_or_else(|_| args[1].clone())),
+    ),
+    fixed("mustDateModify", &[Ty::Str, Ty::Time], |_, args| Ok(modify(args)?)),
+    fixed("must_date_modify", &[Ty::Str, Ty::Time], |_, args| Ok(modify(args)?)),
+    fixed("toDate", &[Ty::Str, Ty::Str], |call, args| {
+        let parsed = layout::parse(&string(args, 0), &string(args, 1), &call.context.env.zone());
+        Ok(time(parsed.unwrap_or_else(|_| zero())))
+    }),
+    fixed("mustToDate", &[Ty::Str, Ty::Str], |call, args| {
+        Ok(time(layout::parse(&string(args, 0), &string(args, 1), &call.context.env.zone())?))
+    }),
+    fixed("unixEpoch", &[Ty::Time], |_, args| {
+        Ok(as_time(&args[0]).map_or(0, |t| t.timestamp().as_second()).to_string().into())
+    }),
+    fixed("duration", &[Ty::Any], |_, args| {
+        let seconds = match &args[0] {
+            Value::Str(_) => string(args, 0).parse().unwrap_or(0),
+            Value::Int64(n) => *n,
+            _ => 0,
+        };
+        Ok(duration::format(seconds.wrapping_mul(1_000_000_000)).into())
+    }),
+    fixed("durationRound", &[Ty::Any], |call, args| {
+        let nanos = match &args[0] {
+            Value::Str(_) => duration::parse(&string(args, 0)).unwrap_or(0),
+            Value::Int64(n) => *n,
+            other => as_time(other).map_or(0, |t| {
+                let since = now(call).timestamp().as_nanosecond() - t.timestamp().as_nanosecond();
+                i64::try_from(since).unwrap_or(0)
+            }),
+        };
+        Ok(duration::rounded(nanos).into())
+    }),
+];
+
+fn now(call: &mut Call<'_, '_>) -> Zoned {
+    let env = call.context.outside();
+    env.now().to_zoned(env.zone())
+}
+
+fn zero() -> Zoned {
+    Timestamp::from_second(-62_135_596_800).unwrap_or_default().to_zoned(TimeZone::UTC)
+}
+
+fn time(time: Zoned) -> Value {
+    Value::host(Time(time))
+}
+
+fn as_time(value: &Value) -> Option<Zoned> {
+    let Value::Host(host) = value else { return None };
+    host.as_any().downcast_ref::<Time>().map(|t| t.0.clone())
+}
+
+/// A time, or seconds since 1970; anything else is now.
+fn moment(call: &mut Call<'_, '_>, value: &Value) -> Zoned {
+    match value {
+        Value::Int(n) | Value::Int64(n) => {
+            Timestamp::from_second(*n).unwrap_or_default().to_zoned(call.context.env.zone())
+        }
+        other => as_time(other).unwrap_or_else(|| now(call)),
+    }
+}
+
+fn in_zone(call: &mut Call<'_, '_>, format: &str, value: &Value, zone: &str) -> Outcome {
+    let moment = moment(call, value);
+    let zone = match zone {
+        "" | "UTC" => TimeZone::UTC,
+        "Local" => call.context.env.zone(),
+        name => call.context.env.named_zone(name).unwrap_or(TimeZone::UTC),
+    };
+    Ok(layout::format(&moment.with_time_zone(zone), format).into())
+}
+
+fn modify(args: &[Value]) -> Result<Value, String> {
+    let nanos = duration::parse(&string(args, 0))?;
+    let moment = as_time(&args[1]).unwrap_or_else(zero);
+    moment.checked_add(SignedDuration::from_nanos(nanos)).map(time).map_err(|e| e.to_string())
+}
+
+/// Go's `time.Time`.
+struct Time(Zoned);
+
+impl Host for Time {
+    fn type_name(&self) -> Cow<'static, str> {
+        "time.Time".into()
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        Some(match name {
+            "Year" | "Month" | "Day" | "Hour" | "Minute" | "Second" | "Nanosecond" | "Weekday"
+            | "YearDay" | "Unix" | "UnixNano" | "UnixMilli" | "UnixMicro" | "UTC" | "Local" | "String"
+            | "IsZero" => Signature::of(&[]),
+            "Format" => Signature::of(&[Ty::Str]),
+            "AddDate" => Signature::of(&[Ty::Int, Ty::Int, Ty::Int]),
+            "Before" | "After" | "Equal" | "Sub" | "Compare" => Signature::of(&[Ty::Time]),
+            "Add" => Signature::of(&[Ty::Host("time.Duration")]),
+            _ => return None,
+        })
+    }
+
+    fn call(&self, name: &str, args: &[Value]) -> Outcome {
+        let t = &self.0;
+        let stamp = t.timestamp();
+        let small = |n: i8| Value::Int(i64::from(n));
+        let other = || args.first().and_then(as_time).unwrap_or_else(zero).timestamp();
+        let narrow = |n: i128| Value::Int64(i64::try_from(n).unwrap_or(i64::MAX));
+        Ok(match name {
+            "Year" => Value::Int(i64::from(t.year())),
+            "Month" => named("time.Month", i64::from(t.month()), layout::month_name(t.month())),
+            "Day" => small(t.day()),
+            "Hour" => small(t.hour()),
+            "Minute" => small(t.minute()),
+            "Second" => small(t.second()),
+            "Nanosecond" => Value::Int(i64::from(t.subsec_nanosecond())),
+            "Weekday" => {
+                let day = t.weekday().to_sunday_zero_offset();
+                named("time.Weekday", i64::from(day), layout::day_name(day))
+            }
+            "YearDay" => Value::Int(i64::from(t.day_of_year())),
+            "Unix" => Value::Int64(stamp.as_second()),
+            "UnixMilli" => Value::Int64(stamp.as_millisecond()),
+            "UnixMicro" => Value::Int64(stamp.as_microsecond()),
+            "UnixNano" => narrow(stamp.as_nanosecond()),
+            "UTC" | "Local" => time(t.with_time_zone(TimeZone::UTC)),
+            "String" => layout::format(t, TEXT).into(),
+            "IsZero" => Value::Bool(stamp == zero().timestamp()),
+            "Format" => layout::format(t, &string(args, 0)).into(),
+            "AddDate" => {
+                let span = Span::new()
+                    .try_years(int(args, 0))
+                    .and_then(|s| s.try_months(int(args, 1)))
+                    .and_then(|s| s.try_days(int(args, 2)));
+                let later = span.and_then(|span| t.checked_add(span));
+                time(later.map_err(|e| e.to_string())?)
+            }
+            "Before" => Value::Bool(stamp < other()),
+            "After" => Value::Bool(stamp > other()),
+            "Equal" => Value::Bool(stamp == other()),
+            "Compare" => Value::Int(stamp.cmp(&other()) as i64),
+            "Sub" => {
+                let nanos =
+                    i64::try_from(stamp.as_nanosecond() - other().as_nanosecond()).unwrap_or(i64::MAX);
+                Value::host(Duration(nanos))
+            }
+            _ => {
+                let nanos = match args.first() {
+                    Some(Value::Host(host)) => host.as_any().downcast_ref::<Duration>().map_or(0, |d| d.0),
+                    _ => 0,
+                };
+                let later = t.checked_add(SignedDuration::from_nanos(nanos));
+                time(later.map_err(|e| e.to_string())?)
+            }
+        })
+    }
+
+    fn text(&self) -> Option<Str> {
+        Some(layout::format(&self.0, TEXT).into())
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        layout::format(&self.0, "2006-01-02T15:04:05.999999999Z07:00").into()
+    }
+
+    fn equals(&self, other: &dyn Host) -> bool {
+        other.as_any().downcast_ref::<Time>().is_some_and(|o| o.0.timestamp() == self.0.timestamp())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+const TEXT: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
+
+/// Go's `time.Duration`.
+struct Duration(i64);
+
+impl Host for Duration {
+    fn type_name(&self) -> Cow<'static, str> {
+        "time.Duration".into()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Int64
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        matches!(name, "Hours" | "Minutes" | "Seconds" | "Milliseconds" | "Nanoseconds" | "String")
+            .then(|| Signature::of(&[]))
+    }
+
+    fn call(&self, name: &str, _: &[Value]) -> Outcome {
+        let n = self.0;
+        Ok(match name {
+            "Hours" => Value::Float(n as f64 / 3.6e12),
+            "Minutes" => Value::Float(n as f64 / 6e10),
+            "Seconds" => Value::Float(n as f64 / 1e9),
+            "Milliseconds" => Value::Int64(n / 1_000_000),
+            "Nanoseconds" => Value::Int64(n),
+            _ => duration::format(n).into(),
+        })
+    }
+
+    fn underlying(&self) -> Option<Value> {
+        Some(Value::Int64(self.0))
+    }
+
+    fn text(&self) -> Option<Str> {
+        Some(duration::format(self.0).into())
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.0.into()
+    }
+
+    fn equals(&self, other: &dyn Host) -> bool {
+        other.as_any().downcast_ref::<Duration>().is_some_and(|o| o.0 == self.0)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// A number with a name: a month, a weekday.
+struct Named {
+    type_name: &'static str,
+    number: i64,
+    name: &'static str,
+}
+
+fn named(type_name: &'static str, number: i64, name: &'static str) -> Value {
+    Value::host(Named { type_name, number, name })
+}
+
+impl Host for Named {
+    fn type_name(&self) -> Cow<'static, str> {
+        self.type_name.into()
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Int
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        (name == "String").then(|| Signature::of(&[]))
+    }
+
+    fn call(&self, _: &str, _: &[Value]) -> Outcome {
+        Ok(self.name.into())
+    }
+
+    fn underlying(&self) -> Option<Value> {
+        Some(Value::Int(self.number))
+    }
+
+    fn text(&self) -> Option<Str> {
+        Some(self.name.into())
+    }
+
+    fn to_json(&self) -> serde_json::Value {
+        self.number.into()
+    }
+
+    fn equals(&self, other: &dyn Host) -> bool {
+        other.as_any().downcast_ref::<Named>().is_some_and(|o| o.number == self.number)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

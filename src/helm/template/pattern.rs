@@ -1,0 +1,455 @@
+//! Go's regular expressions for the `regex` crate: the pattern is walked and written anew, so that classes are ASCII,
+//! `\Q…\E` works, and what Go refuses is refused in Go's words.
+
+use regex::bytes::{Regex, RegexBuilder};
+
+/// A pattern Go does not accept, in Go's words.
+pub(super) type PatternError = String;
+
+/// Compiles a Go pattern.
+pub(super) fn compile(pattern: &str) -> Result<Regex, PatternError> {
+    let translated = translate(pattern)?;
+    RegexBuilder::new(&translated)
+        .size_limit(64 << 20)
+        .build()
+        .map_err(|_| fail("invalid or unsupported Perl syntax", pattern))
+}
+
+fn fail(what: &str, shown: &str) -> PatternError {
+    format!("error parsing regexp: {what}: `{shown}`")
+}
+
+/// Characters that stand for themselves only with a backslash.
+const SPECIAL: &str = r"\.+*?()|[]{}^$";
+
+/// Go's regexp.QuoteMeta.
+pub(super) fn quote_meta(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() * 2);
+    for byte in text {
+        if SPECIAL.as_bytes().contains(byte) {
+            out.push(b'\\');
+        }
+        out.push(*byte);
+    }
+    out
+}
+
+fn literal(out: &mut String, c: char) {
+    if SPECIAL.contains(c) || matches!(c, '#' | '&' | '-' | '~') {
+        out.push('\\');
+    }
+    out.push(c);
+}
+
+struct Walker<'a> {
+    pattern: &'a str,
+    at: usize,
+    out: String,
+    open: usize,
+    /// Whether something stands before that can be repeated.
+    atom: bool,
+    /// Where the last repetition began, if it was the last thing read.
+    repeated: Option<usize>,
+}
+
+fn translate(pattern: &str) -> Result<String, PatternError> {
+    let mut walker = Walker {
+        pattern,
+        at: 0,
+        out: String::with_capacity(pattern.len() + 8),
+        open: 0,
+        atom: false,
+        repeated: None,
+    };
+    while walker.at < pattern.len() {
+        walker.step()?;
+    }
+    if walker.open > 0 {
+        return Err(fail("missing closing )", pattern));
+    }
+    Ok(walker.out)
+}
+
+impl<'a> Walker<'a> {
+    fn rest(&self) -> &'a str {
+        &self.pattern[self.at..]
+    }
+
+    fn atom(&mut self, text: &str) {
+        self.out.push_str(text);
+        self.atom = true;
+        self.repeated = None;
+    }
+
+    fn step(&mut self) -> Result<(), PatternError> {
+        let Some(c) = self.rest().chars().next() else { return Ok(()) };
+        match c {
+            '(' => return self.group(),
+            ')' => {
+                if self.open == 0 {
+                    return Err(fail("unexpected )", self.pattern));
+                }
+                self.open -= 1;
+                self.at += 1;
+                self.atom(")");
+            }
+            '|' => {
+                self.at += 1;
+                self.out.push('|');
+                self.atom = false;
+                self.repeated = None;
+            }
+            '*' | '+' | '?' => return self.repetition(1),
+            '{' => match counts(self.rest()) {
+                Some((length, _, _)) => return self.repetition(length),
+                None => {
+                    self.at += 1;
+                    self.atom(r"\{");
+                }
+            },
+            '[' => return self.class(),
+            '.' | '^' | '$' => {
+                self.at += 1;
+                self.atom(c.encode_utf8(&mut [0; 4]));
+            }
+            '\\' => return self.escape(),
+            _ => {
+                self.at += c.len_utf8();
+                let mut text = String::new();
+                literal(&mut text, c);
+                self.atom(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn repetition(&mut self, length: usize) -> Result<(), PatternError> {
+        let start = self.at;
+        let operator = &self.rest()[..length];
+        self.at += length;
+        let lazy = self.rest().starts_with('?');
+        if let Some(before) = self.repeated {
+            let end = self.at + usize::from(lazy);
+            return Err(fail("invalid nested repetition operator", &self.pattern[before..end]));
+        }
+        if !self.atom {
+            return Err(fail("missing argument to repetition operator", operator));
+        }
+        if let Some((_, least, most)) = counts(operator) {
+            if least > 1000 || most.is_some_and(|most| most > 1000 || most < least) {
+                return Err(fail("invalid repeat count", operator));
+            }
+        }
+        self.out.push_str(operator);
+        if lazy {
+            self.at += 1;
+            self.out.push('?');
+        }
+        self.repeated = Some(start);
+        Ok(())
+    }
+
+    fn group(&mut self) -> Result<(), PatternError> {
+        let rest = self.rest();
+        self.open += 1;
+        self.repeated = None;
+        self.atom = false;
+        if !rest.starts_with("(?") {
+            self.at += 1;
+            self.out.push('(');
+            return Ok(());
+        }
+        let name = rest.strip_prefix("(?P<").or_else(|| rest.strip_prefix("(?<"));
+        if let Some(name) = name {
+            let start = rest.len() - name.len();
+            let Some(end) = name.find('>') else { return Err(fail("invalid named capture", rest)) };
+            let valid =
+                !name[..end].is_empty() && name[..end].chars().all(|c| c == '_' || c.is_ascii_alphanumeric());
+            if !valid {
+                return Err(fail("invalid named capture", &rest[..=start + end]));
+            }
+            self.out.push_str("(?P<");
+            // A Go name may begin with a digit.
+            if name.starts_with(|c: char| c.is_ascii_digit()) {
+                self.out.push('_');
+            }
+            self.out.push_str(&name[..=end]);
+            self.at += start + end + 1;
+            return Ok(());
+        }
+        let length =
+            rest[2..].find(|c: char| !matches!(c, 'i' | 'm' | 's' | 'U' | '-')).map_or(rest.len(), |n| n + 2);
+        match rest[length..].chars().next() {
+            Some(end @ (':' | ')')) => {
+                self.out.push_str(&rest[..=length]);
+                self.at += length + 1;
+                if end == ')' {
+                    self.open -= 1;
+                }
+                Ok(())
+            }
+            Some(c) => Err(fail("invalid or unsupported Perl syntax", &rest[..length + c.len_utf8()])),
+            None => Err(fail("missing closing )", self.pattern)),
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), PatternError> {
+        let rest = self.rest();
+        let Some(c) = rest[1..].chars().next() else {
+            return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
+        };
+        if c == 'Q' {
+            let body = &rest[2..];
+            let end = body.find("\\E").unwrap_or(body.len());
+            for c in body[..end].chars() {
+                let mut text = String::new();
+                literal(&mut text, c);
+                self.atom(&text);
+            }
+            self.at += (end + 4).min(rest.len());
+            return Ok(());
+        }
+        let simple = match c {
+            'A' => Some(r"\A"),
+            'z' => Some(r"\z"),
+            'b' => Some(r"(?-u:\b)"),
+            'B' => Some(r"(?-u:\B)"),
+            'C' => Some(r"(?s-u:.)"),
+            'E' => Some(""),
+            _ => perl_class(c),
+        };
+        if let Some(text) = simple {
+            self.at += 2;
+            if c != 'E' {
+                self.atom(text);
+            }
+            return Ok(());
+        }
+        if matches!(c, 'p' | 'P') {
+            let length = property(rest)?;
+            self.at += length;
+            self.atom(&rest[..length]);
+            return Ok(());
+        }
+        let (code, length) = character(rest)?;
+        self.at += length;
+        let mut text = String::new();
+        literal(&mut text, code);
+        self.atom(&text);
+        Ok(())
+    }
+
+    fn class(&mut self) -> Result<(), PatternError> {
+        let start = self.at;
+        self.out.push('[');
+        self.at += 1;
+        if self.rest().starts_with('^') {
+            self.out.push('^');
+            self.at += 1;
+        }
+        let mut first = true;
+        loop {
+            let rest = self.rest();
+            let Some(c) = rest.chars().next() else {
+                return Err(fail("missing closing ]", &self.pattern[start..]));
+            };
+            if c == ']' && !first {
+                self.at += 1;
+                self.atom("]");
+                return Ok(());
+            }
+            first = false;
+            if rest.starts_with("[:") {
+                if let Some(end) = rest.find(":]") {
+                    let name = &rest[..end + 2];
+                    if !is_posix(name) {
+                        return Err(fail("invalid character class range", name));
+                    }
+                    self.out.push_str(name);
+                    self.at += end + 2;
+                    continue;
+                }
+            }
+            if c == '\\' {
+                let after = rest[1..].chars().next();
+                if let Some(text) = after.and_then(perl_class_inside) {
+                    self.out.push_str(text);
+                    self.at += 2;
+                    continue;
+                }
+                if matches!(after, Some('p' | 'P')) {
+                    let length = property(rest)?;
+                    self.out.push_str(&rest[..length]);
+                    self.at += length;
+                    continue;
+                }
+            }
+            self.class_range()?;
+        }
+    }
+
+    /// A character or a range of a class.
+    fn class_range(&mut self) -> Result<(), PatternError> {
+        let start = self.at;
+        let low = self.class_character()?;
+        let mut high = low;
+        let rest = self.rest();
+        if rest.starts_with('-') && rest.len() > 1 && !rest.starts_with("-]") {
+            self.at += 1;
+            high = self.class_character()?;
+            if high < low {
+                return Err(fail("invalid character class range", &self.pattern[start..self.at]));
+            }
+        }
+        literal(&mut self.out, low);
+        if high != low {
+            self.out.push('-');
+            literal(&mut self.out, high);
+        }
+        Ok(())
+    }
+
+    fn class_character(&mut self) -> Result<char, PatternError> {
+        let rest = self.rest();
+        match rest.chars().next() {
+            None => Err(fail("missing closing ]", rest)),
+            Some('\\') => {
+                let (c, length) = character(rest)?;
+                self.at += length;
+                Ok(c)
+            }
+            Some(c) => {
+                self.at += c.len_utf8();
+                Ok(c)
+            }
+        }
+    }
+}
+
+/// `{n}`, `{n,}`, `{n,m}`: length, least, most. Anything else is literal text.
+fn counts(text: &str) -> Option<(usize, u32, Option<u32>)> {
+    let end = text.find('}')?;
+    let body = text.strip_prefix('{')?.get(..end - 1)?;
+    let number = |digits: &str| -> Option<u32> {
+        let ok = !digits.is_empty()
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && (digits == "0" || !digits.starts_with('0'));
+        ok.then(|| digits.parse().unwrap_or(u32::MAX))
+    };
+    let (least, most) = match body.split_once(',') {
+        None => {
+            let n = number(body)?;
+            (n, Some(n))
+        }
+        Some((least, "")) => (number(least)?, None),
+        Some((least, most)) => (number(least)?, Some(number(most)?)),
+    };
+    Some((end + 1, least, most))
+}
+
+/// ASCII only, as in Go.
+fn perl_class(c: char) -> Option<&'static str> {
+    Some(match c {
+        'd' => "[0-9]",
+        'D' => "[^0-9]",
+        's' => r"[\t\n\f\r ]",
+        'S' => r"[^\t\n\f\r ]",
+        'w' => "[0-9A-Za-z_]",
+        'W' => "[^0-9A-Za-z_]",
+        _ => return None,
+    })
+}
+
+/// The same within a class; nested classes are the crate's.
+fn perl_class_inside(c: char) -> Option<&'static str> {
+    perl_class(c)
+}
+
+const POSIX: [&str; 14] = [
+    "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
+    "upper", "word", "xdigit",
+];
+
+fn is_posix(name: &str) -> bool {
+    let inner = name.trim_start_matches("[:").trim_start_matches('^').trim_end_matches(":]");
+    POSIX.contains(&inner)
+}
+
+/// The length of `\pL` or `\p{Greek}`.
+fn property(text: &str) -> Result<usize, PatternError> {
+    let body = &text[2..];
+    let bad = |shown: &str| Err(fail("invalid character class range", shown));
+    match body.chars().next() {
+        Some('{') => match body.find('}') {
+            Some(end) => Ok(end + 3),
+            None => bad(text),
+        },
+        Some(c) => Ok(2 + c.len_utf8()),
+        None => bad(text),
+    }
+}
+
+/// The character an escape stands for, and its length.
+fn character(text: &str) -> Result<(char, usize), PatternError> {
+    let Some(c) = text[1..].chars().next() else {
+        return Err("error parsing regexp: trailing backslash at end of expression: ``".to_owned());
+    };
+    let length = 1 + c.len_utf8();
+    let bad = || fail("invalid escape sequence", &text[..length]);
+    let control = match c {
+        'a' => '\u{7}',
+        'f' => '\u{c}',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\u{b}',
+        '0' | '1'..='7' => {
+            let next_octal = text[2..].starts_with(|d: char| ('0'..='7').contains(&d));
+            if c != '0' && !next_octal {
+                return Err(bad());
+            }
+            let digits = text[1..].chars().take(3).take_while(|d| ('0'..='7').contains(d)).count();
+            let code = u32::from_str_radix(&text[1..=digits], 8).ok().and_then(char::from_u32);
+            return Ok((code.ok_or_else(bad)?, 1 + digits));
+        }
+        'x' => {
+            let digits = &text[2..];
+            let (digits, length) = match digits.strip_prefix('{') {
+                Some(body) => {
+                    let end = body.find('}').ok_or_else(|| fail("invalid escape sequence", text))?;
+                    (&body[..end], end + 4)
+                }
+                None => (digits.get(..2).ok_or_else(|| fail("invalid escape sequence", text))?, 4),
+            };
+            let code = u32::from_str_radix(digits, 16).ok().and_then(char::from_u32);
+            return Ok((code.ok_or_else(|| fail("invalid escape sequence", &text[..length]))?, length));
+        }
+        c if c.is_ascii_alphanumeric() || !c.is_ascii() => return Err(bad()),
+        c => c,
+    };
+    Ok((control, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_ascii_and_oddities_are_go_s() {
+        let matches = |pattern: &str, text: &str| compile(pattern).unwrap().is_match(text.as_bytes());
+        assert!(!matches(r"^\w$", "é"));
+        assert!(matches(r"^[^\W]$", "a"));
+        assert!(matches(r"^[[]$", "["));
+        assert!(matches(r"^[]a]$", "]"));
+        assert!(matches("^a{,2}$", "a{,2}"));
+        assert!(matches(r"^\Qa.b*\E$", "a.b*"));
+        assert!(matches("^[a&&b]+$", "&ab"));
+        assert!(matches("^[a~~b]+$", "~"));
+        assert!(matches(r"^[\d-]+$", "1-2"));
+        assert!(matches(r"^[a-]$", "-"));
+        assert!(matches(r"^\x{e9}$", "é"));
+        assert!(matches(r"^[\x41-\x43]$", "B"));
+        assert!(matches("^[[:^alpha:]]$", "1"));
+        assert!(matches("^ #$", " #"));
+    }
+}
