@@ -28,8 +28,8 @@ pub fn diff(old: &Value, new: &Value) -> Vec<Change> {
 fn walk(path: &Path, old: &Value, new: &Value, out: &mut Vec<Change>) {
     match (old, new) {
         (Value::Object(a), Value::Object(b)) => walk_objects(path, a, b, out),
-        (Value::Array(a), Value::Array(b)) => match shared_key(a, b) {
-            Some(key) => walk_keyed(path, key, a, b, out),
+        (Value::Array(a), Value::Array(b)) => match shared_keys(a, b) {
+            Some(keys) => walk_keyed(path, keys, a, b, out),
             None => walk_positions(path, a, b, out),
         },
         _ if old == new => {}
@@ -49,33 +49,56 @@ fn walk_objects(path: &Path, a: &Map<String, Value>, b: &Map<String, Value>, out
     }
 }
 
-/// The field by which the items of both lists can be told apart, if there is one.
-fn shared_key(a: &[Value], b: &[Value]) -> Option<&'static str> {
-    const KEYS: [&str; 7] = ["uid", "name", "type", "key", "containerPort", "port", "ip"];
-    KEYS.into_iter().find(|key| {
-        let unique = |list: &[Value]| {
-            let mut seen = Vec::with_capacity(list.len());
-            list.iter().all(|item| match item.get(key) {
-                Some(value) if !seen.contains(&value) => {
-                    seen.push(value);
-                    true
-                }
-                _ => false,
-            })
-        };
-        !(a.is_empty() && b.is_empty()) && unique(a) && unique(b)
-    })
+/// The fields by which the items of both lists can be told apart, if there are such.
+fn shared_keys(a: &[Value], b: &[Value]) -> Option<&'static [&'static str]> {
+    const KEYS: [&[&str]; 14] = [
+        &["uid"],
+        &["name"],
+        &["type"],
+        &["key"],
+        &["containerPort"],
+        &["containerPort", "protocol"],
+        &["port"],
+        &["port", "protocol"],
+        &["mountPath"],
+        &["devicePath"],
+        &["ip"],
+        &["topologyKey", "whenUnsatisfiable"],
+        &["kind", "name"],
+        &["path"],
+    ];
+    let unique = |list: &[Value], keys: &[&str]| {
+        let mut seen = Vec::with_capacity(list.len());
+        list.iter().all(|item| {
+            let known = keys.iter().all(|key| item.get(key).is_some());
+            let identity = identity(item, keys);
+            let fresh = known && !seen.contains(&identity);
+            seen.push(identity);
+            fresh
+        })
+    };
+    if a.is_empty() && b.is_empty() {
+        return None;
+    }
+    KEYS.into_iter().find(|keys| unique(a, keys) && unique(b, keys))
 }
 
-fn walk_keyed(path: &Path, key: &str, a: &[Value], b: &[Value], out: &mut Vec<Change>) {
-    let place = |item: &Value| path.with(Segment::Key(vec![(key.to_owned(), item[key].clone())]));
+fn identity<'a>(item: &'a Value, keys: &[&str]) -> Vec<&'a Value> {
+    keys.iter().map(|key| &item[*key]).collect()
+}
+
+fn walk_keyed(path: &Path, keys: &[&str], a: &[Value], b: &[Value], out: &mut Vec<Change>) {
+    let place = |item: &Value| {
+        let values = keys.iter().map(|key| ((*key).to_owned(), item[*key].clone()));
+        path.with(Segment::Key(values.collect()))
+    };
     for old in a {
-        match b.iter().find(|item| item[key] == old[key]) {
+        match b.iter().find(|item| identity(item, keys) == identity(old, keys)) {
             Some(new) => walk(&place(old), old, new, out),
             None => out.push(Change { path: place(old), old: Some(old.clone()), new: None }),
         }
     }
-    for new in b.iter().filter(|item| !a.iter().any(|old| old[key] == item[key])) {
+    for new in b.iter().filter(|item| !a.iter().any(|old| identity(old, keys) == identity(item, keys))) {
         out.push(Change { path: place(new), old: None, new: Some(new.clone()) });
     }
 }
@@ -107,6 +130,15 @@ mod tests {
         let new = json!({"status": {"conditions": [
             {"type": "Deployed", "status": "True"}, {"type": "Initialized", "status": "True"}]}});
         assert_eq!(paths(&old, &new), [".status.conditions[type=Deployed]"]);
+    }
+
+    #[test]
+    fn ports_that_differ_in_protocol_only_are_two() {
+        let port =
+            |protocol: &str, target: u32| json!({"port": 53, "protocol": protocol, "targetPort": target});
+        let old = json!({"ports": [port("TCP", 1), port("UDP", 1)]});
+        let new = json!({"ports": [port("UDP", 2), port("TCP", 1)]});
+        assert_eq!(paths(&old, &new), [".ports[port=53,protocol=UDP].targetPort"]);
     }
 
     #[test]

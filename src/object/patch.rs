@@ -93,40 +93,54 @@ fn split(path: &str) -> Option<(Vec<String>, String)> {
     Some((parts, last))
 }
 
+/// The container of a path is missing. (The texts differ from operation to operation.)
 fn no_path(kind: &str, path: &str) -> PatchError {
-    PatchError::Unprocessable(format!(
-        "{kind} operation does not apply: doc is missing path: \"{path}\": missing value"
-    ))
+    let place = match kind {
+        "add" | "remove" => format!("{kind} operation does not apply: doc is missing path: \"{path}\""),
+        "replace" => format!("replace operation does not apply: doc is missing path: {path}"),
+        "test" => format!("test operation does not apply: is missing path: {path}"),
+        _ => format!("{kind} operation does not apply: doc is missing from path: {path}"),
+    };
+    PatchError::Unprocessable(format!("{place}: missing value"))
 }
 
-fn no_key(kind: &str, path: &str) -> PatchError {
-    PatchError::Unprocessable(format!(
-        "{kind} operation does not apply: doc is missing key: {path}: missing value"
-    ))
+fn no_destination(kind: &str, path: &str) -> PatchError {
+    let place = format!("{kind} operation does not apply: doc is missing destination path: {path}");
+    PatchError::Unprocessable(format!("{place}: missing value"))
+}
+
+fn no_key(kind: &str, path: &str, key: &str) -> PatchError {
+    PatchError::Unprocessable(match kind {
+        "replace" => format!("replace operation does not apply: doc is missing key: {path}: missing value"),
+        "remove" => format!(
+            "error in remove for path: '{path}': Unable to remove nonexistent key: {key}: missing value"
+        ),
+        "copy" => {
+            format!("error in copy for from: '{path}': unable to get nonexistent key: {key}: missing value")
+        }
+        _ => {
+            format!("error in {kind} for path: '{key}': unable to get nonexistent key: {key}: missing value")
+        }
+    })
 }
 
 fn bad_index(kind: &str, path: &str, index: &str) -> PatchError {
+    if index.parse::<i64>().is_err() {
+        let cause = format!("strconv.Atoi: parsing \"{index}\": invalid syntax");
+        return PatchError::Unprocessable(format!("error in {kind} for path: '{path}': {cause}"));
+    }
     PatchError::Unprocessable(format!(
-        "{kind} operation does not apply: doc is missing path: \"{path}\": Unable to access invalid index: {index}: invalid index referenced"
+        "error in {kind} for path: '{path}': Unable to access invalid index: {index}: invalid index referenced"
     ))
 }
 
-fn container<'a>(
-    document: &'a mut Value,
-    parents: &[String],
-    kind: &str,
-    path: &str,
-) -> Result<&'a mut Value, PatchError> {
-    let mut at = document;
-    for part in parents {
-        at = match at {
-            Value::Object(map) => map.get_mut(part),
-            Value::Array(list) => position(part, list.len()).and_then(|i| list.get_mut(i)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        }
-        .ok_or_else(|| no_path(kind, path))?;
-    }
-    if at.is_object() || at.is_array() { Ok(at) } else { Err(no_path(kind, path)) }
+fn container<'a>(document: &'a mut Value, parents: &[String]) -> Option<&'a mut Value> {
+    let found = parents.iter().try_fold(document, |at, part| match at {
+        Value::Object(map) => map.get_mut(part),
+        Value::Array(list) => position(part, list.len()).and_then(|i| list.get_mut(i)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    });
+    found.filter(|found| found.is_object() || found.is_array())
 }
 
 /// A list position; negative ones count from the end, as the server's library allows.
@@ -146,7 +160,8 @@ fn add_named(document: &mut Value, path: &str, value: Value, kind: &str) -> Resu
         *document = value;
         return Ok(());
     };
-    match container(document, &parents, kind, path)? {
+    let absent = || if kind == "add" { no_path(kind, path) } else { no_destination(kind, path) };
+    match container(document, &parents).ok_or_else(absent)? {
         Value::Object(map) => _ = map.insert(last, value),
         Value::Array(list) if last == "-" => list.push(value),
         Value::Array(list) => {
@@ -172,21 +187,19 @@ fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), PatchEr
         *document = value;
         return Ok(());
     };
-    let place = match container(document, &parents, "replace", path)? {
+    let place = match container(document, &parents).ok_or_else(|| no_path("replace", path))? {
         Value::Object(map) => map.get_mut(&last),
         Value::Array(list) => position(&last, list.len()).and_then(|i| list.get_mut(i)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     };
-    *place.ok_or_else(|| no_key("replace", path))? = value;
+    *place.ok_or_else(|| no_key("replace", path, &last))? = value;
     Ok(())
 }
 
 fn remove(document: &mut Value, path: &str, kind: &str) -> Result<Value, PatchError> {
     let Some((parents, last)) = split(path) else { return Ok(std::mem::take(document)) };
-    match container(document, &parents, kind, path)? {
-        Value::Object(map) => map.remove(&last).ok_or_else(|| {
-            PatchError::Unprocessable(format!("{kind} operation does not apply: doc is missing key: {path}: Unable to remove nonexistent key: {last}: missing value"))
-        }),
+    match container(document, &parents).ok_or_else(|| no_path(kind, path))? {
+        Value::Object(map) => map.remove(&last).ok_or_else(|| no_key(kind, path, &last)),
         Value::Array(list) => match position(&last, list.len()).filter(|index| *index < list.len()) {
             Some(index) => Ok(list.remove(index)),
             None => Err(bad_index(kind, path, &last)),
@@ -196,21 +209,30 @@ fn remove(document: &mut Value, path: &str, kind: &str) -> Result<Value, PatchEr
 }
 
 fn get<'a>(document: &'a Value, path: &str, kind: &str) -> Result<&'a Value, PatchError> {
-    let Some((mut parts, last)) = split(path) else { return Ok(document) };
-    parts.push(last);
-    parts
-        .iter()
-        .try_fold(document, |at, part| match at {
-            Value::Object(map) => map.get(part),
-            Value::Array(list) => position(part, list.len()).and_then(|i| list.get(i)),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
-        })
-        .ok_or_else(|| no_path(kind, path))
+    let Some((parents, last)) = split(path) else { return Ok(document) };
+    let step = |at: &'a Value, part: &String| match at {
+        Value::Object(map) => map.get(part),
+        Value::Array(list) => position(part, list.len()).and_then(|i| list.get(i)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    let parent =
+        parents.iter().try_fold(document, step).filter(|found| found.is_object() || found.is_array());
+    let parent = parent.ok_or_else(|| no_path(kind, path))?;
+    step(parent, &last).ok_or_else(|| match parent {
+        Value::Array(_) => bad_index(kind, path, &last),
+        _ => no_key(kind, path, &last),
+    })
 }
 
 fn test(document: &Value, path: &str, expected: &Value) -> Result<(), PatchError> {
-    // Testing an absent field for null succeeds.
-    let found = get(document, path, "test").unwrap_or(&Value::Null);
+    // Testing an absent field for null succeeds; an absent container is an error of its own.
+    let found = match get(document, path, "test") {
+        Ok(found) => found,
+        Err(PatchError::Unprocessable(text)) if text.contains("unable to get nonexistent key") => {
+            &Value::Null
+        }
+        Err(error) => return Err(error),
+    };
     if crate::schema::same(found, expected) {
         return Ok(());
     }
@@ -296,7 +318,7 @@ mod tests {
             (json!([{"op": "test", "path": "/a", "value": 2}]), "testing value /a failed: test failed"),
             (
                 json!([{"op": "remove", "path": "/x"}]),
-                "remove operation does not apply: doc is missing key: /x: Unable to remove nonexistent key: x: missing value",
+                "error in remove for path: '/x': Unable to remove nonexistent key: x: missing value",
             ),
             (
                 json!([{"op": "replace", "path": "/x", "value": 1}]),
@@ -307,6 +329,26 @@ mod tests {
                 "add operation does not apply: doc is missing path: \"/x/y\": missing value",
             ),
             (json!([{"op": "jump", "path": "/x"}]), "Unexpected kind: jump"),
+            (
+                json!([{"op": "test", "path": "/x/y", "value": 1}]),
+                "test operation does not apply: is missing path: /x/y: missing value",
+            ),
+            (
+                json!([{"op": "move", "from": "/x/y", "path": "/z"}]),
+                "move operation does not apply: doc is missing from path: /x/y: missing value",
+            ),
+            (
+                json!([{"op": "copy", "from": "/a", "path": "/x/y"}]),
+                "copy operation does not apply: doc is missing destination path: /x/y: missing value",
+            ),
+            (
+                json!([{"op": "add", "path": "/l", "value": [1]}, {"op": "add", "path": "/l/5", "value": 1}]),
+                "error in add for path: '/l/5': Unable to access invalid index: 5: invalid index referenced",
+            ),
+            (
+                json!([{"op": "add", "path": "/l", "value": [1]}, {"op": "remove", "path": "/l/x"}]),
+                "error in remove for path: '/l/x': strconv.Atoi: parsing \"x\": invalid syntax",
+            ),
         ];
         for (patch, text) in cases {
             let mut document = json!({"a": 1});

@@ -1,6 +1,7 @@
 //! `metadata.managedFields`: read, written, sorted and capped as the server does.
 
 use crate::fieldset::FieldSet;
+use crate::schema::SchemaRef;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -84,6 +85,13 @@ impl Managers {
             managers.insert(id, Owned { set, api_version: text("apiVersion").to_owned(), time });
         }
         Ok(Managers(managers))
+    }
+
+    /// Follows a schema that changed since the entries were written.
+    pub(super) fn reconcile(&mut self, schema: &SchemaRef) {
+        for owned in self.0.values_mut() {
+            owned.set = owned.set.reconciled(schema);
+        }
     }
 
     /// Writes the entries into an object, or takes the field away where there are none.

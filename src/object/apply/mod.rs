@@ -142,6 +142,7 @@ impl FieldManager<'_> {
         let mut live = live.cloned().unwrap_or_else(|| nothing(applied));
         let mut managers = Managers::read(&live)
             .map_err(|error| ApplyError::Typed(format!("failed to decode managed fields: {error}")))?;
+        managers.reconcile(self.schema);
         managed::remove(&mut live);
         typed::check(applied, self.schema).map_err(|error| {
             let kind = applied["kind"].as_str().unwrap_or_default();
@@ -301,6 +302,7 @@ impl FieldManager<'_> {
                 _ => of_live(),
             }
         };
+        managers.reconcile(self.schema);
         managed::remove(new);
         managed::remove(&mut old);
         // An object that nobody owned so far stays so.

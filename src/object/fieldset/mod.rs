@@ -157,6 +157,25 @@ impl FieldSet {
         }
     }
 
+    /// Follows a schema that changed since the set was written: where a granular place became atomic, whoever
+    /// owned a part of it now owns the whole.
+    pub(crate) fn reconciled(&self, schema: &SchemaRef) -> FieldSet {
+        let mut result = FieldSet { members: self.members.clone(), children: BTreeMap::new() };
+        for (element, child) in self.children.iter().filter(|(_, child)| !child.is_empty()) {
+            let inner = match element {
+                Element::Field(name) => schema.field(name),
+                Element::Key(_) => schema.items.as_ref(),
+                Element::Value(_) | Element::Index(_) => None,
+            };
+            match inner {
+                Some(inner) if typed::is_atomic(inner) => _ = result.members.insert(element.clone()),
+                Some(inner) => _ = result.children.insert(element.clone(), child.reconciled(inner)),
+                None => _ = result.children.insert(element.clone(), child.clone()),
+            }
+        }
+        result
+    }
+
     /// Adds the declared fields that lead to something in the set.
     pub(crate) fn with_named_fields(&self, schema: Option<&SchemaRef>) -> FieldSet {
         let mut result = FieldSet { members: self.members.clone(), children: BTreeMap::new() };

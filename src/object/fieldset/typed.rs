@@ -36,6 +36,16 @@ pub(crate) fn shape(schema: &SchemaRef, value: &Value) -> Shape {
     }
 }
 
+/// Whether the schema itself says that values are replaced as a whole.
+pub(super) fn is_atomic(schema: &SchemaRef) -> bool {
+    let list = matches!(schema.list_type, Some(ListType::Atomic) | None);
+    match schema.kind {
+        Kind::Object => schema.map_type_here() == Some(MapType::Atomic),
+        Kind::Array => list,
+        Kind::Any | Kind::IntOrString | Kind::String | Kind::Integer | Kind::Number | Kind::Boolean => false,
+    }
+}
+
 /// The schema of a field, deduced where it is not known.
 pub(crate) fn field_schema(schema: &SchemaRef, name: &str) -> SchemaRef {
     schema.field(name).cloned().unwrap_or_else(SchemaRef::untyped)
