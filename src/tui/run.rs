@@ -11,16 +11,18 @@ use crate::event::{Request, RequestId};
 use crate::state::State;
 use anyhow::Context;
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
-use crossterm::terminal::{BeginSynchronizedUpdate, EndSynchronizedUpdate};
+use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use crossterm::{execute, queue};
-use futures::{FutureExt, StreamExt};
+use futures::StreamExt;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use std::future::poll_fn;
 use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
@@ -58,6 +60,11 @@ pub fn run(input: TuiInput) -> anyhow::Result<()> {
 }
 
 type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
+
+fn new_screen() -> anyhow::Result<Screen> {
+    let out = BufWriter::with_capacity(1 << 16, io::stdout());
+    Terminal::new(CrosstermBackend::new(out)).context("cannot draw on this terminal")
+}
 
 /// Signals that end the screen or put it to sleep.
 struct Signals {
@@ -102,8 +109,7 @@ struct Loop {
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
-    let out = BufWriter::with_capacity(1 << 16, io::stdout());
-    let screen = Terminal::new(CrosstermBackend::new(out)).context("cannot draw on this terminal")?;
+    let screen = new_screen()?;
     let view = ViewState {
         theme: Theme::detect(|name| std::env::var(name).ok()),
         zone: TimeZone::system(),
@@ -127,8 +133,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
             key = keys.next() => match key {
                 Some(Ok(event)) => {
                     leave = at.input(event)?;
-                    // Whatever else has been typed meanwhile is one frame.
-                    while let Some(Some(Ok(event))) = keys.next().now_or_never() {
+                    for event in typed_meanwhile(&mut keys).await {
                         leave = leave || at.input(event)?;
                     }
                 }
@@ -169,6 +174,19 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     }
 }
 
+/// Whatever else has been typed by now: it is one frame. Polls in this task's own context, because the stream keeps
+/// the waker of the first poll that found nothing.
+async fn typed_meanwhile(keys: &mut EventStream) -> Vec<TerminalEvent> {
+    poll_fn(|context| {
+        let mut events = Vec::new();
+        while let Poll::Ready(Some(Ok(event))) = keys.poll_next_unpin(context) {
+            events.push(event);
+        }
+        Poll::Ready(events)
+    })
+    .await
+}
+
 impl Loop {
     /// When to wake without a reason from outside.
     fn deadline(&self) -> Instant {
@@ -206,7 +224,7 @@ impl Loop {
         for command in update(&mut self.view, input, &self.state) {
             match command {
                 Command::Request(id, request) => self.ask(id, request),
-                Command::Redraw => self.screen.clear()?,
+                Command::Redraw => self.repaint()?,
                 Command::Suspend => self.suspend()?,
                 Command::Leave => return Ok(true),
             }
@@ -230,7 +248,14 @@ impl Loop {
 
     fn suspend(&mut self) -> anyhow::Result<()> {
         self.guard.suspend()?;
-        self.screen.clear()?;
+        self.repaint()
+    }
+
+    /// Forgets what is on the screen, so that the next frame draws all of it. `Terminal::clear` would ask the
+    /// terminal where its cursor is, and the answer would come in as keys.
+    fn repaint(&mut self) -> anyhow::Result<()> {
+        self.screen = new_screen()?;
+        queue!(self.screen.backend_mut(), Clear(ClearType::All))?;
         self.dirty = true;
         Ok(())
     }

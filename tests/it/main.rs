@@ -14,6 +14,7 @@ mod controlplane;
 mod inner_loop;
 mod operator;
 mod oracle;
+mod pty;
 mod reload;
 mod render;
 mod terminal;
