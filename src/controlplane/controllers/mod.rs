@@ -3,12 +3,17 @@
 //! Read `view` (what they see) and `write` (what they ask for) first, then any one controller.
 
 mod conditions;
+mod daemonset;
 mod deployment;
+mod endpoints;
 pub mod engine;
+mod expiry;
 mod fields;
 mod gc;
+mod job;
 mod kubelet;
 mod namespace;
+mod node;
 mod owners;
 mod pods;
 mod quantity;
@@ -24,7 +29,9 @@ mod serviceaccount;
 #[cfg(test)]
 mod simulation;
 pub mod stage;
+mod statefulset;
 pub mod view;
+mod volumes;
 pub mod write;
 
 use jiff::Timestamp;
@@ -105,7 +112,14 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
     controllers.extend([
         Box::new(deployment::Deployments) as Box<dyn Controller>,
         Box::new(replicaset::ReplicaSets),
-        Box::new(kubelet::Node { node: settings.node.clone() }),
+        Box::new(statefulset::StatefulSets),
+        Box::new(daemonset::DaemonSets),
+        Box::new(job::Jobs),
+        Box::new(endpoints::EndpointSlices),
+        Box::new(endpoints::Endpoints),
+        Box::new(volumes::Binder),
+        Box::new(volumes::ClaimProtection),
+        Box::new(node::Node { node: settings.node.clone() }),
         Box::new(scheduler::Scheduler),
         Box::new(kubelet::Kubelet { node: settings.node.clone(), stages: settings.stages.clone() }),
     ]);
@@ -117,6 +131,7 @@ pub fn cluster_only(settings: &Settings) -> Vec<Box<dyn Controller>> {
     vec![
         Box::new(namespace::Namespaces),
         Box::new(gc::GarbageCollector),
+        Box::new(expiry::EventExpiry),
         Box::new(serviceaccount::DefaultServiceAccount),
         Box::new(serviceaccount::RootCa { certificate: settings.root_ca.clone() }),
     ]

@@ -2,6 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "json! at the call reads better without borrows")]
 
+mod sets;
+
 use super::fields::{count, deleting, int, list, name, put, text};
 use super::simulation::{Simulation, workload};
 use super::view::View;

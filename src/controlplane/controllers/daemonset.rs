@@ -1,0 +1,299 @@
+//! DaemonSets: one pod on each node that fits, replaced a few at a time when the template changes.
+//! Never binds pods; it pins them by node affinity and the scheduler does.
+
+use super::fields::{
+    self, count, deleting, list, name, put, put_count, scaled, stamp, text, time, with_status,
+};
+use super::owners::{claim, owner_keys};
+use super::pods;
+use super::revision;
+use super::scheduler;
+use super::selector::Selector;
+use super::view::{Change, Key, View};
+use super::write::{NoteKind, Refusal, Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use opdev_object::meta;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct DaemonSets;
+
+const RESOURCE: &str = "apps/daemonsets";
+const HASH: &str = "controller-revision-hash";
+
+impl Controller for DaemonSets {
+    fn name(&self) -> &'static str {
+        "daemonset-controller"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::kube_controller_manager("system:serviceaccount:kube-system:daemon-set-controller")
+    }
+
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        match change.resource.as_str() {
+            RESOURCE => change.key().into_iter().collect(),
+            "pods" => owner_keys(view, change, "DaemonSet", RESOURCE),
+            "nodes" => view.list(RESOURCE, None).iter().map(|set| Key::of(RESOURCE, set)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
+        let Some(set) = key.read(view) else { return Sync::done() };
+        let Some(selector) = Selector::of(set.pointer("/spec/selector")) else { return Sync::done() };
+        if selector.is_empty() {
+            return Sync::done();
+        }
+        let claim = claim(view, &set, "pods", &selector);
+        let mut revisions = revision::revisions(view, &set, HASH);
+        let mut sync = Sync { writes: claim.writes, ..Sync::default() };
+        sync.writes.append(&mut revisions.writes);
+        let nodes = view.list("nodes", None);
+        let by_node = by_node(&claim.owned);
+        if !deleting(&set) {
+            let moved = manage(&set, &nodes, &by_node, &revisions.update_hash, &mut sync.writes);
+            if !moved && text(&set, "/spec/updateStrategy/type") != "OnDelete" {
+                roll(&set, &nodes, &by_node, &revisions.update_hash, now, &mut sync.writes);
+            }
+        }
+        let status = status(&set, &nodes, &by_node, &revisions.update_hash, now);
+        if status != fields::status(&set) {
+            let object = with_status(&set, status);
+            sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
+        }
+        let in_use: Vec<_> = revision::revisions_in_use(&claim.owned, HASH);
+        let in_use: Vec<_> = in_use.iter().map(|hash| format!("{}-{hash}", name(&set))).collect();
+        let in_use: Vec<_> = in_use.iter().map(String::as_str).collect();
+        sync.writes.extend(revision::truncate(&set, &revisions, &in_use));
+        sync
+    }
+
+    fn refused(
+        &self,
+        view: &dyn View,
+        key: &Key,
+        write: &Write,
+        refusal: &Refusal,
+        _: Timestamp,
+    ) -> Vec<Write> {
+        match (key.read(view), write) {
+            (Some(set), Write::Create { resource, .. }) if resource == "pods" => {
+                let message = format!("Error creating: {}", refusal.message);
+                vec![pods::note(&set, NoteKind::Warning, "FailedCreate", &message)]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Where a pod is or wants to be.
+fn node_of(pod: &Value) -> &str {
+    match text(pod, "/spec/nodeName") {
+        "" => {
+            let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+            list(pod, terms)
+                .iter()
+                .flat_map(|term| list(term, "/matchFields"))
+                .find(|field| text(field, "/key") == "metadata.name")
+                .and_then(|field| list(field, "/values").first()?.as_str())
+                .unwrap_or_default()
+        }
+        node => node,
+    }
+}
+
+type ByNode = BTreeMap<String, Vec<Arc<Value>>>;
+
+fn by_node(owned: &[Arc<Value>]) -> ByNode {
+    let mut found = ByNode::new();
+    for pod in owned {
+        found.entry(node_of(pod).to_owned()).or_default().push(pod.clone());
+    }
+    for pods in found.values_mut() {
+        pods.sort_by_key(|pod| (time(pod, "/metadata/creationTimestamp").map(stamp), name(pod).to_owned()));
+    }
+    found
+}
+
+fn new_pod(set: &Value, node: &str, hash: &str) -> Value {
+    let template = set.pointer("/spec/template").cloned().unwrap_or_else(|| json!({}));
+    let mut pod = pods::from_template(set, &template);
+    put(&mut pod, &format!("/metadata/labels/{HASH}"), hash.into());
+    if let Some(generation) = meta::annotation(set, "deprecated.daemonset.template.generation") {
+        put(&mut pod, "/metadata/labels/pod-template-generation", generation.into());
+    }
+    let pin = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    let required =
+        "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
+    let mut terms = list(&pod, required).to_vec();
+    if terms.is_empty() {
+        terms.push(json!({}));
+    }
+    for term in &mut terms {
+        put(term, "/matchFields", json!([pin]));
+    }
+    put(&mut pod, required, terms.into());
+    let tolerations = tolerations(&pod);
+    put(&mut pod, "/spec/tolerations", tolerations.into());
+    pod
+}
+
+/// What a daemon tolerates beside what its template says.
+fn tolerations(pod: &Value) -> Vec<Value> {
+    let mut all = list(pod, "/spec/tolerations").to_vec();
+    let mut own = vec![
+        ("not-ready", "NoExecute"),
+        ("unreachable", "NoExecute"),
+        ("disk-pressure", "NoSchedule"),
+        ("memory-pressure", "NoSchedule"),
+        ("pid-pressure", "NoSchedule"),
+        ("unschedulable", "NoSchedule"),
+    ];
+    if fields::flag(pod, "/spec/hostNetwork") {
+        own.push(("network-unavailable", "NoSchedule"));
+    }
+    for (key, effect) in own {
+        let toleration =
+            json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": effect});
+        if !all.contains(&toleration) {
+            all.push(toleration);
+        }
+    }
+    all
+}
+
+/// Whether a pod of the set belongs on the node, and whether one that is there may stay.
+fn wants(set: &Value, node: &Value) -> (bool, bool) {
+    let pod = new_pod(set, name(node), "");
+    let selected = scheduler::selects(&pod, node);
+    let taints = list(node, "/spec/taints");
+    let tolerated = |effects: &[&str]| {
+        taints
+            .iter()
+            .filter(|taint| effects.contains(&text(taint, "/effect")))
+            .all(|taint| scheduler::tolerates(&pod, taint))
+    };
+    (selected && tolerated(&["NoSchedule", "NoExecute"]), selected && tolerated(&["NoExecute"]))
+}
+
+/// Makes missing pods and removes wrong ones; true when there was something to do.
+fn manage(set: &Value, nodes: &[Arc<Value>], by_node: &ByNode, hash: &str, writes: &mut Vec<Write>) -> bool {
+    let before = writes.len();
+    let none = Vec::new();
+    for node in nodes {
+        let (run, stay) = wants(set, node);
+        let here = by_node.get(name(node)).unwrap_or(&none);
+        if !stay {
+            let gone = here.iter().filter(|pod| !deleting(pod));
+            writes.extend(gone.flat_map(|pod| pods::delete(set, pod)));
+            continue;
+        }
+        let mut kept = 0;
+        for pod in here {
+            if deleting(pod) {
+                kept += 1;
+            } else if pods::phase(pod) == "Failed" {
+                let message = format!(
+                    "Found failed daemon pod {}/{} on node {}, will try to kill it",
+                    meta::namespace(pod).unwrap_or_default(),
+                    name(pod),
+                    name(node)
+                );
+                writes.push(pods::note(set, NoteKind::Warning, "FailedDaemonPod", &message));
+                writes.extend(pods::delete(set, pod));
+                kept += 1;
+            } else if kept > 0 {
+                writes.extend(pods::delete(set, pod));
+            } else {
+                kept += 1;
+            }
+        }
+        if run && kept == 0 {
+            writes.extend(pods::create(set, new_pod(set, name(node), hash)));
+        }
+    }
+    for (node, pods_there) in by_node {
+        if !nodes.iter().any(|known| name(known) == node) {
+            let gone = pods_there.iter().filter(|pod| !deleting(pod));
+            writes.extend(gone.flat_map(|pod| pods::delete(set, pod)));
+        }
+    }
+    writes.len() > before
+}
+
+/// Removes pods of older templates, as many at a time as may be unavailable.
+fn roll(
+    set: &Value,
+    nodes: &[Arc<Value>],
+    by_node: &ByNode,
+    hash: &str,
+    now: Timestamp,
+    writes: &mut Vec<Write>,
+) {
+    let wanted: Vec<_> = nodes.iter().filter(|node| wants(set, node).0).collect();
+    let most =
+        scaled(set.pointer("/spec/updateStrategy/rollingUpdate/maxUnavailable"), wanted.len() as i64, true);
+    let most = most.unwrap_or(1).max(1);
+    let min_ready = count(set, "/spec/minReadySeconds");
+    let mut unavailable = 0;
+    let (mut broken, mut working) = (Vec::new(), Vec::new());
+    for node in wanted {
+        let here = by_node.get(name(node)).and_then(|pods| pods.iter().find(|pod| !deleting(pod)));
+        let Some(pod) = here else {
+            unavailable += 1;
+            continue;
+        };
+        let available = pods::available(pod, min_ready, now);
+        unavailable += i64::from(!available);
+        if meta::label(pod, HASH) != Some(hash) {
+            if available { working.push(pod) } else { broken.push(pod) }
+        }
+    }
+    let room = (most - unavailable).max(0) as usize;
+    for pod in broken.into_iter().chain(working.into_iter().take(room)) {
+        writes.extend(pods::delete(set, pod));
+    }
+}
+
+fn status(
+    set: &Value,
+    nodes: &[Arc<Value>],
+    by_node: &ByNode,
+    hash: &str,
+    now: Timestamp,
+) -> Map<String, Value> {
+    let (mut desired, mut current, mut misplaced, mut ready, mut available, mut updated) = (0, 0, 0, 0, 0, 0);
+    let none = Vec::new();
+    for node in nodes {
+        let here = by_node.get(name(node)).unwrap_or(&none);
+        if !wants(set, node).0 {
+            misplaced += i64::from(!here.is_empty());
+            continue;
+        }
+        desired += 1;
+        if let Some(pod) = here.first() {
+            current += 1;
+            ready += i64::from(pods::ready(pod));
+            available += i64::from(pods::available(pod, count(set, "/spec/minReadySeconds"), now));
+            updated += i64::from(meta::label(pod, HASH) == Some(hash));
+        }
+    }
+    let mut status = fields::status(set);
+    for (field, number) in [
+        ("currentNumberScheduled", current),
+        ("numberMisscheduled", misplaced),
+        ("desiredNumberScheduled", desired),
+        ("numberReady", ready),
+    ] {
+        status.insert(field.into(), number.into());
+    }
+    put_count(&mut status, "observedGeneration", meta::generation(set));
+    put_count(&mut status, "updatedNumberScheduled", updated);
+    put_count(&mut status, "numberAvailable", available);
+    put_count(&mut status, "numberUnavailable", desired - available);
+    status
+}

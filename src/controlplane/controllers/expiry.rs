@@ -1,0 +1,54 @@
+//! Events live for an hour, as on a real API server.
+//! Never touches anything else.
+
+use super::fields::{name, seconds_between, time};
+use super::view::{Change, Key, View};
+use super::write::{Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use opdev_object::meta;
+use std::time::Duration;
+
+/// See the module.
+pub(crate) struct EventExpiry;
+
+const LIFE: i64 = 3600;
+
+impl Controller for EventExpiry {
+    fn name(&self) -> &'static str {
+        "event-expiry"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor { user: "system:apiserver", field_manager: "kube-apiserver" }
+    }
+
+    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+        match (&change.after, change.resource.as_str()) {
+            (Some(_), "events") => change.key().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
+        let Some(event) = key.read(view) else { return Sync::done() };
+        let last =
+            ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
+        let last = last.iter().find_map(|field| time(&event, field)).unwrap_or(now);
+        let left = LIFE - seconds_between(last, now);
+        let mut sync = Sync::done();
+        if left > 0 {
+            sync.again(Duration::from_secs(left as u64));
+        } else {
+            sync.writes.push(Write::Delete {
+                resource: "events".into(),
+                namespace: meta::namespace(&event).map(str::to_owned),
+                name: name(&event).to_owned(),
+                uid: meta::uid(&event).map(str::to_owned),
+                propagation: None,
+                grace: None,
+            });
+        }
+        sync
+    }
+}
