@@ -1,5 +1,5 @@
 //! Kubernetes 1.36 as data: the built-in resources and the schema of every built-in kind.
-//! Decoded once, on first use, from the compressed files under `assets/`; each definition becomes
+//! Decoded on first use from the compressed files under `assets/`; each definition is parsed and becomes
 //! a `Schema` when it is first asked for. Nothing here knows how a server serves them.
 
 use crate::meta::Gvk;
@@ -16,7 +16,7 @@ pub const KUBERNETES_MINOR: &str = "1.36";
 /// The definition every object's `metadata` has.
 pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
-static SCHEMAS: &[u8] = include_bytes!("../../assets/kubernetes-1.36/schemas.json.gz");
+static SCHEMAS: &[u8] = include_bytes!("../../assets/kubernetes-1.36/schemas.tsv.gz");
 static RESOURCES: &[u8] = include_bytes!("../../assets/kubernetes-1.36/resources.json.gz");
 
 /// One built-in resource, as discovery describes it.
@@ -111,19 +111,23 @@ impl Facts {
 
     fn definitions(&self) -> &Definitions {
         self.definitions.get_or_init(|| {
-            let raw: BTreeMap<String, Value> =
-                serde_json::from_slice(&inflate(SCHEMAS)).expect("embedded schemas are valid JSON");
+            let lines = String::from_utf8(inflate(SCHEMAS)).expect("embedded schemas are text");
             let mut by_kind = BTreeMap::new();
-            for (name, body) in &raw {
-                for gvk in body["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
-                    let part = |key: &str| gvk[key].as_str().unwrap_or_default();
-                    by_kind.insert(Gvk::new(part("group"), part("version"), part("kind")), name.clone());
+            let mut by_name = HashMap::with_capacity(600);
+            for line in lines.lines() {
+                let mut columns = line.splitn(3, '\t');
+                let (Some(name), Some(kinds), Some(body)) = (columns.next(), columns.next(), columns.next())
+                else {
+                    continue;
+                };
+                for kind in kinds.split(' ') {
+                    if let [group, version, kind] = kind.split('/').collect::<Vec<_>>()[..] {
+                        by_kind.insert(Gvk::new(group, version, kind), name.to_owned());
+                    }
                 }
+                // The body is not looked into before somebody asks for it.
+                by_name.insert(name.to_owned(), Definition::new(name.to_owned(), body.to_owned(), find));
             }
-            let by_name = raw
-                .into_iter()
-                .map(|(name, body)| (name.clone(), Definition::new(name, body, find)))
-                .collect();
             Definitions { by_name, by_kind }
         })
     }
@@ -176,6 +180,11 @@ mod tests {
         }
         for (name, raw) in all {
             let schema = facts().definition(name).unwrap();
+            for gvk in raw["x-kubernetes-group-version-kind"].as_array().into_iter().flatten() {
+                let part = |key: &str| gvk[key].as_str().unwrap();
+                let gvk = Gvk::new(part("group"), part("version"), part("kind"));
+                assert_eq!(facts().definition_name(&gvk), Some(name));
+            }
             assert_eq!(
                 schema.properties.len(),
                 raw["properties"].as_object().map_or(0, serde_json::Map::len),

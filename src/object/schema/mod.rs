@@ -184,7 +184,8 @@ struct Site {
 /// A named definition: its JSON and, once asked for, its schema.
 pub struct Definition {
     name: String,
-    raw: Value,
+    text: String,
+    raw: OnceLock<Value>,
     find: fn(&str) -> Option<&'static Definition>,
     schema: OnceLock<Schema>,
 }
@@ -196,18 +197,18 @@ impl std::fmt::Debug for Definition {
 }
 
 impl Definition {
-    /// A definition whose `$ref`s are found with `find`.
-    pub fn new(name: String, raw: Value, find: fn(&str) -> Option<&'static Definition>) -> Self {
-        Definition { name, raw, find, schema: OnceLock::new() }
+    /// A definition from its JSON text, which is parsed when it is first needed; `$ref`s are found with `find`.
+    pub fn new(name: String, text: String, find: fn(&str) -> Option<&'static Definition>) -> Self {
+        Definition { name, text, raw: OnceLock::new(), find, schema: OnceLock::new() }
     }
 
-    /// Its JSON.
+    /// Its JSON; `null` where the text is none.
     pub fn raw(&self) -> &Value {
-        &self.raw
+        self.raw.get_or_init(|| serde_json::from_str(&self.text).unwrap_or_default())
     }
 
     fn schema(&self) -> &Schema {
-        self.schema.get_or_init(|| convert::definition(&self.raw, self.find))
+        self.schema.get_or_init(|| convert::definition(self.raw(), self.find))
     }
 }
 
