@@ -1,0 +1,317 @@
+//! The API server as the reconcilers use it: objects are JSON values, resources come from discovery, writes are
+//! remembered as our own. Never retries and never decides. Read `discovery` for where resources come from.
+
+use super::discovery::{Discovery, Resource};
+use super::echo::Echo;
+use crate::tap::{Answer, Tap};
+use http::{Method, Request};
+use opdev_object::meta::{self, Gvk};
+use serde_json::{Value, json};
+use std::fmt;
+use std::sync::Arc;
+
+/// The field manager of charts' objects, as Helm 4 names it.
+pub(crate) const HELM_MANAGER: &str = "helm";
+/// The field manager of everything else that opdev writes.
+pub(crate) const OWN_MANAGER: &str = "opdev";
+
+/// The API server.
+#[derive(Clone)]
+pub(crate) struct Api {
+    pub(crate) tap: Tap,
+    pub(crate) discovery: Arc<Discovery>,
+    pub(crate) echo: Arc<Echo>,
+    pub(crate) read_only: bool,
+}
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) enum ApiError {
+    /// The API server refused.
+    Refused { code: u16, reason: String, message: String },
+    /// No answer came.
+    Unreachable(String),
+    /// The kind is not served.
+    NotServed(Gvk),
+    /// Nothing may be written.
+    ReadOnly,
+}
+
+impl ApiError {
+    pub(crate) fn is_conflict(&self) -> bool {
+        matches!(self, ApiError::Refused { code: 409, reason, .. } if reason == "Conflict")
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self, ApiError::Refused { code: 404, .. })
+    }
+
+    pub(crate) fn already_exists(&self) -> bool {
+        matches!(self, ApiError::Refused { reason, .. } if reason == "AlreadyExists")
+    }
+}
+
+impl fmt::Display for ApiError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ApiError::Refused { message, reason, code } if message.is_empty() => {
+                write!(f, "the API server answered {code} {reason}")
+            }
+            ApiError::Refused { message, .. } => f.write_str(message),
+            ApiError::Unreachable(why) => write!(f, "no answer from the API server: {why}"),
+            ApiError::NotServed(gvk) => {
+                let (kind, version) = (&gvk.kind, gvk.api_version());
+                write!(
+                    f,
+                    "no matches for kind \"{kind}\" in version \"{version}\"\nensure CRDs are installed first"
+                )
+            }
+            ApiError::ReadOnly => f.write_str("nothing is written: opdev is read-only on this cluster"),
+        }
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+/// What a deletion led to.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// It is gone, or was gone already.
+    Gone,
+    /// It waits for finalizers or its grace period.
+    Pending,
+}
+
+/// Where an object lives.
+#[derive(Clone, Debug)]
+pub(crate) struct At<'a> {
+    pub(crate) resource: &'a Resource,
+    pub(crate) namespace: Option<&'a str>,
+    pub(crate) name: &'a str,
+}
+
+impl Api {
+    /// The resource of a kind.
+    pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<Arc<Resource>, ApiError> {
+        self.discovery.resolve(gvk).await?.ok_or_else(|| ApiError::NotServed(gvk.clone()))
+    }
+
+    /// An object, or `None` where there is none.
+    pub(crate) async fn get(&self, at: &At<'_>) -> Result<Option<Value>, ApiError> {
+        match self.call(Method::GET, at.path(""), None, "").await {
+            Ok(object) => Ok(Some(at.resource.complete(object))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The objects that a label selector picks.
+    pub(crate) async fn list(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        selector: &str,
+    ) -> Result<Vec<Value>, ApiError> {
+        let mut path = resource.collection(namespace);
+        if !selector.is_empty() {
+            path.push_str("?labelSelector=");
+            path.push_str(&escape(selector));
+        }
+        let mut list = self.call(Method::GET, path, None, "").await?;
+        let items = match list.get_mut("items").map(Value::take) {
+            Some(Value::Array(items)) => items,
+            _ => Vec::new(),
+        };
+        Ok(items.into_iter().map(|item| resource.complete(item)).collect())
+    }
+
+    /// Creates an object.
+    pub(crate) async fn create(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        object: &Value,
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={OWN_MANAGER}", resource.collection(namespace));
+        let created = self.call(Method::POST, path, Some(object), JSON).await?;
+        Ok(self.wrote(resource, None, created))
+    }
+
+    /// Replaces an object, or one of its subresources.
+    pub(crate) async fn update(
+        &self,
+        at: &At<'_>,
+        subresource: &str,
+        object: &Value,
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(subresource));
+        let updated = self.call(Method::PUT, path, Some(object), JSON).await?;
+        Ok(self.wrote(at.resource, meta::resource_version(object), updated))
+    }
+
+    /// Applies an object server-side, forced. `live` is its state before, where that is known.
+    pub(crate) async fn apply(
+        &self,
+        at: &At<'_>,
+        object: &Value,
+        live: Option<&Value>,
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={HELM_MANAGER}&force=true", at.path(""));
+        let applied = self.call(Method::PATCH, path, Some(object), APPLY).await?;
+        Ok(self.wrote(at.resource, live.and_then(meta::resource_version), applied))
+    }
+
+    /// Merges a patch into an object.
+    pub(crate) async fn merge(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(""));
+        let patched = self.call(Method::PATCH, path, Some(patch), MERGE).await?;
+        Ok(self.wrote(at.resource, None, patched))
+    }
+
+    /// Deletes exactly the object with this uid, its dependents in the background.
+    pub(crate) async fn delete(&self, at: &At<'_>, uid: Option<&str>) -> Result<Deletion, ApiError> {
+        let mut options =
+            json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
+        if let Some(uid) = uid {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        // Only a deletion that is done is ours: one that waits for finalizers is ended by somebody else.
+        let gone = || {
+            uid.into_iter().for_each(|uid| self.echo.deleted(uid));
+            Ok(Deletion::Gone)
+        };
+        match self.call(Method::DELETE, at.path(""), Some(&options), JSON).await {
+            Ok(answer) if answer.get("kind").and_then(Value::as_str) == Some("Status") => gone(),
+            Ok(object) => {
+                let pending = meta::deletion_timestamp(&object).is_some()
+                    && !meta::finalizers(&object).is_empty()
+                    || object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64)
+                        > Some(0);
+                self.echo.wrote(&object);
+                if pending { Ok(Deletion::Pending) } else { gone() }
+            }
+            Err(error) if error.is_not_found() => gone(),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn wrote(&self, resource: &Resource, before: Option<&str>, object: Value) -> Value {
+        let object = resource.complete(object);
+        if before.is_none() || before != meta::resource_version(&object) {
+            self.echo.wrote(&object);
+        }
+        object
+    }
+
+    /// One call; a refusal becomes an error.
+    pub(crate) async fn call(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<&Value>,
+        content: &str,
+    ) -> Result<Value, ApiError> {
+        if self.read_only && method != Method::GET {
+            return Err(ApiError::ReadOnly);
+        }
+        let mut request = Request::builder().method(method).uri(path);
+        if body.is_some() {
+            request = request.header(http::header::CONTENT_TYPE, content);
+        }
+        let body = body.map(ToString::to_string).unwrap_or_default().into_bytes();
+        let request = request
+            .header(http::header::ACCEPT, JSON)
+            .body(body)
+            .map_err(|error| ApiError::Unreachable(error.to_string()))?;
+        answer_of(self.tap.send(request).await)
+    }
+}
+
+const JSON: &str = "application/json";
+const MERGE: &str = "application/merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+/// The JSON of an answer, or why there is none.
+pub(crate) fn answer_of(answer: Result<Answer, kube::Error>) -> Result<Value, ApiError> {
+    let answer = answer.map_err(|error| ApiError::Unreachable(chain(&error)))?;
+    let body: Value = serde_json::from_slice(&answer.body)
+        .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&answer.body).chars().take(500).collect()));
+    if answer.status.is_success() {
+        return Ok(body);
+    }
+    let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let message = body.as_str().map_or_else(|| text("message"), |body| body.trim().to_owned());
+    Err(ApiError::Refused { code: answer.status.as_u16(), reason: text("reason"), message })
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl At<'_> {
+    fn path(&self, subresource: &str) -> String {
+        let mut path = format!("{}/{}", self.resource.collection(self.namespace), escape(self.name));
+        if !subresource.is_empty() {
+            path.push('/');
+            path.push_str(subresource);
+        }
+        path
+    }
+}
+
+/// Percent-encodes what may not stand in a path or query.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                escaped.push(char::from(byte));
+            }
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_and_selectors_are_escaped() {
+        let resource = Resource {
+            gvk: Gvk::new("rbac.authorization.k8s.io", "v1", "Role"),
+            plural: "roles".into(),
+            namespaced: true,
+            verbs: Vec::new(),
+        };
+        let at = At { resource: &resource, namespace: Some("default"), name: "system:x" };
+        assert_eq!(
+            at.path("status"),
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/system%3Ax/status"
+        );
+        assert_eq!(escape("owner=helm,name=a"), "owner%3Dhelm%2Cname%3Da");
+    }
+
+    #[test]
+    fn errors_say_what_the_server_said() {
+        let refused = ApiError::Refused { code: 409, reason: "Conflict".into(), message: "try again".into() };
+        assert!(refused.is_conflict());
+        assert_eq!(refused.to_string(), "try again");
+        let missing = ApiError::NotServed(Gvk::new("g", "v1", "Thing"));
+        assert_eq!(
+            missing.to_string(),
+            "no matches for kind \"Thing\" in version \"g/v1\"\nensure CRDs are installed first"
+        );
+    }
+}

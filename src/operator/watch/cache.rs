@@ -1,0 +1,220 @@
+//! The last known state of the objects of one stream. Turns raw watch events, lists after a break included, into
+//! what happened: added, modified with both states, deleted. Pure.
+
+use crate::event::WatchEvent;
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use serde_json::Value;
+use std::cmp::Ordering;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// A raw event of a stream.
+#[derive(Clone, Debug)]
+pub(crate) enum Raw {
+    /// A list begins.
+    Init,
+    /// An object of that list.
+    Listed(Arc<Value>),
+    /// The list is complete.
+    Listing,
+    /// An object was added or changed.
+    Applied(Arc<Value>),
+    /// An object is gone.
+    Deleted(Arc<Value>),
+}
+
+/// What happened to one object.
+#[derive(Clone, Debug)]
+pub(crate) struct Happened {
+    pub(crate) event: WatchEvent,
+    pub(crate) old: Option<Arc<Value>>,
+    /// The newest state; for a deletion the last one.
+    pub(crate) object: Arc<Value>,
+    /// Whether the object was in the stream's first list.
+    pub(crate) initial: bool,
+}
+
+/// The objects of one stream.
+#[derive(Debug, Default)]
+pub(crate) struct Cache {
+    objects: HashMap<ObjectKey, Known>,
+    listed: Option<HashSet<ObjectKey>>,
+    /// Whether a list has been complete.
+    complete: bool,
+}
+
+#[derive(Debug)]
+struct Known {
+    object: Arc<Value>,
+    /// Where a write of ours told this state: the state before, until the stream has shown it, too.
+    told: Option<Option<Arc<Value>>>,
+}
+
+impl Known {
+    fn seen(object: Arc<Value>) -> Known {
+        Known { object, told: None }
+    }
+}
+
+impl Cache {
+    /// Takes one raw event in and says what it means.
+    pub(crate) fn take(&mut self, raw: Raw) -> Vec<Happened> {
+        match raw {
+            Raw::Init => {
+                self.listed = Some(HashSet::new());
+                Vec::new()
+            }
+            Raw::Listed(object) => {
+                if let (Some(listed), Some(key)) = (&mut self.listed, key(&object)) {
+                    listed.insert(key);
+                }
+                self.put(&object, !self.complete).into_iter().collect()
+            }
+            Raw::Listing => {
+                self.complete = true;
+                let Some(listed) = self.listed.take() else { return Vec::new() };
+                let gone: Vec<ObjectKey> =
+                    self.objects.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+                gone.into_iter()
+                    .filter_map(|key| self.objects.remove(&key))
+                    .map(|known| deleted(known.object))
+                    .collect()
+            }
+            Raw::Applied(object) => self.put(&object, false).into_iter().collect(),
+            Raw::Deleted(object) => {
+                let known = key(&object).and_then(|key| self.objects.remove(&key));
+                let mut happened = deleted(object);
+                happened.old = known.map(|known| known.object);
+                vec![happened]
+            }
+        }
+    }
+
+    /// Tells the state that a pass has read or written, so that a list or event that comes later is compared with
+    /// it. What was written shows once more as its own echo.
+    pub(crate) fn know(&mut self, object: Arc<Value>, wrote: bool) {
+        let Some(key) = key(&object) else { return };
+        let before = self.objects.remove(&key);
+        let known = match before {
+            Some(before) if order(&before.object, &object).is_ge() => before,
+            Some(before) => {
+                let told = before.told.unwrap_or(Some(before.object));
+                Known { told: wrote.then_some(told), object }
+            }
+            None => Known { object, told: wrote.then_some(None) },
+        };
+        self.objects.insert(key, known);
+    }
+
+    /// All objects.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<Value>> {
+        self.objects.values().map(|known| &known.object)
+    }
+
+    /// One object.
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Arc<Value>> {
+        self.objects.get(key).map(|known| &known.object)
+    }
+
+    fn put(&mut self, object: &Arc<Value>, initial: bool) -> Option<Happened> {
+        let key = key(object)?;
+        let known = self.objects.insert(key.clone(), Known::seen(Arc::clone(object)));
+        let happened = |event, old| {
+            let initial = initial && event == WatchEvent::Added;
+            Some(Happened { event, old, object: Arc::clone(object), initial })
+        };
+        let Some(known) = known.filter(|known| meta::uid(&known.object) == meta::uid(object)) else {
+            return happened(WatchEvent::Added, None);
+        };
+        match (order(&known.object, object), known.told) {
+            (Ordering::Less, _) => happened(WatchEvent::Modified, Some(known.object)),
+            (Ordering::Equal, Some(Some(before))) => happened(WatchEvent::Modified, Some(before)),
+            (Ordering::Equal, Some(None)) => happened(WatchEvent::Added, None),
+            (Ordering::Equal, None) => None,
+            (Ordering::Greater, told) => {
+                self.objects.insert(key, Known { object: known.object, told });
+                None
+            }
+        }
+    }
+}
+
+fn deleted(object: Arc<Value>) -> Happened {
+    Happened { event: WatchEvent::Deleted, old: None, object, initial: false }
+}
+
+fn key(object: &Value) -> Option<ObjectKey> {
+    ObjectRef::of(object).map(|object| object.key())
+}
+
+/// Resource versions are numbers that grow; where they are none, a different one is taken as newer.
+fn order(old: &Value, new: &Value) -> Ordering {
+    let (old, new) = (meta::resource_version(old), meta::resource_version(new));
+    let number = |version: Option<&str>| version.and_then(|version| version.parse::<u64>().ok());
+    match (number(old), number(new)) {
+        (Some(old), Some(new)) => old.cmp(&new),
+        _ if old == new => Ordering::Equal,
+        _ => Ordering::Less,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn object(name: &str, uid: &str, version: u32) -> Arc<Value> {
+        Arc::new(json!({"apiVersion": "v1", "kind": "Service", "metadata": {
+            "namespace": "default", "name": name, "uid": uid, "resourceVersion": version.to_string()}}))
+    }
+
+    fn run(cache: &mut Cache, raw: Vec<Raw>) -> Vec<String> {
+        raw.into_iter()
+            .flat_map(|raw| cache.take(raw))
+            .map(|happened| {
+                format!(
+                    "{:?} {}{}",
+                    happened.event,
+                    meta::name(&happened.object).unwrap(),
+                    if happened.initial { " initial" } else { "" }
+                )
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_second_list_tells_what_was_missed() {
+        let mut cache = Cache::default();
+        let first = vec![
+            Raw::Init,
+            Raw::Listed(object("a", "1", 1)),
+            Raw::Listed(object("b", "2", 2)),
+            Raw::Listed(object("c", "3", 3)),
+            Raw::Listing,
+        ];
+        assert_eq!(run(&mut cache, first), ["Added a initial", "Added b initial", "Added c initial"]);
+        let second = vec![
+            Raw::Init,
+            Raw::Listed(object("a", "1", 1)),
+            Raw::Listed(object("b", "2", 9)),
+            Raw::Listed(object("d", "4", 8)),
+            Raw::Listing,
+        ];
+        assert_eq!(run(&mut cache, second), ["Modified b", "Added d", "Deleted c"]);
+    }
+
+    #[test]
+    fn what_we_wrote_is_the_state_to_compare_with() {
+        let mut cache = Cache::default();
+        cache.know(object("a", "1", 5), true);
+        let events = vec![Raw::Init, Raw::Listed(object("a", "1", 7)), Raw::Listing];
+        assert_eq!(run(&mut cache, events), ["Modified a"]);
+        cache.know(object("a", "1", 6), true);
+        assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 6))]).is_empty(), "older than known");
+        assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 7))]).is_empty(), "nothing new");
+        assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "other", 8))]), ["Added a"]);
+        cache.know(object("a", "other", 9), true);
+        assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "other", 9))]), ["Modified a"], "our echo");
+        assert_eq!(run(&mut cache, vec![Raw::Deleted(object("a", "other", 10))]), ["Deleted a"]);
+    }
+}

@@ -1,0 +1,206 @@
+//! What changed about a watched object and who wrote it, in the short form that a cause carries.
+//! Bookkeeping of the API server is left out, secrets are masked. Pure.
+
+use crate::event::{FieldChange, mask};
+use opdev_object::diff::{Change, diff};
+use opdev_object::path::{Path, Segment};
+use serde_json::Value;
+
+/// The longest value in a cause.
+const SHORT: usize = 60;
+/// How many fields a cause names.
+const FIELDS: usize = 12;
+
+/// Whether an update of a dependent asks for a pass: not when only its status or bookkeeping changed.
+pub(crate) fn dependent_update_counts(old: &Value, new: &Value) -> bool {
+    without_status(old) != without_status(new)
+}
+
+fn without_status(object: &Value) -> Value {
+    let mut copy = object.clone();
+    if let Value::Object(fields) = &mut copy {
+        fields.remove("status");
+        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+            metadata.remove("resourceVersion");
+            metadata.remove("managedFields");
+        }
+    }
+    copy
+}
+
+/// The changed fields, without the API server's bookkeeping.
+pub(crate) fn changed_fields(old: &Value, new: &Value) -> Vec<FieldChange> {
+    let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
+    let changes = diff(old, new).into_iter().filter(|change| !is_bookkeeping(&change.path)).take(FIELDS);
+    mask::changes(kind, changes.collect()).iter().map(shorten).collect()
+}
+
+fn is_bookkeeping(path: &Path) -> bool {
+    let field = |at: usize| match path.0.get(at) {
+        Some(Segment::Field(name)) => name.as_str(),
+        _ => "",
+    };
+    field(0) == "metadata" && matches!(field(1), "resourceVersion" | "generation" | "managedFields")
+}
+
+fn shorten(change: &Change) -> FieldChange {
+    FieldChange {
+        path: change.path.to_string(),
+        old: change.old.as_ref().map(short),
+        new: change.new.as_ref().map(short),
+    }
+}
+
+fn short(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let line = text.lines().next().unwrap_or_default();
+    if line.chars().count() > SHORT || line.len() < text.len() {
+        line.chars().take(SHORT).chain(['…']).collect()
+    } else {
+        text
+    }
+}
+
+/// The field manager that wrote last: the newest one that owns a changed field, else the newest of all.
+pub(crate) fn last_writer(old: Option<&Value>, new: &Value) -> Option<String> {
+    let entries = new.pointer("/metadata/managedFields")?.as_array()?;
+    let changes: Vec<Change> = old
+        .map(|old| diff(old, new).into_iter().filter(|change| !is_bookkeeping(&change.path)).collect())
+        .unwrap_or_default();
+    let newest = |entries: Vec<&Value>| {
+        entries
+            .into_iter()
+            .max_by_key(|entry| entry.get("time").and_then(Value::as_str).unwrap_or_default())
+            .and_then(|entry| entry.get("manager")?.as_str())
+            .map(str::to_owned)
+    };
+    let owners = |entry: &&Value| {
+        let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
+        changes.iter().any(|change| owns(fields, &change.path.0, new))
+    };
+    newest(entries.iter().filter(owners).collect()).or_else(|| newest(entries.iter().collect()))
+}
+
+/// The managers, other than `own`, that own the field at `path`.
+pub(crate) fn managers_of(object: &Value, path: &Path, own: &str) -> Vec<String> {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+    let mut managers: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .filter(|entry| owns(entry.get("fieldsV1").unwrap_or(&Value::Null), &path.0, object))
+        .filter_map(|entry| entry.get("manager")?.as_str())
+        .filter(|manager| *manager != own)
+        .map(str::to_owned)
+        .collect();
+    managers.sort();
+    managers.dedup();
+    managers
+}
+
+/// Whether a field set in its `fieldsV1` form holds the field at `path`, a part of it, or all that it is in.
+fn owns(fields: &Value, path: &[Segment], value: &Value) -> bool {
+    let Value::Object(members) = fields else { return false };
+    let Some((first, rest)) = path.split_first() else { return !members.is_empty() };
+    let inside = |key: &str, below: Option<&Value>| {
+        members.get(key).is_some_and(|owned| {
+            let atomic = owned.as_object().is_none_or(serde_json::Map::is_empty);
+            atomic || owns(owned, rest, below.unwrap_or(&Value::Null))
+        })
+    };
+    match first {
+        Segment::Field(name) => inside(&format!("f:{name}"), value.get(name)),
+        Segment::Index(index) => {
+            let item = value.get(index);
+            members.keys().any(|key| is_item(key, item, *index) && inside(key, item))
+        }
+        Segment::Key(keys) => {
+            let item = value.as_array().and_then(|items| {
+                items.iter().find(|item| keys.iter().all(|(name, key)| item.get(name) == Some(key)))
+            });
+            members.keys().any(|key| item.is_some() && is_item(key, item, 0) && inside(key, item))
+        }
+    }
+}
+
+fn is_item(key: &str, item: Option<&Value>, index: usize) -> bool {
+    if let Some(keys) = key.strip_prefix("k:") {
+        let Ok(Value::Object(keys)) = serde_json::from_str(keys) else { return false };
+        return item.is_some_and(|item| keys.iter().all(|(name, value)| item.get(name) == Some(value)));
+    }
+    if let Some(value) = key.strip_prefix("v:") {
+        return serde_json::from_str::<Value>(value).is_ok_and(|value| Some(&value) == item);
+    }
+    key.strip_prefix("i:").and_then(|at| at.parse::<usize>().ok()) == Some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn deployment(replicas: i64, version: &str) -> Value {
+        json!({
+            "kind": "Deployment",
+            "metadata": {
+                "name": "web", "resourceVersion": version, "generation": replicas,
+                "managedFields": [
+                    {"manager": "helm", "time": "2026-01-01T00:00:02Z", "fieldsV1": {"f:spec": {
+                        "f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"web\"}": {".": {}, "f:image": {}}}}}}}},
+                    {"manager": "kubectl", "time": "2026-01-01T00:00:01Z", "fieldsV1": {"f:spec": {"f:replicas": {}}}},
+                    {"manager": "kube-controller-manager", "time": "2026-01-01T00:00:03Z", "subresource": "status",
+                     "fieldsV1": {"f:status": {"f:replicas": {}}}},
+                ],
+            },
+            "spec": {"replicas": replicas, "template": {"spec": {"containers": [{"name": "web", "image": "a"}]}}},
+            "status": {"replicas": replicas},
+        })
+    }
+
+    #[test]
+    fn status_and_bookkeeping_do_not_count() {
+        let old = deployment(3, "1");
+        let mut new = deployment(3, "2");
+        new["status"]["replicas"] = json!(2);
+        new["metadata"]["managedFields"][0]["time"] = json!("later");
+        assert!(!dependent_update_counts(&old, &new));
+        new["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
+        assert!(dependent_update_counts(&old, &new));
+        assert!(dependent_update_counts(&old, &deployment(5, "2")));
+    }
+
+    #[test]
+    fn a_change_names_field_values_and_the_writer() {
+        let (old, new) = (deployment(3, "1"), deployment(5, "2"));
+        let fields = changed_fields(&old, &new);
+        assert_eq!(fields[0].path, ".spec.replicas");
+        assert_eq!((fields[0].old.as_deref(), fields[0].new.as_deref()), (Some("3"), Some("5")));
+        let mut spec_only = new.clone();
+        spec_only["status"] = old["status"].clone();
+        assert_eq!(last_writer(Some(&old), &spec_only).as_deref(), Some("kubectl"));
+        assert_eq!(last_writer(None, &new).as_deref(), Some("kube-controller-manager"), "the newest of all");
+    }
+
+    #[test]
+    fn owners_of_list_items_are_found_by_key_and_position() {
+        let object = deployment(3, "1");
+        let template = Path::root().field("spec").field("template").field("spec").field("containers");
+        let by_position = template.index(0).field("image");
+        let by_key = template.with(Segment::Key(vec![("name".into(), json!("web"))])).field("image");
+        assert_eq!(managers_of(&object, &by_position, "x"), ["helm"]);
+        assert_eq!(managers_of(&object, &by_key, "x"), ["helm"]);
+        assert!(managers_of(&object, &by_key, "helm").is_empty());
+        assert!(managers_of(&object, &template.index(0).field("ports"), "x").is_empty());
+    }
+
+    #[test]
+    fn secret_values_never_show_and_long_values_are_cut() {
+        let old = json!({"kind": "Secret", "data": {"a": "aGVsbG8="}});
+        let new = json!({"kind": "Secret", "data": {"a": "d29ybGQ="}, "type": "x".repeat(200)});
+        let fields = changed_fields(&old, &new);
+        assert_eq!(fields[0].old.as_deref(), Some(mask::MASK));
+        assert_eq!(fields[1].new.as_ref().unwrap().chars().count(), SHORT + 1);
+    }
+}

@@ -1,0 +1,7 @@
+//! From API objects to reasons for a pass: `stream` follows one kind, `cache` turns its events into changes,
+//! `mapping` finds the object to reconcile, `change` says which fields changed and who wrote them.
+
+pub(crate) mod cache;
+pub(crate) mod change;
+pub(crate) mod mapping;
+pub(crate) mod stream;

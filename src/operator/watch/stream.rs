@@ -1,0 +1,177 @@
+//! Follows the objects of one kind with kube's watcher and hands raw events on. A kind that is not served yet is
+//! waited for, a kind whose CRD is created again is followed again, both without noise.
+
+use super::cache::Raw;
+use crate::operator::discovery::{Discovery, Resource};
+use futures::StreamExt;
+use kube::api::{Api, DynamicObject};
+use kube::runtime::watcher::{self, Config, watcher};
+use opdev_object::meta::Gvk;
+use serde_json::Value;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// What a stream follows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Follow {
+    pub(crate) gvk: Gvk,
+    /// The only namespace; `None` means all.
+    pub(crate) namespace: Option<String>,
+    /// Label selector, empty for all.
+    pub(crate) selector: String,
+}
+
+/// What a stream says.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// An event of the API server.
+    Event(Raw),
+    /// It cannot follow and tries again.
+    Broken(String),
+}
+
+/// What a stream needs.
+#[derive(Clone)]
+pub(crate) struct Streams {
+    pub(crate) client: kube::Client,
+    pub(crate) discovery: Arc<Discovery>,
+    /// Changes whenever a CRD does.
+    pub(crate) types: watch::Receiver<u64>,
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+impl Streams {
+    /// Follows until the receiver is gone.
+    pub(crate) async fn follow<T, F>(self, follow: Follow, sender: mpsc::Sender<T>, wrap: F)
+    where
+        T: Send + 'static,
+        F: Fn(Said) -> T + Send + 'static,
+    {
+        let mut types = self.types.clone();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            types.borrow_and_update();
+            let told = match self.discovery.resolve(&follow.gvk).await {
+                Ok(Some(resource)) => {
+                    let ended = self.watch(&follow, &resource, &sender, &wrap, &mut pause).await;
+                    match ended {
+                        Ended::NotServed => {
+                            self.discovery.invalidate().await;
+                            self.resolve_or_wait(&follow.gvk, &mut types).await;
+                            continue;
+                        }
+                        Ended::Nobody => return,
+                        Ended::Broken(why) => why,
+                    }
+                }
+                Ok(None) => {
+                    self.resolve_or_wait(&follow.gvk, &mut types).await;
+                    continue;
+                }
+                Err(error) => error.to_string(),
+            };
+            if sender.send(wrap(Said::Broken(told))).await.is_err() {
+                return;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Returns as soon as the kind may be served: at once if it is, else after the next change of a CRD.
+    async fn resolve_or_wait(&self, gvk: &Gvk, types: &mut watch::Receiver<u64>) {
+        if matches!(self.discovery.resolve(gvk).await, Ok(Some(_))) {
+            // Served again, or the list was refused for a moment only.
+            tokio::time::sleep(FIRST_PAUSE).await;
+            return;
+        }
+        if types.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn watch<T, F: Fn(Said) -> T>(
+        &self,
+        follow: &Follow,
+        resource: &Resource,
+        sender: &mpsc::Sender<T>,
+        wrap: &F,
+        pause: &mut Duration,
+    ) -> Ended {
+        let described = resource.api_resource();
+        let client = self.client.clone();
+        let api: Api<DynamicObject> = match follow.namespace.as_deref().filter(|_| resource.namespaced) {
+            Some(namespace) => Api::namespaced_with(client, namespace, &described),
+            None => Api::all_with(client, &described),
+        };
+        let mut config = Config::default();
+        if !follow.selector.is_empty() {
+            config = config.labels(&follow.selector);
+        }
+        let mut events = pin!(watcher(api, config));
+        while let Some(event) = events.next().await {
+            let raw = match event {
+                Ok(event) => raw(event, resource),
+                Err(error) if is_not_served(&error) => return Ended::NotServed,
+                // The server closed a stream that had become too old: the watcher lists again by itself.
+                Err(watcher::Error::WatchError(status)) if status.code == 410 => continue,
+                Err(error) => return Ended::Broken(describe(&error)),
+            };
+            *pause = FIRST_PAUSE;
+            if sender.send(wrap(Said::Event(raw))).await.is_err() {
+                return Ended::Nobody;
+            }
+        }
+        Ended::Broken("the watch ended".to_owned())
+    }
+}
+
+enum Ended {
+    NotServed,
+    Nobody,
+    Broken(String),
+}
+
+fn is_not_served(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => status.code == 404,
+        watcher::Error::WatchError(status) => status.code == 404,
+        watcher::Error::InitialListFailed(_)
+        | watcher::Error::WatchStartFailed(_)
+        | watcher::Error::WatchFailed(_)
+        | watcher::Error::NoResourceVersion => false,
+    }
+}
+
+fn describe(error: &watcher::Error) -> String {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => status.message.clone(),
+        watcher::Error::WatchError(status) => status.message.clone(),
+        watcher::Error::InitialListFailed(_)
+        | watcher::Error::WatchStartFailed(_)
+        | watcher::Error::WatchFailed(_)
+        | watcher::Error::NoResourceVersion => error.to_string(),
+    }
+}
+
+fn raw(event: watcher::Event<DynamicObject>, resource: &Resource) -> Raw {
+    let json = |object: DynamicObject| {
+        let value = serde_json::to_value(object).unwrap_or(Value::Null);
+        Arc::new(resource.complete(value))
+    };
+    match event {
+        watcher::Event::Init => Raw::Init,
+        watcher::Event::InitApply(object) => Raw::Listed(json(object)),
+        watcher::Event::InitDone => Raw::Listing,
+        watcher::Event::Apply(object) => Raw::Applied(json(object)),
+        watcher::Event::Delete(object) => Raw::Deleted(json(object)),
+    }
+}
