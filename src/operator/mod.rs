@@ -1,4 +1,10 @@
 //! The operator: watches kinds, queues their objects and reconciles each against one set of sources.
 //! Knows a client, never what is behind it; reads no files. Read `manager`, then `queue`, `watch` and `reconcile`.
 
+mod api;
+mod discovery;
+mod echo;
 pub mod manager;
+mod queue;
+mod reconcile;
+mod watch;

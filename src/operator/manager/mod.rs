@@ -1,0 +1,342 @@
+//! Runs the reconcilers: follows the sources, starts and stops kinds, hands objects to workers, reports passes.
+//! Never reconciles itself and never stops because a pass failed or panicked. `kinds` holds what is watched,
+//! `reload` knows when a saved file has reached the cluster, `pass` turns the end of a worker into an event.
+
+mod kinds;
+mod pass;
+mod reload;
+
+use super::api::Api;
+use super::discovery::Discovery;
+use super::echo::Echo;
+use super::queue::{Ended, Queue, Urgency, kind_of};
+use super::reconcile;
+use super::watch::stream::Streams;
+use crate::event::{Cause, CauseKind, Event, Level, Notice, QueueChanged, ReconcileStarted};
+use crate::sources::Sources;
+use crate::tap::{EventSink, Recorder, Tap};
+use jiff::Timestamp;
+use kinds::{Kinds, Message};
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use pass::Running;
+use reload::Reload;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// What the manager needs.
+pub struct ManagerInput {
+    /// The API server to reconcile against.
+    pub client: kube::Client,
+    /// The newest sources.
+    pub sources: watch::Receiver<Arc<Sources>>,
+    /// Where facts go.
+    pub events: EventSink,
+    /// What the user asks for.
+    pub requests: mpsc::Receiver<ManagerRequest>,
+    /// How to run.
+    pub settings: Settings,
+    /// Fires when opdev stops.
+    pub shutdown: CancellationToken,
+}
+
+/// What one can ask of a running manager.
+#[derive(Clone, Debug)]
+pub enum ManagerRequest {
+    /// Reconcile an object now, whatever its back-off; a dependent stands for the object it belongs to.
+    ReconcileNow {
+        /// Which object.
+        object: ObjectRef,
+    },
+}
+
+/// How the manager runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The only namespace to watch; `None` means all.
+    pub namespace: Option<String>,
+    /// How often an object is reconciled without a cause, unless its watch says otherwise. Zero means never.
+    pub reconcile_period: Duration,
+    /// How many objects of one kind are reconciled at once, unless its watch says otherwise.
+    pub max_concurrent: usize,
+    /// Whose rendering the charts get.
+    pub helm_compat: HelmCompat,
+    /// How long one hook may take.
+    pub hook_timeout: Duration,
+    /// How many revisions of a release are kept.
+    pub max_history: usize,
+    /// Hides override values in Kubernetes events.
+    pub suppress_override_values: bool,
+    /// Nothing is written.
+    pub read_only: bool,
+}
+
+/// Whose rendering the charts get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HelmCompat {
+    /// Helm 3, which the Operator SDK links.
+    #[default]
+    V3,
+    /// Helm 4.
+    V4,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            namespace: None,
+            reconcile_period: Duration::from_secs(60),
+            max_concurrent: std::thread::available_parallelism().map_or(4, usize::from),
+            helm_compat: HelmCompat::V3,
+            hook_timeout: Duration::from_secs(300),
+            max_history: 10,
+            suppress_override_values: false,
+            read_only: false,
+        }
+    }
+}
+
+/// How long running passes get to end when opdev stops.
+const LEAVE: Duration = Duration::from_secs(5);
+
+/// Runs until the shutdown token fires, then lets running passes end.
+pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
+    let ManagerInput { client, mut sources, events, mut requests, settings, shutdown } = input;
+    let (inbox, mut messages) = mpsc::channel(1024);
+    let mut manager = Manager::new(client, events, settings, shutdown.child_token(), inbox);
+    manager.greet().await;
+    let first = sources.borrow_and_update().clone();
+    manager.serve(first).await;
+    loop {
+        manager.start_workers().await;
+        manager.tell_counts().await;
+        let deadline = manager.queue.next_deadline();
+        tokio::select! {
+            () = shutdown.cancelled() => break,
+            changed = sources.changed() => match changed {
+                Ok(()) => {
+                    let newest = sources.borrow_and_update().clone();
+                    manager.serve(newest).await;
+                }
+                Err(_) => shutdown.cancelled().await,
+            },
+            Some(message) = messages.recv() => manager.hear(message).await,
+            Some(request) = requests.recv() => manager.carry_out(&request),
+            Some(ended) = manager.workers.join_next_with_id(), if !manager.workers.is_empty() => {
+                manager.worker_ended(ended).await;
+            }
+            () = until(deadline) => manager.queue.advance(Instant::now(), Timestamp::now()),
+        }
+    }
+    manager.leave().await;
+    Ok(())
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+struct Manager {
+    api: Api,
+    events: EventSink,
+    settings: Arc<Settings>,
+    cancel: CancellationToken,
+    sources: Arc<Sources>,
+    queue: Queue,
+    kinds: Kinds,
+    workers: JoinSet<reconcile::Report>,
+    running: HashMap<tokio::task::Id, Running>,
+    memories: HashMap<ObjectKey, reconcile::Memory>,
+    reload: Option<Reload>,
+    passes: u64,
+    told: QueueChanged,
+}
+
+impl Manager {
+    fn new(
+        client: kube::Client,
+        events: EventSink,
+        settings: Settings,
+        cancel: CancellationToken,
+        inbox: mpsc::Sender<Message>,
+    ) -> Manager {
+        let tap = Tap::new(client.clone());
+        let discovery = Arc::new(Discovery::new(tap.clone()));
+        let (types, changed) = watch::channel(0);
+        let streams = Streams { client, discovery: Arc::clone(&discovery), types: changed };
+        let api = Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: settings.read_only };
+        Manager {
+            kinds: Kinds::new(streams, types, inbox, settings.namespace.clone()),
+            api,
+            events,
+            settings: Arc::new(settings),
+            cancel,
+            sources: Arc::new(Sources::default()),
+            queue: Queue::default(),
+            workers: JoinSet::new(),
+            running: HashMap::new(),
+            memories: HashMap::new(),
+            reload: None,
+            passes: 0,
+            told: QueueChanged::default(),
+        }
+    }
+
+    async fn greet(&self) {
+        if self.settings.read_only {
+            self.notice(
+                Level::Warn,
+                "read-only: custom resources are watched, nothing is written".to_owned(),
+                Some("confirm the context to let opdev write".to_owned()),
+                None,
+            )
+            .await;
+        }
+    }
+
+    async fn notice(&self, level: Level, message: String, hint: Option<String>, object: Option<ObjectRef>) {
+        self.events.emit(Event::Noticed(Notice { at: Timestamp::now(), level, message, hint, object })).await;
+    }
+
+    /// Takes a new set of sources: kinds come and go, objects of changed kinds are queued.
+    async fn serve(&mut self, sources: Arc<Sources>) {
+        let before = std::mem::replace(&mut self.sources, Arc::clone(&sources));
+        for kind in self.kinds.serve(&sources) {
+            self.queue.forget_kind(&kind);
+            self.memories.retain(|key, _| kind_of(key) != kind);
+        }
+        for watch in &sources.watches {
+            let limit = watch.max_concurrent.unwrap_or(self.settings.max_concurrent);
+            self.queue.limit((watch.gvk.group.clone(), watch.gvk.kind.clone()), limit);
+        }
+        if before.number == 0 || sources.number <= before.number {
+            return;
+        }
+        let mut reload = Reload::begin(&sources, self.reload.take());
+        let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
+        for watch in sources.watches.iter().filter(|watch| watch.changed_in > before.number) {
+            for key in self.kinds.objects(&watch.gvk) {
+                let cause = Cause { at: Timestamp::now(), kind: kind.clone() };
+                self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+                reload.wait_for(key);
+            }
+        }
+        self.reload = Some(reload);
+        self.settle().await;
+    }
+
+    async fn settle(&mut self) {
+        if let Some(settled) = self.reload.as_ref().and_then(Reload::settled) {
+            self.reload = None;
+            self.events.emit(Event::ReloadSettled(settled)).await;
+        }
+    }
+
+    /// Takes what a stream says.
+    async fn hear(&mut self, message: Message) {
+        let heard = self.kinds.hear(message).await;
+        if let Some(problem) = heard.problem {
+            self.notice(Level::Warn, problem, None, None).await;
+        }
+        for kinds::Wake { key, kind, mark, gone } in heard.wakes {
+            let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
+            if gone && own {
+                self.forget(&key);
+                continue;
+            }
+            let kind = kinds::with_own_write(kind, own);
+            let urgency = match &kind {
+                _ if own => Urgency::Record,
+                CauseKind::Watch { relation: crate::event::Relation::Primary, .. } | CauseKind::Start => {
+                    Urgency::Now
+                }
+                _ => Urgency::Wait,
+            };
+            // While a pass runs, the answer to its write may still be on its way: the mark is judged at its end.
+            let mark = mark.filter(|_| !own && self.queue.is_running(&key));
+            self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, mark, Instant::now());
+        }
+    }
+
+    fn forget(&mut self, key: &ObjectKey) {
+        self.queue.forget(key);
+        if !self.queue.is_running(key) {
+            self.memories.remove(key);
+        }
+    }
+
+    fn carry_out(&mut self, request: &ManagerRequest) {
+        let ManagerRequest::ReconcileNow { object } = request;
+        for key in self.kinds.primaries(object) {
+            let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
+            self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+        }
+    }
+
+    async fn start_workers(&mut self) {
+        while let Some(taken) = self.queue.take(Instant::now()) {
+            let Some(watch) = self.sources.watch(&taken.key.group, &taken.key.kind).cloned() else {
+                self.queue.end(&taken.key, Ended::Done(None), |_| false, Instant::now());
+                self.queue.forget(&taken.key);
+                continue;
+            };
+            self.passes += 1;
+            let object = self.kinds.reference(&taken.key, &watch.gvk);
+            let started = ReconcileStarted {
+                id: self.passes,
+                at: Timestamp::now(),
+                object: object.clone(),
+                causes: taken.causes.clone(),
+            };
+            self.events.emit(Event::ReconcileStarted(started)).await;
+            let job = reconcile::Job {
+                object: object.clone(),
+                watch,
+                api: self.api.clone(),
+                settings: Arc::clone(&self.settings),
+                cancel: self.cancel.clone(),
+                memory: self.memories.remove(&taken.key).unwrap_or_default(),
+            };
+            let recorder = Arc::new(Recorder::default());
+            let work = Arc::clone(&recorder).scope(reconcile::run(job));
+            let handle = self.workers.spawn(work);
+            let running = Running {
+                id: self.passes,
+                at: Timestamp::now(),
+                object,
+                taken,
+                sources: self.sources.number,
+                recorder,
+            };
+            self.running.insert(handle.id(), running);
+        }
+    }
+
+    async fn tell_counts(&mut self) {
+        let counts = self.queue.counts();
+        if counts != self.told {
+            self.told = counts.clone();
+            self.events.emit(Event::QueueChanged(counts)).await;
+        }
+    }
+
+    async fn leave(&mut self) {
+        self.kinds.stop();
+        self.cancel.cancel();
+        let ending = async {
+            while let Some(ended) = self.workers.join_next_with_id().await {
+                self.worker_ended(ended).await;
+            }
+        };
+        if tokio::time::timeout(LEAVE, ending).await.is_err() {
+            self.workers.shutdown().await;
+        }
+    }
+}

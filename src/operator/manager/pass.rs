@@ -1,0 +1,123 @@
+//! The end of a worker: its report, or its panic, becomes the `Reconciled` event and the object's next turn.
+
+use super::Manager;
+use crate::event::{CauseKind, Event, Failure, Level, Outcome, Reconcile, Requeue, mask};
+use crate::operator::queue::{Ended, Taken, backoff};
+use crate::operator::reconcile::Report;
+use crate::tap::Recorder;
+use jiff::Timestamp;
+use opdev_object::meta::ObjectRef;
+use std::sync::Arc;
+use tokio::task::{Id, JoinError};
+use tokio::time::Instant;
+
+/// A pass under way.
+pub(super) struct Running {
+    pub(super) id: u64,
+    pub(super) at: Timestamp,
+    pub(super) object: ObjectRef,
+    pub(super) taken: Taken,
+    pub(super) sources: u64,
+    pub(super) recorder: Arc<Recorder>,
+}
+
+impl Manager {
+    /// A worker has ended, one way or another.
+    pub(super) async fn worker_ended(&mut self, ended: Result<(Id, Report), JoinError>) {
+        let (id, report) = match ended {
+            Ok((id, report)) => (id, report),
+            Err(error) => {
+                let id = error.id();
+                (id, Report::failed(panic_chain(error)))
+            }
+        };
+        let Some(running) = self.running.remove(&id) else { return };
+        let took = running.recorder.elapsed();
+        let key = running.taken.key.clone();
+        let failed = report.failure.is_some();
+        self.say_warnings(&running, &report).await;
+        let (ended, requeue) = next_turn(&report, running.taken.failures);
+        let echo = Arc::clone(&self.api.echo);
+        self.kinds.follow(report.dependents, report.known);
+        let mut object = running.object.clone();
+        object.uid = report.uid.or(object.uid);
+        let reconcile = Reconcile {
+            id: running.id,
+            object,
+            sources: running.sources,
+            at: running.at,
+            queued: running.taken.queued,
+            took,
+            steps: report.steps,
+            calls: running.recorder.calls(),
+            outcome: report.outcome,
+            status: mask::changes(&key.kind, report.status),
+            objects: report.objects,
+            requeue,
+            failure: report.failure.map(|failure| Failure {
+                chain: failure.chain,
+                diagnostic: failure.diagnostic,
+                attempt: running.taken.failures + 1,
+            }),
+            causes: running.taken.causes,
+        };
+        let causes: Vec<CauseKind> = reconcile.causes.iter().map(|cause| cause.kind.clone()).collect();
+        self.queue.end(&key, ended, |mark| echo.is_own(mark), Instant::now());
+        if report.outcome != Outcome::Gone {
+            self.memories.insert(key.clone(), report.memory);
+        }
+        let known = self.kinds.objects(&reconcile.object.gvk);
+        self.events.emit(Event::Reconciled(Arc::new(reconcile))).await;
+        if let Some(reload) = &mut self.reload {
+            reload.ended(&key, running.sources, &causes, failed);
+            reload.forget(|waiting| {
+                waiting.kind != key.kind || waiting.group != key.group || known.contains(waiting)
+            });
+            self.settle().await;
+        }
+    }
+
+    async fn say_warnings(&self, running: &Running, report: &Report) {
+        let object = Some(running.object.clone());
+        for text in running.recorder.warnings() {
+            self.notice(Level::Warn, format!("the API server warns: {text}"), None, object.clone()).await;
+        }
+        for (message, hint) in &report.notices {
+            self.notice(Level::Warn, message.clone(), hint.clone(), object.clone()).await;
+        }
+    }
+}
+
+fn next_turn(report: &Report, failures: u32) -> (Ended, Option<Requeue>) {
+    match &report.failure {
+        Some(failure) => {
+            let error = failure.chain.first().cloned().unwrap_or_default();
+            let after = backoff(failures.saturating_add(1));
+            let requeue = failure.retry.then(|| Requeue { after, why: "retry".to_owned() });
+            (Ended::Failed { error, retry: failure.retry }, requeue)
+        }
+        None => {
+            let again = report.requeue.as_ref().map(|requeue| {
+                let kind = match requeue.why.as_str() {
+                    "period" => CauseKind::Period,
+                    why => CauseKind::Wait { why: why.to_owned() },
+                };
+                (requeue.after, kind)
+            });
+            (Ended::Done(again), report.requeue.clone())
+        }
+    }
+}
+
+fn panic_chain(error: JoinError) -> Vec<String> {
+    if error.is_cancelled() {
+        return vec!["the pass was stopped".to_owned()];
+    }
+    let payload = error.into_panic();
+    let text = payload
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "no message".to_owned());
+    vec!["the reconciler panicked; this is an error in opdev, please report it".to_owned(), text]
+}

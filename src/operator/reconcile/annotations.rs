@@ -1,0 +1,119 @@
+//! What a custom resource's annotations ask for. Booleans and durations read as Go reads them. Pure.
+
+use opdev_object::meta;
+use serde_json::Value;
+use std::time::Duration;
+
+const PREFIX: &str = "helm.sdk.operatorframework.io/";
+
+/// Replace objects instead of applying them. Default false.
+pub(super) fn upgrade_force(object: &Value) -> bool {
+    flag(object, "upgrade-force", false)
+}
+
+/// Replace objects in the rollback after a failed upgrade. Default true.
+pub(super) fn rollback_force(object: &Value) -> bool {
+    flag(object, "rollback-force", true)
+}
+
+/// Keep the object until everything of its release is gone. Default false.
+pub(super) fn uninstall_wait(object: &Value) -> bool {
+    flag(object, "uninstall-wait", false)
+}
+
+/// The object's own reconcile period; zero means never.
+pub(super) fn reconcile_period(object: &Value) -> Result<Option<Duration>, String> {
+    let name = format!("{PREFIX}reconcile-period");
+    match meta::annotation(object, &name) {
+        None => Ok(None),
+        Some(text) => go_duration(text)
+            .map(Some)
+            .map_err(|error| format!("annotation {name}: {error}; write it like 30s or 1h2m")),
+    }
+}
+
+fn flag(object: &Value, name: &str, default: bool) -> bool {
+    match meta::annotation(object, &format!("{PREFIX}{name}")) {
+        Some("1" | "t" | "T" | "true" | "True" | "TRUE") => true,
+        Some("0" | "f" | "F" | "false" | "False" | "FALSE") => false,
+        Some(_) | None => default,
+    }
+}
+
+/// A duration as Go writes it, such as `1h2m4.5s`; a negative one is zero.
+pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
+    let invalid = || format!("time: invalid duration {text:?}");
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Ok(Duration::ZERO);
+    }
+    if rest.is_empty() {
+        return Err(invalid());
+    }
+    let mut seconds = 0.0_f64;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number: f64 = rest[..digits].parse().map_err(|_| invalid())?;
+        rest = &rest[digits..];
+        if rest.is_empty() {
+            return Err(format!("time: missing unit in duration {text:?}"));
+        }
+        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        let scale = match &rest[..unit] {
+            "ns" => 1e-9,
+            "us" | "µs" | "μs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            other => return Err(format!("time: unknown unit {other:?} in duration {text:?}")),
+        };
+        seconds += number * scale;
+        rest = &rest[unit..];
+    }
+    if negative { Ok(Duration::ZERO) } else { Duration::try_from_secs_f64(seconds).map_err(|_| invalid()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn with(name: &str, value: &str) -> Value {
+        json!({"metadata": {"annotations": {format!("{PREFIX}{name}"): value}}})
+    }
+
+    #[test]
+    fn durations_read_as_in_go() {
+        assert_eq!(go_duration("1h2m4s"), Ok(Duration::from_secs(3724)));
+        assert_eq!(go_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(go_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(go_duration("-1m"), Ok(Duration::ZERO));
+        assert_eq!(go_duration("0"), Ok(Duration::ZERO));
+        assert_eq!(go_duration("10").unwrap_err(), "time: missing unit in duration \"10\"");
+        assert_eq!(go_duration("1x").unwrap_err(), "time: unknown unit \"x\" in duration \"1x\"");
+        assert_eq!(go_duration("").unwrap_err(), "time: invalid duration \"\"");
+        assert!(go_duration(".s").is_err());
+    }
+
+    #[test]
+    fn flags_fall_back_to_their_own_default() {
+        assert!(rollback_force(&json!({})));
+        assert!(rollback_force(&with("rollback-force", "nonsense")));
+        assert!(!rollback_force(&with("rollback-force", "F")));
+        assert!(!upgrade_force(&with("upgrade-force", "yes")));
+        assert!(upgrade_force(&with("upgrade-force", "True")));
+        assert!(uninstall_wait(&with("uninstall-wait", "1")));
+    }
+
+    #[test]
+    fn a_bad_period_is_an_error_with_a_hint() {
+        assert_eq!(reconcile_period(&json!({})), Ok(None));
+        assert_eq!(reconcile_period(&with("reconcile-period", "2s")), Ok(Some(Duration::from_secs(2))));
+        let error = reconcile_period(&with("reconcile-period", "soon")).unwrap_err();
+        assert!(error.contains("invalid duration \"soon\"") && error.contains("30s"), "{error}");
+    }
+}

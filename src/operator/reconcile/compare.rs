@@ -1,0 +1,132 @@
+//! Whether a live object already says everything an object of the release wants, so that nothing need be written.
+//! In doubt it says no: the write that follows then changes nothing on the server. Pure.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use opdev_object::diff::{Change, diff};
+use opdev_object::path::{Path, Segment};
+use serde_json::{Map, Value};
+
+/// Whether every field of `wanted` has its value in `live`. Lists must have the same items in the same order.
+pub(super) fn covers(live: &Value, wanted: &Value) -> bool {
+    match (live, wanted) {
+        (_, Value::Null) => live.is_null(),
+        (Value::Object(live), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
+            live.get(name).map_or_else(|| is_empty(wanted), |live| covers(live, wanted))
+        }),
+        (Value::Array(live), Value::Array(wanted)) => {
+            live.len() == wanted.len() && live.iter().zip(wanted).all(|(live, wanted)| covers(live, wanted))
+        }
+        (Value::Number(live), Value::Number(wanted)) => live == wanted || live.as_f64() == wanted.as_f64(),
+        (live, wanted) => live == wanted,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// An object of a manifest as the API server would store it: without nulls (which mean nothing outside custom
+/// resources) and with the text of a Secret as data.
+pub(super) fn normalize(object: &mut Value) {
+    let group = object
+        .get("apiVersion")
+        .and_then(Value::as_str)
+        .and_then(|v| v.split_once('/'))
+        .map_or("", |(g, _)| g);
+    if !group.contains('.') || group.ends_with(".k8s.io") {
+        drop_nulls(object);
+    }
+    let Some(fields) = object.as_object_mut() else { return };
+    if fields.get("kind").and_then(Value::as_str) == Some("Secret")
+        && let Some(Value::Object(texts)) = fields.remove("stringData")
+    {
+        let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+        for (key, text) in texts {
+            if let Some(text) = text.as_str() {
+                data[key] = Value::from(STANDARD.encode(text));
+            }
+        }
+    }
+}
+
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What a write changed: all differences but the API server's bookkeeping and the status.
+pub(super) fn changes(before: &Value, after: &Value) -> Vec<Change> {
+    diff(before, after).into_iter().filter(|change| !is_bookkeeping(&change.path)).collect()
+}
+
+fn is_bookkeeping(path: &Path) -> bool {
+    let field = |at: usize| match path.0.get(at) {
+        Some(Segment::Field(name)) => name.as_str(),
+        _ => "",
+    };
+    match field(0) {
+        "status" => true,
+        "metadata" => matches!(
+            field(1),
+            "resourceVersion" | "generation" | "managedFields" | "uid" | "creationTimestamp"
+        ),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn defaults_of_the_server_do_not_matter_but_wanted_fields_do() {
+        let wanted =
+            json!({"spec": {"replicas": 3, "args": ["a"], "emptyMap": {}, "containers": [{"name": "x"}]}});
+        let live = json!({"spec": {"replicas": 3.0, "args": ["a"], "extra": 1, "containers": [
+            {"name": "x", "imagePullPolicy": "Always"}]}, "status": {}});
+        assert!(covers(&live, &wanted));
+        for (pointer, value) in [
+            ("/spec/replicas", json!(5)),
+            ("/spec/args", json!(["a", "b"])),
+            ("/spec/containers/0/name", json!("y")),
+            ("/spec/containers", json!([])),
+        ] {
+            let mut other = live.clone();
+            *other.pointer_mut(pointer).unwrap() = value;
+            assert!(!covers(&other, &wanted), "{pointer}");
+        }
+    }
+
+    #[test]
+    fn secrets_compare_as_data_and_nulls_vanish_from_built_in_kinds() {
+        let mut secret =
+            json!({"apiVersion": "v1", "kind": "Secret", "stringData": {"a": "hello"}, "x": {"y": null}});
+        normalize(&mut secret);
+        assert_eq!(secret, json!({"apiVersion": "v1", "kind": "Secret", "data": {"a": "aGVsbG8="}, "x": {}}));
+        let mut custom = json!({"apiVersion": "my.domain/v1", "spec": {"y": null}});
+        let before = custom.clone();
+        normalize(&mut custom);
+        assert_eq!(custom, before);
+    }
+
+    #[test]
+    fn bookkeeping_is_no_change() {
+        let before = json!({"metadata": {"resourceVersion": "1", "generation": 1}, "spec": {"replicas": 5}, "status": {"a": 1}});
+        let after = json!({"metadata": {"resourceVersion": "2", "generation": 2}, "spec": {"replicas": 3}, "status": {"a": 2}});
+        let paths: Vec<String> = changes(&before, &after).iter().map(|c| c.path.to_string()).collect();
+        assert_eq!(paths, [".spec.replicas"]);
+    }
+}

@@ -1,0 +1,65 @@
+//! The `crds/` of a chart: created once, before the first revision, and waited for. Never upgraded, never deleted.
+
+use super::Pass;
+use super::inject::ReleaseNames;
+use super::objects;
+use super::wait::{self, Limits};
+use crate::event::{Action, ObjectChange};
+use anyhow::Context;
+use opdev_helm::chart::Chart;
+use opdev_object::meta;
+use serde_json::Value;
+use std::time::Duration;
+
+/// How long a new CRD may take until it is served.
+const ESTABLISH: Duration = Duration::from_secs(60);
+
+impl Pass {
+    /// Creates the chart's CRDs that do not exist yet and waits until they are served.
+    pub(super) async fn install_crds(&mut self, chart: &Chart) -> anyhow::Result<()> {
+        let namespace = self.namespace();
+        let names = ReleaseNames { name: &self.reference.name, namespace: &namespace, chart: chart.name() };
+        let mut created = Vec::new();
+        for file in chart.crds() {
+            let objects = objects::parse(&file.content)
+                .with_context(|| format!("failed to install CRD {}", file.name))?;
+            for object in objects {
+                let wanted = objects::want(&self.api, object, &self.owner, names).await?;
+                match self.api.create(&wanted.resource, meta::namespace(&wanted.object), &wanted.object).await
+                {
+                    Ok(object) => {
+                        self.effects.changes.push(ObjectChange {
+                            object: meta::ObjectRef {
+                                uid: meta::uid(&object).map(str::to_owned),
+                                ..wanted.reference()
+                            },
+                            action: Action::Created,
+                            changes: Vec::new(),
+                            taken_from: Vec::new(),
+                        });
+                        created.push(wanted);
+                    }
+                    Err(error) if error.already_exists() => {}
+                    Err(error) => {
+                        return Err(
+                            anyhow::Error::new(error).context(format!("failed to install CRD {}", file.name))
+                        );
+                    }
+                }
+            }
+        }
+        let limits = Limits { timeout: ESTABLISH, cancel: &self.cancel };
+        for wanted in created.iter().filter(|wanted| wanted.resource.gvk.kind == "CustomResourceDefinition") {
+            let what = format!("{} is being established", wanted.key());
+            let established = |object: Option<&Value>| {
+                object.and_then(|object| wait::condition(object, "Established")).map(|_| Ok(()))
+            };
+            wait::until(&self.api, &wanted.at(), limits, &what, established).await?;
+        }
+        if !created.is_empty() {
+            self.api.discovery.invalidate().await;
+            self.note("crds");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,176 @@
+//! From the text of a manifest to the objects of a release: parsed, lists expanded, resources resolved, injected.
+//! Also finds the live objects. Writes nothing; read `apply` next.
+
+use super::compare;
+use super::inject::{Owner, ReleaseNames, inject};
+use crate::operator::api::{Api, ApiError, At};
+use crate::operator::discovery::Resource;
+use anyhow::{Context, anyhow};
+use futures::stream::{self, StreamExt, TryStreamExt};
+use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
+use opdev_object::yaml;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// How many calls one pass has under way at once.
+pub(super) const PARALLEL: usize = 16;
+
+/// An object of a release as it should be.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    pub(super) object: Value,
+    pub(super) resource: Arc<Resource>,
+}
+
+impl Wanted {
+    /// Its place in the API.
+    pub(super) fn at(&self) -> At<'_> {
+        At {
+            resource: &self.resource,
+            namespace: meta::namespace(&self.object),
+            name: meta::name(&self.object).unwrap_or_default(),
+        }
+    }
+
+    /// What it is, whatever the version.
+    pub(super) fn key(&self) -> ObjectKey {
+        self.reference().key()
+    }
+
+    /// A reference to it, without uid.
+    pub(super) fn reference(&self) -> ObjectRef {
+        ObjectRef {
+            gvk: self.resource.gvk.clone(),
+            namespace: meta::namespace(&self.object).map(str::to_owned),
+            name: meta::name(&self.object).unwrap_or_default().to_owned(),
+            uid: None,
+        }
+    }
+}
+
+/// The objects of a manifest as rendered, in its order, `v1` lists expanded.
+pub(super) fn parse(manifest: &str) -> anyhow::Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for document in yaml::documents(manifest).context("error parsing manifest")? {
+        let value = yaml::to_json(&document).context("error parsing manifest")?;
+        expand(value, &mut objects);
+    }
+    Ok(objects)
+}
+
+fn expand(value: Value, into: &mut Vec<Value>) {
+    let is_list = value.get("apiVersion").and_then(Value::as_str) == Some("v1")
+        && value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"))
+        && value.get("items").is_some_and(Value::is_array);
+    match value {
+        Value::Null => {}
+        Value::Object(mut fields) if is_list => {
+            if let Some(Value::Array(items)) = fields.remove("items") {
+                items.into_iter().for_each(|item| expand(item, into));
+            }
+        }
+        other => into.push(other),
+    }
+}
+
+/// The kinds of a manifest's objects, each once.
+pub(super) fn kinds(manifest: &str) -> Vec<Gvk> {
+    let mut kinds: Vec<Gvk> = parse(manifest).unwrap_or_default().iter().filter_map(Gvk::of).collect();
+    kinds.sort();
+    kinds.dedup();
+    kinds
+}
+
+/// Completes one rendered object.
+pub(super) async fn want(
+    api: &Api,
+    mut object: Value,
+    owner: &Owner,
+    release: ReleaseNames<'_>,
+) -> anyhow::Result<Wanted> {
+    let gvk = Gvk::of(&object).ok_or_else(|| {
+        anyhow!("unable to build kubernetes objects from release manifest: Object 'Kind' is missing in {}", {
+            object.to_string().chars().take(120).collect::<String>()
+        })
+    })?;
+    let name = meta::name(&object).unwrap_or_default().to_owned();
+    let resource = api.resource(&gvk).await.map_err(|error| match error {
+        ApiError::NotServed(_) => anyhow!(
+            "unable to build kubernetes objects from release manifest: resource mapping not found for name: \
+             {name:?} namespace: {:?} from \"\": {error}",
+            meta::namespace(&object).unwrap_or_default()
+        ),
+        other => {
+            anyhow::Error::new(other).context("unable to build kubernetes objects from release manifest")
+        }
+    })?;
+    if name.is_empty() {
+        return Err(anyhow!("error when creating: {gvk}: resource name may not be empty"));
+    }
+    compare::normalize(&mut object);
+    inject(&mut object, owner, release, resource.namespaced);
+    Ok(Wanted { object, resource })
+}
+
+/// Completes all objects of a manifest.
+pub(super) async fn build(
+    api: &Api,
+    manifest: &str,
+    owner: &Owner,
+    release: ReleaseNames<'_>,
+) -> anyhow::Result<Vec<Wanted>> {
+    let mut wanted = Vec::new();
+    for object in parse(manifest)? {
+        wanted.push(want(api, object, owner, release).await?);
+    }
+    Ok(wanted)
+}
+
+/// Completes the objects of a stored manifest; kinds that are not served any more are left out.
+pub(super) async fn build_served(
+    api: &Api,
+    manifest: &str,
+    owner: &Owner,
+    release: ReleaseNames<'_>,
+) -> anyhow::Result<Vec<Wanted>> {
+    let mut wanted = Vec::new();
+    for object in parse(manifest)? {
+        let Some(gvk) = Gvk::of(&object) else { continue };
+        match api.resource(&gvk).await {
+            Ok(_) => wanted.push(want(api, object, owner, release).await?),
+            Err(ApiError::NotServed(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(wanted)
+}
+
+/// The live objects, in the same order.
+pub(super) async fn live(api: &Api, wanted: &[Wanted]) -> anyhow::Result<Vec<Option<Value>>> {
+    let mut calls = Vec::with_capacity(wanted.len());
+    for wanted in wanted {
+        calls.push(live_one(api, wanted));
+    }
+    stream::iter(calls).buffered(PARALLEL).try_collect().await
+}
+
+async fn live_one(api: &Api, wanted: &Wanted) -> anyhow::Result<Option<Value>> {
+    let found = api.get(&wanted.at()).await;
+    found.with_context(|| format!("could not get object: {}", wanted.key()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_expanded_and_kinds_named_once() {
+        let manifest = "---\n# Source: a\napiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Service\n  \
+                        metadata: {name: a}\n---\n---\napiVersion: v1\nkind: Service\nmetadata: {name: b}\n";
+        let names: Vec<_> =
+            parse(manifest).unwrap().iter().map(|o| meta::name(o).unwrap().to_owned()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(kinds(manifest), [Gvk::new("", "v1", "Service")]);
+        assert!(kinds("").is_empty());
+    }
+}

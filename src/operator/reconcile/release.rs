@@ -1,0 +1,343 @@
+//! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
+//! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
+
+use super::inject::Owner;
+use super::render::Rendered;
+use super::upgrade::Wish;
+use crate::operator::api::{Api, At};
+use crate::operator::discovery::Resource;
+use anyhow::{Context, anyhow};
+use jiff::Timestamp;
+use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook};
+use opdev_object::meta::{self, Gvk, ObjectRef};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// All revisions of one release, oldest first.
+pub(super) struct History {
+    name: String,
+    secrets: Arc<Resource>,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    revision: i64,
+    status: String,
+    secret: Value,
+}
+
+/// One revision, read.
+#[derive(Clone, Debug)]
+pub(super) struct Stored {
+    pub(super) release: Release,
+}
+
+impl History {
+    /// Lists the revisions. Secrets without a revision are left out, as Helm does.
+    pub(super) async fn read(api: &Api, namespace: &str, name: &str) -> anyhow::Result<History> {
+        let secrets = api.resource(&Gvk::new("", "v1", "Secret")).await?;
+        let found = api.list(&secrets, Some(namespace), &format!("name={name},owner=helm")).await?;
+        let mut entries: Vec<Entry> = found
+            .into_iter()
+            .filter_map(|secret| {
+                let revision = meta::label(&secret, "version")?.parse().ok()?;
+                let status = meta::label(&secret, "status").unwrap_or_default().to_owned();
+                Some(Entry { revision, status, secret })
+            })
+            .collect();
+        entries.sort_by_key(|entry| entry.revision);
+        Ok(History { name: name.to_owned(), secrets, entries })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(super) fn last_revision(&self) -> i64 {
+        self.entries.last().map_or(0, |entry| entry.revision)
+    }
+
+    /// Refuses a release that belongs to another chart or to a custom resource of another kind.
+    pub(super) fn check(&self, chart: &str, owner: &Owner) -> anyhow::Result<()> {
+        let Some(first) = self.entries.first() else { return Ok(()) };
+        let name = &self.name;
+        let found = match release::from_secret(&first.secret) {
+            Ok(release) => release.chart.metadata.name,
+            // A record that cannot be read says nothing about its chart.
+            Err(_) => return Ok(()),
+        };
+        if found.is_empty() {
+            return Err(anyhow!("could not find chart metadata in release with name {name:?}"));
+        }
+        if found != chart {
+            return Err(anyhow!(
+                "duplicate release name: found existing release with name {name:?} for chart {found:?}"
+            ));
+        }
+        match self.other_kind(owner) {
+            Some(kind) => Err(anyhow!(
+                "duplicate release name: found existing release with name {name:?} of a custom resource of kind \
+                 {kind}; give one of the two another name"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the release is this owner's, or at least nobody else's.
+    pub(super) fn belongs_to(&self, owner: &Owner) -> bool {
+        self.other_kind(owner).is_none()
+    }
+
+    fn other_kind(&self, owner: &Owner) -> Option<String> {
+        self.entries.iter().find_map(|entry| {
+            let controller = meta::controller(&entry.secret)?;
+            let gvk = Gvk::from_api_version(&controller.api_version, &controller.kind);
+            (gvk.group != owner.gvk.group || gvk.kind != owner.gvk.kind).then(|| gvk.kind_group())
+        })
+    }
+
+    /// The newest deployed revision.
+    pub(super) fn deployed(&self) -> anyhow::Result<Option<Stored>> {
+        let newest = self.entries.iter().rev().find(|entry| entry.status == Status::Deployed.word());
+        newest.map(Entry::read).transpose().context("failed to get deployed release")
+    }
+
+    /// An operation that was broken off leaves a pending revision: our own one is marked as failed, that of
+    /// somebody else is respected.
+    pub(super) async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<()> {
+        let Some(newest) = self.entries.last() else { return Ok(()) };
+        if !newest.status.starts_with("pending-") {
+            return Ok(());
+        }
+        let ours = meta::owner_references(&newest.secret).iter().any(|reference| reference.uid == owner.uid);
+        if !ours {
+            return Err(anyhow!(
+                "another operation (install/upgrade/rollback) is in progress: revision {} of {} is {}",
+                newest.revision,
+                self.name,
+                newest.status
+            ));
+        }
+        let mut stored = newest.read()?;
+        stored.fail(&format!("{} was interrupted", newest.status));
+        self.replace(api, owner, &mut stored).await?;
+        if let Some(newest) = self.entries.last_mut() {
+            newest.status = Status::Failed.word().to_owned();
+        }
+        Ok(())
+    }
+
+    /// The manifests whose objects may be on the cluster: of the deployed revision and of the newest one.
+    pub(super) fn live_manifests(&self) -> anyhow::Result<Vec<String>> {
+        let mut manifests = Vec::new();
+        let newest = self.entries.last().map(Entry::read).transpose()?;
+        for stored in self.deployed()?.into_iter().chain(newest) {
+            if !manifests.contains(&stored.release.manifest) {
+                manifests.push(stored.release.manifest);
+            }
+        }
+        Ok(manifests)
+    }
+
+    /// The hooks of the revision that an uninstall takes away, and the name of its chart.
+    pub(super) fn newest_hooks(&self) -> anyhow::Result<(Vec<StoredHook>, String)> {
+        let stored = match self.deployed()? {
+            Some(stored) => Some(stored),
+            None => self.entries.last().map(Entry::read).transpose()?,
+        };
+        Ok(stored.map_or_else(Default::default, |stored| {
+            (stored.release.hooks, stored.release.chart.metadata.name)
+        }))
+    }
+
+    /// The record of the next revision, not yet stored.
+    pub(super) fn next(
+        &self,
+        object: &ObjectRef,
+        namespace: &str,
+        wish: &Wish,
+        rendered: Rendered,
+    ) -> Release {
+        let now = Timestamp::now();
+        let revision = self.last_revision() + 1;
+        let before = self.deployed().ok().flatten();
+        let (status, description) = match before {
+            Some(_) => (Status::PendingUpgrade, "Preparing upgrade"),
+            None => (Status::PendingInstall, "Initial install underway"),
+        };
+        Release {
+            name: object.name.clone(),
+            info: release::Info {
+                first_deployed: before.and_then(|stored| stored.release.info.first_deployed).or(Some(now)),
+                last_deployed: Some(now),
+                description: description.to_owned(),
+                status,
+                notes: rendered.notes,
+                ..release::Info::default()
+            },
+            chart: StoredChart::from(&rendered.chart),
+            config: wish.values.clone(),
+            manifest: rendered.manifest,
+            hooks: rendered.hooks.iter().map(StoredHook::from).collect(),
+            version: revision,
+            namespace: namespace.to_owned(),
+            apply_method: Some("ssa".to_owned()),
+        }
+    }
+
+    /// Stores a new revision.
+    pub(super) async fn store(
+        &mut self,
+        api: &Api,
+        owner: &Owner,
+        release: Release,
+    ) -> anyhow::Result<Stored> {
+        let secret = owned(release::secret(&release, ("createdAt", Timestamp::now())), owner);
+        let created = api.create(&self.secrets, Some(&release.namespace), &secret).await;
+        let secret = created.context("create: failed to create")?;
+        let status = release.info.status.word().to_owned();
+        self.entries.push(Entry { revision: release.version, status, secret });
+        Ok(Stored { release })
+    }
+
+    /// Writes a revision anew.
+    pub(super) async fn replace(&self, api: &Api, owner: &Owner, stored: &mut Stored) -> anyhow::Result<()> {
+        let release = &stored.release;
+        let secret = owned(release::secret(release, ("modifiedAt", Timestamp::now())), owner);
+        let name = release::secret_name(&release.name, release.version);
+        let at = At { resource: &self.secrets, namespace: Some(&release.namespace), name: &name };
+        api.update(&at, "", &secret).await.context("update: failed to update")?;
+        Ok(())
+    }
+
+    /// Marks the newest revision as being uninstalled.
+    pub(super) async fn mark_uninstalling(&self, api: &Api, owner: &Owner) -> anyhow::Result<()> {
+        let Some(newest) = self.entries.last() else { return Ok(()) };
+        let mut stored = newest.read()?;
+        if stored.release.info.status != Status::Uninstalling {
+            stored.release.info.status = Status::Uninstalling;
+            stored.release.info.deleted = Some(Timestamp::now());
+            stored.release.info.description = "Deletion in progress (or silently failed)".to_owned();
+            self.replace(api, owner, &mut stored).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes failed revisions that are newer than the deployed one: the next attempt takes their place.
+    pub(super) async fn drop_failed(&mut self, api: &Api) -> anyhow::Result<()> {
+        while self.entries.last().is_some_and(|entry| entry.status == Status::Failed.word()) {
+            self.drop_at(api, self.entries.len() - 1).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the oldest revisions beyond `keep`.
+    pub(super) async fn trim(&mut self, api: &Api, keep: usize) -> anyhow::Result<()> {
+        while keep > 0 && self.entries.len() > keep {
+            self.drop_at(api, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// Deletes every revision.
+    pub(super) async fn purge(&mut self, api: &Api) -> anyhow::Result<()> {
+        while !self.entries.is_empty() {
+            self.drop_at(api, self.entries.len() - 1).await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_at(&mut self, api: &Api, at: usize) -> anyhow::Result<()> {
+        let secret = &self.entries[at].secret;
+        let (name, namespace) = (meta::name(secret).unwrap_or_default(), meta::namespace(secret));
+        let place = At { resource: &self.secrets, namespace, name };
+        api.delete(&place, meta::uid(secret))
+            .await
+            .with_context(|| format!("failed to delete stale release version: {name}"))?;
+        self.entries.remove(at);
+        Ok(())
+    }
+}
+
+fn owned(mut secret: Value, owner: &Owner) -> Value {
+    secret["metadata"]["ownerReferences"] = json!([owner.reference()]);
+    secret
+}
+
+impl Entry {
+    fn read(&self) -> anyhow::Result<Stored> {
+        let release = release::from_secret(&self.secret).map_err(|error| anyhow!(error))?;
+        Ok(Stored { release })
+    }
+}
+
+impl Stored {
+    /// Whether it was made of these values.
+    pub(super) fn has_values(&self, values: &Value) -> bool {
+        same(&self.release.config, values)
+    }
+
+    /// Takes the next rendering in, as the same revision.
+    pub(super) fn rewrite(&mut self, wish: &Wish, rendered: Rendered) {
+        let release = &mut self.release;
+        let mut hooks: Vec<StoredHook> = rendered.hooks.iter().map(StoredHook::from).collect();
+        for hook in &mut hooks {
+            if let Some(known) =
+                release.hooks.iter().find(|known| known.path == hook.path && known.name == hook.name)
+            {
+                hook.last_run = known.last_run.clone();
+            }
+        }
+        release.chart = StoredChart::from(&rendered.chart);
+        release.config = wish.values.clone();
+        release.manifest = rendered.manifest;
+        release.hooks = hooks;
+        release.info.notes = rendered.notes;
+        release.info.last_deployed = Some(Timestamp::now());
+        release.info.description = "Rewritten from changed files".to_owned();
+        release.apply_method = Some("ssa".to_owned());
+    }
+
+    /// It went well.
+    pub(super) fn deploy(&mut self, description: &str) {
+        self.release.info.status = Status::Deployed;
+        self.release.info.description = description.to_owned();
+    }
+
+    /// A newer revision took its place.
+    pub(super) fn supersede(&mut self) {
+        self.release.info.status = Status::Superseded;
+    }
+
+    /// It went wrong.
+    pub(super) fn fail(&mut self, description: &str) {
+        self.release.info.status = Status::Failed;
+        self.release.info.description = description.to_owned();
+    }
+}
+
+/// Equal values: a number is the same as integer and as float, nothing is the same as an empty object.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        (Value::Null, Value::Object(fields)) | (Value::Object(fields), Value::Null) => fields.is_empty(),
+        (a, b) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_after_a_round_through_the_record() {
+        assert!(same(&json!({"a": 3, "b": [1.0]}), &json!({"a": 3.0, "b": [1]})));
+        assert!(same(&Value::Null, &json!({})));
+        assert!(!same(&json!({"a": 1}), &json!({"a": "1"})));
+        assert!(!same(&json!({"a": 1}), &json!({"a": 1, "b": null})));
+    }
+}

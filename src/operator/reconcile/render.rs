@@ -1,0 +1,237 @@
+//! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random functions
+//! start from the same seed for the same custom resource, so that the same input renders the same text.
+
+use super::Pass;
+use super::upgrade::Wish;
+use super::verdict::Blamed;
+use crate::event::{Diagnostic, Place, Severity, mask};
+use crate::operator::api::{Api, At};
+use crate::operator::manager::HelmCompat;
+use crate::tap::Recorder;
+use anyhow::{Context, anyhow};
+use opdev_helm::chart::Chart;
+use opdev_helm::engine::{self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput};
+use opdev_helm::manifest::Hook;
+use opdev_object::meta::Gvk;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::runtime::Handle;
+
+/// As which revision a chart is rendered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    pub(super) revision: i64,
+    /// As an install, else as an upgrade.
+    pub(super) install: bool,
+}
+
+/// What `lookup` sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lookups {
+    /// The cluster.
+    Live,
+    /// Nothing, as in a dry run.
+    Empty,
+}
+
+/// A rendered chart.
+#[derive(Clone, Debug)]
+pub(super) struct Rendered {
+    pub(super) manifest: String,
+    pub(super) hooks: Vec<Hook>,
+    pub(super) notes: String,
+    /// The chart as the record keeps it.
+    pub(super) chart: Chart,
+    /// Whether a template called `lookup`.
+    pub(super) looked_up: bool,
+}
+
+impl Pass {
+    /// Renders the chart with these values.
+    pub(super) async fn render(
+        &mut self,
+        wish: &Wish,
+        identity: Identity,
+        lookups: Lookups,
+    ) -> anyhow::Result<Rendered> {
+        let served = self.api.discovery.served().await.context("could not get what the API server serves")?;
+        let compat = match self.settings.helm_compat {
+            HelmCompat::V3 => Compat::V3,
+            HelmCompat::V4 => Compat::V4,
+        };
+        let mut capabilities = Capabilities::default_for(compat)
+            .with_kube_version(&served.version, compat)
+            .map_err(|error| anyhow!(error))?;
+        capabilities.api_versions = served.api_versions();
+        let seed = self.seed()?;
+        let outside = Outside {
+            api: self.api.clone(),
+            handle: Handle::current(),
+            recorder: Recorder::current(),
+            lookups,
+            looked_up: AtomicBool::new(false),
+            random: Mutex::new(Random { seed, block: 0, left: Vec::new() }),
+        };
+        let release = ReleaseInfo {
+            name: self.reference.name.clone(),
+            namespace: self.namespace(),
+            revision: identity.revision,
+            is_install: identity.install,
+            is_upgrade: !identity.install,
+        };
+        let (chart, values) = (Arc::clone(&wish.chart), wish.values.clone());
+        let work = move || {
+            let input = RenderInput {
+                values: &values,
+                release,
+                capabilities: &capabilities,
+                compat,
+                env: &outside,
+                cache: None,
+            };
+            let rendered = engine::render(&chart, &input);
+            (rendered, outside.looked_up.into_inner())
+        };
+        let (rendered, looked_up) = tokio::task::spawn_blocking(work).await.context("rendering broke off")?;
+        let rendered = rendered.map_err(|error| self.blame(&error))?;
+        Ok(Rendered {
+            manifest: rendered.manifest,
+            hooks: rendered.hooks,
+            notes: rendered.notes,
+            chart: rendered.chart,
+            looked_up,
+        })
+    }
+
+    fn seed(&mut self) -> anyhow::Result<[u8; 32]> {
+        if let Some(seed) = self.memory.seed {
+            return Ok(seed);
+        }
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|error| anyhow!("no randomness: {error}"))?;
+        self.memory.seed = Some(seed);
+        Ok(seed)
+    }
+
+    /// A render error with its place in the project.
+    fn blame(&self, error: &RenderError) -> anyhow::Error {
+        let place = error.place.as_ref().map(|place| Place {
+            file: project_path(&self.watch.chart_path, &self.chart_label(), &place.file),
+            line: place.line,
+            column: place.column,
+        });
+        let excerpt = Some(mask::manifest(&error.excerpt)).filter(|excerpt| !excerpt.is_empty());
+        anyhow::Error::new(Blamed(Diagnostic {
+            severity: Severity::Error,
+            message: error.message.clone(),
+            place,
+            excerpt,
+            hint: None,
+            kind: Some(self.reference.gvk.clone()),
+        }))
+    }
+}
+
+/// A path in a chart, with or without the chart's name in front, becomes one from the project's root on.
+fn project_path(chart: &str, name: &str, file: &str) -> String {
+    let inside = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(file);
+    format!("{}/{inside}", chart.trim_end_matches('/'))
+}
+
+struct Outside {
+    api: Api,
+    handle: Handle,
+    recorder: Option<Arc<Recorder>>,
+    lookups: Lookups,
+    looked_up: AtomicBool,
+    random: Mutex<Random>,
+}
+
+/// A stream of bytes that only the seed decides: hashes of the seed and a counter.
+struct Random {
+    seed: [u8; 32],
+    block: u64,
+    left: Vec<u8>,
+}
+
+impl Random {
+    fn fill(&mut self, buffer: &mut [u8]) {
+        for byte in buffer {
+            if self.left.is_empty() {
+                let mut hash = Sha256::new();
+                hash.update(self.seed);
+                hash.update(self.block.to_le_bytes());
+                self.block += 1;
+                self.left = hash.finalize().to_vec();
+            }
+            *byte = self.left.pop().unwrap_or_default();
+        }
+    }
+}
+
+impl Environment for Outside {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::now()
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        self.random.lock().unwrap_or_else(PoisonError::into_inner).fill(buffer);
+    }
+
+    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
+        self.looked_up.store(true, Ordering::Relaxed);
+        if self.lookups == Lookups::Empty {
+            return Ok(json!({}));
+        }
+        let gvk = Gvk::from_api_version(api_version, kind);
+        let work = look_up(&self.api, &gvk, namespace, name);
+        match &self.recorder {
+            Some(recorder) => self.handle.block_on(Arc::clone(recorder).scope(work)),
+            None => self.handle.block_on(work),
+        }
+    }
+}
+
+async fn look_up(api: &Api, gvk: &Gvk, namespace: &str, name: &str) -> Result<Value, String> {
+    let resource = api.resource(gvk).await.map_err(|error| error.to_string())?;
+    let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+    if name.is_empty() {
+        let items = api.list(&resource, namespace, "").await.map_err(|error| error.to_string())?;
+        let kind = format!("{}List", gvk.kind);
+        return Ok(json!({"apiVersion": gvk.api_version(), "kind": kind, "metadata": {}, "items": items}));
+    }
+    let found = api.get(&At { resource: &resource, namespace, name }).await;
+    Ok(found.map_err(|error| error.to_string())?.unwrap_or_else(|| json!({})))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn randomness_repeats_for_one_seed_only() {
+        let draw = |seed: u8, sizes: &[usize]| {
+            let mut random = Random { seed: [seed; 32], block: 0, left: Vec::new() };
+            let mut drawn = Vec::new();
+            for size in sizes {
+                let mut buffer = vec![0; *size];
+                random.fill(&mut buffer);
+                drawn.extend(buffer);
+            }
+            drawn
+        };
+        assert_eq!(draw(1, &[40]), draw(1, &[7, 33]));
+        assert_ne!(draw(1, &[40]), draw(2, &[40]));
+        assert_ne!(draw(1, &[64])[..32], draw(1, &[64])[32..]);
+    }
+
+    #[test]
+    fn places_lead_to_the_project() {
+        let path = |file: &str| project_path("charts/web-1.0/", "web", file);
+        assert_eq!(path("web/templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
+        assert_eq!(path("templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
+        assert_eq!(path("web/charts/db/templates/a.yaml"), "charts/web-1.0/charts/db/templates/a.yaml");
+    }
+}

@@ -1,0 +1,383 @@
+//! What happens to the release of a living custom resource: nothing yet → install; the chart renders something
+//! new → a new revision if the custom resource changed, else the deployed revision rewritten in place; nothing
+//! new → drift repair. A write that fails is taken back to the last good manifest.
+
+use super::apply::{Force, Plan};
+use super::hooks::Hooks;
+use super::inject::ReleaseNames;
+use super::objects::{self, Wanted};
+use super::release::{History, Stored};
+use super::render::{Identity, Lookups, Rendered};
+use super::verdict::Fault;
+use super::{Pass, annotations, recorder, set_deployed};
+use crate::event::Outcome;
+use anyhow::{Context, anyhow};
+use opdev_helm::chart::Chart;
+use opdev_helm::manifest::HookEvent;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// After so many passes in a row that render something new from the same input, the chart is at fault.
+const SURPLUS_LIMIT: u32 = 3;
+
+/// What the release should be made of.
+pub(super) struct Wish {
+    pub(super) chart: Arc<Chart>,
+    pub(super) spec: Value,
+    pub(super) values: Value,
+}
+
+impl Pass {
+    /// Brings the release to what is wished for.
+    pub(super) async fn release(&mut self, mut history: History, wish: Wish) -> Result<Outcome, Fault> {
+        history.heal(&self.api, &self.owner).await.map_err(Fault::irreconcilable)?;
+        match history.deployed().map_err(Fault::irreconcilable)? {
+            None => self.install(history, wish).await,
+            Some(deployed) => self.follow(history, deployed, wish).await,
+        }
+    }
+
+    /// A revision is deployed: does the chart say something else now?
+    async fn follow(&mut self, history: History, deployed: Stored, wish: Wish) -> Result<Outcome, Fault> {
+        self.ensure_finalizer().await.map_err(Fault::plain)?;
+        let same_spec = self.memory.spec.as_ref() == Some(&wish.spec);
+        let in_place = same_spec || deployed.has_values(&wish.values);
+        let identity = if in_place {
+            Identity { revision: deployed.release.version, install: deployed.release.version == 1 }
+        } else {
+            Identity { revision: history.last_revision() + 1, install: false }
+        };
+        let candidate = self
+            .candidate(&wish, identity, &deployed)
+            .await
+            .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
+        self.note("render");
+        let Some(candidate) = candidate else {
+            return self.keep(&deployed, wish).await;
+        };
+        if same_spec && self.memory.sources == self.watch.changed_in {
+            self.memory.surplus += 1;
+            if self.memory.surplus > SURPLUS_LIMIT {
+                self.say_surplus(&deployed.release.manifest, &candidate.manifest);
+                return self.keep(&deployed, wish).await;
+            }
+        } else {
+            self.memory.surplus = 0;
+        }
+        let before = self.wanted(&deployed.release.manifest, wish.chart.name()).await;
+        let before = before.unwrap_or_default();
+        let plan = async {
+            let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
+            let namespace = self.namespace();
+            let names = self.names(&namespace, wish.chart.name());
+            let plan = Plan::make(&self.api, wanted.clone(), &before, Some(("update", names))).await?;
+            anyhow::Ok((wanted, plan))
+        };
+        let (wanted, plan) = plan
+            .await
+            .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
+        self.status.clear(super::IRRECONCILABLE);
+        self.note("plan");
+        let change = Change { before, wanted, plan, candidate };
+        if in_place {
+            self.rewrite(history, deployed, change, &wish).await?;
+        } else {
+            self.upgrade(history, deployed, change, &wish).await?;
+        }
+        self.remember(wish);
+        Ok(Outcome::Upgraded)
+    }
+
+    /// The chart as it renders now, if that differs from what is deployed.
+    async fn candidate(
+        &mut self,
+        wish: &Wish,
+        identity: Identity,
+        deployed: &Stored,
+    ) -> anyhow::Result<Option<Rendered>> {
+        let server = self.watch.dry_run_option == "server";
+        let lookups = if server { Lookups::Live } else { Lookups::Empty };
+        let candidate = self.render(wish, identity, lookups).await?;
+        if candidate.manifest == deployed.release.manifest {
+            return Ok(None);
+        }
+        if server || !candidate.looked_up {
+            return Ok(Some(candidate));
+        }
+        let real = self.render(wish, identity, Lookups::Live).await?;
+        if real.manifest != deployed.release.manifest {
+            return Ok(Some(real));
+        }
+        self.say(
+            format!(
+                "the chart {} calls `lookup`: the Operator SDK's operator would upgrade this release on every reconcile",
+                wish.chart.name()
+            ),
+            Some("set `dryRunOption: server` in watches.yaml, so that its comparison sees the cluster, too"),
+        );
+        Ok(None)
+    }
+
+    /// The release stays as it is: only drift is put back.
+    async fn keep(&mut self, deployed: &Stored, wish: Wish) -> Result<Outcome, Fault> {
+        let manifest = deployed.release.manifest.clone();
+        let outcome = self.repair(&manifest).await.map_err(Fault::irreconcilable)?;
+        self.settle(deployed);
+        if self.memory.surplus <= SURPLUS_LIMIT {
+            self.memory.surplus = 0;
+        }
+        self.remember(wish);
+        Ok(outcome)
+    }
+
+    fn settle(&mut self, stored: &Stored) {
+        let release = &stored.release;
+        self.dependents = objects::kinds(&release.manifest);
+        set_deployed(
+            &mut self.status,
+            &release.name,
+            release.version,
+            &release.info.notes,
+            &release.manifest,
+        );
+    }
+
+    fn remember(&mut self, wish: Wish) {
+        self.memory.spec = Some(wish.spec);
+        self.memory.sources = self.watch.changed_in;
+    }
+
+    fn say_surplus(&mut self, deployed: &str, candidate: &str) {
+        let (old, new) = first_difference(deployed, candidate);
+        self.say(
+            format!(
+                "the chart {} renders differently each time from the same input: `{old}` became `{new}`; the deployed \
+                 manifest is kept",
+                self.watch.chart_path
+            ),
+            Some("look for now, rand*, uuidv4, gen* or .Release.Revision on that line"),
+        );
+    }
+
+    /// Puts the next rendering into the deployed revision: no new revision, no hooks.
+    async fn rewrite(
+        &mut self,
+        history: History,
+        mut deployed: Stored,
+        change: Change,
+        wish: &Wish,
+    ) -> Result<(), Fault> {
+        let Change { before, wanted, plan, candidate } = change;
+        let force = self.upgrade_force();
+        if let Err(error) = plan.carry_out(&self.api, force, &mut self.effects).await {
+            let error = self.roll_back(error, before, &wanted).await;
+            return Err(Fault::release_failed("UpgradeError", error));
+        }
+        self.note("apply");
+        deployed.rewrite(wish, candidate);
+        history
+            .replace(&self.api, &self.owner, &mut deployed)
+            .await
+            .map_err(|error| Fault::release_failed("UpgradeError", error))?;
+        self.note("release");
+        self.settle(&deployed);
+        Ok(())
+    }
+
+    /// A new revision.
+    async fn upgrade(
+        &mut self,
+        mut history: History,
+        mut deployed: Stored,
+        change: Change,
+        wish: &Wish,
+    ) -> Result<(), Fault> {
+        self.warn_overrides().await;
+        let Change { before, wanted, plan, candidate } = change;
+        let failed = |error: anyhow::Error| {
+            Fault::release_failed("UpgradeError", error.context("failed to upgrade release"))
+        };
+        history.drop_failed(&self.api).await.map_err(failed)?;
+        let release = history.next(&self.reference, &self.namespace(), wish, candidate);
+        let mut next = history.store(&self.api, &self.owner, release).await.map_err(failed)?;
+        self.note("release");
+        let force = self.upgrade_force();
+        let hooks = Hooks::of(self, wish.chart.name());
+        let work = async {
+            let run = &mut next.release.hooks;
+            hooks
+                .run(HookEvent::PreUpgrade, run, &mut self.effects)
+                .await
+                .context("pre-upgrade hooks failed")?;
+            plan.carry_out(&self.api, force, &mut self.effects).await?;
+            hooks
+                .run(HookEvent::PostUpgrade, run, &mut self.effects)
+                .await
+                .context("post-upgrade hooks failed")
+        };
+        if let Err(error) = work.await {
+            let error = self.roll_back(error, before, &wanted).await;
+            let text = format!("Upgrade {:?} failed: {error:#}", self.reference.name);
+            next.fail(&text);
+            let also = history.replace(&self.api, &self.owner, &mut next).await.err();
+            return Err(Fault { also, ..failed(error) });
+        }
+        self.note("apply");
+        deployed.supersede();
+        history.replace(&self.api, &self.owner, &mut deployed).await.map_err(failed)?;
+        next.deploy("Upgrade complete");
+        history.replace(&self.api, &self.owner, &mut next).await.map_err(failed)?;
+        history.trim(&self.api, self.settings.max_history).await.map_err(failed)?;
+        self.note("release");
+        self.settle(&next);
+        Ok(())
+    }
+
+    /// After a failed write: everything back to the manifest before. The error says how that went.
+    async fn roll_back(
+        &mut self,
+        error: anyhow::Error,
+        before: Vec<Wanted>,
+        failed: &[Wanted],
+    ) -> anyhow::Error {
+        self.note("apply");
+        let force = if annotations::rollback_force(&self.object) { Force::Fallback } else { Force::No };
+        let back = async {
+            let plan = Plan::make(&self.api, before, failed, None).await?;
+            plan.carry_out(&self.api, force, &mut self.effects).await
+        };
+        let done = back.await;
+        self.note("rollback");
+        match done {
+            Ok(()) => error.context("upgrade failed; rolled back to the last good manifest"),
+            Err(second) => error.context(format!("upgrade failed, and so did the rollback ({second:#})")),
+        }
+    }
+
+    /// The first revision. What a failed one left behind is taken off the cluster again.
+    async fn install(&mut self, mut history: History, wish: Wish) -> Result<Outcome, Fault> {
+        self.warn_overrides().await;
+        let failed = |error: anyhow::Error| Fault::release_failed("InstallError", error);
+        history.purge(&self.api).await.map_err(failed)?;
+        self.ensure_finalizer().await.map_err(Fault::plain)?;
+        let installed = async {
+            self.install_crds(&wish.chart).await?;
+            let identity = Identity { revision: 1, install: true };
+            let candidate = self.render(&wish, identity, Lookups::Live).await?;
+            self.note("render");
+            let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
+            let namespace = self.namespace();
+            let names = self.names(&namespace, wish.chart.name());
+            let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
+            self.note("plan");
+            anyhow::Ok((candidate, plan))
+        };
+        let (candidate, plan) =
+            installed.await.map_err(|error| failed(error.context("failed to install release")))?;
+        let release = history.next(&self.reference, &self.namespace(), &wish, candidate);
+        let mut first = history
+            .store(&self.api, &self.owner, release)
+            .await
+            .map_err(|error| failed(error.context("failed to install release")))?;
+        self.note("release");
+        let hooks = Hooks::of(self, wish.chart.name());
+        let work = async {
+            let run = &mut first.release.hooks;
+            hooks.run(HookEvent::PreInstall, run, &mut self.effects).await.context("failed pre-install")?;
+            plan.carry_out(&self.api, Force::No, &mut self.effects).await?;
+            hooks.run(HookEvent::PostInstall, run, &mut self.effects).await.context("failed post-install")
+        };
+        if let Err(error) = work.await {
+            self.note("apply");
+            return Err(failed(self.take_back(error, history, first, wish.chart.name()).await));
+        }
+        self.note("apply");
+        first.deploy("Install complete");
+        history.replace(&self.api, &self.owner, &mut first).await.map_err(failed)?;
+        self.note("release");
+        self.settle(&first);
+        self.remember(wish);
+        Ok(Outcome::Installed)
+    }
+
+    /// After a failed install: the partial release is uninstalled.
+    async fn take_back(
+        &mut self,
+        error: anyhow::Error,
+        mut history: History,
+        first: Stored,
+        chart: &str,
+    ) -> anyhow::Error {
+        let removed = self.remove_objects(&[first.release.manifest], chart).await;
+        let purged = match removed {
+            Ok(()) => history.purge(&self.api).await,
+            Err(error) => Err(error),
+        };
+        self.note("rollback");
+        match purged {
+            Ok(()) => error.context("failed to install release"),
+            Err(second) => {
+                anyhow!("failed installation ({error:#}) and failed rollback: {second:#}")
+            }
+        }
+    }
+
+    async fn warn_overrides(&mut self) {
+        let watch = Arc::clone(&self.watch);
+        let suppress = self.settings.suppress_override_values;
+        recorder::override_values(
+            &self.api,
+            &self.owner,
+            &watch.overrides,
+            suppress,
+            &mut self.memory.emitted,
+        )
+        .await;
+    }
+
+    fn upgrade_force(&self) -> Force {
+        if annotations::upgrade_force(&self.object) { Force::Replace } else { Force::No }
+    }
+
+    fn names<'a>(&'a self, namespace: &'a str, chart: &'a str) -> ReleaseNames<'a> {
+        ReleaseNames { name: &self.reference.name, namespace, chart }
+    }
+
+    async fn wanted(&self, manifest: &str, chart: &str) -> anyhow::Result<Vec<Wanted>> {
+        let namespace = self.namespace();
+        objects::build(&self.api, manifest, &self.owner, self.names(&namespace, chart)).await
+    }
+}
+
+/// A release on its way to the cluster.
+struct Change {
+    before: Vec<Wanted>,
+    wanted: Vec<Wanted>,
+    plan: Plan,
+    candidate: Rendered,
+}
+
+/// The first line that differs, on both sides, in short.
+fn first_difference(old: &str, new: &str) -> (String, String) {
+    let short = |line: Option<&str>| {
+        line.map_or("no line".to_owned(), |line| line.trim().chars().take(80).collect::<String>())
+    };
+    let (mut old, mut new) = (old.lines(), new.lines());
+    loop {
+        match (old.next(), new.next()) {
+            (Some(a), Some(b)) if a == b => {}
+            (a, b) => return (short(a), short(b)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_difference_is_shown_on_both_sides() {
+        assert_eq!(first_difference("a\n  b: 1\nc", "a\n  b: 2\nc"), ("b: 1".into(), "b: 2".into()));
+        assert_eq!(first_difference("a", "a\nb"), ("no line".into(), "b".into()));
+    }
+}

@@ -1,0 +1,156 @@
+//! How a pass ends: well, with an outcome, or with a fault that keeps its whole chain of causes. Pure.
+
+use super::Memory;
+use super::status::{IRRECONCILABLE, RELEASE_FAILED};
+use crate::event::{Diagnostic, ObjectChange, Outcome, Requeue, Step, mask};
+use opdev_object::diff::{Change, diff};
+use opdev_object::meta::Gvk;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// What a worker hands back.
+#[derive(Debug)]
+pub(in crate::operator) struct Report {
+    pub(in crate::operator) outcome: Outcome,
+    pub(in crate::operator) uid: Option<String>,
+    pub(in crate::operator) status: Vec<Change>,
+    pub(in crate::operator) objects: Vec<ObjectChange>,
+    /// States of objects that the pass has read or written, and whether it wrote them.
+    pub(in crate::operator) known: Vec<(Arc<Value>, bool)>,
+    /// The kinds of the release's objects.
+    pub(in crate::operator) dependents: Vec<Gvk>,
+    pub(in crate::operator) steps: Vec<Step>,
+    pub(in crate::operator) requeue: Option<Requeue>,
+    pub(in crate::operator) failure: Option<Failed>,
+    /// What the user should know, with hints.
+    pub(in crate::operator) notices: Vec<(String, Option<String>)>,
+    pub(in crate::operator) memory: Memory,
+}
+
+/// Why a pass failed.
+#[derive(Debug)]
+pub(in crate::operator) struct Failed {
+    pub(in crate::operator) chain: Vec<String>,
+    pub(in crate::operator) diagnostic: Option<Diagnostic>,
+    /// Whether trying again can help.
+    pub(in crate::operator) retry: bool,
+}
+
+impl Report {
+    fn new(outcome: Outcome) -> Report {
+        Report {
+            outcome,
+            uid: None,
+            status: Vec::new(),
+            objects: Vec::new(),
+            known: Vec::new(),
+            dependents: Vec::new(),
+            steps: Vec::new(),
+            requeue: None,
+            failure: None,
+            notices: Vec::new(),
+            memory: Memory::default(),
+        }
+    }
+
+    /// The object does not exist any more.
+    pub(in crate::operator) fn gone() -> Report {
+        Report::new(Outcome::Gone)
+    }
+
+    /// A pass that could not even begin, or that broke off.
+    pub(in crate::operator) fn failed(chain: Vec<String>) -> Report {
+        let failure = Some(Failed { chain, diagnostic: None, retry: true });
+        Report { failure, ..Report::new(Outcome::Failed) }
+    }
+}
+
+/// A pass that ended well.
+#[derive(Debug)]
+pub(super) struct Verdict {
+    pub(super) outcome: Outcome,
+    pub(super) requeue: Option<Requeue>,
+}
+
+impl Verdict {
+    pub(super) fn new(outcome: Outcome) -> Verdict {
+        Verdict { outcome, requeue: None }
+    }
+
+    #[must_use]
+    pub(super) fn after(mut self, requeue: Option<Requeue>) -> Verdict {
+        self.requeue = requeue;
+        self
+    }
+}
+
+/// A pass that failed.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) error: anyhow::Error,
+    /// The condition that shows it, and its reason.
+    pub(super) condition: Option<(&'static str, &'static str)>,
+    pub(super) diagnostic: Option<Box<Diagnostic>>,
+    pub(super) retry: bool,
+    /// What went wrong after it.
+    pub(super) also: Option<anyhow::Error>,
+}
+
+impl Fault {
+    /// A failure that no condition shows.
+    pub(super) fn plain(error: anyhow::Error) -> Fault {
+        Fault { error, condition: None, diagnostic: None, retry: true, also: None }
+    }
+
+    /// The state of the release could not be told or repaired.
+    pub(super) fn irreconcilable(error: anyhow::Error) -> Fault {
+        Fault { condition: Some((IRRECONCILABLE, "ReconcileError")), ..Fault::plain(error) }
+    }
+
+    /// Install, upgrade or uninstall failed.
+    pub(super) fn release_failed(reason: &'static str, error: anyhow::Error) -> Fault {
+        Fault { condition: Some((RELEASE_FAILED, reason)), ..Fault::plain(error) }
+    }
+
+    /// The failure as it is shown, with the known secrets masked.
+    pub(super) fn into_failed(self, secrets: &[String]) -> Failed {
+        let mut chain = chain(&self.error);
+        if let Some(also) = &self.also {
+            chain.extend(self::chain(also).into_iter().map(|cause| format!("also: {cause}")));
+        }
+        for cause in &mut chain {
+            *cause = mask::text(cause, secrets);
+        }
+        let blamed = || self.error.downcast_ref::<Blamed>().map(|blamed| blamed.0.clone());
+        let diagnostic =
+            self.diagnostic.map(|diagnostic| *diagnostic).or_else(blamed).map(|mut diagnostic| {
+                diagnostic.message = mask::text(&diagnostic.message, secrets);
+                diagnostic.excerpt = diagnostic.excerpt.map(|excerpt| mask::text(&excerpt, secrets));
+                diagnostic
+            });
+        Failed { chain, diagnostic, retry: self.retry }
+    }
+}
+
+/// An error that names a place in a chart.
+#[derive(Debug)]
+pub(super) struct Blamed(pub(super) Diagnostic);
+
+impl std::fmt::Display for Blamed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Blamed {}
+
+/// The whole chain of causes, outermost first.
+pub(super) fn chain(error: &anyhow::Error) -> Vec<String> {
+    error.chain().map(ToString::to_string).collect()
+}
+
+/// What changed in the status, with paths from the object's root.
+pub(super) fn status_changes(before: &Value, after: Option<&Value>) -> Vec<Change> {
+    let wrap = |status: &Value| if status.is_null() { json!({}) } else { json!({"status": status}) };
+    diff(&wrap(before), &wrap(after.unwrap_or(&Value::Null)))
+}
