@@ -4,20 +4,23 @@
 use super::resolve::{Scalar, resolve};
 use super::{Error, Kind, Node};
 use base64::Engine;
-use libyaml_safer::{ErrorKind, Event, EventData, Mark, Parser};
+use libyaml_safer::{ErrorKind, Event, EventData, Mark, Parser, ScalarStyle};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 const PREFIX: &str = "tag:yaml.org,2002:";
 
 /// Reads the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Node, Error> {
-    let mut composer = Composer::new(text)?;
+    let padded = pad(text);
+    let mut composer = Composer::new(&padded, text)?;
     Ok(composer.document()?.unwrap_or(Node { line: 1, column: 1, kind: Kind::Null }))
 }
 
 /// Reads every document of a text; documents without content are left out.
 pub fn documents(text: &str) -> Result<Vec<Node>, Error> {
-    let mut composer = Composer::new(text)?;
+    let padded = pad(text);
+    let mut composer = Composer::new(&padded, text)?;
     let mut found = Vec::new();
     while let Some(node) = composer.document()? {
         if node.kind != Kind::Null {
@@ -25,6 +28,32 @@ pub fn documents(text: &str) -> Result<Vec<Node>, Error> {
         }
     }
     Ok(found)
+}
+
+/// The parser cannot end a block scalar without a line break; `unpad` takes it back.
+fn pad(text: &str) -> Cow<'_, str> {
+    if text.ends_with('\n') || !text.contains(['|', '>']) || !text.lines().any(opens_block) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(format!("{text}\n"))
+}
+
+/// Whether a line may be the head of a block scalar: `|` or `>`, signs and digits, perhaps a comment.
+fn opens_block(line: &str) -> bool {
+    let line = line.split(" #").next().unwrap_or(line).trim_end();
+    line.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')).ends_with(['|', '>'])
+}
+
+/// The value of a block scalar that ends with the text, without the line break that `pad` added.
+fn unpad(mut value: String, text: &str) -> String {
+    let last = |text: &str| text.rsplit('\n').next().unwrap_or_default().to_owned();
+    let content = value.strip_suffix('\n').map(last).unwrap_or_default();
+    let blank = last(text).trim().is_empty();
+    let own = if blank { content.is_empty() || content.trim().is_empty() } else { true };
+    if own && value.ends_with('\n') {
+        value.pop();
+    }
+    value
 }
 
 /// An anchored node, once it is complete.
@@ -35,19 +64,29 @@ struct Anchored {
 
 struct Composer<'t> {
     parser: Parser<&'t [u8]>,
+    /// The text as it was given; the parser's may be one line break longer.
     text: &'t str,
     anchors: HashMap<String, Anchored>,
     decoded: usize,
     through_aliases: usize,
     depth: usize,
+    /// The first value that does not fit its tag; reported once the document is known to be well formed.
+    refused: Option<Error>,
 }
 
 impl<'t> Composer<'t> {
-    fn new(text: &'t str) -> Result<Self, Error> {
+    fn new(padded: &'t str, text: &'t str) -> Result<Self, Error> {
         let mut parser = Parser::<&'t [u8]>::new();
-        parser.set_input(text.as_bytes());
-        let mut composer =
-            Self { parser, text, anchors: HashMap::new(), decoded: 0, through_aliases: 0, depth: 0 };
+        parser.set_input(padded.as_bytes());
+        let mut composer = Self {
+            parser,
+            text,
+            anchors: HashMap::new(),
+            decoded: 0,
+            through_aliases: 0,
+            depth: 0,
+            refused: None,
+        };
         composer.next()?;
         Ok(composer)
     }
@@ -65,17 +104,24 @@ impl<'t> Composer<'t> {
         let event = self.next()?;
         let (node, _) = self.node(event)?;
         self.next()?;
-        Ok(Some(node))
+        self.refused.take().map_or(Ok(Some(node)), Err)
     }
 
     /// The node an event starts, and how many nodes it holds.
     fn node(&mut self, event: Event) -> Result<(Node, usize), Error> {
         let mark = event.start_mark;
+        let at_end = event.end_mark.index > self.text.len() as u64;
         self.decoded += 1;
         let (anchor, kind, size) = match event.data {
             EventData::Alias { anchor } => return self.alias(&anchor, mark),
-            EventData::Scalar { anchor, tag, value, plain_implicit, .. } => {
-                (anchor, scalar(value, tag.as_deref(), plain_implicit, mark)?, 1)
+            EventData::Scalar { anchor, tag, value, plain_implicit, style, .. } => {
+                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                let value = if block && at_end { unpad(value, self.text) } else { value };
+                let kind = scalar(value, tag.as_deref(), plain_implicit, mark).unwrap_or_else(|error| {
+                    self.refused.get_or_insert(error);
+                    Kind::Null
+                });
+                (anchor, kind, 1)
             }
             EventData::SequenceStart { anchor, .. } => {
                 self.open(anchor.as_deref(), mark)?;

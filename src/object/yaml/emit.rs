@@ -6,6 +6,7 @@ use super::number;
 use super::order::sort_keys;
 use super::scalar::{Style, is_break, is_printable, is_simple_key, string_style};
 use serde_json::Value;
+use std::borrow::Cow;
 
 const WIDTH: usize = 80;
 const INDENT: usize = 2;
@@ -37,6 +38,8 @@ pub struct Writer {
     indention: bool,
     /// go-yaml v3's manner: lists indented in maps, nothing folded.
     pretty: bool,
+    /// Whether a string held a character that go-yaml refuses to read back.
+    unreadable: bool,
 }
 
 impl Default for Writer {
@@ -56,6 +59,7 @@ impl Writer {
             whitespace: true,
             indention: true,
             pretty: false,
+            unreadable: false,
         }
     }
 
@@ -68,6 +72,17 @@ impl Writer {
     pub fn finish(mut self) -> String {
         self.write_indent(0);
         self.out
+    }
+
+    /// The document as a template's `toYaml` gives it: without the final newline, and empty where Helm fails
+    /// (it reads its own JSON as YAML, which may hold no control characters).
+    pub fn finish_for_template(self) -> String {
+        if self.unreadable {
+            return String::new();
+        }
+        let mut text = self.finish();
+        text.pop();
+        text
     }
 
     /// Writes `null`.
@@ -92,6 +107,9 @@ impl Writer {
 
     /// Writes a float that went through JSON, as everything in `toYaml` does: whole numbers lose their point.
     pub fn float(&mut self, value: f64) {
+        if self.pretty {
+            return self.plain_float(value);
+        }
         self.word(&super::resolve::json_number(value));
     }
 
@@ -102,9 +120,10 @@ impl Writer {
 
     /// Writes a string.
     pub fn string(&mut self, text: &str) {
+        let text = &*self.through_json(text);
         let indent = self.before_value();
         let scalar_indent = if self.levels.is_empty() { INDENT } else { indent + INDENT };
-        match string_style(text, false) {
+        match string_style(text, false, self.pretty) {
             Style::Plain => self.write_plain(text, true, scalar_indent),
             Style::Single => self.write_single(text, true, scalar_indent),
             Style::Double => self.write_double(text, true, scalar_indent),
@@ -146,10 +165,12 @@ impl Writer {
 
     /// Writes a map's key; its value comes next.
     pub fn key(&mut self, text: &str) {
+        self.unreadable |= text.contains('\u{85}');
+        let text = &*self.through_json(text);
         let indent = self.levels.last().map_or(0, |level| level.indent);
         self.write_indent(indent);
         if is_simple_key(text) {
-            match string_style(text, true) {
+            match string_style(text, true, self.pretty) {
                 Style::Plain => self.write_plain(text, false, indent),
                 Style::Single => self.write_single(text, false, indent),
                 Style::Double | Style::Literal => self.write_double(text, false, indent),
@@ -158,7 +179,7 @@ impl Writer {
         } else {
             self.indicator("?", true, false, true);
             let scalar_indent = indent + INDENT;
-            match string_style(text, false) {
+            match string_style(text, false, self.pretty) {
                 Style::Plain => self.write_plain(text, true, scalar_indent),
                 Style::Single => self.write_single(text, true, scalar_indent),
                 Style::Double => self.write_double(text, true, scalar_indent),
@@ -168,6 +189,18 @@ impl Writer {
             self.indicator(":", true, false, true);
         }
         self.place = Place::Value;
+    }
+
+    /// What becomes of a string on its way through JSON that is read as YAML.
+    fn through_json<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        if text.is_ascii() && !text.contains('\u{7f}') {
+            return Cow::Borrowed(text);
+        }
+        self.unreadable |= !self.pretty && text.chars().any(is_refused);
+        if self.pretty || !text.contains('\u{85}') {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(fold_next_lines(text))
     }
 
     /// Writes what stands before a value and gives the indent of its surroundings.
@@ -321,10 +354,12 @@ impl Writer {
         let mut spaces = false;
         let mut characters = text.chars().peekable();
         let mut first = true;
+        // A quirk of go-yaml: after a leading byte order mark it escapes everything.
+        let marked = text.starts_with('\u{feff}');
         while let Some(c) = characters.next() {
             let inside = !first && characters.peek().is_some();
             first = false;
-            if !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
+            if marked || !is_printable(c) || is_break(c) || c == '"' || c == '\\' {
                 let escaped = escape(c);
                 self.put_text(&escaped);
                 spaces = false;
@@ -382,6 +417,30 @@ impl Writer {
     }
 }
 
+/// Characters go-yaml's reader refuses; all other control characters are escaped in JSON.
+fn is_refused(c: char) -> bool {
+    matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
+}
+
+/// U+0085 ends a line in YAML, so a quoted string that holds one is folded.
+fn fold_next_lines(text: &str) -> String {
+    let mut folded = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\u{85}') {
+        let (before, after) = rest.split_at(at);
+        folded.push_str(before.trim_end_matches(' '));
+        let tail = after.trim_start_matches([' ', '\u{85}']);
+        let breaks = after[..after.len() - tail.len()].matches('\u{85}').count();
+        match breaks {
+            1 => folded.push(' '),
+            more => folded.extend(std::iter::repeat_n('\n', more - 1)),
+        }
+        rest = tail;
+    }
+    folded.push_str(rest);
+    folded
+}
+
 pub(super) fn escape(c: char) -> String {
     match c {
         '\0' => "\\0".to_owned(),
@@ -396,6 +455,7 @@ pub(super) fn escape(c: char) -> String {
         '"' => "\\\"".to_owned(),
         '\\' => "\\\\".to_owned(),
         '\u{85}' => "\\N".to_owned(),
+        '\u{a0}' => "\\_".to_owned(),
         '\u{2028}' => "\\L".to_owned(),
         '\u{2029}' => "\\P".to_owned(),
         c if (c as u32) <= 0xff => format!("\\x{:02X}", c as u32),

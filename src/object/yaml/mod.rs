@@ -171,12 +171,49 @@ mod tests {
         assert_eq!((p.line, p.column), (2, 8));
     }
 
+    /// Each line: a value, what Helm's `toYaml` gives for it, what `toYamlPretty` gives.
+    #[test]
+    fn writes_what_helm_writes() {
+        let lines = include_str!("../../../tests/golden/yaml/to_yaml.jsonl").lines();
+        let mut count = 0;
+        for line in lines {
+            let case: Value = serde_json::from_str(line).unwrap();
+            let mut writer = Writer::new();
+            emit::write_json(&mut writer, &case[0]);
+            assert_eq!(writer.finish_for_template(), case[1].as_str().unwrap(), "{}", case[0]);
+            assert_eq!(
+                to_string_pretty(&case[0]).trim_end_matches('\n'),
+                case[2].as_str().unwrap().trim_end_matches('\n')
+            );
+            count += 1;
+        }
+        assert!(count > 300, "{count} cases");
+    }
+
     #[test]
     fn merges_in_go_yamls_order() {
         let text = "d: &d {a: 1, b: 2}\ne: {<<: *d, b: 3}\nf: {b: 3, <<: *d}\n";
         let value = from_str(text).unwrap();
         assert_eq!(value["e"], json!({"a": 1, "b": 3}));
         assert_eq!(value["f"], json!({"a": 1, "b": 2}));
+    }
+
+    #[test]
+    fn block_scalars_may_end_with_the_text() {
+        let value = |text: &str| from_str(text).unwrap()["a"].clone();
+        for (text, wanted) in [
+            ("a: |\n  x", "x"),
+            ("a: |-\n  x", "x"),
+            ("a: |+\n  x\n  ", "x\n"),
+            ("a: |\n  x\n ", "x\n"),
+            ("a: >\n  x\n  y", "x y"),
+            ("a: |\n  x\n", "x\n"),
+            ("a: |\n  x\n# c", "x\n"),
+            ("a: |", ""),
+            ("a: '|'", "|"),
+        ] {
+            assert_eq!(value(text), json!(wanted), "{text:?}");
+        }
     }
 
     #[test]

@@ -32,12 +32,12 @@ pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-fn analyze(text: &str) -> Analysis {
+fn analyze(text: &str, tabs_in_blocks: bool) -> Analysis {
     if text.is_empty() {
         return Analysis { multiline: false, plain: true, single: true, block: true };
     }
     let mut indicators = text.starts_with("---") || text.starts_with("...");
-    let mut special = false;
+    let (mut special, mut tabs) = (false, false);
     let (mut breaks, mut break_space, mut space_break) = (false, false, false);
     let (mut previous_space, mut previous_break) = (false, false);
     let mut after_white = true;
@@ -52,7 +52,8 @@ fn analyze(text: &str) -> Analysis {
             '#' => after_white,
             _ => false,
         };
-        special |= !is_printable(c);
+        tabs |= c == '\t';
+        special |= !is_printable(c) && !(c == '\t' && tabs_in_blocks);
         if c == ' ' {
             break_space |= previous_break;
             previous_space = true;
@@ -74,15 +75,15 @@ fn analyze(text: &str) -> Analysis {
     let never = space_break || special;
     Analysis {
         multiline: breaks,
-        plain: !(indicators || edges || break_space || never || breaks),
-        single: !(break_space || never),
+        plain: !(indicators || edges || break_space || never || breaks || tabs),
+        single: !(break_space || never || tabs),
         block: !(text.ends_with(' ') || never),
     }
 }
 
-/// The style go-yaml v2 writes a string in; `key` where it stands as a simple key.
-pub(super) fn string_style(text: &str, key: bool) -> Style {
-    let analysis = analyze(text);
+/// The style go-yaml writes a string in; `key` where it stands as a simple key. Version 3 lets tabs stand in blocks.
+pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
+    let analysis = analyze(text, version_3);
     let wanted = if text.contains('\n') {
         Style::Literal
     } else if resolve(text) == Scalar::String && !is_base60(text) {
