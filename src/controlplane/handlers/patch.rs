@@ -5,7 +5,7 @@ use super::write::{Answer, Call};
 use crate::error::{Cause, Status};
 use crate::registry::{Change, Context, FieldValidation, Part, Resource, Unfit, accept, fields, metadata};
 use http::StatusCode;
-use opdev_object::patch;
+use opdev_object::{patch, strategic};
 use serde_json::Value;
 
 /// What kind of patch a request carries.
@@ -184,10 +184,8 @@ fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) 
             patch::merge_patch(object, change);
             Ok(())
         }
-        Kind::Strategic => {
-            let _ = resource;
-            Err(Status::new(501, "NotImplemented", "strategic merge patches are landing next"))
-        }
+        Kind::Strategic => strategic::apply(object, change, &resource.schema())
+            .map_err(|error| Status::bad_request(error.to_string())),
         Kind::Apply => Err(Status::internal("an apply is no change of an object by itself")),
     }
 }

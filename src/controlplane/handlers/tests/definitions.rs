@@ -1,1 +1,218 @@
-//! Later.
+//! Definitions and the custom resources they serve.
+
+use super::*;
+
+const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+const WIDGETS: &str = "/apis/ex.io/v1/namespaces/default/widgets";
+const MERGE: &str = "application/merge-patch+json";
+
+fn definition() -> Value {
+    json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.ex.io"},
+        "spec": {"group": "ex.io", "scope": "Namespaced",
+            "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]},
+            "versions": [
+                {"name": "v1", "served": true, "storage": true,
+                 "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas",
+                    "statusReplicasPath": ".status.replicas", "labelSelectorPath": ".status.selector"}},
+                 "selectableFields": [{"jsonPath": ".spec.color"}],
+                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "required": ["color"], "properties": {
+                        "color": {"type": "string", "enum": ["red", "blue"]},
+                        "replicas": {"type": "integer", "default": 1, "minimum": 0}}},
+                    "status": {"type": "object", "properties": {
+                        "replicas": {"type": "integer"}, "selector": {"type": "string"}}}}}}},
+                {"name": "v1beta1", "served": true, "storage": false, "deprecated": true,
+                 "schema": {"openAPIV3Schema": {"type": "object",
+                    "x-kubernetes-preserve-unknown-fields": true}}}]}})
+}
+
+fn widget(name: &str) -> Value {
+    json!({"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"color": "red"}})
+}
+
+async fn with_widgets() -> Api {
+    let api = api();
+    post(&api, CRDS, definition()).await.expect(StatusCode::CREATED);
+    api
+}
+
+#[tokio::test]
+async fn a_definition_serves_at_once() {
+    let api = api();
+    get(&api, WIDGETS).await.expect(StatusCode::NOT_FOUND);
+    let made = post(&api, CRDS, definition()).await.expect(StatusCode::CREATED);
+    let conditions = made["status"]["conditions"].as_array().unwrap();
+    let pairs: Vec<_> =
+        conditions.iter().map(|c| (c["type"].as_str().unwrap(), c["status"].as_str().unwrap())).collect();
+    assert_eq!(pairs, [("NamesAccepted", "True"), ("Established", "True")]);
+    assert_eq!(made["status"]["storedVersions"], json!(["v1"]));
+    assert_eq!(made["status"]["acceptedNames"]["listKind"], "WidgetList");
+    assert_eq!(get(&api, WIDGETS).await.expect(StatusCode::OK)["kind"], "WidgetList");
+}
+
+#[tokio::test]
+async fn resources_are_pruned_defaulted_and_validated() {
+    let api = with_widgets().await;
+    let mut object = widget("a");
+    object["spec"]["foo"] = json!(1);
+    object["status"] = json!({"replicas": 5});
+    let made = post(&api, WIDGETS, object.clone()).await;
+    assert_eq!(made.warnings, ["299 - \"unknown field \\\"spec.foo\\\"\""]);
+    let made = made.expect(StatusCode::CREATED);
+    assert_eq!(made["spec"], json!({"color": "red", "replicas": 1}));
+    assert_eq!(made["metadata"]["generation"], 1);
+    assert!(made.get("status").is_none(), "status is dropped on create");
+    let strict = post(&api, &format!("{WIDGETS}?fieldValidation=Strict"), object).await;
+    assert_eq!(
+        strict.message(),
+        "Widget in version \"v1\" cannot be handled as a Widget: strict decoding error: unknown field \"spec.foo\""
+    );
+    let mut wrong = widget("b");
+    wrong["spec"] = json!({"color": "green", "replicas": -1});
+    let wrong = post(&api, WIDGETS, wrong).await.expect(StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(
+        wrong["message"],
+        "Widget.ex.io \"b\" is invalid: [spec.color: Unsupported value: \"green\": supported values: \"red\", \"blue\", \
+         spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0]"
+    );
+    let mut none = widget("c");
+    none["spec"] = json!({});
+    let none = post(&api, WIDGETS, none).await;
+    assert_eq!(none.message(), "Widget.ex.io \"c\" is invalid: spec.color: Required value");
+}
+
+#[tokio::test]
+async fn status_scale_and_generation() {
+    let api = with_widgets().await;
+    let uri = format!("{WIDGETS}/a");
+    let made = post(&api, WIDGETS, widget("a")).await.expect(StatusCode::CREATED);
+    let mut bare = made.clone();
+    bare["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+    let bare = ask(&api, "PUT", &uri, bare).await;
+    assert_eq!(
+        bare.message(),
+        "Widget.ex.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+    );
+    let status = json!({"spec": {"color": "blue"}, "status": {"replicas": 2, "selector": "a=b"},
+        "metadata": {"labels": {"x": "y"}}});
+    let status = ask_as(&api, "PATCH", &format!("{uri}/status"), MERGE, status).await.expect(StatusCode::OK);
+    assert_eq!((&status["spec"]["color"], &status["status"]["replicas"]), (&json!("red"), &json!(2)));
+    assert_eq!(status["metadata"]["generation"], 1);
+    assert!(status["metadata"].get("labels").is_none());
+    let scale = ask_as(&api, "PATCH", &format!("{uri}/scale"), MERGE, json!({"spec": {"replicas": 4}})).await;
+    let scale = scale.expect(StatusCode::OK);
+    assert_eq!(
+        (&scale["spec"]["replicas"], &scale["status"]),
+        (&json!(4), &json!({"replicas": 2, "selector": "a=b"}))
+    );
+    let read = get(&api, &uri).await.expect(StatusCode::OK);
+    assert_eq!((&read["metadata"]["generation"], &read["status"]["replicas"]), (&json!(2), &json!(2)));
+}
+
+#[tokio::test]
+async fn versions_share_objects() {
+    let api = with_widgets().await;
+    post(&api, WIDGETS, widget("a")).await.expect(StatusCode::CREATED);
+    let old = get(&api, "/apis/ex.io/v1beta1/namespaces/default/widgets/a").await;
+    assert_eq!(old.warnings, ["299 - \"ex.io/v1beta1 Widget is deprecated\""]);
+    assert_eq!(old.expect(StatusCode::OK)["apiVersion"], "ex.io/v1beta1");
+    let mut object = widget("b");
+    object["apiVersion"] = json!("ex.io/v1beta1");
+    post(&api, "/apis/ex.io/v1beta1/namespaces/default/widgets", object).await.expect(StatusCode::CREATED);
+    assert_eq!(get(&api, &format!("{WIDGETS}/b")).await.expect(StatusCode::OK)["apiVersion"], "ex.io/v1");
+    let selected =
+        get(&api, &format!("{WIDGETS}?fieldSelector=spec.color%3Dred")).await.expect(StatusCode::OK);
+    assert_eq!(selected["items"].as_array().unwrap().len(), 2);
+    let other = get(&api, &format!("{WIDGETS}?fieldSelector=spec.replicas%3D1")).await;
+    assert_eq!(other.message(), "field label not supported: spec.replicas");
+}
+
+#[tokio::test]
+async fn patches_of_custom_resources() {
+    let api = with_widgets().await;
+    let uri = format!("{WIDGETS}/a");
+    post(&api, WIDGETS, widget("a")).await.expect(StatusCode::CREATED);
+    let strategic = ask_as(&api, "PATCH", &uri, "application/strategic-merge-patch+json", json!({})).await;
+    assert_eq!(
+        strategic.message(),
+        "the body of the request was in an unknown format - accepted media types include: \
+         application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    );
+    strategic.expect(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let mut config = widget("a");
+    config["spec"] = json!({"replicas": 3});
+    let apply = format!("{uri}?fieldManager=ctl");
+    let conflict = ask_as(&api, "PATCH", &apply, "application/apply-patch+yaml", config.clone()).await;
+    assert_eq!(
+        conflict.message(),
+        "Apply failed with 1 conflict: conflict with \"tester\" using ex.io/v1: .spec.replicas"
+    );
+    let forced =
+        ask_as(&api, "PATCH", &format!("{apply}&force=true"), "application/apply-patch+yaml", config).await;
+    assert_eq!(forced.expect(StatusCode::OK)["spec"], json!({"color": "red", "replicas": 3}));
+}
+
+#[tokio::test]
+async fn a_definition_takes_its_resources_along() {
+    let api = with_widgets().await;
+    let mut held = widget("held");
+    held["metadata"]["finalizers"] = json!(["ex.io/hold"]);
+    post(&api, WIDGETS, held).await.expect(StatusCode::CREATED);
+    post(&api, WIDGETS, widget("free")).await.expect(StatusCode::CREATED);
+    let uri = format!("{CRDS}/widgets.ex.io");
+    let going = ask(&api, "DELETE", &uri, Value::Null).await.expect(StatusCode::OK);
+    assert_eq!(going["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
+    get(&api, &format!("{WIDGETS}/free")).await.expect(StatusCode::NOT_FOUND);
+    get(&api, &uri).await.expect(StatusCode::OK);
+    let free = json!({"metadata": {"finalizers": null}});
+    ask_as(&api, "PATCH", &format!("{WIDGETS}/held"), MERGE, free).await.expect(StatusCode::OK);
+    get(&api, &uri).await.expect(StatusCode::NOT_FOUND);
+    assert_eq!(get(&api, WIDGETS).await.json.as_str(), Some("404 page not found\n"));
+}
+
+#[tokio::test]
+async fn wrong_definitions_are_refused() {
+    let api = api();
+    let mut wrong = definition();
+    wrong["metadata"]["name"] = json!("other.ex.io");
+    let wrong = post(&api, CRDS, wrong).await;
+    assert_eq!(
+        wrong.message(),
+        "CustomResourceDefinition.apiextensions.k8s.io \"other.ex.io\" is invalid: metadata.name: Invalid value: \
+         \"other.ex.io\": must be spec.names.plural+\".\"+spec.group"
+    );
+    let mut two = definition();
+    two["spec"]["versions"][1]["storage"] = json!(true);
+    let two = post(&api, CRDS, two).await;
+    assert!(
+        two.message().ends_with("must have exactly one version marked as storage version"),
+        "{}",
+        two.message()
+    );
+    let mut none = definition();
+    none["spec"]["versions"][0].as_object_mut().unwrap().remove("schema");
+    let none = post(&api, CRDS, none).await;
+    assert!(
+        none.message()
+            .contains("spec.versions[0].schema.openAPIV3Schema: Required value: schemas are required")
+    );
+    let mut rules = definition();
+    rules["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
+        json!([{"rule": "self.replicas > 0"}]);
+    let rules = post(&api, CRDS, rules).await;
+    assert_eq!(
+        rules.warnings,
+        ["299 - \"x-kubernetes-validations are not evaluated by the embedded control plane yet\""]
+    );
+    let mut taken = definition();
+    taken["metadata"]["name"] = json!("gadgets.ex.io");
+    taken["spec"]["names"] = json!({"plural": "gadgets", "kind": "Widget"});
+    let taken = post(&api, CRDS, taken).await.expect(StatusCode::CREATED);
+    let condition = &taken["status"]["conditions"][0];
+    assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("ListKindConflict")));
+    assert_eq!(condition["message"], "\"WidgetList\" is already in use");
+    ask(&api, "DELETE", &format!("{CRDS}/widgets.ex.io"), Value::Null).await.expect(StatusCode::OK);
+    let gadgets = get(&api, "/apis/ex.io/v1/namespaces/default/gadgets").await;
+    gadgets.expect(StatusCode::OK);
+}

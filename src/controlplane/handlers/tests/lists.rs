@@ -1,1 +1,114 @@
-//! Later.
+//! Lists: selectors, pages, revisions, forms.
+
+use super::*;
+
+async fn names(api: &Api, uri: &str) -> Vec<String> {
+    let list = get(api, uri).await.expect(StatusCode::OK);
+    let items = list["items"].as_array().unwrap().iter();
+    items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn five(api: &Api) {
+    for name in ["a", "b", "c", "d", "e"] {
+        let mut object = config_map(name);
+        object["metadata"]["labels"] = json!({"odd": (["a", "c", "e"].contains(&name)).to_string()});
+        post(api, MAPS, object).await.expect(StatusCode::CREATED);
+    }
+}
+
+#[tokio::test]
+async fn selectors() {
+    let api = api();
+    five(&api).await;
+    assert_eq!(names(&api, &format!("{MAPS}?labelSelector=odd%3Dtrue")).await, ["a", "c", "e"]);
+    assert_eq!(names(&api, "/api/v1/configmaps?labelSelector=odd%20notin%20(true)").await, ["b", "d"]);
+    assert_eq!(names(&api, &format!("{MAPS}?fieldSelector=metadata.name%3Db")).await, ["b"]);
+    let unknown = get(&api, &format!("{MAPS}?fieldSelector=data.a%3Db")).await;
+    assert_eq!(
+        unknown.message(),
+        "\"data.a\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+    );
+    unknown.expect(StatusCode::BAD_REQUEST);
+    let unknown = get(&api, &format!("{PODS}?fieldSelector=spec.foo%3Db")).await;
+    assert_eq!(unknown.message(), "field label not supported: spec.foo");
+    post(&api, PODS, pod("p")).await.expect(StatusCode::CREATED);
+    assert_eq!(
+        names(&api, &format!("{PODS}?fieldSelector=status.phase%3DPending,spec.nodeName%3D")).await,
+        ["p"]
+    );
+}
+
+#[tokio::test]
+async fn pages_show_one_moment() {
+    let api = api();
+    five(&api).await;
+    let first = get(&api, &format!("{MAPS}?limit=2")).await.expect(StatusCode::OK);
+    assert_eq!(first["metadata"]["remainingItemCount"], 3);
+    post(&api, MAPS, config_map("bb")).await.expect(StatusCode::CREATED);
+    let mut token = first["metadata"]["continue"].as_str().unwrap().to_owned();
+    let mut seen = Vec::new();
+    for expected in [vec!["c", "d"], vec!["e"]] {
+        let page = get(&api, &format!("{MAPS}?limit=2&continue={token}")).await.expect(StatusCode::OK);
+        assert_eq!(page["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+        let items = page["items"].as_array().unwrap();
+        assert_eq!(
+            items.iter().map(|i| i["metadata"]["name"].as_str().unwrap()).collect::<Vec<_>>(),
+            expected
+        );
+        seen.push(items.len());
+        token = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+    }
+    assert_eq!((seen, token.as_str()), (vec![2, 1], ""));
+    let bad = get(&api, &format!("{MAPS}?limit=2&continue=nonsense")).await;
+    bad.expect(StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn revisions() {
+    let api = api();
+    let made = post(&api, MAPS, config_map("a")).await.expect(StatusCode::CREATED);
+    let at = made["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    post(&api, MAPS, config_map("b")).await.expect(StatusCode::CREATED);
+    let exact = format!("{MAPS}?resourceVersion={at}&resourceVersionMatch=Exact");
+    assert_eq!(names(&api, &exact).await, ["a"]);
+    let newer = format!("{MAPS}?resourceVersion={at}&resourceVersionMatch=NotOlderThan");
+    assert_eq!(names(&api, &newer).await, ["a", "b"]);
+    assert_eq!(names(&api, &format!("{MAPS}?resourceVersion=0")).await, ["a", "b"]);
+    let future =
+        get(&api, &format!("{MAPS}?resourceVersion=99999")).await.expect(StatusCode::GATEWAY_TIMEOUT);
+    assert_eq!(future["details"]["causes"][0]["reason"], "ResourceVersionTooLarge");
+    assert_eq!(future["details"]["retryAfterSeconds"], 1);
+    let wrong = get(&api, &format!("{MAPS}?resourceVersionMatch=Exact")).await;
+    assert_eq!(
+        wrong.message(),
+        "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: Forbidden: \
+         resourceVersionMatch is forbidden unless resourceVersion is provided"
+    );
+}
+
+#[tokio::test]
+async fn a_collection_goes_by_selector() {
+    let api = api();
+    five(&api).await;
+    let gone = ask(&api, "DELETE", &format!("{MAPS}?labelSelector=odd%3Dtrue"), Value::Null).await;
+    assert_eq!(gone.expect(StatusCode::OK)["items"].as_array().unwrap().len(), 3);
+    assert_eq!(names(&api, MAPS).await, ["b", "d"]);
+}
+
+#[tokio::test]
+async fn tables_and_metadata() {
+    let api = api();
+    five(&api).await;
+    let read = async |accept: &'static str| {
+        let request = Request::builder().uri(MAPS).header("accept", accept);
+        let request = request.body(Full::new(Bytes::new())).unwrap();
+        let bytes = api.call(&User::admin(), request).await.into_body().collect().await.unwrap().to_bytes();
+        serde_json::from_slice::<Value>(&bytes).unwrap()
+    };
+    let table = read("application/json;as=Table;v=v1;g=meta.k8s.io,application/json").await;
+    assert_eq!((&table["kind"], table["rows"].as_array().unwrap().len()), (&json!("Table"), 5));
+    assert_eq!(table["rows"][0]["object"]["kind"], "PartialObjectMetadata");
+    let metadata = read("application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io").await;
+    assert_eq!(metadata["kind"], "PartialObjectMetadataList");
+    assert!(metadata["items"][0].get("data").is_none());
+}

@@ -1,1 +1,120 @@
-//! Later.
+//! The four kinds of patches.
+
+use super::*;
+
+const MERGE: &str = "application/merge-patch+json";
+const JSON: &str = "application/json-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+async fn patch(api: &Api, uri: &str, media_type: &str, body: Value) -> Read {
+    ask_as(api, "PATCH", uri, media_type, body).await
+}
+
+#[tokio::test]
+async fn json_merge_and_strategic() {
+    let api = api();
+    let uri = format!("{DEPLOYMENTS}/web");
+    post(&api, DEPLOYMENTS, deployment("web")).await.expect(StatusCode::CREATED);
+    let ops = json!([{"op": "test", "path": "/spec/replicas", "value": 1},
+        {"op": "replace", "path": "/spec/replicas", "value": 2}]);
+    assert_eq!(patch(&api, &uri, JSON, ops.clone()).await.expect(StatusCode::OK)["spec"]["replicas"], 2);
+    let failed = patch(&api, &uri, JSON, ops).await.expect(StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(failed["message"], "the server rejected our request due to an error in our request");
+    let merged = patch(&api, &uri, MERGE, json!({"spec": {"replicas": null}})).await.expect(StatusCode::OK);
+    assert_eq!(merged["spec"]["replicas"], 1, "a removed field takes its default again");
+    let side = json!({"spec": {"template": {"spec": {"containers": [{"name": "side", "image": "s:1"}]}}}});
+    let both = patch(&api, &uri, STRATEGIC, side).await.expect(StatusCode::OK);
+    assert_eq!(both["spec"]["template"]["spec"]["containers"].as_array().unwrap().len(), 2);
+    let revision = both["metadata"]["resourceVersion"].clone();
+    let nothing = patch(&api, &uri, MERGE, json!({"spec": {"replicas": 1}})).await.expect(StatusCode::OK);
+    assert_eq!(nothing["metadata"]["resourceVersion"], revision);
+    let stale =
+        patch(&api, &uri, MERGE, json!({"metadata": {"resourceVersion": "2"}, "spec": {"replicas": 4}}));
+    stale.await.expect(StatusCode::CONFLICT);
+    let odd = patch(&api, &uri, "application/merge", json!({})).await;
+    assert_eq!(odd.code, 415);
+}
+
+#[tokio::test]
+async fn strict_patches_name_the_unknown_field() {
+    let api = api();
+    post(&api, DEPLOYMENTS, deployment("web")).await.expect(StatusCode::CREATED);
+    let uri = format!("{DEPLOYMENTS}/web");
+    let strict =
+        patch(&api, &format!("{uri}?fieldValidation=Strict"), MERGE, json!({"spec": {"foo": 1}})).await;
+    assert!(strict.message().starts_with(" \"\" is invalid: patch: Invalid value: "), "{}", strict.message());
+    assert!(strict.message().ends_with("strict decoding error: unknown field \"spec.foo\""));
+    let warned = patch(&api, &uri, MERGE, json!({"spec": {"foo": 1}})).await;
+    assert_eq!(warned.warnings, ["299 - \"unknown field \\\"spec.foo\\\"\""]);
+    warned.expect(StatusCode::OK);
+}
+
+#[tokio::test]
+async fn apply_creates_merges_conflicts_and_lets_go() {
+    let api = api();
+    let uri = format!("{MAPS}/a");
+    let mut config = config_map("a");
+    let made = patch(&api, &format!("{uri}?fieldManager=one"), APPLY, config.clone()).await;
+    let made = made.expect(StatusCode::CREATED);
+    assert_eq!(made["metadata"]["managedFields"][0]["operation"], "Apply");
+    let again = patch(&api, &format!("{uri}?fieldManager=one"), APPLY, config.clone()).await;
+    assert_eq!(again.expect(StatusCode::OK), made, "the same configuration again changes nothing");
+    config["data"] = json!({"a": "2"});
+    let conflict = patch(&api, &format!("{uri}?fieldManager=two"), APPLY, config.clone()).await;
+    let conflict = conflict.expect(StatusCode::CONFLICT);
+    assert_eq!(conflict["message"], "Apply failed with 1 conflict: conflict with \"one\": .data.a");
+    assert_eq!(
+        conflict["details"]["causes"],
+        json!([{"reason": "FieldManagerConflict", "message": "conflict with \"one\"", "field": ".data.a"}])
+    );
+    let forced = patch(&api, &format!("{uri}?fieldManager=two&force=true"), APPLY, config.clone()).await;
+    assert_eq!(forced.expect(StatusCode::OK)["data"], json!({"a": "2"}));
+    config["data"] = json!({"b": "3"});
+    let moved = patch(&api, &format!("{uri}?fieldManager=two"), APPLY, config).await.expect(StatusCode::OK);
+    assert_eq!(moved["data"], json!({"b": "3"}), "what the only owner no longer names goes");
+    let anonymous = patch(&api, &uri, APPLY, config_map("a")).await;
+    assert_eq!(
+        anonymous.message(),
+        "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for apply patch"
+    );
+    let elsewhere = patch(&api, &format!("{MAPS}/b?fieldManager=one"), APPLY, config_map("a")).await;
+    elsewhere.expect(StatusCode::BAD_REQUEST);
+    let mut odd = config_map("a");
+    odd["foo"] = json!(1);
+    let odd = patch(&api, &format!("{uri}?fieldManager=one"), APPLY, odd).await;
+    assert!(
+        odd.message().starts_with("failed to create typed patch object (default/a; "),
+        "{}",
+        odd.message()
+    );
+    assert!(odd.message().ends_with("Kind=ConfigMap): .foo: field not declared in schema"));
+}
+
+#[tokio::test]
+async fn a_dry_apply_leaves_nothing() {
+    let api = api();
+    let uri = format!("{MAPS}/a?fieldManager=one&dryRun=All");
+    patch(&api, &uri, APPLY, config_map("a")).await.expect(StatusCode::CREATED);
+    get(&api, &format!("{MAPS}/a")).await.expect(StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn apply_defaults_and_keeps_what_others_own() {
+    let api = api();
+    let uri = format!("{DEPLOYMENTS}/web");
+    let made = patch(&api, &format!("{uri}?fieldManager=one"), APPLY, deployment("web")).await;
+    let made = made.expect(StatusCode::CREATED);
+    assert_eq!(made["spec"]["replicas"], 1);
+    let scaled =
+        patch(&api, &format!("{uri}?fieldManager=hand"), MERGE, json!({"spec": {"replicas": 4}})).await;
+    scaled.expect(StatusCode::OK);
+    let kept = patch(&api, &format!("{uri}?fieldManager=one"), APPLY, deployment("web")).await;
+    let kept = kept.expect(StatusCode::OK);
+    assert_eq!((&kept["spec"]["replicas"], &kept["metadata"]["generation"]), (&json!(4), &json!(2)));
+    let mut status = json!({"apiVersion": "apps/v1", "kind": "Deployment", "status": {"replicas": 4}});
+    status["metadata"] = json!({"name": "web", "namespace": "default"});
+    let status = patch(&api, &format!("{uri}/status?fieldManager=ctl"), APPLY, status).await;
+    let status = status.expect(StatusCode::OK);
+    assert_eq!((&status["status"]["replicas"], &status["spec"]["replicas"]), (&json!(4), &json!(4)));
+}

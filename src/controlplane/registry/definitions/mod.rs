@@ -111,7 +111,7 @@ impl Registry {
         }
     }
 
-    /// The first name that somebody else in the group has, and why that is refused.
+    /// A name that somebody else in the group has, and why that is refused.
     fn name_conflict(&self, object: &Value) -> Option<(&'static str, String)> {
         let spec = &object["spec"];
         let (own, group) = (metadata::text(object, "name"), &spec["group"]);
@@ -131,22 +131,21 @@ impl Registry {
                 })
             })
         };
-        let in_use = |value: &Value| format!("{value} is already in use");
         let names = &spec["names"];
         const RESOURCES: [&str; 3] = ["plural", "singular", "shortNames"];
         const KINDS: [&str; 2] = ["kind", "listKind"];
-        for (field, fields, reason) in [
-            ("plural", &RESOURCES[..], "PluralConflict"),
-            ("singular", &RESOURCES[..], "SingularConflict"),
-            ("kind", &KINDS[..], "KindConflict"),
-            ("listKind", &KINDS[..], "ListKindConflict"),
-        ] {
-            if taken(&names[field], fields) {
-                return Some((reason, in_use(&names[field])));
-            }
-        }
         let short = names["shortNames"].as_array().into_iter().flatten();
-        short.clone().find(|name| taken(name, &RESOURCES)).map(|name| ("ShortNamesConflict", in_use(name)))
+        let short = short.map(|name| (name, &RESOURCES[..], "ShortNamesConflict"));
+        let mut checks = vec![
+            (&names["plural"], &RESOURCES[..], "PluralConflict"),
+            (&names["singular"], &RESOURCES[..], "SingularConflict"),
+        ];
+        checks.extend(short);
+        checks.push((&names["kind"], &KINDS[..], "KindConflict"));
+        checks.push((&names["listKind"], &KINDS[..], "ListKindConflict"));
+        // Upstream overwrites the reason with each further conflict.
+        let last = checks.into_iter().rev().find(|(name, fields, _)| taken(name, fields));
+        last.map(|(name, _, reason)| (reason, format!("{name} is already in use")))
     }
 
     /// After a definition was written: serve it, or go on with its end.
