@@ -41,8 +41,7 @@ fn serve(args: &ServeArgs) -> Result<()> {
         let plane = ControlPlane::start().await.context("the control plane did not start")?;
         let listening = plane.listen(Listen { address: args.listen }).await?;
         let path = std::path::absolute(&args.kubeconfig)?;
-        write_private(&path, &listening.kubeconfig)
-            .with_context(|| format!("the kubeconfig {} could not be written", path.display()))?;
+        write_kubeconfig(&path, &listening.kubeconfig)?;
         announce(&path, listening.address, began)?;
         let signal = stop.await;
         tell(&format!("{signal}: stopping\n"))?;
@@ -100,27 +99,15 @@ fn stop_signal() -> Result<impl Future<Output = &'static str>> {
     })
 }
 
-/// Writes a file that only its owner may read, whole or not at all. A `.opdev` folder is made where it is
-/// missing, with the `.gitignore` that keeps it out of commits; any other folder has to be there.
-fn write_private(path: &Path, text: &str) -> Result<()> {
-    use std::os::unix::fs::OpenOptionsExt as _;
+/// Writes the kubeconfig for its owner only. A `.opdev` folder is made where it is missing, with the
+/// `.gitignore` that keeps it out of commits; any other folder has to be there.
+fn write_kubeconfig(path: &Path, text: &str) -> Result<()> {
     let folder = path.parent().context("it has no folder")?;
     if folder.file_name().is_some_and(|name| name == ".opdev") && !folder.exists() {
         fs::create_dir(folder)?;
         fs::write(folder.join(".gitignore"), "*\n")?;
     }
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}", std::process::id()));
-    let write = || -> std::io::Result<()> {
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    };
-    write().inspect_err(|_| {
-        let _ = fs::remove_file(&part);
-    })?;
-    Ok(())
+    crate::dev::cluster::write_private(path, text)
 }
 
 #[cfg(test)]
@@ -132,13 +119,13 @@ mod tests {
     fn the_kubeconfig_is_private_and_whole() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(".opdev").join("kubeconfig");
-        write_private(&path, "one").unwrap();
-        write_private(&path, "two").unwrap();
+        write_kubeconfig(&path, "one").unwrap();
+        write_kubeconfig(&path, "two").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "two");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_to_string(folder.path().join(".opdev/.gitignore")).unwrap(), "*\n");
         assert_eq!(fs::read_dir(folder.path().join(".opdev")).unwrap().count(), 2);
-        assert!(write_private(&folder.path().join("none/kubeconfig"), "three").is_err());
+        assert!(write_kubeconfig(&folder.path().join("none/kubeconfig"), "three").is_err());
     }
 
     #[test]
