@@ -1,7 +1,7 @@
 //! A Kubernetes API server and the few controllers a developer needs, in this process.
 //! Never touches files or the terminal, and knows nothing of the operator.
 //!
-//! ```no_run
+//! ```
 //! # #[cfg(feature = "kube")]
 //! # #[tokio::main]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,8 +28,6 @@
 //!
 //! With `listen`, kubectl, Helm and any other client can use the same plane through a kubeconfig.
 //! Read `server/front.rs` for the way of a request, `handlers` for the verbs, `storage` for the store.
-
-#![allow(dead_code, reason = "the verbs that use these are landing next")]
 
 mod body;
 pub mod controllers;

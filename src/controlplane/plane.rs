@@ -63,6 +63,10 @@ impl ControlPlane {
     }
 
     /// Starts a plane as configured.
+    #[allow(
+        clippy::unused_async,
+        reason = "starting may come to wait for something; callers need not change"
+    )]
     pub async fn start_with(config: Config) -> Result<Self, Error> {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
         let registry = Arc::new(Registry::boot(clock).map_err(|status| Error(Box::new(status)))?);

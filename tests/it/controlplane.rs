@@ -1,1 +1,10 @@
-//! To come.
+//! The embedded control plane from the outside: a kube client in process, raw requests through the same door,
+//! TLS over a socket, and the real kubectl and Helm.
+
+mod client;
+mod door;
+mod helm;
+mod kubectl;
+mod serve;
+mod tools;
+mod transport;

@@ -1,0 +1,72 @@
+//! `opdev serve`, the process: what it writes, what it says, how it stops.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+
+fn serve(folder: &Path, arguments: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .arg("serve")
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap()
+}
+
+async fn ends(child: &mut Child) -> i32 {
+    let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends");
+    status.unwrap().code().expect("it ends by itself")
+}
+
+#[tokio::test]
+async fn it_serves_until_it_is_told_to_stop() {
+    for signal in ["-TERM", "-INT"] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = serve(folder.path(), &[]);
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut text = String::new();
+        while !text.contains("Ctrl-C") {
+            text.push_str(&lines.next_line().await.unwrap().expect("it goes on"));
+            text.push('\n');
+        }
+        assert!(text.starts_with("control plane ready at https://127.0.0.1:"), "{text}");
+        for gap in ["CEL", "RBAC", "webhooks", "protobuf", "persistence"] {
+            assert!(text.contains(gap), "{text}");
+        }
+        let path = folder.path().join(".opdev/kubeconfig");
+        let kubeconfig = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let kubeconfig = kube::config::Kubeconfig::from_yaml(&kubeconfig).unwrap();
+        let options = kube::config::KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        let version = kube::Client::try_from(config).unwrap().apiserver_version().await.unwrap();
+        assert!(version.git_version.contains("+opdev"));
+
+        let id = child.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &id]).status().unwrap().success());
+        assert_eq!(ends(&mut child).await, 0);
+        assert!(!path.exists(), "the kubeconfig goes with the plane it led to");
+    }
+}
+
+#[tokio::test]
+async fn it_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, said) in [
+        (["--listen", "0.0.0.0:0"], "is not a loopback address"),
+        (["--kubeconfig", "nowhere/kubeconfig"], "nowhere/kubeconfig cannot be written"),
+    ] {
+        let mut child = serve(folder.path(), &arguments);
+        assert_eq!(ends(&mut child).await, 1);
+        let mut text = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut text).await.unwrap();
+        assert!(text.starts_with("error: ") && text.contains(said), "{text}");
+    }
+}
