@@ -46,6 +46,7 @@ pub mod storage;
 mod table;
 
 pub use body::Body;
+pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};
 pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};

@@ -1,9 +1,11 @@
 //! One control plane from start to stop: the store, the verbs, the controllers, the ways in.
 //! Wiring only; never decides what an object means.
 
+use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
 use crate::identity::User;
 use crate::registry::{Clock, Registry};
+use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening};
 use crate::table::Printers;
@@ -22,6 +24,10 @@ const STOP_LIMIT: Duration = Duration::from_secs(3);
 pub struct Config {
     /// The time; the system's clock where none is given.
     pub clock: Option<Clock>,
+    /// Which controllers run; all of them unless told otherwise.
+    pub controllers: Controllers,
+    /// A pod's life, as the YAML of its stages; the built-in ones where none are given.
+    pub stages: Option<String>,
 }
 
 impl fmt::Debug for Config {
@@ -51,6 +57,7 @@ impl std::error::Error for Error {
 pub struct ControlPlane {
     api: Arc<Api>,
     front: Arc<Front>,
+    authority: Arc<Authority>,
     stop: CancellationToken,
     tasks: TaskTracker,
 }
@@ -69,12 +76,21 @@ impl ControlPlane {
     )]
     pub async fn start_with(config: Config) -> Result<Self, Error> {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
+        let mut settings = Settings::default();
+        if let Some(stages) = &config.stages {
+            settings.stages = stage::parse(stages).map_err(|problem| Error(problem.into()))?.into();
+        }
+        let year = clock().to_zoned(jiff::tz::TimeZone::UTC).year();
+        let authority = Arc::new(Authority::new(year).map_err(Error)?);
+        settings.root_ca = authority.certificate();
         let registry = Arc::new(Registry::boot(clock).map_err(|status| Error(Box::new(status)))?);
-        let api = Arc::new(Api::new(registry, Arc::new(Printers)));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
+        let chosen = config.controllers.make(&settings);
+        tasks.spawn(controllers::runner::run(registry.clone(), chosen, stop.clone()));
+        let api = Arc::new(Api::new(registry, Arc::new(Printers)));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
-        Ok(ControlPlane { api, front, stop, tasks })
+        Ok(ControlPlane { api, front, authority, stop, tasks })
     }
 
     /// A kube client for the admin, in process, with `default` as its namespace.
@@ -95,7 +111,9 @@ impl ControlPlane {
 
     /// Listens on a loopback address with TLS, and says how to get in. May be called more than once.
     pub async fn listen(&self, listen: Listen) -> Result<Listening, Error> {
-        server::listen(&listen, self.front.clone(), self.stop.clone(), &self.tasks).await.map_err(Error)
+        server::listen(&listen, &self.authority, self.front.clone(), self.stop.clone(), &self.tasks)
+            .await
+            .map_err(Error)
     }
 
     /// Ends everything: open watches, connections, controllers. Prompt: at most a few seconds.

@@ -106,6 +106,29 @@ impl Default for Settings {
     }
 }
 
+/// Which controllers run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Controllers {
+    /// All of them, with a simulated node that runs pods.
+    #[default]
+    All,
+    /// Garbage collection, namespaces and what each of them has; nothing acts on workloads.
+    ClusterOnly,
+    /// None: nothing happens but what clients ask for, as under envtest.
+    None,
+}
+
+impl Controllers {
+    /// The chosen ones.
+    pub fn make(self, settings: &Settings) -> Vec<Box<dyn Controller>> {
+        match self {
+            Controllers::All => all(settings),
+            Controllers::ClusterOnly => cluster_only(settings),
+            Controllers::None => Vec::new(),
+        }
+    }
+}
+
 /// All controllers.
 pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
     let mut controllers = cluster_only(settings);

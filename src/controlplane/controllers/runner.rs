@@ -115,3 +115,6 @@ async fn work(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

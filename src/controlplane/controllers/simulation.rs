@@ -173,6 +173,10 @@ impl Memory {
         let mut after = if status_only { before.clone() } else { object.clone() };
         let status = if status_only { object.get("status") } else { before.get("status") };
         put(&mut after, "/status", status.cloned().unwrap_or_default());
+        if status_only && resource == "apps/deployments" {
+            let annotations = object.pointer("/metadata/annotations").cloned();
+            put(&mut after, "/metadata/annotations", annotations.unwrap_or_default());
+        }
         Ok(self.finish(&key, &before, after))
     }
 

@@ -83,6 +83,14 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         "namespaces" => json!({"phase": "Active"}),
         "persistentvolumes" | "persistentvolumeclaims" => json!({"phase": "Pending"}),
         "services" | "networking.k8s.io/ingresses" => json!({"loadBalancer": {}}),
+        // Counts that are written even when they are zero.
+        "apps/replicasets" | "replicationcontrollers" => json!({"replicas": 0}),
+        "apps/statefulsets" => json!({"replicas": 0, "availableReplicas": 0}),
+        "apps/daemonsets" => json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0,
+            "numberMisscheduled": 0, "numberReady": 0}),
+        "policy/poddisruptionbudgets" => json!({"currentHealthy": 0, "desiredHealthy": 0,
+            "disruptionsAllowed": 0, "expectedPods": 0}),
+        "autoscaling/horizontalpodautoscalers" => json!({"desiredReplicas": 0, "currentMetrics": null}),
         _ => json!({}),
     };
 }
@@ -107,13 +115,18 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
             }
         }
         Part::Binding => {}
+        // A Deployment's revision is an annotation that travels with its status and is no change of what is wanted.
+        Part::Status if resource.id() == "apps/deployments" => {
+            only(object, current, resource, &["/status", "/metadata/annotations"]);
+        }
         Part::Status => only(object, current, resource, &["/status"]),
         Part::Finalize => only(object, current, resource, &["/spec/finalizers"]),
         Part::EphemeralContainers => only(object, current, resource, &["/spec/ephemeralContainers"]),
         Part::Resize => only(object, current, resource, &["/spec/containers", "/spec/initContainers"]),
         Part::Approval => only(object, current, resource, &["/status/conditions"]),
     }
-    let counts = resource.habits.generation || resource.custom.is_some();
+    let counts = (resource.habits.generation || resource.custom.is_some())
+        && !matches!(part, Part::Status | Part::Binding | Part::Approval);
     if counts && wanted_differs(resource, object, current) {
         let next = opdev_object::meta::generation(current) + 1;
         metadata::of(object).insert("generation".to_owned(), Value::from(next));

@@ -22,6 +22,12 @@ pub(crate) struct Authority {
     valid: (i32, i32),
 }
 
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").field("valid", &self.valid).finish_non_exhaustive()
+    }
+}
+
 /// A client certificate and its key, both PEM.
 pub(crate) struct ClientCertificate {
     pub(crate) certificate: String,

@@ -68,6 +68,7 @@ struct Entrance {
 /// Binds, makes the certificates and starts accepting in the background.
 pub(crate) async fn listen(
     listen: &Listen,
+    authority: &Authority,
     front: Arc<Front>,
     stop: CancellationToken,
     tasks: &TaskTracker,
@@ -83,8 +84,6 @@ pub(crate) async fn listen(
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", listen.address))?;
     let address = listener.local_addr()?;
-    let year = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).year();
-    let authority = Authority::new(year)?;
     let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(address.ip())?));
     let client = authority.client("kubernetes-admin", "system:masters")?;
     let token = random_token()?;

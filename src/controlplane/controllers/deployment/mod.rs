@@ -16,7 +16,7 @@ use super::write::{NoteKind, Sync, Write};
 use super::{Actor, Controller};
 use jiff::Timestamp;
 use opdev_object::meta;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use sets::Sets;
 
 const RESOURCE: &str = "apps/deployments";
@@ -151,23 +151,20 @@ impl Rollout<'_> {
         }
     }
 
-    /// Writes in the order ReplicaSets, status, revision annotation (which would make the status stale).
+    /// ReplicaSets first, then the status, which carries the revision annotation along as upstream's does.
     fn finish(mut self) -> Sync {
         let changed = self.sets.writes(self.object);
         self.sync.writes.extend(changed);
-        if self.status != fields::status(self.object) {
-            let object = with_status(self.object, std::mem::take(&mut self.status));
-            self.sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
+        let mut object = with_status(self.object, std::mem::take(&mut self.status));
+        if let Some(revision) = self.revision.take() {
+            fields::put(
+                &mut object,
+                &format!("/metadata/annotations/{}", fields::step(REVISION)),
+                revision.into(),
+            );
         }
-        if let Some(revision) = self.revision.take()
-            && meta::annotation(self.object, REVISION) != Some(revision.as_str())
-        {
-            self.sync.writes.push(Write::Patch {
-                resource: RESOURCE.into(),
-                namespace: meta::namespace(self.object).map(str::to_owned),
-                name: fields::name(self.object).to_owned(),
-                patch: json!({"metadata": {"annotations": {REVISION: revision}}}),
-            });
+        if object != *self.object {
+            self.sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
         }
         self.sync
     }

@@ -177,6 +177,10 @@ fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
             if current["spec"]["volumeName"].is_null() {
                 map.remove("volumeName");
             }
+            // So may the default class, as long as none was chosen.
+            if current["spec"]["storageClassName"].is_null() {
+                map.remove("storageClassName");
+            }
         }
         spec
     };

@@ -1,0 +1,298 @@
+//! The controllers on the real registry, with its defaults, validation and no-op rules.
+
+use super::run;
+use crate::controllers::fields::{count, name, put, text};
+use crate::controllers::simulation::workload;
+use crate::controllers::view::View;
+use crate::controllers::write::{Propagation, Write};
+use crate::controllers::{Settings, all, pods};
+use crate::identity::User;
+use crate::registry::Registry;
+use opdev_object::meta;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+struct Cluster {
+    registry: Arc<Registry>,
+    stop: CancellationToken,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Cluster {
+    fn start() -> Self {
+        let registry = Arc::new(Registry::boot(Arc::new(jiff::Timestamp::now)).unwrap());
+        let stop = CancellationToken::new();
+        let controllers = all(&Settings { root_ca: "PEM".into(), ..Settings::default() });
+        let task = tokio::spawn(run(registry.clone(), controllers, stop.clone()));
+        Cluster { registry, stop, task }
+    }
+
+    fn write(&self, write: &Write) -> Arc<Value> {
+        match self.registry.write(&User::admin(), "test", write) {
+            Ok(object) => object,
+            Err(status) => panic!("{}: {:?}", status.message, status.causes),
+        }
+    }
+
+    fn create(&self, resource: &str, object: Value) -> Arc<Value> {
+        self.write(&Write::Create { resource: resource.to_owned(), object })
+    }
+
+    fn patch(&self, resource: &str, name: &str, patch: Value) {
+        self.write(&Write::Patch {
+            resource: resource.to_owned(),
+            namespace: Some("default".to_owned()),
+            name: name.to_owned(),
+            patch,
+        });
+    }
+
+    fn delete(&self, resource: &str, namespace: Option<&str>, name: &str, propagation: Propagation) {
+        self.write(&Write::Delete {
+            resource: resource.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            name: name.to_owned(),
+            uid: None,
+            propagation: Some(propagation),
+            grace: None,
+        });
+    }
+
+    fn list(&self, resource: &str) -> Vec<Arc<Value>> {
+        self.registry.list(resource, Some("default"))
+    }
+
+    fn get(&self, resource: &str, name: &str) -> Option<Arc<Value>> {
+        self.registry.get(resource, Some("default"), name)
+    }
+
+    /// Kinds, names and statuses of all workloads.
+    fn summary(&self) -> String {
+        [
+            "apps/deployments",
+            "apps/statefulsets",
+            "apps/daemonsets",
+            "batch/jobs",
+            "pods",
+            "persistentvolumeclaims",
+        ]
+        .iter()
+        .flat_map(|resource| self.list(resource))
+        .map(|object| format!("{} {} {}\n", text(&object, "/kind"), name(&object), object["status"]))
+        .collect()
+    }
+
+    /// Waits until something holds, looking again after each change of the store.
+    async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let mut watch = self.registry.store.watch_all(self.registry.store.revision()).unwrap();
+        let waiting = async {
+            while !holds(self) {
+                watch.next().await.unwrap();
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(20), waiting).await.is_err() {
+            let pods = self.list("pods");
+            let events = self.list("events");
+            let told: Vec<_> = events.iter().map(|e| (text(e, "/reason"), text(e, "/message"))).collect();
+            panic!("never: {what}; {} pods; {told:#?}\n{}", pods.len(), self.summary());
+        }
+    }
+
+    /// Waits until the controllers have been idle for a while, then says how many changes a longer while brings.
+    async fn changes_at_rest(&self) -> Vec<String> {
+        let mut watch = self.registry.store.watch_all(self.registry.store.revision()).unwrap();
+        while tokio::time::timeout(Duration::from_millis(300), watch.next()).await.is_ok() {}
+        let mut changed = Vec::new();
+        while let Ok(Ok(changes)) = tokio::time::timeout(Duration::from_millis(700), watch.next()).await {
+            changed.extend(changes.iter().map(|change| format!("{} {}", change.table, change.key.name)));
+        }
+        // The node renews its lease every ten seconds.
+        changed.retain(|change| !change.starts_with("coordination.k8s.io/leases"));
+        changed
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        tokio::time::timeout(Duration::from_secs(5), self.task).await.expect("stops at once").unwrap();
+    }
+}
+
+fn ready_pods(cluster: &Cluster, number: usize) -> bool {
+    let pods = cluster.list("pods");
+    pods.len() == number && pods.iter().all(|pod| pods::ready(pod))
+}
+
+#[tokio::test]
+async fn a_deployment_lives_on_the_real_registry() {
+    let cluster = Cluster::start();
+    cluster.create("apps/deployments", workload("apps/v1", "Deployment", "web", json!({"replicas": 3})));
+    let service = json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}});
+    cluster.create("services", service);
+    cluster.until("three ready pods", |cluster| ready_pods(cluster, 3)).await;
+    cluster
+        .until("a complete status", |cluster| {
+            let web = cluster.get("apps/deployments", "web").unwrap();
+            count(&web, "/status/availableReplicas") == 3
+        })
+        .await;
+    assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    let web = cluster.get("apps/deployments", "web").unwrap();
+    assert_eq!(meta::annotation(&web, "deployment.kubernetes.io/revision"), Some("1"));
+    assert_eq!(meta::generation(&web), 1, "status and revision are no change of the wanted state");
+    cluster.patch(
+        "apps/deployments",
+        "web",
+        json!({"spec": {"template": {"metadata": {"annotations": {"a": "b"}}}}}),
+    );
+    cluster
+        .until("the second revision", |cluster| {
+            let web = cluster.get("apps/deployments", "web").unwrap();
+            meta::annotation(&web, "deployment.kubernetes.io/revision") == Some("2")
+                && count(&web, "/status/updatedReplicas") == 3
+                && count(&web, "/status/replicas") == 3
+                && ready_pods(cluster, 3)
+        })
+        .await;
+    assert_eq!(cluster.list("apps/replicasets").len(), 2);
+    cluster.delete("apps/deployments", Some("default"), "web", Propagation::Foreground);
+    cluster.delete("services", Some("default"), "web", Propagation::Background);
+    cluster
+        .until("nothing is left", |cluster| {
+            ["apps/deployments", "apps/replicasets", "pods", "endpoints"]
+                .iter()
+                .all(|resource| cluster.list(resource).iter().all(|object| name(object) == "kubernetes"))
+        })
+        .await;
+    assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    cluster.end().await;
+}
+
+#[tokio::test]
+async fn sets_jobs_and_claims_live_on_the_real_registry() {
+    let cluster = Cluster::start();
+    cluster.create(
+        "apps/statefulsets",
+        workload(
+            "apps/v1",
+            "StatefulSet",
+            "db",
+            json!({"replicas": 2, "serviceName": "db", "volumeClaimTemplates": [{
+                "metadata": {"name": "data"},
+                "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}}]}),
+        ),
+    );
+    cluster.create("apps/daemonsets", workload("apps/v1", "DaemonSet", "agent", json!({})));
+    let mut job = workload("batch/v1", "Job", "work", json!({"completions": 2, "parallelism": 2}));
+    put(&mut job, "/spec/template/spec/restartPolicy", "Never".into());
+    job["spec"].as_object_mut().unwrap().remove("selector");
+    cluster.create("batch/jobs", job);
+    cluster
+        .until("the job is complete and all others are ready", |cluster| {
+            let job = cluster.get("batch/jobs", "work").unwrap();
+            let set = cluster.get("apps/statefulsets", "db").unwrap();
+            let daemon = cluster.get("apps/daemonsets", "agent").unwrap();
+            count(&job, "/status/succeeded") == 2
+                && count(&set, "/status/readyReplicas") == 2
+                && count(&daemon, "/status/numberReady") == 1
+        })
+        .await;
+    assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    let claim = cluster.get("persistentvolumeclaims", "data-db-1").unwrap();
+    assert_eq!(text(&claim, "/status/phase"), "Bound");
+    for (resource, name) in
+        [("apps/statefulsets", "db"), ("apps/daemonsets", "agent"), ("batch/jobs", "work")]
+    {
+        cluster.delete(resource, Some("default"), name, Propagation::Background);
+    }
+    cluster.until("no pod is left", |cluster| cluster.list("pods").is_empty()).await;
+    assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    cluster.end().await;
+}
+
+#[tokio::test]
+async fn a_namespace_goes_with_all_it_holds() {
+    let cluster = Cluster::start();
+    cluster.create("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}));
+    let mut web = workload("apps/v1", "Deployment", "web", json!({"replicas": 2}));
+    put(&mut web, "/metadata/namespace", "n".into());
+    cluster.create("apps/deployments", web);
+    cluster
+        .until("what a namespace has, and its pods", |cluster| {
+            let pods = cluster.registry.list("pods", Some("n"));
+            pods.len() == 2
+                && pods.iter().all(|pod| pods::ready(pod))
+                && cluster.registry.get("serviceaccounts", Some("n"), "default").is_some()
+                && cluster.registry.get("configmaps", Some("n"), "kube-root-ca.crt").is_some()
+        })
+        .await;
+    cluster.delete("namespaces", None, "n", Propagation::Background);
+    cluster.until("it is gone", |cluster| cluster.registry.get("namespaces", None, "n").is_none()).await;
+    for info in cluster.registry.resources().iter().filter(|info| info.namespaced) {
+        assert!(cluster.registry.list(&info.resource, Some("n")).is_empty(), "{}", info.resource);
+    }
+    assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    cluster.end().await;
+}
+
+#[tokio::test]
+async fn custom_resources_own_and_are_collected() {
+    let cluster = Cluster::start();
+    cluster.create(
+        "apiextensions.k8s.io/customresourcedefinitions",
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "memcacheds.cache.my.domain"},
+            "spec": {"group": "cache.my.domain", "scope": "Namespaced",
+                "names": {"plural": "memcacheds", "singular": "memcached", "kind": "Memcached", "listKind": "MemcachedList"},
+                "versions": [{"name": "v1alpha1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                    {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}),
+    );
+    let owner = cluster.create(
+        "cache.my.domain/memcacheds",
+        json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
+            "metadata": {"name": "m", "namespace": "default"}}),
+    );
+    let mut web = workload("apps/v1", "Deployment", "web", json!({"replicas": 1}));
+    put(
+        &mut web,
+        "/metadata/ownerReferences",
+        json!([{"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached", "name": "m",
+            "uid": text(&owner, "/metadata/uid"), "controller": true, "blockOwnerDeletion": true}]),
+    );
+    cluster.create("apps/deployments", web);
+    cluster.until("a ready pod", |cluster| ready_pods(cluster, 1)).await;
+    cluster.delete("cache.my.domain/memcacheds", Some("default"), "m", Propagation::Foreground);
+    cluster
+        .until("all is gone", |cluster| {
+            ["cache.my.domain/memcacheds", "apps/deployments", "apps/replicasets", "pods"]
+                .iter()
+                .all(|resource| cluster.list(resource).is_empty())
+        })
+        .await;
+    cluster.end().await;
+}
+
+#[tokio::test]
+async fn the_node_and_its_lease_are_there() {
+    let cluster = Cluster::start();
+    cluster
+        .until("a ready node with a lease", |cluster| {
+            let node = cluster.registry.get("nodes", None, "opdev");
+            node.is_some_and(|node| crate::controllers::conditions::is_true(&node, "Ready"))
+                && cluster
+                    .registry
+                    .get("coordination.k8s.io/leases", Some("kube-node-lease"), "opdev")
+                    .is_some()
+        })
+        .await;
+    cluster
+        .until("a storage class", |cluster| {
+            cluster.registry.get("storage.k8s.io/storageclasses", None, "standard").is_some()
+        })
+        .await;
+    assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    cluster.end().await;
+}
