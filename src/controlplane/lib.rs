@@ -40,7 +40,6 @@ mod negotiation;
 mod openapi;
 mod plane;
 pub mod registry;
-mod reviews;
 mod server;
 pub mod storage;
 mod table;

@@ -1,4 +1,4 @@
-//! The certificate authority of one listening plane: made at `listen`, kept in memory, gone with it.
+//! The certificate authority of one plane: made at its start, kept in memory, gone with it.
 //! Signs the serving certificate and client certificates, and reads who a client certificate is for.
 //! Never writes a key anywhere; `kubeconfig` puts the admin's into its text.
 

@@ -10,7 +10,6 @@ use crate::handlers::Api;
 use crate::identity::User;
 use crate::negotiation::{self, Encoding, Forms, NotAcceptable};
 use crate::openapi::OpenApi;
-use crate::reviews;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -97,9 +96,6 @@ impl Front {
         if user.is_anonymous() {
             return status(&forbidden(user, request.method(), &path));
         }
-        if reviews::serves(&path) && request.method() == Method::POST {
-            return self.review(user, &path, &query, request).await;
-        }
         if Api::serves(&path) {
             return match whole(request).await {
                 Ok(request) => self.api.call(user, request).await,
@@ -123,30 +119,6 @@ impl Front {
             "/" => plain(request.headers(), &query, &self.discovery.roots(&served)),
             "/opdev/fidelity" => plain(request.headers(), &query, &crate::fidelity::document()),
             _ => not_found(),
-        }
-    }
-}
-
-impl Front {
-    async fn review<B>(&self, user: &User, path: &str, query: &str, request: Request<B>) -> Response<Body>
-    where
-        B: http_body::Body<Data = Bytes> + Send,
-        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
-    {
-        let headers = request.headers().clone();
-        let read = match whole(request).await {
-            Ok(request) => request.into_body().collect().await.map(http_body_util::Collected::to_bytes),
-            Err(error) => return status(&error),
-        };
-        match reviews::answer(user, path, &read.unwrap_or_default()) {
-            Ok(review) => {
-                let mut response = plain(&headers, query, &review);
-                if response.status() == StatusCode::OK {
-                    *response.status_mut() = StatusCode::CREATED;
-                }
-                response
-            }
-            Err(error) => status(&error),
         }
     }
 }

@@ -65,7 +65,7 @@ struct Entrance {
     token: String,
 }
 
-/// Binds, makes the certificates and starts accepting in the background.
+/// Binds, has the server's and the admin's certificates signed and starts accepting in the background.
 pub(crate) async fn listen(
     listen: &Listen,
     authority: &Authority,

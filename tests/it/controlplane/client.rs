@@ -1,6 +1,7 @@
 //! `ControlPlane::client()`: kube in process, typed and dynamic.
 
 use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
@@ -226,4 +227,30 @@ async fn two_planes_know_nothing_of_each_other() {
     assert_eq!((status.code, status.message.as_str()), (503, "the control plane has stopped"));
     second.create(&PostParams::default(), &config_map("a", "two")).await.unwrap();
     two.stop().await;
+}
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deployment_becomes_available() {
+    let plane = ControlPlane::start().await.unwrap();
+    let api: Api<Deployment> = Api::default_namespaced(plane.client());
+    let web: Deployment = serde_json::from_value(json!({
+        "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": {
+            "metadata": {"labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "web", "image": "nginx"}]}}},
+    }))
+    .unwrap();
+    let made = api.create(&PostParams::default(), &web).await.unwrap();
+    let mut events =
+        api.watch(&WatchParams::default(), &made.resource_version().unwrap()).await.unwrap().boxed();
+    let available = async {
+        loop {
+            if let WatchEvent::Modified(object) = events.try_next().await.unwrap().unwrap()
+                && object.status.and_then(|status| status.available_replicas) == Some(2)
+            {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), available).await.expect("two available replicas");
+    plane.stop().await;
 }
