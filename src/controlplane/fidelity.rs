@@ -27,7 +27,7 @@ const GAPS: [Gap; 8] = [
         "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes",
     ),
     gap("webhooks", "admission and conversion webhooks are stored, not called"),
-    gap("protobuf", "request bodies in protobuf are refused; JSON and YAML are read"),
+    gap("protobuf", "bodies in protobuf are read, answers are always JSON or YAML"),
     gap(
         "validation",
         "built-in kinds are checked against their schema, not against every rule of a real server",

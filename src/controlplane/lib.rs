@@ -39,6 +39,7 @@ mod identity;
 mod negotiation;
 mod openapi;
 mod plane;
+mod protobuf;
 pub mod registry;
 mod server;
 pub mod storage;

@@ -1,6 +1,7 @@
-//! Reads the bodies of requests: JSON or YAML, with what else a client may send refused by name.
+//! Reads the bodies of requests: JSON, YAML or protobuf; anything else is refused with what would do.
 
 use crate::error::Status;
+use crate::protobuf;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
@@ -16,14 +17,12 @@ pub(crate) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Status>
     match media_type(headers) {
         "" | "application/json" | "text/json" | "*/*" => json(bytes),
         "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
-        "application/vnd.kubernetes.protobuf" => Err(Status {
-            message:
-                "request bodies in application/vnd.kubernetes.protobuf are not read by the embedded control \
-                      plane yet - accepted media types include: application/json, application/yaml"
-                    .to_owned(),
-            ..Status::unsupported_media_type(&[])
-        }),
-        _ => Err(Status::unsupported_media_type(&["application/json", "application/yaml"])),
+        "application/vnd.kubernetes.protobuf" => protobuf::decode(bytes).map_err(Status::bad_request),
+        _ => Err(Status::unsupported_media_type(&[
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ])),
     }
 }
 

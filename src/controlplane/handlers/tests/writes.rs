@@ -380,8 +380,10 @@ async fn what_is_not_there_and_what_cannot_be_done() {
     let verb = ask(&api, "PUT", MAPS, config_map("a")).await.expect(StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(verb["reason"], "MethodNotAllowed");
     let proto = ask_as(&api, "POST", MAPS, "application/vnd.kubernetes.protobuf", json!({})).await;
-    assert_eq!(proto.code, 415);
-    assert!(proto.message().contains("protobuf"));
+    assert_eq!(proto.code, 400);
+    assert!(proto.message().contains("does not appear to be a protobuf message"), "{}", proto.message());
+    let odd = ask_as(&api, "POST", MAPS, "text/plain", json!({})).await;
+    assert_eq!(odd.code, 415);
     let kind = post(&api, MAPS, deployment("a")).await.expect(StatusCode::BAD_REQUEST);
     assert_eq!(
         kind["message"],

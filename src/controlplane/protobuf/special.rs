@@ -1,0 +1,128 @@
+//! Messages whose JSON is not an object of their fields: times, quantities, raw JSON, either-or types.
+
+use super::message;
+use super::wire::{Fields, Raw};
+use jiff::Timestamp;
+use serde_json::Value;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
+
+/// What reads one such message.
+type Reader = fn(&[u8], usize) -> Result<Value, String>;
+
+/// The reader of a definition that has its own JSON form.
+pub(super) fn reader(definition: &str) -> Option<Reader> {
+    let reader: Reader = match definition {
+        "io.k8s.apimachinery.pkg.api.resource.Quantity" => quantity,
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => int_or_string,
+        "io.k8s.apimachinery.pkg.runtime.RawExtension" => raw_json,
+        _ => match definition.strip_prefix(META) {
+            Some("Time") => time,
+            Some("MicroTime") => micro_time,
+            Some("FieldsV1") => raw_json,
+            Some(_) => return None,
+            None => match definition.strip_prefix(EXTENSIONS)? {
+                "JSON" => raw_json,
+                "JSONSchemaPropsOrArray" => schema_or_array,
+                "JSONSchemaPropsOrBool" => schema_or_bool,
+                "JSONSchemaPropsOrStringArray" => schema_or_strings,
+                _ => return None,
+            },
+        },
+    };
+    Some(reader)
+}
+
+/// The last value of a field.
+fn last(bytes: &[u8], number: u64) -> Result<Option<Raw<'_>>, String> {
+    let mut found = None;
+    for field in Fields(bytes) {
+        let (at, raw) = field?;
+        if at == number {
+            found = Some(raw);
+        }
+    }
+    Ok(found)
+}
+
+fn number(bytes: &[u8], field: u64) -> Result<i64, String> {
+    Ok(last(bytes, field)?.map(Raw::varint).transpose()?.unwrap_or(0).cast_signed())
+}
+
+fn quantity(bytes: &[u8], _: usize) -> Result<Value, String> {
+    let text = last(bytes, 1)?.map(Raw::text).transpose()?.unwrap_or_default();
+    Ok(if text.is_empty() { "0" } else { text }.into())
+}
+
+fn int_or_string(bytes: &[u8], _: usize) -> Result<Value, String> {
+    if number(bytes, 1)? == 0 {
+        return Ok(number(bytes, 2)?.into());
+    }
+    Ok(last(bytes, 3)?.map(Raw::text).transpose()?.unwrap_or_default().into())
+}
+
+/// The instant of a time message; nothing stands for the zero time.
+fn instant(bytes: &[u8]) -> Result<Option<Timestamp>, String> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let (seconds, nanos) = (number(bytes, 1)?, number(bytes, 2)?);
+    let nanos = i32::try_from(nanos).map_err(|_| "proto: nanoseconds out of range".to_owned())?;
+    Timestamp::new(seconds, nanos).map(Some).map_err(|error| format!("proto: {error}"))
+}
+
+fn time(bytes: &[u8], _: usize) -> Result<Value, String> {
+    let at = instant(bytes)?;
+    Ok(at.map_or(Value::Null, |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()))
+}
+
+fn micro_time(bytes: &[u8], _: usize) -> Result<Value, String> {
+    let at = instant(bytes)?;
+    Ok(at.map_or(Value::Null, |at| at.strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string().into()))
+}
+
+fn raw_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
+    match last(bytes, 1)?.map(Raw::bytes).transpose()? {
+        None | Some([]) => Ok(Value::Null),
+        Some(raw) if raw.starts_with(super::MAGIC) => super::envelope(raw, depth),
+        Some(raw) => serde_json::from_slice(raw).map_err(|error| format!("proto: embedded JSON: {error}")),
+    }
+}
+
+fn schema(raw: Raw<'_>, depth: usize) -> Result<Value, String> {
+    message(&format!("{EXTENSIONS}JSONSchemaProps"), raw.bytes()?, depth)
+}
+
+fn schema_or_array(bytes: &[u8], depth: usize) -> Result<Value, String> {
+    if let Some(one) = last(bytes, 1)? {
+        return schema(one, depth);
+    }
+    let mut all = Vec::new();
+    for field in Fields(bytes) {
+        if let (2, raw) = field? {
+            all.push(schema(raw, depth)?);
+        }
+    }
+    Ok(all.into())
+}
+
+fn schema_or_bool(bytes: &[u8], depth: usize) -> Result<Value, String> {
+    match last(bytes, 2)? {
+        Some(raw) => schema(raw, depth),
+        None => Ok((number(bytes, 1)? != 0).into()),
+    }
+}
+
+fn schema_or_strings(bytes: &[u8], depth: usize) -> Result<Value, String> {
+    if let Some(one) = last(bytes, 1)? {
+        return schema(one, depth);
+    }
+    let mut all: Vec<Value> = Vec::new();
+    for field in Fields(bytes) {
+        if let (2, raw) = field? {
+            all.push(raw.text()?.into());
+        }
+    }
+    Ok(all.into())
+}
