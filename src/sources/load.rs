@@ -253,9 +253,17 @@ fn load_chart(
             return Err(Box::new(broken));
         }
     };
-    let checked = Chart::load(files)
-        .map_err(|error| Box::new(broken::chart(&entry.chart, files, &error)))
-        .and_then(|chart| broken::check(&entry.chart, &chart, strict).map(|renders| (chart, renders)));
+    let load = || {
+        Chart::load(files)
+            .map_err(|error| Box::new(broken::chart(&entry.chart, files, &error)))
+            .and_then(|chart| broken::check(&entry.chart, &chart, strict).map(|renders| (chart, renders)))
+    };
+    // A chart that trips over a bug of opdev is one broken chart, not the end of the operator.
+    let checked = std::panic::catch_unwind(load).unwrap_or_else(|_| {
+        let mut broken = problem(&entry.chart, "reading this chart tripped over a bug in opdev".to_owned());
+        broken.hint = Some("the log has the details; the other kinds go on".to_owned());
+        Err(Box::new(broken))
+    });
     checked.map_err(|mut broken| {
         broken.kind = Some(entry.gvk.clone());
         broken
