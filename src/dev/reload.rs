@@ -257,8 +257,11 @@ impl Reloader {
             }
             self.project.relative(path)
         };
-        let files = batch.paths.iter().filter(|path| !path.is_dir());
-        files.map(name).filter(|name| !name.is_empty()).collect()
+        // Files that an editor wrote beside and renamed are gone; deleted ones are named where nothing else is.
+        let (there, gone): (Vec<_>, Vec<_>) =
+            batch.paths.iter().filter(|path| !path.is_dir()).partition(|path| path.exists());
+        let files = if there.is_empty() { gone } else { there };
+        files.into_iter().map(name).filter(|name| !name.is_empty()).collect()
     }
 }
 

@@ -349,14 +349,22 @@ mod tests {
         Ok(files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect())
     }
 
-    const GOOD: &str = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {n: \"{{ .Values.n }}\"}\n";
+    const GOOD: &str =
+        "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {n: \"{{ .Values.n }}\"}\n";
 
     fn files(one: &str, two: &str) -> Files {
         Files {
             watches: ("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
-            charts: [("charts/one".to_owned(), chart("one", one)), ("charts/two".to_owned(), chart("two", two))].into(),
+            charts: [
+                ("charts/one".to_owned(), chart("one", one)),
+                ("charts/two".to_owned(), chart("two", two)),
+            ]
+            .into(),
             crds: Vec::new(),
-            samples: vec![("samples/one.yaml".to_owned(), "apiVersion: a.b/v1\nkind: One\nmetadata: {name: x}\n".to_owned())],
+            samples: vec![(
+                "samples/one.yaml".to_owned(),
+                "apiVersion: a.b/v1\nkind: One\nmetadata: {name: x}\n".to_owned(),
+            )],
             env: BTreeMap::new(),
         }
     }
@@ -375,7 +383,9 @@ mod tests {
         assert!(loader.load(&files(GOOD, GOOD), &[], None, false).is_none(), "the same bytes are no change");
 
         let edited = GOOD.replace("name: a", "name: b");
-        let second = loader.load(&files(&edited, GOOD), &["charts/one/templates/a.yaml".to_owned()], None, false).unwrap();
+        let second = loader
+            .load(&files(&edited, GOOD), &["charts/one/templates/a.yaml".to_owned()], None, false)
+            .unwrap();
         assert_eq!((second.sources.number, kinds(&second)), (2, vec!["One"]));
         assert_eq!(second.sources.watches.iter().map(|watch| watch.changed_in).collect::<Vec<_>>(), [2, 1]);
         let forced = loader.load(&files(&edited, GOOD), &[], None, true).unwrap();
@@ -397,7 +407,11 @@ mod tests {
                 first.sources.watches[0].chart.as_ref().unwrap()
             ));
             let problem = &loaded.errors[0];
-            assert_eq!(problem.place.as_ref().map(|at| (at.file.as_str(), at.line)), Some(("charts/one/templates/a.yaml", line)), "{problem:?}");
+            assert_eq!(
+                problem.place.as_ref().map(|at| (at.file.as_str(), at.line)),
+                Some(("charts/one/templates/a.yaml", line)),
+                "{problem:?}"
+            );
             assert!(matches!(loaded.kinds[0].health, KindHealth::Stale { .. }));
             assert!(problem.excerpt.as_deref().is_some_and(|text| text.contains(".Values.n")), "{problem:?}");
         }
