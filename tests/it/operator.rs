@@ -1,1 +1,7 @@
-//! To come.
+//! The operator against the embedded control plane: what the Operator SDK's Helm operator does, and what opdev
+//! adds to it: causes, drift with names, rewriting in place, and failures with their whole story.
+
+mod failure;
+mod install;
+mod watching;
+mod world;

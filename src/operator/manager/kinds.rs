@@ -32,6 +32,8 @@ pub(super) struct Wake {
     pub(super) mark: Option<Mark>,
     /// The object itself is gone.
     pub(super) gone: bool,
+    /// The object itself is to go.
+    pub(super) leaving: bool,
 }
 
 /// What follows from a message.
@@ -285,7 +287,8 @@ fn primary_wake(happened: &Happened, gvk: &Gvk) -> Option<Wake> {
     let gone = happened.event == WatchEvent::Deleted;
     let kind =
         if happened.initial { CauseKind::Start } else { watch_cause(happened, object, Relation::Primary) };
-    Some(Wake { key, kind, mark: mark(&happened.object, gone), gone })
+    let leaving = opdev_object::meta::deletion_timestamp(&happened.object).is_some();
+    Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving })
 }
 
 fn dependent_wakes(happened: &Happened, gvk: &Gvk, mapping: &[Primary]) -> Vec<Wake> {
@@ -312,19 +315,21 @@ fn dependent_wakes(happened: &Happened, gvk: &Gvk, mapping: &[Primary]) -> Vec<W
             kind: watch_cause(happened, object.clone(), relation),
             mark: mark(&happened.object, gone),
             gone: false,
+            leaving: false,
         })
         .collect()
 }
 
 fn watch_cause(happened: &Happened, object: ObjectRef, relation: Relation) -> CauseKind {
     let old = happened.old.as_deref().filter(|_| happened.event == WatchEvent::Modified);
+    let dependent = relation != Relation::Primary;
     CauseKind::Watch {
         object,
         event: happened.event,
-        fields: old.map(|old| changed_fields(old, &happened.object)).unwrap_or_default(),
+        fields: old.map(|old| changed_fields(old, &happened.object, dependent)).unwrap_or_default(),
         by: match happened.event {
             WatchEvent::Deleted => None,
-            WatchEvent::Added | WatchEvent::Modified => last_writer(old, &happened.object),
+            WatchEvent::Added | WatchEvent::Modified => last_writer(old, &happened.object, dependent),
         },
         own_write: false,
         relation,

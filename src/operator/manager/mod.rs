@@ -225,6 +225,7 @@ impl Manager {
             for key in self.kinds.objects(&watch.gvk) {
                 let cause = Cause { at: Timestamp::now(), kind: kind.clone() };
                 self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+                self.stop_waiting(&key);
                 reload.wait_for(key);
             }
         }
@@ -245,11 +246,14 @@ impl Manager {
         if let Some(problem) = heard.problem {
             self.notice(Level::Warn, problem, None, None).await;
         }
-        for kinds::Wake { key, kind, mark, gone } in heard.wakes {
+        for kinds::Wake { key, kind, mark, gone, leaving } in heard.wakes {
             let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
             if gone && own {
                 self.forget(&key);
                 continue;
+            }
+            if leaving {
+                self.stop_waiting(&key);
             }
             let kind = kinds::with_own_write(kind, own);
             let urgency = match &kind {
@@ -262,6 +266,13 @@ impl Manager {
             // While a pass runs, the answer to its write may still be on its way: the mark is judged at its end.
             let mark = mark.filter(|_| !own && self.queue.is_running(&key));
             self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, mark, Instant::now());
+        }
+    }
+
+    /// Ends a running pass's wait for a hook: what it waits for is not wanted any more.
+    fn stop_waiting(&self, key: &ObjectKey) {
+        for running in self.running.values().filter(|running| running.taken.key == *key) {
+            running.cancel.cancel();
         }
     }
 
@@ -296,12 +307,13 @@ impl Manager {
                 causes: taken.causes.clone(),
             };
             self.events.emit(Event::ReconcileStarted(started)).await;
+            let cancel = self.cancel.child_token();
             let job = reconcile::Job {
                 object: object.clone(),
                 watch,
                 api: self.api.clone(),
                 settings: Arc::clone(&self.settings),
-                cancel: self.cancel.clone(),
+                cancel: cancel.clone(),
                 memory: self.memories.remove(&taken.key).unwrap_or_default(),
             };
             let recorder = Arc::new(Recorder::default());
@@ -314,6 +326,7 @@ impl Manager {
                 taken,
                 sources: self.sources.number,
                 recorder,
+                cancel,
             };
             self.running.insert(handle.id(), running);
         }

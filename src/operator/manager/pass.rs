@@ -10,6 +10,7 @@ use opdev_object::meta::ObjectRef;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// A pass under way.
 pub(super) struct Running {
@@ -19,6 +20,8 @@ pub(super) struct Running {
     pub(super) taken: Taken,
     pub(super) sources: u64,
     pub(super) recorder: Arc<Recorder>,
+    /// Ends its waits.
+    pub(super) cancel: CancellationToken,
 }
 
 impl Manager {

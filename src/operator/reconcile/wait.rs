@@ -49,7 +49,7 @@ pub(super) async fn until(
             () = &mut timer => {
                 return Err(anyhow!("{what}: timed out after {} s", limits.timeout.as_secs()));
             }
-            () = limits.cancel.cancelled() => return Err(anyhow!("{what}: stopped")),
+            () = limits.cancel.cancelled() => return Err(anyhow!("{what}: stopped, something newer came")),
         }
     }
 }

@@ -28,11 +28,19 @@ fn without_status(object: &Value) -> Value {
     copy
 }
 
-/// The changed fields, without the API server's bookkeeping.
-pub(crate) fn changed_fields(old: &Value, new: &Value) -> Vec<FieldChange> {
+/// The changed fields, without the API server's bookkeeping; of a dependent also without its status, which never
+/// asks for a pass.
+pub(crate) fn changed_fields(old: &Value, new: &Value, dependent: bool) -> Vec<FieldChange> {
     let kind = new.get("kind").and_then(Value::as_str).unwrap_or_default();
-    let changes = diff(old, new).into_iter().filter(|change| !is_bookkeeping(&change.path)).take(FIELDS);
-    mask::changes(kind, changes.collect()).iter().map(shorten).collect()
+    let mut changes = counting(old, new, dependent);
+    changes.truncate(FIELDS);
+    mask::changes(kind, changes).iter().map(shorten).collect()
+}
+
+fn counting(old: &Value, new: &Value, dependent: bool) -> Vec<Change> {
+    let status = |path: &Path| matches!(path.0.first(), Some(Segment::Field(name)) if name == "status");
+    let left_out = |path: &Path| is_bookkeeping(path) || (dependent && status(path));
+    diff(old, new).into_iter().filter(|change| !left_out(&change.path)).collect()
 }
 
 fn is_bookkeeping(path: &Path) -> bool {
@@ -65,32 +73,24 @@ fn short(value: &Value) -> String {
 }
 
 /// The field manager that wrote last: the newest one that owns a changed field, else the newest of all.
-pub(crate) fn last_writer(old: Option<&Value>, new: &Value) -> Option<String> {
-    let entries = new.pointer("/metadata/managedFields")?.as_array()?;
-    let changes: Vec<Change> = old
-        .map(|old| diff(old, new).into_iter().filter(|change| !is_bookkeeping(&change.path)).collect())
-        .unwrap_or_default();
-    let newest = |entries: Vec<&Value>| {
-        entries
-            .into_iter()
-            .max_by_key(|entry| entry.get("time").and_then(Value::as_str).unwrap_or_default())
-            .and_then(|entry| entry.get("manager")?.as_str())
-            .map(str::to_owned)
-    };
-    let owners = |entry: &&Value| {
-        let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
-        changes.iter().any(|change| owns(fields, &change.path.0, new))
-    };
-    newest(entries.iter().filter(owners).collect()).or_else(|| newest(entries.iter().collect()))
+pub(crate) fn last_writer(old: Option<&Value>, new: &Value, dependent: bool) -> Option<String> {
+    let entries = entries(new);
+    let changes = old.map(|old| counting(old, new, dependent)).unwrap_or_default();
+    let mut owners: Vec<&Value> = changes.iter().flat_map(|change| owners(new, &change.path)).collect();
+    if owners.is_empty() {
+        owners = entries.iter().collect();
+    }
+    owners
+        .into_iter()
+        .max_by_key(|entry| entry.get("time").and_then(Value::as_str).unwrap_or_default())
+        .and_then(|entry| entry.get("manager")?.as_str())
+        .map(str::to_owned)
 }
 
 /// The managers, other than `own`, that own the field at `path`.
 pub(crate) fn managers_of(object: &Value, path: &Path, own: &str) -> Vec<String> {
-    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
-    let mut managers: Vec<String> = entries
+    let mut managers: Vec<String> = owners(object, path)
         .into_iter()
-        .flatten()
-        .filter(|entry| owns(entry.get("fieldsV1").unwrap_or(&Value::Null), &path.0, object))
         .filter_map(|entry| entry.get("manager")?.as_str())
         .filter(|manager| *manager != own)
         .map(str::to_owned)
@@ -100,27 +100,45 @@ pub(crate) fn managers_of(object: &Value, path: &Path, own: &str) -> Vec<String>
     managers
 }
 
-/// Whether a field set in its `fieldsV1` form holds the field at `path`, a part of it, or all that it is in.
-fn owns(fields: &Value, path: &[Segment], value: &Value) -> bool {
-    let Value::Object(members) = fields else { return false };
-    let Some((first, rest)) = path.split_first() else { return !members.is_empty() };
-    let inside = |key: &str, below: Option<&Value>| {
-        members.get(key).is_some_and(|owned| {
-            let atomic = owned.as_object().is_none_or(serde_json::Map::is_empty);
-            atomic || owns(owned, rest, below.unwrap_or(&Value::Null))
+fn entries(object: &Value) -> &[Value] {
+    object.pointer("/metadata/managedFields").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The entries that own the field at `path` most closely: itself, else the nearest of what it is in.
+fn owners<'a>(object: &'a Value, path: &Path) -> Vec<&'a Value> {
+    let owned: Vec<(usize, &Value)> = entries(object)
+        .iter()
+        .filter_map(|entry| {
+            let fields = entry.get("fieldsV1").unwrap_or(&Value::Null);
+            Some((owned_depth(fields, &path.0, object)?, entry))
         })
+        .collect();
+    let closest = owned.iter().map(|(depth, _)| *depth).max();
+    owned.into_iter().filter(|(depth, _)| Some(*depth) == closest).map(|(_, entry)| entry).collect()
+}
+
+/// How many steps of `path` a field set in its `fieldsV1` form goes along, if it then ends (and so holds all that
+/// is below) or the path does.
+fn owned_depth(fields: &Value, path: &[Segment], value: &Value) -> Option<usize> {
+    let Value::Object(members) = fields else { return None };
+    let Some((first, rest)) = path.split_first() else { return Some(0) };
+    let inside = |key: &str, below: Option<&Value>| {
+        let owned = members.get(key)?;
+        let ends = owned.as_object().is_none_or(serde_json::Map::is_empty);
+        let below = if ends { Some(0) } else { owned_depth(owned, rest, below.unwrap_or(&Value::Null)) };
+        below.map(|depth| depth + 1)
     };
     match first {
         Segment::Field(name) => inside(&format!("f:{name}"), value.get(name)),
         Segment::Index(index) => {
             let item = value.get(index);
-            members.keys().any(|key| is_item(key, item, *index) && inside(key, item))
+            members.keys().filter(|key| is_item(key, item, *index)).find_map(|key| inside(key, item))
         }
         Segment::Key(keys) => {
             let item = value.as_array().and_then(|items| {
                 items.iter().find(|item| keys.iter().all(|(name, key)| item.get(name) == Some(key)))
-            });
-            members.keys().any(|key| item.is_some() && is_item(key, item, 0) && inside(key, item))
+            })?;
+            members.keys().filter(|key| is_item(key, Some(item), 0)).find_map(|key| inside(key, Some(item)))
         }
     }
 }
@@ -174,13 +192,19 @@ mod tests {
     #[test]
     fn a_change_names_field_values_and_the_writer() {
         let (old, new) = (deployment(3, "1"), deployment(5, "2"));
-        let fields = changed_fields(&old, &new);
+        let fields = changed_fields(&old, &new, false);
         assert_eq!(fields[0].path, ".spec.replicas");
+        assert_eq!((fields.len(), changed_fields(&old, &new, true).len()), (2, 1));
         assert_eq!((fields[0].old.as_deref(), fields[0].new.as_deref()), (Some("3"), Some("5")));
+        assert_eq!(last_writer(Some(&old), &new, true).as_deref(), Some("kubectl"));
         let mut spec_only = new.clone();
         spec_only["status"] = old["status"].clone();
-        assert_eq!(last_writer(Some(&old), &spec_only).as_deref(), Some("kubectl"));
-        assert_eq!(last_writer(None, &new).as_deref(), Some("kube-controller-manager"), "the newest of all");
+        assert_eq!(last_writer(Some(&old), &spec_only, false).as_deref(), Some("kubectl"));
+        assert_eq!(
+            last_writer(None, &new, true).as_deref(),
+            Some("kube-controller-manager"),
+            "the newest of all"
+        );
     }
 
     #[test]
@@ -196,10 +220,24 @@ mod tests {
     }
 
     #[test]
+    fn the_owner_of_a_field_comes_before_the_owner_of_what_it_is_in() {
+        let object = |extra: i64| {
+            let now = "2026-01-01T00:00:00Z";
+            json!({"spec": {"extra": extra}, "metadata": {"managedFields": [
+                {"manager": "somebody", "time": now, "fieldsV1": {"f:spec": {"f:extra": {}}}},
+                {"manager": "creator", "time": now, "fieldsV1": {"f:spec": {}}}]}})
+        };
+        assert_eq!(last_writer(Some(&object(1)), &object(2), false).as_deref(), Some("somebody"));
+        let path = Path::root().field("spec");
+        assert_eq!(managers_of(&object(1), &path.field("extra"), "helm"), ["somebody"]);
+        assert_eq!(managers_of(&object(1), &path.field("other"), "helm"), ["creator"]);
+    }
+
+    #[test]
     fn secret_values_never_show_and_long_values_are_cut() {
         let old = json!({"kind": "Secret", "data": {"a": "aGVsbG8="}});
         let new = json!({"kind": "Secret", "data": {"a": "d29ybGQ="}, "type": "x".repeat(200)});
-        let fields = changed_fields(&old, &new);
+        let fields = changed_fields(&old, &new, false);
         assert_eq!(fields[0].old.as_deref(), Some(mask::MASK));
         assert_eq!(fields[1].new.as_ref().unwrap().chars().count(), SHORT + 1);
     }
