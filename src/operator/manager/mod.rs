@@ -219,6 +219,10 @@ impl Manager {
         if before.number == 0 || sources.number <= before.number {
             return;
         }
+        // Nothing that reconciles has changed, or the newest files are broken: there is nothing to wait for.
+        if self.reload.is_none() && !sources.watches.iter().any(|watch| watch.changed_in > before.number) {
+            return;
+        }
         let mut reload = Reload::begin(&sources, self.reload.take());
         let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
         for watch in sources.watches.iter().filter(|watch| watch.changed_in > before.number) {
