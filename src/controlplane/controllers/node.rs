@@ -107,7 +107,7 @@ fn architecture() -> &'static str {
 fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Value> {
     let mut status = fields::status(node);
     let resources = json!({
-        "cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "10000",
+        "cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "500",
         "hugepages-1Gi": "0", "hugepages-2Mi": "0",
     });
     status.insert("capacity".into(), resources.clone());
@@ -117,14 +117,9 @@ fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Val
         json!([{"type": "InternalIP", "address": NODE_ADDRESS}, {"type": "Hostname", "address": node_name}]),
     );
     status.insert("daemonEndpoints".into(), json!({"kubeletEndpoint": {"Port": 10250}}));
-    status.entry("nodeInfo").or_insert_with(|| {
-        let id = uid(node);
-        json!({
-            "architecture": architecture(), "operatingSystem": "linux", "kubeletVersion": "v1.36.2",
-            "kubeProxyVersion": "", "containerRuntimeVersion": "opdev://1", "osImage": "opdev (simulated)",
-            "kernelVersion": "0.0.0", "machineID": id.replace('-', ""), "systemUUID": id, "bootID": id,
-        })
-    });
+    if text(node, "/status/nodeInfo/kubeletVersion").is_empty() {
+        status.insert("nodeInfo".into(), node_info(uid(node)));
+    }
     for (kind, value, reason, message) in [
         ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
         ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -145,4 +140,12 @@ fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Val
         }
     }
     status
+}
+
+fn node_info(id: &str) -> Value {
+    json!({
+        "architecture": architecture(), "operatingSystem": "linux", "kubeletVersion": crate::server::git_version(),
+        "kubeProxyVersion": "", "containerRuntimeVersion": "opdev://1", "osImage": "opdev (simulated)",
+        "kernelVersion": "0.0.0", "machineID": id.replace('-', ""), "systemUUID": id, "bootID": id,
+    })
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Recorder {
     told: HashMap<String, String>,
-    number: u32,
+    newest: i128,
 }
 
 /// More than this many remembered events and the memory starts afresh.
@@ -44,9 +44,9 @@ impl Recorder {
         if self.told.len() >= REMEMBERED {
             self.told.clear();
         }
-        self.number = self.number.wrapping_add(1);
-        let nanos = now.as_nanosecond() as u64 ^ u64::from(self.number);
-        let name = format!("{}.{nanos:x}", text(&note.regarding, "/name"));
+        // Names rise with time, so that events of one second list in the order in which they happened.
+        self.newest = now.as_nanosecond().max(self.newest + 1);
+        let name = format!("{}.{:x}", text(&note.regarding, "/name"), self.newest);
         self.told.insert(identity, name.clone());
         let mut source = json!({"component": component});
         if let Some(host) = &note.host {

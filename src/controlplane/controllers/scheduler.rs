@@ -5,13 +5,13 @@ use super::conditions::{self, Says};
 use super::fields::{self, flag, list, map, name, text, uid, with_status};
 use super::pods;
 use super::quantity;
-use super::selector::Selector;
+use super::selector::{Selector, requirement_holds};
 use super::view::{Change, Key, View};
 use super::write::{Note, NoteKind, Sync, Write};
 use super::{Actor, Controller};
 use jiff::Timestamp;
 use opdev_object::meta;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -240,13 +240,15 @@ fn term_selects(term: &Value, node: &Value) -> bool {
     if list(term, "/matchExpressions").is_empty() && list(term, "/matchFields").is_empty() {
         return false;
     }
-    let expressions = json!({"matchExpressions": list(term, "/matchExpressions")});
-    let names = json!({"matchExpressions": list(term, "/matchFields")});
-    let fields = Map::from_iter([("metadata.name".to_owned(), Value::from(name(node)))]);
-    let holds = |selector: Value, labels| {
-        Selector::of(Some(&selector)).is_some_and(|selector| selector.matches_labels(labels))
+    let labels = |requirement: &Value| {
+        let label = meta::label(node, text(requirement, "/key"));
+        requirement_holds(requirement, label)
     };
-    holds(expressions, map(node, "/metadata/labels")) && holds(names, Some(&fields))
+    let fields = |requirement: &Value| {
+        let field = (text(requirement, "/key") == "metadata.name").then(|| name(node));
+        requirement_holds(requirement, field)
+    };
+    list(term, "/matchExpressions").iter().all(labels) && list(term, "/matchFields").iter().all(fields)
 }
 
 #[cfg(test)]

@@ -1,75 +1,63 @@
-//! Label selectors of workloads: `matchLabels` and `matchExpressions`, or a Service's plain map.
-//! Never parses the text form of requests; `opdev_object::selector` does.
+//! Selectors as controllers meet them: of workloads, as the plain map of a Service, as terms of node affinity.
+//! Never parses the text form of requests; `opdev_object::selector` does that and the matching of labels.
 
 use super::fields::{list, map, text};
-use serde_json::{Map, Value};
+use opdev_object::selector::LabelSelector;
+use serde_json::{Map, Value, json};
 
 /// A selector read off an object.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Selector {
-    labels: Map<String, Value>,
-    expressions: Vec<Value>,
-}
+pub(crate) struct Selector(LabelSelector);
 
 impl Selector {
-    /// `spec.selector` of a workload; `None` where there is none.
+    /// `spec.selector` of a workload; `None` where there is none or it makes no sense.
     pub(crate) fn of(value: Option<&Value>) -> Option<Self> {
-        let value = value?.as_object()?;
-        let whole = Value::Object(value.clone());
-        Some(Selector {
-            labels: map(&whole, "/matchLabels").cloned().unwrap_or_default(),
-            expressions: list(&whole, "/matchExpressions").to_vec(),
-        })
+        LabelSelector::from_json(value.filter(|value| value.is_object())?).ok().map(Selector)
     }
 
-    /// A plain map of labels, as Services have.
+    /// A plain map of labels, as Services have; one that makes no sense selects nothing.
     pub(crate) fn of_map(labels: &Map<String, Value>) -> Self {
-        Selector { labels: labels.clone(), expressions: Vec::new() }
+        let selector = json!({"matchLabels": labels});
+        Selector::of(Some(&selector))
+            .unwrap_or_else(|| Selector(LabelSelector::from_json(&Value::Null).unwrap_or_default()))
     }
 
     /// Whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
-        self.labels.is_empty() && self.expressions.is_empty()
+        self.0.is_empty()
     }
 
     /// Whether an object's labels match.
     pub(crate) fn matches(&self, object: &Value) -> bool {
-        self.matches_labels(map(object, "/metadata/labels"))
-    }
-
-    /// Whether a set of labels matches.
-    pub(crate) fn matches_labels(&self, labels: Option<&Map<String, Value>>) -> bool {
-        let value_of = |key: &str| labels.and_then(|labels| labels.get(key)).and_then(Value::as_str);
-        self.labels
-            .iter()
-            .all(|(key, wanted)| value_of(key).is_some_and(|have| Some(have) == wanted.as_str()))
-            && self.expressions.iter().all(|expression| {
-                let have = value_of(text(expression, "/key"));
-                let listed = || {
-                    have.is_some_and(|have| {
-                        list(expression, "/values").iter().any(|v| v.as_str() == Some(have))
-                    })
-                };
-                match text(expression, "/operator") {
-                    "In" => listed(),
-                    "NotIn" => !listed(),
-                    "Exists" => have.is_some(),
-                    "DoesNotExist" => have.is_none(),
-                    "Gt" => compare(have, expression).is_some_and(|(have, bound)| have > bound),
-                    "Lt" => compare(have, expression).is_some_and(|(have, bound)| have < bound),
-                    _ => false,
-                }
-            })
+        match map(object, "/metadata/labels") {
+            Some(labels) => self.0.matches(labels),
+            None => self.0.matches(&Map::new()),
+        }
     }
 }
 
-fn compare(have: Option<&str>, expression: &Value) -> Option<(i64, i64)> {
-    Some((have?.parse().ok()?, list(expression, "/values").first()?.as_str()?.parse().ok()?))
+/// One requirement of a node affinity term on a label or a field of the node.
+pub(crate) fn requirement_holds(requirement: &Value, have: Option<&str>) -> bool {
+    let values = list(requirement, "/values");
+    let listed = || have.is_some_and(|have| values.iter().any(|value| value.as_str() == Some(have)));
+    let numbers = || {
+        let bound = values.first()?.as_str()?.parse::<i64>().ok()?;
+        Some((have?.parse::<i64>().ok()?, bound))
+    };
+    match text(requirement, "/operator") {
+        "In" => listed(),
+        "NotIn" => !listed(),
+        "Exists" => have.is_some(),
+        "DoesNotExist" => have.is_none(),
+        "Gt" => numbers().is_some_and(|(have, bound)| have > bound),
+        "Lt" => numbers().is_some_and(|(have, bound)| have < bound),
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Selector;
+    use super::{Selector, requirement_holds};
     use serde_json::json;
 
     #[test]
@@ -88,5 +76,15 @@ mod tests {
         assert!(!selector.matches(&labelled(json!({"app": "a", "tier": "x", "old": ""}))));
         assert!(!selector.matches(&json!({})));
         assert!(Selector::of(None).is_none());
+        assert!(Selector::of(Some(&json!({}))).unwrap().is_empty());
+    }
+
+    #[test]
+    fn node_requirements_compare_numbers() {
+        let more = json!({"key": "cores", "operator": "Gt", "values": ["4"]});
+        assert!(requirement_holds(&more, Some("8")));
+        assert!(!requirement_holds(&more, Some("4")));
+        assert!(!requirement_holds(&more, None));
+        assert!(requirement_holds(&json!({"operator": "NotIn", "values": ["a"]}), None));
     }
 }

@@ -312,3 +312,25 @@ pub(super) fn removable(set: &Set) -> bool {
         && meta::generation(&set.object) <= count(&set.object, "/status/observedGeneration")
         && !fields::deleting(&set.object)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{fenceposts, max_unavailable};
+    use serde_json::json;
+
+    #[test]
+    fn surge_rounds_up_and_unavailability_down() {
+        for (replicas, surge, unavailable, wanted) in [
+            (10, json!("25%"), json!("25%"), (3, 2)),
+            (3, json!("25%"), json!("25%"), (1, 0)),
+            (1, json!(0), json!("25%"), (0, 1)),
+            (0, json!("25%"), json!("25%"), (0, 1)),
+            (4, json!(2), json!(5), (2, 5)),
+        ] {
+            let deployment = json!({"spec": {"replicas": replicas, "strategy": {"type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": surge, "maxUnavailable": unavailable}}}});
+            assert_eq!(fenceposts(&deployment), wanted, "{deployment}");
+            assert!(max_unavailable(&deployment) <= replicas);
+        }
+    }
+}

@@ -188,6 +188,28 @@ fn scaling_and_pausing() {
     at_rest(&mut cluster);
 }
 
+/// The numbers of the example in the Kubernetes documentation of proportional scaling.
+#[test]
+fn scaling_during_a_stuck_rollout_is_shared_by_size() {
+    let mut cluster = Simulation::new();
+    cluster.create("apps/deployments", deployment(10, json!({"maxSurge": 3, "maxUnavailable": 2})));
+    cluster.settle();
+    cluster.edit("apps/deployments", "web", |web| {
+        put(web, "/spec/template/metadata/annotations", json!({"opdev.dev/fail": "image"}));
+    });
+    cluster.settle();
+    let sizes = |cluster: &Simulation| {
+        let mut sets = cluster.list("apps/replicasets");
+        sets.sort_by_key(|set| meta::annotation(set, "deployment.kubernetes.io/revision").map(str::to_owned));
+        sets.iter().map(|set| int(set, "/spec/replicas").unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(&cluster), [8, 5]);
+    cluster.edit("apps/deployments", "web", |web| put(web, "/spec/replicas", 15.into()));
+    cluster.settle();
+    assert_eq!(sizes(&cluster), [11, 7]);
+    at_rest(&mut cluster);
+}
+
 #[test]
 fn a_stuck_rollout_exceeds_its_deadline() {
     let mut cluster = Simulation::new();
