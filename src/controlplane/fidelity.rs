@@ -16,10 +16,14 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 8] = [
+const GAPS: [Gap; 9] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
+    ),
+    gap(
+        "controllers",
+        "CronJobs, autoscalers, quotas and ReplicationControllers are stored, nothing acts on them; load balancers stay pending",
     ),
     gap("CEL", "rules in custom resource definitions (x-kubernetes-validations) are stored, not checked"),
     gap(

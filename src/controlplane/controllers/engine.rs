@@ -207,6 +207,7 @@ impl Engine {
         let actor = self.controllers[job.0].actor();
         let mut last: Option<Arc<Value>> = None;
         let mut skip_notes = false;
+        let mut undeleted = None;
         for (at, write) in writes.iter().enumerate() {
             if let Write::Record(note) = write {
                 if !skip_notes {
@@ -224,10 +225,15 @@ impl Engine {
                 {
                     skip_notes = true;
                 }
+                // One object that cannot be deleted keeps no other from going.
+                Err(refusal) if refusal.code != 409 && matches!(write, Write::Delete { .. }) => {
+                    skip_notes = true;
+                    undeleted.get_or_insert((at, refusal));
+                }
                 Err(refusal) => return Err((at, refusal)),
             }
         }
-        Ok(())
+        undeleted.map_or(Ok(()), Err)
     }
 
     fn record(&mut self, plane: &dyn Plane, job: &Job, note: &Note, last: Option<&Value>, now: Timestamp) {

@@ -5,6 +5,7 @@
 mod conditions;
 mod daemonset;
 mod deployment;
+mod disruption;
 mod endpoints;
 pub mod engine;
 mod expiry;
@@ -141,6 +142,7 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(endpoints::EndpointSlices),
         Box::new(endpoints::Endpoints),
         Box::new(volumes::Binder),
+        Box::new(disruption::Disruptions),
         Box::new(volumes::ClaimProtection),
         Box::new(node::Node { node: settings.node.clone() }),
         Box::new(scheduler::Scheduler),

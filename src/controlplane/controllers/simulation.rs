@@ -48,6 +48,7 @@ const SERVED: &str = "
  apps/v1 ReplicaSet replicasets +|apps/v1 StatefulSet statefulsets +|apps/v1 DaemonSet daemonsets +
  apps/v1 ControllerRevision controllerrevisions +|batch/v1 Job jobs +|coordination.k8s.io/v1 Lease leases +
  discovery.k8s.io/v1 EndpointSlice endpointslices +|storage.k8s.io/v1 StorageClass storageclasses -
+ policy/v1 PodDisruptionBudget poddisruptionbudgets +
  cache.my.domain/v1 Memcached memcacheds +|cache.my.domain/v1 Fleet fleets -
 ";
 
@@ -301,6 +302,12 @@ impl Simulation {
         let mut after = before.clone();
         change(&mut after);
         self.memory.finish(&key, &before, after);
+    }
+
+    /// A user's delete anywhere.
+    pub(super) fn delete_in(&mut self, namespace: Option<&str>, resource: &str, name: &str) {
+        let key = Key::new(resource, namespace, name);
+        self.memory.delete(&key, None, Some(Propagation::Background), None).unwrap();
     }
 
     /// A user's delete in the namespace `default`.

@@ -146,7 +146,7 @@ pub struct Hold {
 /// What one sync asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sync {
-    /// Writes, carried out in order; the first failure that is no "already so" ends the list.
+    /// Writes, carried out in order; a failure ends the list, unless it is of a delete or says "already so".
     pub writes: Vec<Write>,
     /// When to look again without any change.
     pub requeue_after: Option<Duration>,

@@ -434,6 +434,35 @@ fn a_namespace_goes_with_all_it_holds() {
 }
 
 #[test]
+fn one_object_that_cannot_go_keeps_no_other() {
+    let mut cluster = Simulation::new();
+    cluster.refuse(|write| match write {
+        Write::Delete { resource, name, .. } if resource == "configmaps" && name == "a" => Some(Refusal {
+            code: 403,
+            reason: "Forbidden".into(),
+            message: "not this one".into(),
+            namespace_terminating: false,
+        }),
+        _ => None,
+    });
+    cluster.create("namespaces", json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}}));
+    for name in ["a", "b"] {
+        let map =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "n"}});
+        cluster.create("configmaps", map);
+    }
+    cluster.settle();
+    cluster.delete_in(None, "namespaces", "n");
+    cluster.settle();
+    let left = cluster.memory.list("configmaps", Some("n"));
+    assert_eq!(names(&left), ["a"]);
+    cluster.refuse(|_| None);
+    cluster.pass(Duration::from_secs(120));
+    assert!(super::Key::new("namespaces", None, "n").read(&cluster.memory).is_none());
+    at_rest(&mut cluster);
+}
+
+#[test]
 fn the_default_service_account_comes_back() {
     let mut cluster = Simulation::new();
     cluster.delete("serviceaccounts", "default", Propagation::Background);

@@ -426,6 +426,37 @@ fn a_claim_takes_a_volume_that_is_there() {
 }
 
 #[test]
+fn a_budget_says_how_many_pods_may_go() {
+    let mut cluster = Simulation::new();
+    cluster.create("apps/deployments", workload("apps/v1", "Deployment", "web", json!({"replicas": 4})));
+    let budget = |name: &str, field: &str, value: Value| {
+        json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": "web"}}, field: value}})
+    };
+    for (name, field, value) in [
+        ("most", "maxUnavailable", json!(1)),
+        ("half", "minAvailable", json!("50%")),
+        ("all", "minAvailable", json!(4)),
+    ] {
+        cluster.create("policy/poddisruptionbudgets", budget(name, field, value));
+    }
+    cluster.settle();
+    let allowed = |cluster: &Simulation, name: &str| {
+        let budget = cluster.get("policy/poddisruptionbudgets", name).unwrap();
+        assert_eq!(count(&budget, "/status/expectedPods"), 4, "{name}");
+        count(&budget, "/status/disruptionsAllowed")
+    };
+    let numbers = |cluster: &Simulation| ["most", "half", "all"].map(|name| allowed(cluster, name));
+    assert_eq!(numbers(&cluster), [1, 2, 0]);
+    let pod = name(&cluster.list("pods")[0]).to_owned();
+    cluster.edit("pods", &pod, |pod| put(pod, "/metadata/annotations", json!({"opdev.dev/fail": "unready"})));
+    cluster.settle();
+    assert_eq!(numbers(&cluster), [0, 1, 0]);
+    at_rest(&mut cluster);
+}
+
+#[test]
 fn events_live_for_an_hour() {
     let mut cluster = Simulation::new();
     cluster.create("apps/daemonsets", workload("apps/v1", "DaemonSet", "agent", json!({})));
