@@ -89,7 +89,7 @@ fn header(state: &State, view: &ViewState, cells: usize) -> Row {
         None => left = left.and(Role::Dim, " · starting"),
         Some(started) => {
             let version = started.cluster.version.trim_start_matches('v');
-            let minor = version.rsplit_once('.').map_or(version, |(minor, _)| minor);
+            let minor = version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at]);
             left = left.and(Role::Text, format!(" · {}", started.project));
             let cluster = format!(" · {} {minor}", started.cluster.name);
             left = left.and(if started.cluster.embedded { Role::Text } else { Role::Changed }, cluster);

@@ -103,6 +103,8 @@ struct Loop {
     screen: Screen,
     guard: Guard,
     dirty: bool,
+    /// The job is to be stopped.
+    sleepy: bool,
     drawn: Instant,
     leave_by: Option<Instant>,
 }
@@ -118,7 +120,8 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let state = Arc::clone(&input.snapshots.borrow_and_update());
     let (requests, drawn) = (input.requests, Instant::now());
-    let mut at = Loop { view, state, requests, screen, guard, dirty: true, drawn, leave_by: None };
+    let mut at =
+        Loop { view, state, requests, screen, guard, dirty: true, sleepy: false, drawn, leave_by: None };
     at.draw()?;
     if let Some(told) = input.first_frame.take() {
         told(Instant::now());
@@ -155,7 +158,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
                     at.ask_to_quit();
                     leave = true;
                 } else {
-                    at.suspend()?;
+                    at.sleepy = true;
                 }
             }
             () = panicked.notified() => {
@@ -167,6 +170,9 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         }
         if leave || at.leave_by.is_some_and(|by| Instant::now() >= by) {
             return Ok(());
+        }
+        if std::mem::take(&mut at.sleepy) {
+            at.suspend().await?;
         }
         if at.dirty && at.drawn.elapsed() >= GAP {
             at.draw()?;
@@ -225,7 +231,7 @@ impl Loop {
             match command {
                 Command::Request(id, request) => self.ask(id, request),
                 Command::Redraw => self.repaint()?,
-                Command::Suspend => self.suspend()?,
+                Command::Suspend => self.sleepy = true,
                 Command::Leave => return Ok(true),
             }
         }
@@ -246,8 +252,13 @@ impl Loop {
         self.ask(id, Request::Quit);
     }
 
-    fn suspend(&mut self) -> anyhow::Result<()> {
-        self.guard.suspend()?;
+    /// Gives the terminal to the shell and sleeps until the shell wakes this job again. The stop comes a little after
+    /// it was asked for, so what ends it is the wake-up itself.
+    async fn suspend(&mut self) -> anyhow::Result<()> {
+        let mut woken = signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?;
+        self.guard.stop_job()?;
+        woken.recv().await;
+        self.guard.take_back()?;
         self.repaint()
     }
 

@@ -1,5 +1,6 @@
 //! The terminal as a resource: taken once, given back once, whatever happens: quit, error, panic, signal.
-//! Panics of other threads do not touch the screen: they are kept and told when it is down.
+//! Panics of other threads do not touch the screen: they are kept and told when it is down. The panic hook that was
+//! there before is called for every panic, and must not print for threads other than the main one.
 
 use anyhow::Context;
 use crossterm::cursor::{Hide, Show};
@@ -51,12 +52,16 @@ impl Guard {
         screen().as_ref().and_then(|screen| screen.panics.last().cloned())
     }
 
-    /// Gives the terminal to the shell, sleeps until it wakes this process again, and takes the terminal back.
-    pub(super) fn suspend(&self) -> anyhow::Result<()> {
+    /// Gives the terminal back and asks for this job to be stopped: all of it, as the shell expects; `cargo run` is a
+    /// part of it, too.
+    pub(super) fn stop_job(&self) -> anyhow::Result<()> {
         down();
-        // The whole job stops, as the shell expects it: `cargo run` is a part of it, too.
         rustix::process::kill_current_process_group(rustix::process::Signal::STOP)
-            .context("cannot stop this job")?;
+            .context("cannot stop this job")
+    }
+
+    /// Takes the terminal again.
+    pub(super) fn take_back(&self) -> anyhow::Result<()> {
         up().context("cannot take the terminal back")
     }
 }
@@ -112,21 +117,26 @@ fn install_hook() {
             };
             if !kept {
                 down();
-                usual(info);
             }
+            // It logs, and by agreement prints nothing while a thread other than the main one panics.
+            usual(info);
         }));
     });
 }
 
-/// Keeps the panic of a thread that does not draw.
+/// Keeps the panic of a thread that does not draw. The main thread's ends the process: nothing to keep it for.
 fn keep(screen: Option<&mut Screen>, info: &PanicHookInfo<'_>) -> bool {
-    let Some(screen) = screen.filter(|screen| screen.thread != thread::current().id()) else { return false };
+    let here = thread::current();
+    let Some(screen) = screen.filter(|screen| screen.thread != here.id() && here.name() != Some("main"))
+    else {
+        return false;
+    };
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied();
     let text =
         text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("without words");
     let place = info.location().map_or_else(String::new, |place| format!(" at {place}"));
-    let name = thread::current().name().unwrap_or("unnamed").to_owned();
+    let name = here.name().unwrap_or("unnamed").to_owned();
     if screen.panics.len() < 20 {
         screen.panics.push(format!("{text}{place} (thread {name})"));
     }

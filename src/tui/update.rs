@@ -184,12 +184,13 @@ fn open(view: &mut ViewState, state: &State) {
 
 /// The first of these that there is: a dismissable message, a filter, the zoom, a pane to go back to.
 fn back(view: &mut ViewState, state: &State) {
-    if view.panicked.take().is_some() {
+    let panicked = view.panicked.take().is_some();
+    let lasting = toast::lasting(view, state);
+    view.dismissed = lasting.max(view.dismissed);
+    if panicked || lasting.is_some() {
         return;
     }
-    if let Some(at) = toast::lasting(view, state) {
-        view.dismissed = Some(at);
-    } else if !view.filters[view.focus.index()].is_empty() {
+    if !view.filters[view.focus.index()].is_empty() {
         view.filters[view.focus.index()].clear();
     } else if view.zoom {
         view.zoom = false;

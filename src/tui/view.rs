@@ -135,6 +135,8 @@ impl<K: PartialEq + Clone> Selection<K> {
 #[derive(Default)]
 pub(super) struct Lists {
     pub(super) resources: Vec<Arc<Seen>>,
+    /// Whether they are of more than one namespace.
+    pub(super) namespaces_differ: bool,
     pub(super) owned: Vec<Node>,
     pub(super) passes: Vec<Arc<Reconcile>>,
     /// The state it was made from, with the view's own part of it.
@@ -304,6 +306,8 @@ impl ViewState {
                 passes(filter, &format!("{} {namespace}/{}", seen.key.kind, seen.key.name))
             };
             lists.resources = state.objects.custom().filter(shown).cloned().collect();
+            let first = lists.resources.first().map(|seen| &seen.key.namespace);
+            lists.namespaces_differ = lists.resources.iter().any(|seen| Some(&seen.key.namespace) != first);
         }
         self.resources.settle(lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
         let root = self.resources.key.clone();

@@ -56,8 +56,9 @@ pub(super) fn resources(
         return put(&rows, view, buffer, area);
     }
     let cells = area.width as usize;
-    let all = state.started.as_ref().is_some_and(|started| started.all_namespaces);
     let wide = cells >= 70;
+    let all = view.lists.namespaces_differ
+        || wide && state.started.as_ref().is_some_and(|started| started.all_namespaces);
     let (kind, namespace) = ((cells * 23 / 100).clamp(8, 22), if all { (cells / 6).clamp(6, 20) } else { 0 });
     let status = if wide { 16 } else { 0 };
     let name = cells.saturating_sub(2 + kind + 1 + namespace + usize::from(all) + 8 + status + 7);
