@@ -120,11 +120,25 @@ fn answered(resource: &Resource, agreed: Agreed, answer: Answer) -> Response<Bod
         Ok(answered) => answered,
         Err(status) => (respond::failure(&status, agreed.encoding), Vec::new()),
     };
-    if let Some(text) = resource.custom.as_ref().and_then(|custom| custom.deprecation_warning.clone()) {
+    if let Some(text) = deprecation(resource) {
         warnings.insert(0, text);
     }
     respond::warn(&mut response, &warnings);
     response
+}
+
+/// The warning that comes with every request for an old kind or version.
+fn deprecation(resource: &Resource) -> Option<String> {
+    if let Some(custom) = &resource.custom {
+        return custom.deprecation_warning.clone();
+    }
+    match resource.id().as_str() {
+        "endpoints" => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned())
+        }
+        "componentstatuses" => Some("v1 ComponentStatus is deprecated in v1.19+".to_owned()),
+        _ => None,
+    }
 }
 
 fn dispatch(method: &Method, call: &Call<'_>) -> Answer {

@@ -40,12 +40,10 @@ impl Kind {
     }
 }
 
-/// The 422 of a patch that cannot be carried out. Upstream keeps the reason to itself; we say it as a cause.
+/// The 422 of a patch that cannot be carried out. Upstream keeps the reason to itself; ours is in the log.
 fn unprocessable(why: &str) -> Status {
-    let mut status =
-        Status::new(422, "Invalid", "the server rejected our request due to an error in our request");
-    status.causes.push(Cause::text("UnexpectedServerResponse", "", why));
-    status
+    tracing::debug!(why, "a JSON patch failed");
+    Status::new(422, "Invalid", "the server rejected our request due to an error in our request")
 }
 
 /// The 422 of a patched object that is none of its kind.

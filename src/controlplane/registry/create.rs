@@ -44,6 +44,7 @@ impl Registry {
     ) -> Result<Arc<Stored>, Status> {
         let asked = metadata::text(&object, "name").to_owned();
         self.admit_namespace(resource, namespace, &asked)?;
+        self.admit_definition(resource)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
         if !metadata::text(&object, "resourceVersion").is_empty() {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
@@ -133,6 +134,18 @@ impl Registry {
             self.store.list("services", None).items.iter().map(|s| s.value.clone()).collect();
         let taken = allocate::Taken::of(&services, metadata::text(object, "uid"));
         allocate::service(object, taken)
+    }
+
+    /// Refuses to create custom resources whose definition is going away.
+    fn admit_definition(&self, resource: &Resource) -> Result<(), Status> {
+        let Some(custom) = &resource.custom else { return Ok(()) };
+        let definition = self.store.get(definitions::ID, &Key::new("", &custom.definition));
+        if definition.is_none_or(|found| found.value["metadata"].get("deletionTimestamp").is_none()) {
+            return Ok(());
+        }
+        let mut status = Status::method_not_supported(&resource.group, &resource.plural, "create");
+        "create not allowed while custom resource definition is terminating".clone_into(&mut status.message);
+        Err(status)
     }
 
     /// Refuses to create in a namespace that is not there or is going away.

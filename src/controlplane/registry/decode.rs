@@ -189,7 +189,8 @@ impl Walk {
         for key in gone {
             map.remove(&key);
         }
-        for (key, field) in properties.iter().filter(|(_, field)| field.get("default").is_some()) {
+        for (key, field) in properties.iter().filter(|(_, f)| f.get("default").is_some_and(|d| !d.is_null()))
+        {
             if !map.contains_key(key) {
                 let mut filled = field["default"].clone();
                 let (inner, name) = resolve(field);

@@ -90,7 +90,7 @@ fn reset_status(resource: &Resource, object: &mut Value) {
             "numberMisscheduled": 0, "numberReady": 0}),
         "policy/poddisruptionbudgets" => json!({"currentHealthy": 0, "desiredHealthy": 0,
             "disruptionsAllowed": 0, "expectedPods": 0}),
-        "autoscaling/horizontalpodautoscalers" => json!({"desiredReplicas": 0, "currentMetrics": null}),
+        "autoscaling/horizontalpodautoscalers" => json!({"desiredReplicas": 0}),
         _ => json!({}),
     };
 }

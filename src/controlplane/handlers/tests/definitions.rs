@@ -165,6 +165,9 @@ async fn a_definition_takes_its_resources_along() {
     assert_eq!(going["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
     get(&api, &format!("{WIDGETS}/free")).await.expect(StatusCode::NOT_FOUND);
     get(&api, &uri).await.expect(StatusCode::OK);
+    let late = post(&api, WIDGETS, widget("late")).await;
+    assert_eq!(late.message(), "create not allowed while custom resource definition is terminating");
+    late.expect(StatusCode::METHOD_NOT_ALLOWED);
     let free = json!({"metadata": {"finalizers": null}});
     ask_as(&api, "PATCH", &format!("{WIDGETS}/held"), MERGE, free).await.expect(StatusCode::OK);
     get(&api, &uri).await.expect(StatusCode::NOT_FOUND);

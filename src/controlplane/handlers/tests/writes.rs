@@ -394,3 +394,70 @@ async fn what_is_not_there_and_what_cannot_be_done() {
     let version = post(&api, MAPS, version).await;
     assert_eq!(version.message(), "resourceVersion should not be set on objects to be created");
 }
+
+/// One minimal object of every kind that has rules of its own can be created, and put back as it came.
+#[tokio::test]
+async fn minimal_objects_of_many_kinds() {
+    let api = api();
+    let template =
+        json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "i:1"}]}});
+    let selector = json!({"matchLabels": {"a": "b"}});
+    let mut job = template.clone();
+    job["spec"]["restartPolicy"] = json!("Never");
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
+    let backend = json!({"service": {"name": "s", "port": {"number": 80}}});
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"});
+    for (path, body) in [
+        (
+            "apps/v1/namespaces/default/statefulsets",
+            json!({"spec": {"selector": selector, "template": template}}),
+        ),
+        (
+            "apps/v1/namespaces/default/daemonsets",
+            json!({"spec": {"selector": selector, "template": template}}),
+        ),
+        (
+            "apps/v1/namespaces/default/replicasets",
+            json!({"spec": {"selector": selector, "template": template}}),
+        ),
+        ("batch/v1/namespaces/default/jobs", json!({"spec": {"template": job}})),
+        (
+            "batch/v1/namespaces/default/cronjobs",
+            json!({"spec": {"schedule": "* * * * *", "jobTemplate": {"spec": {"template": job}}}}),
+        ),
+        (
+            "autoscaling/v2/namespaces/default/horizontalpodautoscalers",
+            json!({"spec": {"maxReplicas": 2, "scaleTargetRef": target}}),
+        ),
+        (
+            "policy/v1/namespaces/default/poddisruptionbudgets",
+            json!({"spec": {"minAvailable": 1, "selector": selector}}),
+        ),
+        ("networking.k8s.io/v1/namespaces/default/ingresses", json!({"spec": {"defaultBackend": backend}})),
+        ("networking.k8s.io/v1/namespaces/default/networkpolicies", json!({"spec": {"podSelector": {}}})),
+        (
+            "rbac.authorization.k8s.io/v1/namespaces/default/roles",
+            json!({"rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}]}),
+        ),
+        (
+            "rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+            json!({"roleRef": role, "subjects": [{"kind": "User", "name": "u"}]}),
+        ),
+        ("coordination.k8s.io/v1/namespaces/default/leases", json!({"spec": {"leaseDurationSeconds": 15}})),
+        (
+            "discovery.k8s.io/v1/namespaces/default/endpointslices",
+            json!({"addressType": "IPv4", "endpoints": []}),
+        ),
+        ("storage.k8s.io/v1/storageclasses", json!({"provisioner": "p"})),
+        ("scheduling.k8s.io/v1/priorityclasses", json!({"value": 1})),
+        ("admissionregistration.k8s.io/v1/validatingwebhookconfigurations", json!({"webhooks": []})),
+    ] {
+        let mut body = body;
+        body["metadata"] = json!({"name": "one"});
+        let made = post(&api, &format!("/apis/{path}?fieldValidation=Strict"), body)
+            .await
+            .expect(StatusCode::CREATED);
+        let again = ask(&api, "PUT", &format!("/apis/{path}/one?fieldValidation=Strict"), made.clone()).await;
+        assert_eq!(again.expect(StatusCode::OK), made, "{path}");
+    }
+}
