@@ -138,6 +138,10 @@ impl<'t> Exec<'t, '_, '_> {
             (Ty::Float, ExprKind::Number(number)) if number.float.is_some() => {
                 Ok(Value::Float(number.float.unwrap_or_default()))
             }
+            (Ty::Uint32, ExprKind::Number(number)) if number.uint.is_some() => {
+                Ok(Value::Uint(super::value::UintKind::U64, number.uint.unwrap_or_default()))
+            }
+            (Ty::Uint32, _) => self.fail(format!("expected unsigned integer; found {arg}")),
             (Ty::Bool, _) => self.fail(format!("expected bool; found {arg}")),
             (Ty::Str, _) => self.fail(format!("expected string; found {arg}")),
             (Ty::Int, _) => self.fail(format!("expected integer; found {arg}")),
@@ -200,9 +204,9 @@ impl<'t> Exec<'t, '_, '_> {
 
 fn can_be_nil(ty: Ty) -> bool {
     match ty {
-        Ty::Any | Ty::Raw | Ty::Dict | Ty::Strings => true,
+        Ty::Any | Ty::Raw | Ty::Dict | Ty::Strings | Ty::List => true,
         Ty::Host(name) => name.starts_with('*'),
-        Ty::Bool | Ty::Int | Ty::Float | Ty::Str | Ty::Time => false,
+        Ty::Bool | Ty::Int | Ty::Float | Ty::Str | Ty::Time | Ty::Uint32 => false,
     }
 }
 
@@ -214,6 +218,7 @@ fn fits(value: &Value, ty: Ty) -> bool {
         | (Ty::Float, Value::Float(_))
         | (Ty::Str, Value::Str(_)) => true,
         (Ty::Dict, Value::Map(map)) => map.holds_any(),
+        (Ty::List, Value::List(list)) => list.elem() == super::value::Elem::Any,
         (Ty::Strings, Value::List(list)) => list.elem() == super::value::Elem::Str,
         (Ty::Time, Value::Host(host)) => host.type_name() == "time.Time",
         (Ty::Host(name), Value::Host(host)) => host.type_name() == name,

@@ -29,6 +29,10 @@ pub enum Ty {
     Time,
     /// `[]string`
     Strings,
+    /// `[]interface {}`
+    List,
+    /// `uint32`, which only literals are
+    Uint32,
     /// a host type, by its Go name
     Host(&'static str),
 }
@@ -47,6 +51,8 @@ impl Ty {
             Ty::Dict => "map[string]interface {}",
             Ty::Time => "time.Time",
             Ty::Strings => "[]string",
+            Ty::List => "[]interface {}",
+            Ty::Uint32 => "uint32",
             Ty::Host(name) => name,
         }
     }

@@ -4,6 +4,7 @@
 mod call;
 mod context;
 mod convert;
+mod der;
 mod duration;
 mod error;
 mod exec;
@@ -12,6 +13,7 @@ mod funcs;
 #[cfg(test)]
 mod golden;
 mod host;
+mod keys;
 mod layout;
 mod lex;
 mod node;
@@ -19,6 +21,7 @@ mod number;
 mod parse;
 mod pattern;
 mod print;
+mod printf;
 mod quote;
 mod set;
 mod text;

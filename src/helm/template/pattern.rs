@@ -135,10 +135,11 @@ impl<'a> Walker<'a> {
         if !self.atom {
             return Err(fail("missing argument to repetition operator", operator));
         }
-        if let Some((_, least, most)) = counts(operator) {
-            if least > 1000 || most.is_some_and(|most| most > 1000 || most < least) {
-                return Err(fail("invalid repeat count", operator));
-            }
+        let bad = |least: u32, most: Option<u32>| {
+            least > 1000 || most.is_some_and(|most| most > 1000 || most < least)
+        };
+        if counts(operator).is_some_and(|(_, least, most)| bad(least, most)) {
+            return Err(fail("invalid repeat count", operator));
         }
         self.out.push_str(operator);
         if lazy {
@@ -259,16 +260,14 @@ impl<'a> Walker<'a> {
                 return Ok(());
             }
             first = false;
-            if rest.starts_with("[:") {
-                if let Some(end) = rest.find(":]") {
-                    let name = &rest[..end + 2];
-                    if !is_posix(name) {
-                        return Err(fail("invalid character class range", name));
-                    }
-                    self.out.push_str(name);
-                    self.at += end + 2;
-                    continue;
+            if let Some(end) = rest.find(":]").filter(|_| rest.starts_with("[:")) {
+                let name = &rest[..end + 2];
+                if !is_posix(name) {
+                    return Err(fail("invalid character class range", name));
                 }
+                self.out.push_str(name);
+                self.at += end + 2;
+                continue;
             }
             if c == '\\' {
                 let after = rest[1..].chars().next();

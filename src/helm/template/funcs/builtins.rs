@@ -3,9 +3,9 @@
 use super::super::context::Compat;
 use super::super::error::FuncError;
 use super::super::host::{Signature, Ty};
-use super::super::print;
 use super::super::quote::{decode, is_printable};
 use super::super::value::{Kind, UintKind, Value};
+use super::super::{print, printf};
 use super::{Call, Function, Outcome, Run, fixed, variadic};
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -22,7 +22,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("print", &[], Ty::Any, |_, args| Ok(print::sprint_all(args).into())),
     variadic("printf", &[Ty::Str], Ty::Any, |_, args| {
         let format = args[0].as_str().cloned().unwrap_or_default();
-        Ok(print::sprintf(&format, &args[1..]).into())
+        Ok(printf::sprintf(&format, &args[1..]).into())
     }),
     variadic("println", &[], Ty::Any, |_, args| Ok(print::sprintln(args).into())),
     variadic("html", &[], Ty::Any, |_, args| Ok(html(&joined(args)).into())),

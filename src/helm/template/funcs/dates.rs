@@ -89,6 +89,19 @@ fn as_time(value: &Value) -> Option<Zoned> {
     host.as_any().downcast_ref::<Time>().map(|t| t.0.clone())
 }
 
+/// A date or time of a TOML document.
+pub(super) fn from_toml(text: &str) -> Option<Value> {
+    const LAYOUTS: [&str; 6] = [
+        "2006-01-02T15:04:05Z07:00",
+        "2006-01-02 15:04:05Z07:00",
+        "2006-01-02T15:04:05",
+        "2006-01-02 15:04:05",
+        "2006-01-02",
+        "15:04:05",
+    ];
+    LAYOUTS.iter().find_map(|l| layout::parse(l, text, &TimeZone::UTC).ok()).map(time)
+}
+
 /// A time, or seconds since 1970; anything else is now.
 fn moment(call: &mut Call<'_, '_>, value: &Value) -> Zoned {
     match value {
@@ -163,14 +176,7 @@ impl Host for Time {
             "String" => layout::format(t, TEXT).into(),
             "IsZero" => Value::Bool(stamp == zero().timestamp()),
             "Format" => layout::format(t, &string(args, 0)).into(),
-            "AddDate" => {
-                let span = Span::new()
-                    .try_years(int(args, 0))
-                    .and_then(|s| s.try_months(int(args, 1)))
-                    .and_then(|s| s.try_days(int(args, 2)));
-                let later = span.and_then(|span| t.checked_add(span));
-                time(later.map_err(|e| e.to_string())?)
-            }
+            "AddDate" => time(add_date(t, args).ok_or("time out of range")?),
             "Before" => Value::Bool(stamp < other()),
             "After" => Value::Bool(stamp > other()),
             "Equal" => Value::Bool(stamp == other()),
@@ -206,6 +212,17 @@ impl Host for Time {
     fn as_any(&self) -> &dyn Any {
         self
     }
+}
+
+/// Go's AddDate: days that the month does not have run over into the next one.
+fn add_date(t: &Zoned, args: &[Value]) -> Option<Zoned> {
+    let months = (i64::from(t.year()) + int(args, 0)) * 12 + i64::from(t.month()) - 1 + int(args, 1);
+    let year = i16::try_from(months.div_euclid(12)).ok()?;
+    let month = i8::try_from(months.rem_euclid(12) + 1).ok()?;
+    let first = jiff::civil::Date::new(year, month, 1).ok()?;
+    let days = i64::from(t.day()) - 1 + int(args, 2);
+    let date = first.checked_add(Span::new().try_days(days).ok()?).ok()?;
+    date.to_datetime(t.time()).to_zoned(t.time_zone().clone()).ok()
 }
 
 const TEXT: &str = "2006-01-02 15:04:05.999999999 -0700 MST";

@@ -3,10 +3,13 @@
 
 pub(super) mod builtins;
 mod case;
+mod certs;
 mod choices;
+mod crypto;
 mod dates;
 mod dicts;
 mod encoding;
+mod fromtoml;
 pub(super) mod helm;
 mod json;
 mod lists;
@@ -16,6 +19,7 @@ mod random;
 mod regexes;
 mod semver;
 mod strings;
+mod toml;
 mod url;
 
 use std::collections::HashMap;
@@ -72,7 +76,7 @@ const fn variadic(name: &'static str, types: &'static [Ty], rest: Ty, run: Body)
 }
 
 static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
-    let all: [&'static [Function]; 16] = [
+    let all: [&'static [Function]; 19] = [
         builtins::FUNCTIONS,
         strings::FUNCTIONS,
         case::FUNCTIONS,
@@ -88,6 +92,9 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
         regexes::FUNCTIONS,
         semver::FUNCTIONS,
         url::FUNCTIONS,
+        toml::FUNCTIONS,
+        crypto::FUNCTIONS,
+        certs::FUNCTIONS,
         // Helm's own come last: they replace Sprig's of the same name.
         helm::FUNCTIONS,
     ];

@@ -2,7 +2,8 @@
 
 use super::super::error::FuncError;
 use super::super::host::Ty;
-use super::super::print::{sprint, sprintf};
+use super::super::print::sprint;
+use super::super::printf::sprintf;
 use super::super::quote::{decode, quote};
 use super::super::text::Str;
 use super::super::value::{Elem, Map, MapType, Value};
