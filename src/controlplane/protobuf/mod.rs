@@ -27,8 +27,8 @@ static MESSAGES: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/protobu
 
 /// Field number, JSON name (empty: its fields belong to the message around it), what it holds, flags.
 type Field = (u64, String, String, u8);
-/// Zero is a value of its own, not the absence of one.
-const POINTER: u8 = 1;
+/// Zero is written in JSON too: it is a value of its own, or the field is always there.
+const KEPT: u8 = 1;
 const REPEATED: u8 = 2;
 const MAP: u8 = 4;
 
@@ -161,7 +161,7 @@ fn put(
         Value::Object(_) => false,
     };
     let is_scalar = kind.len() == 1;
-    if value.is_null() || (is_scalar && zero && flags & POINTER == 0) {
+    if value.is_null() || (is_scalar && zero && flags & KEPT == 0) {
         object.remove(name);
     } else {
         object.insert(name.clone(), value);

@@ -115,3 +115,30 @@ async fn a_release_of_helm_3_lives() {
 async fn a_release_of_helm_4_lives() {
     a_release_lives("helm4").await;
 }
+
+/// The chart that `helm create` scaffolds, with everything in it switched on, and its test hook.
+async fn a_scaffolded_chart_installs(tool: &str) {
+    let cluster = Cluster::start().await;
+    let chart = cluster.path("std").display().to_string();
+    helm(&cluster, tool, &format!("create {chart}")).await;
+    let everything = "--set autoscaling.enabled=true --set ingress.enabled=true --wait --timeout 40s";
+    let out = helm(&cluster, tool, &format!("install std {chart} {everything}")).await;
+    assert!(out.contains("STATUS: deployed"), "{out}");
+    let out = helm(&cluster, tool, "test std --timeout 40s").await;
+    assert!(out.contains("Phase:          Succeeded"), "{out}");
+    assert!(cluster.kubectl("get hpa,ingress -o name").await.lines().count() == 2);
+    helm(&cluster, tool, "uninstall std --wait --timeout 40s").await;
+    cluster.plane.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+async fn a_chart_scaffolded_by_helm_3_installs() {
+    a_scaffolded_chart_installs("helm3").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+async fn a_chart_scaffolded_by_helm_4_installs() {
+    a_scaffolded_chart_installs("helm4").await;
+}

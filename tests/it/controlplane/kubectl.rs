@@ -275,3 +275,62 @@ async fn describe_shows_events() {
     assert_eq!(table(&text)[0], ["LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"]);
     cluster.plane.stop().await;
 }
+
+/// `kubectl create` and its like send protobuf; `apply` and `create -f` send JSON.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+async fn commands_that_write_typed_objects() {
+    let cluster = Cluster::start().await;
+    for command in [
+        "run box --image=busybox --port=80 --env=A=b --labels=app=box",
+        "expose pod box --port=80 --target-port=http",
+        "create deployment none --image=nginx --replicas=0",
+        "create deployment two --image=nginx --replicas=2 --port=80",
+        "autoscale deployment two --min=1 --max=3 --cpu=80%",
+        "create job once --image=busybox",
+        "create cronjob often --image=busybox --schedule=@hourly",
+        "create job now --from=cronjob/often",
+        "create ingress door --rule=example.com/path*=box:80,tls=cert --class=nginx",
+        "create secret generic words --from-literal=a=b",
+        "create configmap texts --from-literal=a=b",
+        "create serviceaccount bot",
+        "create role reader --verb=get --resource=pods",
+        "create clusterrole reader --verb=get --resource=nodes",
+        "create rolebinding reader --role=reader --serviceaccount=default:bot",
+        "create clusterrolebinding reader --clusterrole=reader --user=jane",
+        "create poddisruptionbudget keep --selector=app=two --min-available=50%",
+        "create quota few --hard=pods=10,requests.cpu=2",
+        "create priorityclass high --value=1000",
+        "create service loadbalancer front --tcp=80:8080",
+        "create service externalname away --external-name=example.com",
+        "taint nodes opdev a=b:NoSchedule",
+        "taint nodes opdev a-",
+        "cordon opdev",
+        "uncordon opdev",
+        "set env deployment/two A=b",
+        "set resources deployment two --limits=cpu=200m,memory=512Mi",
+        "set serviceaccount deployment two bot",
+    ] {
+        cluster.kubectl(command).await;
+    }
+    let get = async |path: &str| cluster.kubectl(&format!("get {path}")).await;
+    assert_eq!(get("deployment none -o jsonpath={.spec.replicas}").await, "0", "an explicit zero stays");
+    assert_eq!(get("secret words -o jsonpath={.data.a}").await, "Yg==");
+    assert_eq!(get("svc box -o jsonpath={.spec.ports[0].targetPort}").await, "http");
+    assert_eq!(get("pod box -o jsonpath={.spec.restartPolicy}").await, "Always", "the default");
+    assert_eq!(get("cronjob often -o jsonpath={.spec.suspend}").await, "false");
+    let limits = "deployment two -o jsonpath={.spec.template.spec.containers[0].resources.limits}";
+    assert_eq!(get(limits).await, r#"{"cpu":"200m","memory":"512Mi"}"#);
+    let text = get("hpa").await;
+    assert_eq!(table(&text)[1][..5], ["two", "Deployment/two", "cpu: <unknown>/80%", "1", "3"]);
+    let text = get("ingress").await;
+    assert_eq!(table(&text)[1][..4], ["door", "nginx", "example.com", "80, 443"]);
+    let text = get("svc front").await;
+    assert!(text.contains("LoadBalancer") && text.contains("<pending>"), "{text}");
+    let token = cluster.kubectl("create token bot").await;
+    assert_eq!(token.split('.').count(), 3, "a JWT by its shape");
+    let said = cluster.run("kubectl", &["logs", "box"]).await;
+    assert!(said.err.contains("simulates pods"), "{said:?}");
+    cluster.kubectl("delete pod box --now --timeout=30s").await;
+    cluster.plane.stop().await;
+}
