@@ -321,6 +321,8 @@ async fn secrets_take_plain_texts() {
         "stringData": {"a": "hello"}});
     let made = post(&api, "/api/v1/namespaces/default/secrets", object).await.expect(StatusCode::CREATED);
     assert_eq!((&made["data"]["a"], &made["type"]), (&json!("aGVsbG8="), &json!("Opaque")));
+    let empty = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "e"}, "data": {"a": ""}});
+    post(&api, "/api/v1/namespaces/default/secrets", empty).await.expect(StatusCode::CREATED);
     assert!(made.get("stringData").is_none());
 }
 
@@ -402,6 +404,8 @@ async fn minimal_objects_of_many_kinds() {
     let template =
         json!({"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "i:1"}]}});
     let selector = json!({"matchLabels": {"a": "b"}});
+    let mut claiming = template.clone();
+    claiming["spec"]["containers"][0]["volumeMounts"] = json!([{"name": "data", "mountPath": "/data"}]);
     let mut job = template.clone();
     job["spec"]["restartPolicy"] = json!("Never");
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "d"});
@@ -410,7 +414,8 @@ async fn minimal_objects_of_many_kinds() {
     for (path, body) in [
         (
             "apps/v1/namespaces/default/statefulsets",
-            json!({"spec": {"selector": selector, "template": template}}),
+            json!({"spec": {"selector": selector, "template": claiming,
+                "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}]}}),
         ),
         (
             "apps/v1/namespaces/default/daemonsets",

@@ -7,6 +7,7 @@ mod workloads;
 
 use super::{Resource, names};
 use crate::error::Cause;
+use opdev_object::schema::{FieldError, Reason};
 use serde_json::Value;
 
 /// Whether a field is missing, null, or an empty text.
@@ -32,21 +33,24 @@ pub(crate) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<
     }
 }
 
-/// What is wrong with an object against the schema of its kind.
+/// What is wrong with a custom resource against its schema.
 pub(crate) fn by_schema(resource: &Resource, object: &Value) -> Vec<Cause> {
-    opdev_object::schema::validate(object, &resource.schema())
-        .into_iter()
-        .map(|error| Cause::text(error.reason.cause(), error.path, error.message))
-        .collect()
+    opdev_object::schema::validate(object, &resource.schema()).into_iter().map(cause).collect()
+}
+
+fn cause(error: FieldError) -> Cause {
+    Cause::text(error.reason.cause(), error.path, error.message)
 }
 
 /// What is wrong with a new object of a built-in kind.
 pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     kind(resource, object, &mut causes);
-    for cause in by_schema(resource, object) {
-        if !causes.iter().any(|known| known.field == cause.field) {
-            causes.push(cause);
+    for error in opdev_object::schema::validate(object, &resource.schema()) {
+        // Types were checked when the object was read; formats and sizes are not part of a built-in's schema.
+        let counts = matches!(error.reason, Reason::NotSupported | Reason::Required);
+        if counts && !causes.iter().any(|known| known.field == error.path) {
+            causes.push(cause(error));
         }
     }
     causes

@@ -26,16 +26,21 @@ pub(super) fn spec(spec: &Value, path: &str, restart: Option<&[&str]>, causes: &
         }
     }
     if let Some(allowed) = restart {
-        let policy = &spec["restartPolicy"];
-        if !policy.as_str().is_some_and(|policy| allowed.contains(&policy)) {
-            causes.push(Cause::not_supported(format!("{path}.restartPolicy"), policy, allowed));
-        }
+        restart_policy(spec, path, allowed, causes);
     }
     super::at_least_zero(
         &format!("{path}.terminationGracePeriodSeconds"),
         &spec["terminationGracePeriodSeconds"],
         causes,
     );
+}
+
+/// The restart policy is one of these.
+pub(super) fn restart_policy(spec: &Value, path: &str, allowed: &[&str], causes: &mut Vec<Cause>) {
+    let policy = &spec["restartPolicy"];
+    if !policy.as_str().is_some_and(|policy| allowed.contains(&policy)) {
+        causes.push(Cause::not_supported(format!("{path}.restartPolicy"), policy, allowed));
+    }
 }
 
 fn name(value: &Value, place: &str, causes: &mut Vec<Cause>) {

@@ -36,7 +36,13 @@ pub(super) fn selecting(resource: &Resource, spec: &Value, causes: &mut Vec<Caus
             Err(error) => causes.push(Cause::invalid("spec.selector", selector, &error.to_string())),
         }
     }
-    pod::spec(&spec["template"]["spec"], "spec.template.spec", Some(&["Always"]), causes);
+    let template = &spec["template"]["spec"];
+    if resource.plural == "statefulsets" {
+        // Upstream looks no further into the template of a stateful set: its volumes also come from claims.
+        pod::restart_policy(template, "spec.template.spec", &["Always"], causes);
+    } else {
+        pod::spec(template, "spec.template.spec", Some(&["Always"]), causes);
+    }
 }
 
 /// A job's spec at `path`.
