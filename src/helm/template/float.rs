@@ -8,6 +8,8 @@ pub(super) fn format(value: f64, form: u8, precision: Option<usize>) -> String {
     if value.is_infinite() {
         return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
+    // Rust's own formatting stops at 65,535 digits.
+    let precision = precision.map(|p| p.min(60_000));
     match form {
         b'e' | b'E' => exponent(value, form, precision),
         b'f' | b'F' => match precision {

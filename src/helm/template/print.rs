@@ -5,6 +5,9 @@ use super::float;
 use super::quote::{decode, quote, quote_ascii, quote_char};
 use super::value::{Elem, Kind, List, Map, Value};
 
+/// How deep values are printed.
+const MAX_DEPTH: usize = 500;
+
 /// What an action writes for a value.
 pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
     match value {
@@ -149,6 +152,8 @@ impl Printer {
 
     fn value(&mut self, value: &Value, verb: char, depth: usize) {
         match value {
+            // A map that holds itself; Go would run out of stack here.
+            _ if depth > MAX_DEPTH => self.text("..."),
             Value::Nil if self.flags.sharp_v => self.text("interface {}(nil)"),
             Value::Nil => self.text("<nil>"),
             Value::Bool(b) => match verb {

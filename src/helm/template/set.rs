@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::context::{Compat, Context};
 use super::error::{ExecError, ParseError};
 use super::exec;
+use super::funcs::strings::find;
 use super::node::Tree;
 use super::parse::parse;
 use super::text::Str;
@@ -136,7 +137,7 @@ impl TemplateSet {
 #[must_use]
 pub fn without_no_value(output: Vec<u8>) -> Vec<u8> {
     const MARK: &[u8] = b"<no value>";
-    let mut found = output.windows(MARK.len()).position(|w| w == MARK);
+    let mut found = find(&output, MARK);
     if found.is_none() {
         return output;
     }
@@ -145,7 +146,7 @@ pub fn without_no_value(output: Vec<u8>) -> Vec<u8> {
     while let Some(at) = found {
         kept.extend_from_slice(&rest[..at]);
         rest = &rest[at + MARK.len()..];
-        found = rest.windows(MARK.len()).position(|w| w == MARK);
+        found = find(rest, MARK);
     }
     kept.extend_from_slice(rest);
     kept

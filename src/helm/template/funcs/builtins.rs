@@ -154,12 +154,15 @@ fn equal(a: &Value, b: &Value, compat: Compat) -> Result<bool, FuncError> {
         (Value::Nil, Value::Nil) => true,
         (Value::Nil, other) | (other, Value::Nil) => nothing(other),
         _ if a.kind() != b.kind() => {
-            let shown = |v: &Value| String::from_utf8_lossy(&print::sprint(v)).into_owned();
+            let shown = |format: &str, v: &Value| {
+                let text = printf::sprintf(format.as_bytes(), std::slice::from_ref(v));
+                String::from_utf8_lossy(&text).into_owned()
+            };
             let (ta, tb) = (a.type_name(), b.type_name());
             return Err(FuncError::new(format!(
                 "non-comparable types {}: {ta}, {tb}: {}",
-                shown(a),
-                shown(b)
+                shown("%s", a),
+                shown("%v", b)
             )));
         }
         _ if nothing(a) || nothing(b) => nothing(a) == nothing(b),
@@ -167,7 +170,8 @@ fn equal(a: &Value, b: &Value, compat: Compat) -> Result<bool, FuncError> {
             std::rc::Rc::ptr_eq(x, y) || (x.kind() != Kind::Ptr && a.deep_equal(b))
         }
         _ => {
-            let shown = String::from_utf8_lossy(&print::sprint(b)).into_owned();
+            let text = printf::sprintf(b"%s", std::slice::from_ref(b));
+            let shown = String::from_utf8_lossy(&text);
             return Err(FuncError::new(format!("non-comparable type {shown}: {}", b.type_name())));
         }
     })

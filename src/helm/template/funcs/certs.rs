@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::borrow::Cow;
 
-use jiff::{Timestamp, ToSpan as _};
+use jiff::{SignedDuration, Timestamp};
 use num_bigint::BigUint;
 use sha1::Digest as _;
 
@@ -28,6 +28,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         authority(call, args, &key)
     }),
     fixed("genSelfSignedCert", &NAMES, |call, args| {
+        alternative_names(args)?;
         let key = new_key(call);
         leaf(call, args, &key, None)
     }),
@@ -37,6 +38,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("genSignedCert", &[Ty::Str, Ty::List, Ty::List, Ty::Int, Ty::Host(CERTIFICATE)], |call, args| {
         let issuer = issuer(args)?;
+        alternative_names(args)?;
         let key = new_key(call);
         leaf(call, args, &key, Some(&issuer))
     }),
@@ -286,8 +288,10 @@ fn certify(call: &mut Call<'_, '_>, wanted: &Wanted, key: &RsaKey, issuer: Optio
     let mut serial = [0; 16];
     env.random(&mut serial);
     let now = env.now();
-    let hours = wanted.days.saturating_mul(24);
-    let end = now.checked_add(hours.hours()).map_err(|e| format!("error creating certificate: {e}"))?;
+    // As in Go, a duration too long for 64 bits wraps around.
+    let valid = SignedDuration::from_nanos(wanted.days.wrapping_mul(86_400_000_000_000));
+    let end = now.checked_add(valid);
+    let end = end.map_err(|e| format!("error creating certificate: {e}"))?;
     let subject = common_name(&wanted.name);
     let version = der::value(0xa0, &der::integer(&BigUint::from(2u32)));
     let body = der::sequence(&[

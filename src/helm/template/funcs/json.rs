@@ -60,12 +60,19 @@ pub(super) enum Style {
     Raw,
 }
 
-/// Whether every number in the value has a JSON form.
+/// Deeper values are taken to hold themselves.
+const MAX_DEPTH: usize = 500;
+
+/// Whether the value has a JSON form: every number is finite, and no map holds itself.
 pub(super) fn is_finite(value: &Value) -> bool {
+    finite_within(value, MAX_DEPTH)
+}
+
+fn finite_within(value: &Value, depth: usize) -> bool {
     match value {
         Value::Float(f) => f.is_finite(),
-        Value::List(list) => list.items().iter().all(is_finite),
-        Value::Map(map) => map.snapshot().iter().all(|(_, v)| is_finite(v)),
+        Value::List(list) => depth > 0 && list.items().iter().all(|v| finite_within(v, depth - 1)),
+        Value::Map(map) => depth > 0 && map.read().values().all(|v| finite_within(v, depth - 1)),
         _ => true,
     }
 }
@@ -104,6 +111,10 @@ impl Encoder {
     }
 
     fn value(&mut self, value: &Value) -> Result<(), FuncError> {
+        if self.depth > MAX_DEPTH {
+            let ty = value.type_name();
+            return Err(FuncError::new(format!("json: unsupported value: encountered a cycle via {ty}")));
+        }
         match value {
             Value::Nil => self.out.push_str("null"),
             Value::Bool(b) => self.out.push_str(if *b { "true" } else { "false" }),

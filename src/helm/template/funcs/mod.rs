@@ -18,7 +18,7 @@ pub(super) mod paths;
 mod random;
 mod regexes;
 mod semver;
-mod strings;
+pub(super) mod strings;
 mod toml;
 mod url;
 

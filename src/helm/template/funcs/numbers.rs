@@ -178,7 +178,7 @@ fn steps(start: i64, stop: i64, step: i64) -> Result<Vec<i64>, FuncError> {
     let mut n = start;
     while if stop < start { step < 0 && n > stop } else { step > 0 && n < stop } {
         numbers.push(n);
-        if numbers.len() > 50_000_000 {
+        if numbers.len() > 10_000_000 {
             return Err("list too long".into());
         }
         n = n.saturating_add(step);

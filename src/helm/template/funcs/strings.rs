@@ -129,7 +129,7 @@ fn each(args: &[Value], show: impl Fn(&Value) -> Vec<u8>) -> Vec<u8> {
 }
 
 /// Where a text begins in another.
-pub(super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+pub(in super::super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     if part.is_empty() {
         return Some(0);
     }
@@ -210,6 +210,9 @@ fn replace(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 
 fn indent(spaces: i64, text: &[u8], newline: bool) -> Result<Vec<u8>, FuncError> {
     let Ok(spaces) = usize::try_from(spaces) else { return Err("strings: negative Repeat count".into()) };
+    if spaces > 1 << 16 {
+        return Err("strings: Repeat output length overflow".into());
+    }
     let lines = text.iter().filter(|b| **b == b'\n').count() + 1;
     let mut out = Vec::with_capacity(text.len() + lines * spaces + 1);
     if newline {
