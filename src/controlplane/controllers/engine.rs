@@ -30,14 +30,27 @@ pub struct Engine {
     alarms: HashMap<Job, Duration>,
     holds: HashMap<Job, (String, Duration)>,
     failures: HashMap<Job, u32>,
-    dependents: HashMap<String, BTreeSet<Key>>,
+    memory: Memory,
     recorder: Recorder,
 }
+
+/// What the engine remembers of the objects it has seen.
+#[derive(Default)]
+struct Memory {
+    /// Keys of the objects that refer to an owner, by its uid.
+    dependents: HashMap<String, BTreeSet<Key>>,
+    /// Uids of the latest objects that went, oldest first.
+    gone: VecDeque<String>,
+    gone_set: HashSet<String>,
+}
+
+/// More than this many gone objects and the oldest are forgotten.
+const REMEMBERED: usize = 8192;
 
 /// A plane with the engine's index of dependents.
 struct Indexed<'a> {
     plane: &'a dyn Plane,
-    dependents: &'a HashMap<String, BTreeSet<Key>>,
+    memory: &'a Memory,
 }
 
 impl View for Indexed<'_> {
@@ -58,8 +71,40 @@ impl View for Indexed<'_> {
     }
 
     fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
-        let keys = self.dependents.get(uid).into_iter().flatten();
+        let keys = self.memory.dependents.get(uid).into_iter().flatten();
         keys.filter_map(|key| Some((key.resource.clone(), key.read(self.plane)?))).collect()
+    }
+
+    fn has_gone(&self, uid: &str) -> bool {
+        self.memory.gone_set.contains(uid)
+    }
+}
+
+impl Memory {
+    fn note(&mut self, change: &Change) {
+        let Some(key) = change.key() else { return };
+        for owner in change.before.iter().flat_map(|object| meta::owner_references(object)) {
+            if let Some(keys) = self.dependents.get_mut(&owner.uid) {
+                keys.remove(&key);
+                if keys.is_empty() {
+                    self.dependents.remove(&owner.uid);
+                }
+            }
+        }
+        for owner in change.after.iter().flat_map(|object| meta::owner_references(object)) {
+            self.dependents.entry(owner.uid).or_default().insert(key.clone());
+        }
+        let uid = change.before.as_deref().filter(|_| change.gone()).and_then(meta::uid);
+        if let Some(uid) = uid
+            && self.gone_set.insert(uid.to_owned())
+        {
+            self.gone.push_back(uid.to_owned());
+            if self.gone.len() > REMEMBERED
+                && let Some(oldest) = self.gone.pop_front()
+            {
+                self.gone_set.remove(&oldest);
+            }
+        }
     }
 }
 
@@ -74,7 +119,7 @@ impl Engine {
             alarms: HashMap::new(),
             holds: HashMap::new(),
             failures: HashMap::new(),
-            dependents: HashMap::new(),
+            memory: Memory::default(),
             recorder: Recorder::default(),
         };
         for at in 0..engine.controllers.len() {
@@ -87,8 +132,8 @@ impl Engine {
 
     /// Takes in one change of the store.
     pub fn observe(&mut self, plane: &dyn Plane, change: &Change) {
-        self.index(change);
-        let view = Indexed { plane, dependents: &self.dependents };
+        self.memory.note(change);
+        let view = Indexed { plane, memory: &self.memory };
         let mut jobs = Vec::new();
         for (at, controller) in self.controllers.iter().enumerate() {
             jobs.extend(controller.keys(&view, change).into_iter().map(|key| (at, key)));
@@ -100,22 +145,7 @@ impl Engine {
 
     /// Forgets which objects depend on which, before everything is observed anew.
     pub fn forget(&mut self) {
-        self.dependents.clear();
-    }
-
-    fn index(&mut self, change: &Change) {
-        let Some(key) = change.key() else { return };
-        for owner in change.before.iter().flat_map(|object| meta::owner_references(object)) {
-            if let Some(keys) = self.dependents.get_mut(&owner.uid) {
-                keys.remove(&key);
-                if keys.is_empty() {
-                    self.dependents.remove(&owner.uid);
-                }
-            }
-        }
-        for owner in change.after.iter().flat_map(|object| meta::owner_references(object)) {
-            self.dependents.entry(owner.uid).or_default().insert(key.clone());
-        }
+        self.memory.dependents.clear();
     }
 
     fn enqueue(&mut self, job: Job) {
@@ -159,7 +189,7 @@ impl Engine {
         self.ring(elapsed);
         let Some(job) = self.queue.pop_front() else { return false };
         self.queued.remove(&job);
-        let view = Indexed { plane, dependents: &self.dependents };
+        let view = Indexed { plane, memory: &self.memory };
         let sync = self.controllers[job.0].sync(&view, &job.1, now);
         if let Some(after) = sync.requeue_after {
             self.remind(&job, elapsed + after);
@@ -265,7 +295,7 @@ impl Engine {
         tracing::debug!(controller = name, key = %job.1, error = refusal.message, "write refused");
         let conflict = refusal.code == 409;
         if !conflict {
-            let view = Indexed { plane, dependents: &self.dependents };
+            let view = Indexed { plane, memory: &self.memory };
             let writes = self.controllers[job.0].refused(&view, &job.1, write, refusal, now);
             if let Err((_, second)) = self.carry_out(plane, job, &writes, now) {
                 tracing::debug!(controller = name, key = %job.1, error = second.message, "refused again");

@@ -123,6 +123,9 @@ fn find(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> Opt
 }
 
 fn classify(view: &dyn View, object: &Value, owner: &OwnerReference) -> Owner {
+    if view.has_gone(&owner.uid) {
+        return Owner::Absent;
+    }
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
     let Some(info) = view.resource_of(&gvk.group, &gvk.kind) else { return Owner::Unknown };
     let namespace = meta::namespace(object);

@@ -51,6 +51,13 @@ pub trait View {
         }
         found
     }
+
+    /// Whether an object of this uid was seen to go. The runner remembers the latest of them, so that owners are
+    /// known to be gone even when their kind went with them.
+    fn has_gone(&self, uid: &str) -> bool {
+        let _ = uid;
+        false
+    }
 }
 
 /// What a controller works on: one object of one resource.

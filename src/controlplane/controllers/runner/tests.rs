@@ -272,6 +272,25 @@ async fn custom_resources_own_and_are_collected() {
                 .all(|resource| cluster.list(resource).is_empty())
         })
         .await;
+    let owner = cluster.create(
+        "cache.my.domain/memcacheds",
+        json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
+            "metadata": {"name": "last", "namespace": "default"}}),
+    );
+    cluster.create(
+        "configmaps",
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "owned", "namespace": "default",
+            "ownerReferences": [{"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached", "name": "last",
+                "uid": text(&owner, "/metadata/uid")}]}}),
+    );
+    let definitions = "apiextensions.k8s.io/customresourcedefinitions";
+    cluster.delete(definitions, None, "memcacheds.cache.my.domain", Propagation::Background);
+    cluster
+        .until("what a resource owned goes although its kind went first", |cluster| {
+            cluster.get("configmaps", "owned").is_none()
+                && cluster.registry.list(definitions, None).is_empty()
+        })
+        .await;
     cluster.end().await;
 }
 
