@@ -49,15 +49,22 @@ pub fn cause_with(cause: &Cause, most: usize) -> String {
     cause_beside(cause, most, "")
 }
 
-/// A child that has the name of its custom resource is named by its kind alone.
+/// A child of a known custom resource, without the part of its name that is the resource's own.
+fn child(object: &ObjectRef, name: &str) -> String {
+    match object.name.strip_prefix(name).filter(|_| !name.is_empty()) {
+        Some("") => object.gvk.kind.clone(),
+        Some(rest) if rest.starts_with('-') => format!("{} …{rest}", object.gvk.kind),
+        Some(_) | None => short_ref(object),
+    }
+}
+
 fn cause_beside(cause: &Cause, most: usize, name: &str) -> String {
     match &cause.kind {
         CauseKind::Start => "start of opdev".to_owned(),
         CauseKind::Watch { object, event, fields: changed, by, own_write, relation } => {
             let what = match relation {
                 Relation::Primary => "CR".to_owned(),
-                Relation::Owner | Relation::Annotation if object.name == name => object.gvk.kind.clone(),
-                Relation::Owner | Relation::Annotation => short_ref(object),
+                Relation::Owner | Relation::Annotation => child(object, name),
             };
             let deleting = changed.iter().any(|c| c.path == ".metadata.deletionTimestamp" && c.new.is_some());
             let mut text = match (event, relation) {
@@ -274,6 +281,10 @@ mod tests {
         );
         let beside = causes_of(&ObjectRef { name: "web".to_owned(), ..ObjectRef::default() }, &[drift]);
         assert_eq!(beside, "Deployment .spec.replicas 5→3 (kubectl)");
+        let object = ObjectRef { gvk: Gvk::new("apps", "v1", "Deployment"), ..ObjectRef::default() };
+        let longer = ObjectRef { name: "web-cache".to_owned(), ..object };
+        assert_eq!(child(&longer, "web"), "Deployment …-cache");
+        assert_eq!(child(&longer, "we"), "Deployment web-cache");
         let many = [(".a", "1", "2"), (".b", "1", "2"), (".c", "1", "2")];
         assert_eq!(
             cause(&watch(Relation::Owner, WatchEvent::Modified, &many, true)),

@@ -140,6 +140,24 @@ fn the_selection_follows_its_object() {
 }
 
 #[test]
+fn the_tree_starts_at_its_first_line_until_one_moves() {
+    let cr = object("Memcached", "a", None, "17:00:00", &json!({}));
+    let child = |kind: &str| seen(object(kind, "a", Some(("Memcached", "a")), "17:00:00", &json!({})));
+    let mut state = of(vec![started(), sources(1, &[]), seen(cr), child("ConfigMap")]);
+    let mut view = ViewState::default();
+    let selected = |view: &ViewState| view.owned.key.as_ref().unwrap().kind.clone();
+    commands(&mut view, &state, "2");
+    assert_eq!(selected(&view), "ConfigMap");
+    state.reduce(child("Deployment"));
+    commands(&mut view, &state, "tab");
+    assert_eq!(selected(&view), "Deployment");
+    commands(&mut view, &state, "2 j");
+    state.reduce(child("Service"));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!((selected(&view), view.owned.index), ("ConfigMap".to_owned(), 2));
+}
+
+#[test]
 fn the_newest_reconcile_stays_selected_until_one_moves() {
     let mut state = busy();
     let mut view = ViewState::default();

@@ -173,6 +173,8 @@ pub struct ViewState {
     pub wrap: bool,
     pub(super) resources: Selection<ObjectKey>,
     pub(super) owned: Selection<ObjectKey>,
+    /// Whether one has moved in the tree; until then its first line is selected, whatever comes in between.
+    pub(super) owned_moved: bool,
     /// No key means: the newest.
     pub(super) passes: Selection<u64>,
     /// The first visible line of the detail pane, and whether it sticks to the end (log).
@@ -217,6 +219,7 @@ impl Default for ViewState {
             wrap: false,
             resources: Selection::default(),
             owned: Selection::default(),
+            owned_moved: false,
             passes: Selection::default(),
             scroll: 0,
             stick: true,
@@ -314,12 +317,16 @@ impl ViewState {
         let same_root = before.is_some_and(|(_, view)| view.root == root);
         if !same_root {
             self.owned = Selection::default();
+            self.owned_moved = false;
             self.passes = Selection::default();
             self.scroll = 0;
         }
         if !same_objects || !same_root || !filter_is(Pane::Owned, &self.filters) {
             let all = root.as_ref().map(|root| tree::owned(state, root)).unwrap_or_default();
             lists.owned = filter_tree(all, &self.filters[Pane::Owned.index()]);
+        }
+        if !self.owned_moved {
+            self.owned = Selection::default();
         }
         self.owned.settle(lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone());
         let same_history = before
@@ -353,7 +360,10 @@ impl ViewState {
             Pane::Resources => {
                 self.resources.go(to, lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
             }
-            Pane::Owned => self.owned.go(to, lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone()),
+            Pane::Owned => {
+                self.owned_moved = true;
+                self.owned.go(to, lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone());
+            }
             Pane::Reconciles => {
                 self.passes.go(to, lists.passes.len(), |i| lists.passes[i].id);
                 if self.passes.index == 0 {

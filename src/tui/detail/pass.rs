@@ -32,10 +32,11 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     rows.push(Row::new(Role::Title, if pass.causes.len() == 1 { " Cause" } else { " Causes" }));
     for cause in &pass.causes {
         let role = if words::is_echo(cause) { Role::Dim } else { Role::Text };
-        rows.push(
-            Row::new(Role::Dim, format!("   {}  ", clock_millis(cause.at, &view.zone)))
-                .and(role, words::cause_with(cause, usize::MAX)),
-        );
+        let text = words::cause_with(cause, usize::MAX);
+        for (i, line) in wrap(&text, width.saturating_sub(18)).into_iter().enumerate() {
+            let time = if i == 0 { clock_millis(cause.at, &view.zone) } else { String::new() };
+            rows.push(Row::new(Role::Dim, format!("   {time:12}  ")).and(role, line));
+        }
     }
     rows.push(Row::new(Role::Title, " Status"));
     if pass.status.is_empty() {
