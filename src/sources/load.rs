@@ -428,7 +428,7 @@ mod tests {
         let loaded = loader.load(&files, &[], None, false).unwrap();
         assert!(matches!(loaded.kinds[0].health, KindHealth::Disabled { .. }));
         assert_eq!(loaded.kinds[1].health, KindHealth::Serving);
-        assert_eq!(loaded.errors[0].place.as_ref().unwrap().to_string(), "watches.yaml:1:52");
+        assert_eq!(loaded.errors[0].place.as_ref().unwrap().to_string(), "watches.yaml:1:47");
     }
 
     #[test]

@@ -209,7 +209,7 @@ mod tests {
     fn a_full_entry() {
         let text = "- Group: a.b\n  version: v1\n  kind: A\n  chart: charts/a\n  reconcilePeriod: 1m30s\n  \
                     watchDependentResources: false\n  overrideValues: {image.tag: $TAG}\n  \
-                    selector: {matchLabels: {x: y}}\n";
+                    selector: {matchLabels: {x: z}}\n";
         let (entries, diagnostics) = read("watches.yaml", text);
         assert!(diagnostics.is_empty(), "{diagnostics:?}");
         let entry = &entries.unwrap()[0];
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(entry.reconcile_period, Some(Duration::from_secs(90)));
         assert!(!entry.watch_dependents);
         assert_eq!(entry.overrides["image.tag"], "$TAG");
-        assert_eq!(entry.selector["matchLabels"]["x"], "y");
+        assert_eq!(entry.selector["matchLabels"]["x"], "z");
     }
 
     #[test]
