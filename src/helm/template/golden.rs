@@ -1,4 +1,5 @@
-//! Runs `tests/golden/template/*.txt`: template text, then `=> "output"` or `=> error "message"` as Helm 3.19 gave it.
+//! Runs `tests/golden/template/*.txt`: template text, then `=> "output"` or `=> error "message"` as Helm 3.19 gave it
+//! (Helm 4.1 in `helm4.txt`).
 //! A template may take several lines; the values are in `values.yaml` beside the cases.
 
 #![allow(clippy::disallowed_methods)]
@@ -33,10 +34,11 @@ fn folder() -> std::path::PathBuf {
 }
 
 /// The data of every case.
-pub(super) fn data() -> Value {
+pub(super) fn data(compat: Compat) -> Value {
+    let ty = if compat == Compat::V4 { MapType::CommonValues } else { MapType::ChartutilValues };
     let values = std::fs::read_to_string(folder().join("values.yaml")).unwrap();
     let values = opdev_object::yaml::values_from_str(&values).unwrap();
-    Value::Map(Map::from_entries([("Values", Value::from_json_typed(&values, MapType::ChartutilValues))]))
+    Value::Map(Map::from_entries([("Values", Value::from_json_typed(&values, ty))]))
 }
 
 /// One template rendered alone.
@@ -45,7 +47,7 @@ pub(super) fn render(text: &str, compat: Compat) -> Result<Vec<u8>, String> {
     let mut set = TemplateSet::new(compat);
     let mut context = Context::new(&Still, compat);
     set.add(NAME, text).map_err(|e| e.helm_text())?;
-    set.execute(NAME, data(), &mut context).map(super::without_no_value).map_err(|e| e.helm_text())
+    set.execute(NAME, data(compat), &mut context).map(super::without_no_value).map_err(|e| e.helm_text())
 }
 
 #[test]
@@ -59,6 +61,8 @@ fn templates_give_what_helm_gives() {
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let mut case = String::new();
+        let helm4 = file.file_stem().is_some_and(|name| name == "helm4");
+        let compat = if helm4 { Compat::V4 } else { Compat::V3 };
         for (i, line) in text.lines().enumerate() {
             let Some(want) = line.strip_prefix("=> ") else {
                 if !case.is_empty() {
@@ -67,7 +71,7 @@ fn templates_give_what_helm_gives() {
                 case.push_str(line);
                 continue;
             };
-            let got = match render(&case, Compat::V3) {
+            let got = match render(&case, compat) {
                 Ok(output) => quote(&output),
                 Err(error) => format!("error {}", quote(error.as_bytes())),
             };
