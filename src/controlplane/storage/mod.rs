@@ -15,9 +15,9 @@ use std::ops::Bound;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// How many changes each table remembers for watches and for lists at an older revision.
-const TABLE_HISTORY: usize = 4096;
+const TABLE_HISTORY: usize = 1024;
 /// How many changes of all tables together are remembered, for subscribers to everything.
-const GLOBAL_HISTORY: usize = 16_384;
+const GLOBAL_HISTORY: usize = 4096;
 
 /// Where an object stands within its table; the namespace is empty for cluster-scoped objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
