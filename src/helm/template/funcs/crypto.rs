@@ -52,7 +52,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
         if bytes(args, 1).is_empty() {
             return Ok("".into());
         }
-        let coded = STANDARD.decode(bytes(args, 1)).map_err(|_| "illegal base64 data")?;
+        let coded = super::encoding::decode64(bytes(args, 1))
+            .map_err(|at| FuncError::new(format!("illegal base64 data at input byte {at}")))?;
         if coded.len() < 32 || coded.len() % 16 != 0 {
             return Err("crypto/cipher: input not full blocks".into());
         }

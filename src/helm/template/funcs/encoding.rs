@@ -46,7 +46,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 /// Go's decoder: line ends are skipped; the error is the offset of what does not fit.
-fn decode64(text: &[u8]) -> Result<Vec<u8>, usize> {
+pub(super) fn decode64(text: &[u8]) -> Result<Vec<u8>, usize> {
     let value = |byte: u8| match byte {
         b'A'..=b'Z' => Some(byte - b'A'),
         b'a'..=b'z' => Some(byte - b'a' + 26),

@@ -105,7 +105,7 @@ impl<'a> Parser<'a> {
 
     fn pair(&mut self, table: &Map) -> Parsed<()> {
         let path = self.key()?;
-        self.expect("=", "'='")?;
+        self.expect("=", "'.' or '='")?;
         self.blank();
         let value = self.value(0)?;
         let Some((last, parents)) = path.split_last() else { return Err("empty key".to_owned()) };

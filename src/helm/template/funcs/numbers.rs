@@ -163,7 +163,8 @@ fn extreme(args: &[Value], better: fn(f64, f64) -> bool) -> Value {
 
 fn round(args: &[Value]) -> Value {
     let on = args.get(2).map_or(0.5, to_float);
-    let scale = 10f64.powi(i32::try_from(int(args, 1)).unwrap_or(0));
+    let places = int(args, 1).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
+    let scale = 10f64.powi(i32::try_from(places).unwrap_or(0));
     let digit = scale * to_float(&args[0]);
     let rounded = if digit.fract() >= on { digit.ceil() } else { digit.floor() };
     Value::Float(rounded / scale)

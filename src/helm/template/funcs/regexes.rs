@@ -51,7 +51,10 @@ fn compiled(args: &[Value]) -> Compiled {
         if let Some(found) = patterns.get(text) {
             return found.clone();
         }
-        let made = pattern::compile(&text.text()).map(Rc::new);
+        let made = match std::str::from_utf8(text) {
+            Ok(pattern) => pattern::compile(pattern).map(Rc::new),
+            Err(_) => Err(format!("error parsing regexp: invalid UTF-8: `{text}`")),
+        };
         patterns.insert(text.clone(), made.clone());
         made
     })

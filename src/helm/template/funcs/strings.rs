@@ -211,7 +211,7 @@ fn replace(text: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
 fn indent(spaces: i64, text: &[u8], newline: bool) -> Result<Vec<u8>, FuncError> {
     let Ok(spaces) = usize::try_from(spaces) else { return Err("strings: negative Repeat count".into()) };
     if spaces > 1 << 16 {
-        return Err("strings: Repeat output length overflow".into());
+        return Err("runtime error: makeslice: len out of range".into());
     }
     let lines = text.iter().filter(|b| **b == b'\n').count() + 1;
     let mut out = Vec::with_capacity(text.len() + lines * spaces + 1);
