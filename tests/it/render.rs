@@ -1,1 +1,170 @@
-//! To come.
+//! `opdev render` against golden text and, where they are at hand, against the real Helm 3 and 4.
+//! A case is a file `tests/golden/render/CHART/NAME.values.yaml`; `UPDATE_GOLDEN=1` writes what opdev prints.
+
+use crate::oracle::oracle;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A chart with one set of values.
+struct Case {
+    chart: PathBuf,
+    values: PathBuf,
+    name: String,
+}
+
+fn cases() -> Vec<Case> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(root().join("tests/golden/render")).unwrap() {
+        let folder = folder.unwrap().path();
+        let chart = folder.file_name().unwrap().to_str().unwrap().to_owned();
+        let places = ["charts", "tests/golden/charts"];
+        let place = places.iter().map(|place| root().join(place).join(&chart)).find(|path| path.is_dir());
+        for file in fs::read_dir(&folder).unwrap() {
+            let values = file.unwrap().path();
+            let file_name = values.file_name().unwrap().to_str().unwrap().to_owned();
+            if let Some(set) = file_name.strip_suffix(".values.yaml") {
+                let chart_path = place.clone().unwrap_or_else(|| panic!("no chart {chart}"));
+                found.push(Case { chart: chart_path, name: format!("{chart}/{set}"), values });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.name.cmp(&b.name));
+    assert!(found.len() >= 20, "{} cases", found.len());
+    found
+}
+
+fn arguments(case: &Case) -> Vec<String> {
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    [
+        "rel",
+        &path(&case.chart),
+        "-n",
+        "ns",
+        "--kube-version",
+        "v1.33.4",
+        "--include-crds",
+        "-f",
+        &path(&case.values),
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
+fn opdev(arguments: &[String], helm: &str) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .arg("render")
+        .args(arguments)
+        .args(["--helm-compat", helm])
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output, name: &str) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {said}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn every_value_set_renders_as_recorded() {
+    for case in cases() {
+        for helm in ["3", "4"] {
+            let got = text(&opdev(&arguments(&case), helm), &case.name);
+            let file = root().join("tests/golden/render").join(format!("{}.helm{helm}.out", case.name));
+            if std::env::var_os("UPDATE_GOLDEN").is_some() {
+                fs::write(&file, &got).unwrap();
+                continue;
+            }
+            let wanted = fs::read_to_string(&file).unwrap_or_default();
+            assert_same(&got, &wanted, &format!("{} as Helm {helm}", case.name));
+        }
+    }
+}
+
+/// Compares line by line, so that a failure shows the first difference.
+fn assert_same(got: &str, wanted: &str, name: &str) {
+    for (number, (got, wanted)) in got.lines().zip(wanted.lines()).enumerate() {
+        assert_eq!(got, wanted, "{name}, line {}", number + 1);
+    }
+    assert_eq!(got, wanted, "{name}");
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn every_value_set_renders_as_real_helm_does() {
+    for case in cases() {
+        for helm in ["3", "4"] {
+            let wanted = Command::new(oracle(&format!("helm{helm}")))
+                .arg("template")
+                .args(arguments(&case))
+                .output()
+                .unwrap();
+            let wanted = text(&wanted, &case.name);
+            let got = text(&opdev(&arguments(&case), helm), &case.name);
+            assert_same(&got, &wanted, &format!("{} as Helm {helm}", case.name));
+        }
+    }
+}
+
+/// What a chart with one template prints, or the error.
+fn one_template(template: &str, more: &[&str], helm: &str) -> Result<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("templates")).unwrap();
+    fs::write(folder.path().join("Chart.yaml"), "apiVersion: v2\nname: one\nversion: 0.1.0\n").unwrap();
+    fs::write(folder.path().join("templates/a.yaml"), template).unwrap();
+    let mut arguments = vec![folder.path().to_str().unwrap().to_owned()];
+    arguments.extend(more.iter().map(|&argument| argument.to_owned()));
+    let output = opdev(&arguments, helm);
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    if output.status.success() { Ok(text(&output, "one")) } else { Err(said) }
+}
+
+#[test]
+fn values_from_the_command_line() {
+    let template = "a: {{ toJson .Values }}\nt: {{ typeOf .Values.n }}\n";
+    let arguments =
+        ["--set", "n=5,l={x,y},o.p=null,big=1000000", "--set-string", "s=5", "--set-json", r#"j={"k":[1]}"#];
+    let got = one_template(template, &arguments, "3").unwrap();
+    assert_eq!(
+        got,
+        "---\n# Source: one/templates/a.yaml\na: {\"big\":1000000,\"j\":{\"k\":[1]},\"l\":[\"x\",\"y\"],\"n\":5,\"o\":{\"p\":null},\"s\":\"5\"}\nt: int64\n"
+    );
+}
+
+#[test]
+fn errors_name_the_place_and_end_with_1() {
+    let error = |template: &str| one_template(template, &[], "3").unwrap_err();
+    assert_eq!(
+        error("a: 1\nb: {{ required \"b is needed\" .Values.b }}\n"),
+        "Error: execution error at (one/templates/a.yaml:2:6): b is needed\n"
+    );
+    assert_eq!(
+        error("a: {{ if }}\n"),
+        "Error: parse error at (one/templates/a.yaml:1): missing value for if\n"
+    );
+    assert_eq!(
+        error("a: 1\n b: 2\n"),
+        "Error: YAML parse error on one/templates/a.yaml: error converting YAML to JSON: yaml: line 2: mapping values are not allowed in this context\n\nUse --debug flag to render out invalid YAML\n"
+    );
+    assert!(error("a: {{ .Values.x.y }}\n").contains("nil pointer evaluating interface {}.y"));
+    let name = one_template("a: 1\n", &["--kube-version", "nonsense"], "3").unwrap_err();
+    assert_eq!(name, "Error: invalid kube version 'nonsense': could not parse \"nonsense\" as version\n");
+}
+
+#[test]
+fn show_only_and_no_hooks() {
+    let template = "a: 1\n---\nmetadata: {name: h, annotations: {helm.sh/hook: test}}\n";
+    let all = one_template(template, &[], "3").unwrap();
+    assert!(all.contains("name: h"));
+    let without = one_template(template, &["--no-hooks"], "3").unwrap();
+    assert_eq!(without, "---\n# Source: one/templates/a.yaml\na: 1\n");
+    let only = one_template(template, &["--no-hooks", "-s", "templates/a.yaml"], "3").unwrap();
+    assert_eq!(only, without);
+    let missing = one_template(template, &["-s", "templates/b.yaml"], "3").unwrap_err();
+    assert_eq!(missing, "Error: could not find template templates/b.yaml in chart\n");
+}

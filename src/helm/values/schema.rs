@@ -1,10 +1,249 @@
 //! values.schema.json: a chart's values checked against it, then each subchart's against its own.
+//! The words are those of the library Helm uses, in a fixed order; references to other files are not followed.
 
 use crate::chart::Chart;
-use serde_json::Value;
+use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
+use opdev_object::yaml::number::format_g;
+use serde_json::{Number, Value};
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+const NAME: &str = "file:///values.schema.json";
 
 /// Checks coalesced values; the error is Helm's text.
 pub fn validate(chart: &Chart, values: &Value) -> Result<(), String> {
-    let _ = (chart, values);
-    Ok(())
+    let mut said = String::new();
+    collect(chart, values, &mut said);
+    if said.is_empty() { Ok(()) } else { Err(said) }
+}
+
+fn collect(chart: &Chart, values: &Value, said: &mut String) {
+    if let Some(Err(error)) = chart.schema.as_ref().map(|schema| check(schema, values)) {
+        let _ = write!(said, "{}:\n{error}\n", chart.name());
+    }
+    for subchart in &chart.subcharts {
+        match values.get(subchart.name()) {
+            None | Some(Value::Null) => {}
+            Some(section) => collect(subchart, section, said),
+        }
+    }
+}
+
+struct Compiled {
+    schemas: Schemas,
+    index: SchemaIndex,
+}
+
+type Cache = HashMap<Box<[u8]>, Arc<Compiled>>;
+
+/// Schemas compiled before, by their text: a chart is rendered often and its schema seldom changes.
+fn compiled(schema: &[u8]) -> Result<Arc<Compiled>, String> {
+    const KEPT: usize = 64;
+    static CACHE: OnceLock<Mutex<Cache>> = OnceLock::new();
+    let cache = CACHE.get_or_init(Mutex::default);
+    if let Some(found) = cache.lock().unwrap_or_else(PoisonError::into_inner).get(schema) {
+        return Ok(found.clone());
+    }
+    let made = Arc::new(compile(schema)?);
+    let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+    if cache.len() >= KEPT {
+        cache.clear();
+    }
+    cache.insert(schema.into(), made.clone());
+    Ok(made)
+}
+
+fn compile(schema: &[u8]) -> Result<Compiled, String> {
+    let json: Value =
+        serde_json::from_slice(schema).map_err(|error| format!("values.schema.json: {error}"))?;
+    let mut schemas = Schemas::new();
+    let mut compiler = Compiler::new();
+    compiler.use_loader(Box::new(Refuse));
+    compiler.add_resource(NAME, json).map_err(|error| error.to_string())?;
+    let index = compiler.compile(NAME, &mut schemas).map_err(|error| format!("{error:#}"))?;
+    Ok(Compiled { schemas, index })
+}
+
+/// Schemas elsewhere are not fetched.
+struct Refuse;
+
+impl UrlLoader for Refuse {
+    fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
+        Err(format!("{url} is not fetched: schemas must stand in values.schema.json itself").into())
+    }
+}
+
+fn check(schema: &[u8], values: &Value) -> Result<(), String> {
+    let compiled = compiled(schema)?;
+    compiled.schemas.validate(values, compiled.index).map_err(|error| {
+        let mut text = String::new();
+        for cause in &error.causes {
+            describe(cause, 0, &mut text);
+        }
+        text.pop();
+        text
+    })
+}
+
+fn describe(error: &ValidationError<'_, '_>, depth: usize, text: &mut String) {
+    let transparent = matches!(error.kind, ErrorKind::Reference { .. } | ErrorKind::Group);
+    if let ([only], true) = (error.causes.as_slice(), transparent) {
+        return describe(only, depth, text);
+    }
+    let indent = "  ".repeat(depth);
+    let _ = writeln!(text, "{indent}- at '{}': {}", error.instance_location, words(&error.kind));
+    for cause in &error.causes {
+        describe(cause, depth + 1, text);
+    }
+}
+
+fn quote(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
+}
+
+fn quoted<T: AsRef<str>>(items: &[T]) -> String {
+    items.iter().map(|item| quote(item.as_ref())).collect::<Vec<_>>().join(", ")
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quote(text),
+        Value::Number(number) => plain(number),
+        other => other.to_string(),
+    }
+}
+
+fn plain(number: &Number) -> String {
+    match number.as_f64() {
+        Some(float) if number.is_f64() => format_g(float),
+        _ => number.to_string(),
+    }
+}
+
+fn is_primitive(value: &Value) -> bool {
+    !matches!(value, Value::Array(_) | Value::Object(_))
+}
+
+fn words(kind: &ErrorKind<'_, '_>) -> String {
+    let range = |name: &str, got: usize, want: usize| format!("{name}: got {got}, want {want}");
+    let limit =
+        |name: &str, got: &Number, want: &Number| format!("{name}: got {}, want {}", plain(got), plain(want));
+    match kind {
+        ErrorKind::Type { got, want } => {
+            let want: Vec<_> = want.iter().map(|one| one.to_string()).collect();
+            format!("got {got}, want {}", want.join(" or "))
+        }
+        ErrorKind::Enum { want } if want.iter().all(is_primitive) => match want.as_slice() {
+            [only] => format!("value must be {}", shown(only)),
+            many => {
+                let many: Vec<_> = many.iter().map(shown).collect();
+                format!("value must be one of {}", many.join(", "))
+            }
+        },
+        ErrorKind::Enum { .. } => "enum failed".to_owned(),
+        ErrorKind::Const { want } if is_primitive(want) => format!("value must be {}", shown(want)),
+        ErrorKind::Const { .. } => "const failed".to_owned(),
+        ErrorKind::Format { got, want, err } => format!("{} is not valid {want}: {err}", shown(got)),
+        ErrorKind::MinProperties { got, want } => range("minProperties", *got, *want),
+        ErrorKind::MaxProperties { got, want } => range("maxProperties", *got, *want),
+        ErrorKind::AdditionalProperties { got } => {
+            format!("additional properties {} not allowed", quoted(got))
+        }
+        ErrorKind::Required { want } => match want.as_slice() {
+            [only] => format!("missing property {}", quote(only)),
+            many => format!("missing properties {}", quoted(many)),
+        },
+        ErrorKind::Dependency { prop, missing } | ErrorKind::DependentRequired { prop, missing } => {
+            format!("properties {} required, if {} exists", quoted(missing), quote(prop))
+        }
+        ErrorKind::MinItems { got, want } => range("minItems", *got, *want),
+        ErrorKind::MaxItems { got, want } => range("maxItems", *got, *want),
+        ErrorKind::Contains => "no items match contains schema".to_owned(),
+        ErrorKind::UniqueItems { got: [a, b] } => format!("items at {a} and {b} are equal"),
+        ErrorKind::AdditionalItems { got } => format!("last {got} additionalItem(s) not allowed"),
+        ErrorKind::MinLength { got, want } => range("minLength", *got, *want),
+        ErrorKind::MaxLength { got, want } => range("maxLength", *got, *want),
+        ErrorKind::Pattern { got, want } => format!("{} does not match pattern {}", quote(got), quote(want)),
+        ErrorKind::Minimum { got, want } => limit("minimum", got, want),
+        ErrorKind::Maximum { got, want } => limit("maximum", got, want),
+        ErrorKind::ExclusiveMinimum { got, want } => limit("exclusiveMinimum", got, want),
+        ErrorKind::ExclusiveMaximum { got, want } => limit("exclusiveMaximum", got, want),
+        ErrorKind::MultipleOf { got, want } => limit("multipleOf", got, want),
+        ErrorKind::PropertyName { prop } => format!("invalid propertyName {}", quote(prop)),
+        ErrorKind::Not => "'not' failed".to_owned(),
+        ErrorKind::AllOf => "'allOf' failed".to_owned(),
+        ErrorKind::AnyOf => "'anyOf' failed".to_owned(),
+        ErrorKind::OneOf(None) => "'oneOf' failed, none matched".to_owned(),
+        ErrorKind::OneOf(Some((a, b))) => format!("'oneOf' failed, subschemas {a}, {b} matched"),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::Metadata;
+    use serde_json::json;
+
+    fn chart(name: &str, schema: &Value, subcharts: Vec<Chart>) -> Chart {
+        Chart {
+            metadata: Metadata { name: name.into(), ..Metadata::default() },
+            schema: Some(schema.to_string().into_bytes().into()),
+            subcharts: subcharts.into_iter().map(Arc::new).collect(),
+            ..Chart::default()
+        }
+    }
+
+    #[test]
+    fn speaks_as_helm_does() {
+        let schema = json!({
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "required": ["name"],
+            "properties": {
+                "replicas": {"type": "integer", "minimum": 1},
+                "mode": {"enum": ["a", "b", 3]},
+                "one": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+                "deep": {"properties": {"x": {"$ref": "#/definitions/flag"}}}
+            },
+            "definitions": {"flag": {"type": "boolean"}}
+        });
+        let said = |values: Value| validate(&chart("web", &schema, vec![]), &values).unwrap_err();
+        assert_eq!(said(json!({})), "web:\n- at '': missing property 'name'\n");
+        assert_eq!(
+            said(json!({"name": 1, "replicas": "x"})),
+            "web:\n- at '/replicas': got string, want integer\n"
+        );
+        assert_eq!(
+            said(json!({"name": 1, "replicas": 0.0})),
+            "web:\n- at '/replicas': minimum: got 0, want 1\n"
+        );
+        assert_eq!(
+            said(json!({"name": 1, "mode": "z"})),
+            "web:\n- at '/mode': value must be one of 'a', 'b', 3\n"
+        );
+        assert_eq!(
+            said(json!({"name": 1, "deep": {"x": 1}})),
+            "web:\n- at '/deep/x': got number, want boolean\n"
+        );
+        assert!(validate(&chart("web", &schema, vec![]), &json!({"name": 1, "replicas": 3.0})).is_ok());
+    }
+
+    #[test]
+    fn checks_subcharts_against_their_own() {
+        let sub = chart("db", &json!({"properties": {"size": {"type": "string"}}}), vec![]);
+        let parent = chart("web", &json!({}), vec![sub]);
+        assert!(validate(&parent, &json!({"db": {"size": "1Gi"}})).is_ok());
+        assert_eq!(
+            validate(&parent, &json!({"db": {"size": 3}})).unwrap_err(),
+            "db:\n- at '/size': got number, want string\n"
+        );
+    }
+
+    #[test]
+    fn refuses_schemas_from_elsewhere() {
+        let chart = chart("web", &json!({"$ref": "http://example.com/s.json"}), vec![]);
+        assert!(validate(&chart, &json!({})).unwrap_err().contains("is not fetched"));
+    }
 }

@@ -53,7 +53,7 @@ fn analyze(text: &str, tabs_in_blocks: bool) -> Analysis {
             _ => false,
         };
         tabs |= c == '\t';
-        special |= !is_printable(c) && !(c == '\t' && tabs_in_blocks);
+        special |= !(is_printable(c) || (c == '\t' && tabs_in_blocks));
         if c == ' ' {
             break_space |= previous_break;
             previous_space = true;
