@@ -17,6 +17,7 @@ use crate::sources::Sources;
 use crate::tap::{EventSink, Recorder, Tap};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
+use opdev_helm::template::ParseCache;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use pass::Running;
 use reload::Reload;
@@ -157,6 +158,8 @@ struct Manager {
     reload: Option<Reload>,
     passes: u64,
     told: QueueChanged,
+    /// Templates parsed before, for all charts.
+    templates: Arc<ParseCache>,
 }
 
 impl Manager {
@@ -186,6 +189,7 @@ impl Manager {
             reload: None,
             passes: 0,
             told: QueueChanged::default(),
+            templates: Arc::default(),
         }
     }
 
@@ -318,6 +322,7 @@ impl Manager {
                 api: self.api.clone(),
                 settings: Arc::clone(&self.settings),
                 cancel: cancel.clone(),
+                templates: Arc::clone(&self.templates),
                 memory: self.memories.remove(&taken.key).unwrap_or_default(),
             };
             let recorder = Arc::new(Recorder::default());

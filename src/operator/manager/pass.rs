@@ -124,3 +124,18 @@ fn panic_chain(error: JoinError) -> Vec<String> {
         .unwrap_or_else(|| "no message".to_owned());
     vec!["the reconciler panicked; this is an error in opdev, please report it".to_owned(), text]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_told_with_its_message() {
+        let error = tokio::spawn(async { panic!("no {}", "luck") }).await.unwrap_err();
+        assert_eq!(panic_chain(error).last().map(String::as_str), Some("no luck"));
+        let report = Report::failed(vec!["outer".to_owned(), "inner".to_owned()]);
+        let (ended, requeue) = next_turn(&report, 2);
+        assert!(matches!(ended, Ended::Failed { retry: true, error } if error == "outer"));
+        assert_eq!(requeue.unwrap().after, backoff(3));
+    }
+}

@@ -32,6 +32,7 @@ use anyhow::{Context, anyhow};
 use apply::{Effects, Force, Plan};
 use inject::{Owner, ReleaseNames};
 use opdev_helm::chart::Chart;
+use opdev_helm::template::ParseCache;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::{Value, json};
 use status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, RELEASE_FAILED, Status};
@@ -57,6 +58,7 @@ pub(super) struct Job {
     pub(super) api: Api,
     pub(super) settings: Arc<Settings>,
     pub(super) cancel: CancellationToken,
+    pub(super) templates: Arc<ParseCache>,
     pub(super) memory: Memory,
 }
 
@@ -82,6 +84,7 @@ struct Pass {
     api: Api,
     settings: Arc<Settings>,
     cancel: CancellationToken,
+    templates: Arc<ParseCache>,
     memory: Memory,
     /// The custom resource as last read or written.
     object: Value,
@@ -100,7 +103,7 @@ struct Pass {
 /// Runs one pass.
 pub(super) async fn run(job: Job) -> Report {
     let began = Instant::now();
-    let Job { object: reference, watch, api, settings, cancel, memory } = job;
+    let Job { object: reference, watch, api, settings, cancel, templates, memory } = job;
     let read = async {
         let resource = api.resource(&reference.gvk).await?;
         let at = At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };
@@ -127,6 +130,7 @@ pub(super) async fn run(job: Job) -> Report {
         api,
         settings,
         cancel,
+        templates,
         memory,
         status: Status::of(&object, jiff::Timestamp::now()),
         status_before: object.get("status").cloned().unwrap_or(Value::Null),

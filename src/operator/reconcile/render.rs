@@ -82,6 +82,7 @@ impl Pass {
             is_upgrade: !identity.install,
         };
         let (chart, values) = (Arc::clone(&wish.chart), wish.values.clone());
+        let cache = Some(Arc::clone(&self.templates));
         let work = move || {
             let input = RenderInput {
                 values: &values,
@@ -89,7 +90,7 @@ impl Pass {
                 capabilities: &capabilities,
                 compat,
                 env: &outside,
-                cache: None,
+                cache,
             };
             let rendered = engine::render(&chart, &input);
             (rendered, outside.looked_up.into_inner())
