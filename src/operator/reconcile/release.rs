@@ -277,6 +277,14 @@ impl Stored {
         same(&self.release.config, values)
     }
 
+    /// Whether its notes and hooks are those of a rendering.
+    pub(super) fn has_notes_and_hooks(&self, rendered: &Rendered) -> bool {
+        let hooks = &self.release.hooks;
+        self.release.info.notes == rendered.notes
+            && hooks.len() == rendered.hooks.len()
+            && hooks.iter().zip(&rendered.hooks).all(|(old, new)| old.manifest == new.manifest)
+    }
+
     /// Takes the next rendering in, as the same revision.
     pub(super) fn rewrite(&mut self, wish: &Wish, rendered: Rendered) {
         let release = &mut self.release;

@@ -99,7 +99,10 @@ impl Pass {
         let lookups = if server { Lookups::Live } else { Lookups::Empty };
         let candidate = self.render(wish, identity, lookups).await?;
         if candidate.manifest == deployed.release.manifest {
-            return Ok(None);
+            // What a saved file changed beside the objects is taken over, too.
+            let saved = self.memory.spec.is_some() && self.memory.sources != self.watch.changed_in;
+            let beside = saved && !candidate.looked_up && !deployed.has_notes_and_hooks(&candidate);
+            return Ok(beside.then_some(candidate));
         }
         if server || !candidate.looked_up {
             return Ok(Some(candidate));

@@ -72,12 +72,13 @@ fn short(value: &Value) -> String {
     }
 }
 
-/// The field manager that wrote last: the newest one that owns a changed field, else the newest of all.
+/// The field manager that wrote last: the newest one that owns a changed field, of a new object the newest of all.
+/// A field that nobody owns, such as the time of a deletion, tells nothing.
 pub(crate) fn last_writer(old: Option<&Value>, new: &Value, dependent: bool) -> Option<String> {
     let entries = entries(new);
     let changes = old.map(|old| counting(old, new, dependent)).unwrap_or_default();
     let mut owners: Vec<&Value> = changes.iter().flat_map(|change| owners(new, &change.path)).collect();
-    if owners.is_empty() {
+    if old.is_none() {
         owners = entries.iter().collect();
     }
     owners
@@ -231,6 +232,14 @@ mod tests {
         let path = Path::root().field("spec");
         assert_eq!(managers_of(&object(1), &path.field("extra"), "helm"), ["somebody"]);
         assert_eq!(managers_of(&object(1), &path.field("other"), "helm"), ["creator"]);
+    }
+
+    #[test]
+    fn nobody_is_named_for_a_field_that_nobody_owns() {
+        let old = deployment(3, "1");
+        let mut new = deployment(3, "2");
+        new["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:09Z");
+        assert_eq!(last_writer(Some(&old), &new, false), None);
     }
 
     #[test]

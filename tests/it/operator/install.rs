@@ -186,6 +186,22 @@ async fn a_saved_file_rewrites_the_revision_and_settles() {
     assert_eq!(world.get(&children, "corner-config").await.unwrap()["data"]["greeting"], "shop");
     let object = world.get(&world.webs(), "site").await.unwrap();
     assert_eq!(condition(&object, "Deployed").unwrap().2, "new notes");
+
+    let notes = chart(
+        "web",
+        &[
+            ("values.yaml", "greeting: edited\n"),
+            ("templates/all.yaml", CONFIG),
+            ("templates/NOTES.txt", "other notes"),
+        ],
+    );
+    let mut watch = web(notes);
+    watch.changed_in = 3;
+    world.sources.send(sources(3, vec![watch])).unwrap();
+    let pass = world.pass("site").await;
+    assert!(pass.objects.is_empty(), "only the notes changed: {:?}", pass.objects);
+    let object = world.get(&world.webs(), "site").await.unwrap();
+    assert_eq!(condition(&object, "Deployed").unwrap().2, "other notes");
     world.stop().await;
 }
 
