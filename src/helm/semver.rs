@@ -1,62 +1,118 @@
-//! Versions and constraints as Masterminds/semver reads them: partial versions, a leading `v`, wildcards, `~`, `^`,
-//! hyphen ranges, and pre-releases that only match a constraint which has one itself.
+//! Semantic versions and constraints as Masterminds/semver 3.4 reads them, for charts and templates: partial versions,
+//! `^`, `~`, ranges, and pre-releases that only match alternatives which name one.
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::LazyLock;
 
-/// A version; parts left out are zero.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use regex::Regex;
+
+/// A version; missing parts are 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// First number.
+    /// first number
     pub major: u64,
-    /// Second number.
+    /// second number
     pub minor: u64,
-    /// Third number.
+    /// third number
     pub patch: u64,
-    /// What follows `-`.
-    pub prerelease: String,
-    /// What follows `+`.
+    /// after `-`
+    pub pre: String,
+    /// after `+`
     pub metadata: String,
-    /// The text it was read from.
+    /// as it was written
     pub original: String,
 }
 
+const LOOSE: &str = r"v?([0-9]+)(\.[0-9]+)?(\.[0-9]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?";
+const IN_CONSTRAINT: &str = r"v?([0-9|x|X|\*]+)(\.[0-9|x|X|\*]+)?(\.[0-9|x|X|\*]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?";
+const OPERATORS: &str = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^";
+
+fn fixed(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a fixed pattern")
+}
+
+static VERSION: LazyLock<Regex> = LazyLock::new(|| fixed(&format!("^{LOOSE}$")));
+static ONE: LazyLock<Regex> = LazyLock::new(|| {
+    fixed(&format!(r"^[\t\n\f\r ]*({OPERATORS})[\t\n\f\r ]*({IN_CONSTRAINT})[\t\n\f\r ]*$"))
+});
+static RANGE: LazyLock<Regex> = LazyLock::new(|| {
+    fixed(&format!(r"[\t\n\f\r ]*({IN_CONSTRAINT})[\t\n\f\r ]+-[\t\n\f\r ]+({IN_CONSTRAINT})[\t\n\f\r ]*"))
+});
+static EACH: LazyLock<Regex> =
+    LazyLock::new(|| fixed(&format!(r"({OPERATORS})[\t\n\f\r ]*({IN_CONSTRAINT})")));
+static VALID: LazyLock<Regex> = LazyLock::new(|| {
+    let one = format!(r"({OPERATORS})[\t\n\f\r ]*({IN_CONSTRAINT})[\t\n\f\r ]*");
+    fixed(&format!(r"^([\t\n\f\r ]*{one})((?:[\t\n\f\r ]+|,[\t\n\f\r ]*){one})*$"))
+});
+
 impl Version {
-    /// Reads a version as `NewVersion` does; `None` where it is none.
-    pub fn parse(text: &str) -> Option<Version> {
-        let (version, rest) = scan(text)?;
-        let Parts { numbers: [major, minor, patch], prerelease, metadata } = version;
-        if !rest.is_empty() || !valid_prerelease(&prerelease) {
-            return None;
-        }
-        let number = |part: Option<Part>| match part {
-            None => Some(0),
-            Some(Part::Number(value)) => Some(value),
-            Some(Part::Any) => None,
+    /// Reads a version; missing numbers are 0.
+    ///
+    /// # Errors
+    /// Masterminds' words about what is wrong.
+    pub fn parse(text: &str) -> Result<Version, String> {
+        let found = VERSION.captures(text).ok_or("invalid semantic version")?;
+        let number = |i: usize| -> Result<u64, String> {
+            let digits = found.get(i).map_or("0", |m| m.as_str().trim_start_matches('.'));
+            digits.parse().map_err(|_| {
+                format!("error parsing version segment: strconv.ParseUint: parsing \"{digits}\": value out of range")
+            })
         };
-        Some(Version {
-            major: number(major)?,
-            minor: number(minor)?,
-            patch: number(patch)?,
-            prerelease,
-            metadata,
+        let text_of = |i: usize| found.get(i).map_or(String::new(), |m| m.as_str().to_owned());
+        let version = Version {
+            major: number(1)?,
+            minor: number(2)?,
+            patch: number(3)?,
+            pre: text_of(5),
+            metadata: text_of(8),
             original: text.to_owned(),
-        })
+        };
+        version.check_pre()?;
+        Ok(version)
     }
 
-    /// Precedence; metadata does not count.
+    fn check_pre(&self) -> Result<(), String> {
+        let zero =
+            |part: &str| part.len() > 1 && part.starts_with('0') && part.bytes().all(|b| b.is_ascii_digit());
+        if self.pre.split('.').any(zero) {
+            return Err("version segment starts with 0".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Order by precedence; metadata does not count.
+    #[must_use]
     pub fn compare(&self, other: &Version) -> Ordering {
-        (self.major, self.minor, self.patch)
-            .cmp(&(other.major, other.minor, other.patch))
-            .then_with(|| compare_prerelease(&self.prerelease, &other.prerelease))
+        let numbers = |v: &Version| (v.major, v.minor, v.patch);
+        numbers(self).cmp(&numbers(other)).then_with(|| compare_pre(&self.pre, &other.pre))
+    }
+
+    /// The next patch, minor or major version (0, 1, 2).
+    pub(crate) fn increment(&self, part: u8) -> Version {
+        let mut next = Version { pre: String::new(), metadata: String::new(), ..self.clone() };
+        match part {
+            0 if self.pre.is_empty() => next.patch += 1,
+            0 => {}
+            1 => (next.minor, next.patch) = (self.minor + 1, 0),
+            _ => (next.major, next.minor, next.patch) = (self.major + 1, 0, 0),
+        }
+        next.renamed(&self.original)
+    }
+
+    /// With `original` written anew, its `v` kept.
+    pub(crate) fn renamed(mut self, before: &str) -> Version {
+        let prefix = if before.starts_with('v') { "v" } else { "" };
+        self.original = format!("{prefix}{self}");
+        self
     }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)?;
-        if !self.prerelease.is_empty() {
-            write!(f, "-{}", self.prerelease)?;
+        if !self.pre.is_empty() {
+            write!(f, "-{}", self.pre)?;
         }
         if !self.metadata.is_empty() {
             write!(f, "+{}", self.metadata)?;
@@ -65,26 +121,21 @@ impl fmt::Display for Version {
     }
 }
 
-fn valid_prerelease(text: &str) -> bool {
-    text.split('.')
-        .all(|part| !(part.len() > 1 && part.starts_with('0') && part.bytes().all(|b| b.is_ascii_digit())))
-}
-
-fn compare_prerelease(a: &str, b: &str) -> Ordering {
+fn compare_pre(a: &str, b: &str) -> Ordering {
     match (a.is_empty(), b.is_empty()) {
         (true, true) => return Ordering::Equal,
         (true, false) => return Ordering::Greater,
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    let (mut left, mut right) = (a.split('.'), b.split('.'));
+    let (mut a, mut b) = (a.split('.'), b.split('.'));
     loop {
-        let order = match (left.next(), right.next()) {
+        let order = match (a.next(), b.next()) {
             (None, None) => return Ordering::Equal,
             (None, Some(_)) => Ordering::Less,
             (Some(_), None) => Ordering::Greater,
             (Some(a), Some(b)) => match (a.parse::<u64>(), b.parse::<u64>()) {
-                (Ok(a), Ok(b)) => a.cmp(&b),
+                (Ok(x), Ok(y)) => x.cmp(&y),
                 (Ok(_), Err(_)) => Ordering::Less,
                 (Err(_), Ok(_)) => Ordering::Greater,
                 (Err(_), Err(_)) => a.cmp(b),
@@ -96,291 +147,185 @@ fn compare_prerelease(a: &str, b: &str) -> Ordering {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Number(u64),
-    Any,
-}
-
-struct Parts {
-    numbers: [Option<Part>; 3],
-    prerelease: String,
-    metadata: String,
-}
-
-/// Reads the longest version at the start of a text, wildcards included, and gives what follows it.
-fn scan(text: &str) -> Option<(Parts, &str)> {
-    let mut rest = text.strip_prefix('v').unwrap_or(text);
-    let (first, after) = part(rest)?;
-    rest = after;
-    let mut numbers = [Some(first), None, None];
-    for number in &mut numbers[1..] {
-        let Some((found, after)) = rest.strip_prefix('.').and_then(part) else { break };
-        *number = Some(found);
-        rest = after;
-    }
-    let (prerelease, after) = rest.strip_prefix('-').and_then(identifiers).unwrap_or(("", rest));
-    rest = after;
-    let (metadata, after) = rest.strip_prefix('+').and_then(identifiers).unwrap_or(("", rest));
-    Some((Parts { numbers, prerelease: prerelease.to_owned(), metadata: metadata.to_owned() }, after))
-}
-
-fn part(text: &str) -> Option<(Part, &str)> {
-    if let Some(rest) = text.strip_prefix(['x', 'X', '*']) {
-        return Some((Part::Any, rest));
-    }
-    let end = text.bytes().take_while(u8::is_ascii_digit).count();
-    Some((Part::Number(text[..end].parse().ok()?), &text[end..]))
-}
-
-fn identifiers(text: &str) -> Option<(&str, &str)> {
-    let end = text.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.')).count();
-    let found = text[..end].trim_end_matches('.');
-    if found.is_empty() || found.split('.').any(str::is_empty) {
-        return None;
-    }
-    Some((found, &text[found.len()..]))
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operator {
-    Equal,
-    NotEqual,
-    Greater,
-    Less,
-    GreaterEqual,
-    LessEqual,
-    Tilde,
-    Caret,
-}
-
-const OPERATORS: [(&str, Operator); 11] = [
-    ("!=", Operator::NotEqual),
-    (">=", Operator::GreaterEqual),
-    ("=>", Operator::GreaterEqual),
-    ("<=", Operator::LessEqual),
-    ("=<", Operator::LessEqual),
-    ("~>", Operator::Tilde),
-    ("=", Operator::Equal),
-    (">", Operator::Greater),
-    ("<", Operator::Less),
-    ("~", Operator::Tilde),
-    ("^", Operator::Caret),
-];
-
-#[derive(Debug, Clone)]
-#[allow(clippy::struct_excessive_bools)]
-struct Comparator {
-    operator: Operator,
-    version: Version,
-    /// A part is missing or a wildcard: some part, the minor one, the patch.
-    dirty: bool,
-    minor_dirty: bool,
-    patch_dirty: bool,
-}
-
-/// Alternatives (`||`) of comparators that must all hold.
-#[derive(Debug, Clone)]
+/// What versions are wanted: alternatives, each a list that must all hold.
+#[derive(Clone, Debug)]
 pub struct Constraint {
-    alternatives: Vec<Vec<Comparator>>,
+    alternatives: Vec<Vec<Term>>,
+}
+
+#[derive(Clone, Debug)]
+struct Term {
+    operator: String,
+    version: Version,
+    /// Some number was left open.
+    open: bool,
+    /// The minor number was left open.
+    open_minor: bool,
+    /// The patch number was left open.
+    open_patch: bool,
 }
 
 impl Constraint {
-    /// Reads a constraint as `NewConstraint` does; the error is its text.
+    /// Reads a constraint.
+    ///
+    /// # Errors
+    /// Masterminds' words about what is wrong.
     pub fn parse(text: &str) -> Result<Constraint, String> {
-        let wrong = || format!("improper constraint: {text}");
+        let mut whole = text.to_owned();
+        for range in RANGE.captures_iter(text) {
+            let bounds = format!(">= {}, <= {} ", &range[1], &range[11]);
+            whole = whole.replacen(&range[0], &bounds, 1);
+        }
         let mut alternatives = Vec::new();
-        for group in text.split("||") {
-            alternatives.push(comparators(group).ok_or_else(wrong)?);
+        for part in whole.split("||") {
+            if !VALID.is_match(part) {
+                return Err(format!("improper constraint: {part}"));
+            }
+            let terms: Vec<&str> = EACH.find_iter(part).map(|m| m.as_str()).collect();
+            let terms = if terms.is_empty() { vec![part] } else { terms };
+            alternatives.push(terms.into_iter().map(Term::parse).collect::<Result<_, _>>()?);
         }
         Ok(Constraint { alternatives })
     }
 
-    /// Whether a version satisfies it.
+    /// Whether a version is wanted. A pre-release is so only where the alternative names a pre-release itself.
+    #[must_use]
     pub fn check(&self, version: &Version) -> bool {
-        self.alternatives.iter().any(|all| all.iter().all(|one| one.holds(version)))
+        self.alternatives.iter().any(|terms| {
+            let pre = terms.iter().any(|term| !term.version.pre.is_empty());
+            (pre || version.pre.is_empty()) && terms.iter().all(|term| term.holds(version))
+        })
     }
 }
 
-/// Helm's `IsCompatibleRange`: false where either side does not parse.
-pub fn is_compatible(constraint: &str, version: &str) -> bool {
-    match (Constraint::parse(constraint), Version::parse(version)) {
-        (Ok(constraint), Some(version)) => constraint.check(&version),
-        _ => false,
+impl Term {
+    fn parse(text: &str) -> Result<Term, String> {
+        let found = ONE.captures(text).ok_or_else(|| format!("improper constraint: {text}"))?;
+        let part = |i: usize| found.get(i).map_or("", |m| m.as_str());
+        let open = |text: &str| matches!(text.trim_start_matches('.'), "" | "x" | "X" | "*");
+        let (mut open_minor, mut open_patch, mut any) = (false, false, true);
+        let written = if open(part(3)) {
+            format!("0.0.0{}", part(6))
+        } else if open(part(4)) {
+            open_minor = true;
+            format!("{}.0.0{}", part(3), part(6))
+        } else if open(part(5)) {
+            open_patch = true;
+            format!("{}{}.0{}", part(3), part(4), part(6))
+        } else {
+            any = false;
+            part(2).to_owned()
+        };
+        let version = Version::parse(&written).map_err(|_| "constraint parser error")?;
+        Ok(Term { operator: part(1).to_owned(), version, open: any, open_minor, open_patch })
     }
-}
 
-/// One group: comparators by comma or space, or hyphen ranges.
-fn comparators(group: &str) -> Option<Vec<Comparator>> {
-    let mut found = Vec::new();
-    let mut rest = group.trim();
-    if rest.is_empty() {
-        return None;
-    }
-    loop {
-        let (operator, after) = OPERATORS
-            .iter()
-            .find_map(|(sign, operator)| Some((Some(*operator), rest.strip_prefix(sign)?)))
-            .unwrap_or((None, rest));
-        let (parts, after) = scan(after.trim_start())?;
-        let mut tail = after.trim_start();
-        if operator.is_none()
-            && after.len() != tail.len()
-            && let Some(upper) = tail.strip_prefix("- ")
-        {
-            let (high, after) = scan(upper.trim_start())?;
-            found.push(comparator(Operator::GreaterEqual, parts)?);
-            found.push(comparator(Operator::LessEqual, high)?);
-            tail = after.trim_start();
-            if !next(&mut tail, after)? {
-                return Some(found);
-            }
-            rest = tail;
-            continue;
-        }
-        found.push(comparator(operator.unwrap_or(Operator::Equal), parts)?);
-        if !next(&mut tail, after)? {
-            return Some(found);
-        }
-        rest = tail;
-    }
-}
-
-/// Whether another comparator follows; `None` where something else does.
-fn next(tail: &mut &str, before_trim: &str) -> Option<bool> {
-    if tail.is_empty() {
-        return Some(false);
-    }
-    if let Some(after) = tail.strip_prefix(',') {
-        *tail = after.trim_start();
-        return Some(true);
-    }
-    (before_trim.len() != tail.len()).then_some(true)
-}
-
-fn comparator(operator: Operator, parts: Parts) -> Option<Comparator> {
-    let Parts { numbers, prerelease, metadata } = parts;
-    if !valid_prerelease(&prerelease) {
-        return None;
-    }
-    let number = |at: usize| match numbers[at] {
-        Some(Part::Number(value)) => Some(value),
-        Some(Part::Any) | None => None,
-    };
-    let major = number(0);
-    let minor = major.and_then(|_| number(1));
-    let patch = minor.and_then(|_| number(2));
-    let version = Version {
-        major: major.unwrap_or(0),
-        minor: minor.unwrap_or(0),
-        patch: patch.unwrap_or(0),
-        prerelease,
-        metadata,
-        original: String::new(),
-    };
-    Some(Comparator {
-        operator,
-        version,
-        dirty: patch.is_none(),
-        minor_dirty: major.is_some() && minor.is_none(),
-        patch_dirty: minor.is_some() && patch.is_none(),
-    })
-}
-
-impl Comparator {
     fn holds(&self, v: &Version) -> bool {
-        let con = &self.version;
-        if self.operator == Operator::NotEqual && !self.dirty {
-            return v.compare(con) != Ordering::Equal;
-        }
-        // A pre-release only matches a constraint that has one.
-        if !v.prerelease.is_empty() && con.prerelease.is_empty() {
-            return false;
-        }
-        match self.operator {
-            Operator::Equal if self.dirty => self.tilde(v),
-            Operator::Equal => v.compare(con) == Ordering::Equal,
-            Operator::NotEqual => self.differs(v),
-            Operator::Greater => self.greater(v),
-            Operator::Less => v.compare(con) == Ordering::Less,
-            Operator::GreaterEqual => v.compare(con) != Ordering::Less,
-            Operator::LessEqual => self.less_or_equal(v),
-            Operator::Tilde => self.tilde(v),
-            Operator::Caret => self.caret(v),
+        let c = &self.version;
+        let order = v.compare(c);
+        match self.operator.as_str() {
+            "" | "=" if self.open => self.tilde(v),
+            "" | "=" => order == Ordering::Equal,
+            "!=" => self.differs(v),
+            ">" if !self.open => order == Ordering::Greater,
+            ">" => match v.major.cmp(&c.major) {
+                Ordering::Equal if self.open_minor => false,
+                Ordering::Equal if self.open_patch => v.minor > c.minor,
+                Ordering::Equal => order == Ordering::Greater,
+                major => major == Ordering::Greater,
+            },
+            "<" => order == Ordering::Less,
+            ">=" | "=>" => order != Ordering::Less,
+            "<=" | "=<" if !self.open => order != Ordering::Greater,
+            "<=" | "=<" => {
+                v.major < c.major || (v.major == c.major && (v.minor <= c.minor || self.open_minor))
+            }
+            "~" | "~>" => self.tilde(v),
+            _ => self.caret(v),
         }
     }
 
     fn differs(&self, v: &Version) -> bool {
-        let con = &self.version;
-        if con.major != v.major {
+        let c = &self.version;
+        if !self.open {
+            return v.compare(c) != Ordering::Equal;
+        }
+        if c.major != v.major || (c.minor != v.minor && !self.open_minor) {
             return true;
         }
-        if self.minor_dirty {
+        if self.open_minor {
             return false;
         }
-        if con.minor != v.minor {
+        if c.patch != v.patch && !self.open_patch {
             return true;
         }
-        if self.patch_dirty {
-            return compare_prerelease(&v.prerelease, &con.prerelease) != Ordering::Equal;
+        if self.open_patch {
+            return compare_parts(&v.pre, &c.pre);
         }
-        v.compare(con) != Ordering::Equal
-    }
-
-    fn greater(&self, v: &Version) -> bool {
-        let con = &self.version;
-        if !self.dirty || v.major != con.major {
-            return v.compare(con) == Ordering::Greater;
-        }
-        if self.minor_dirty {
-            return false;
-        }
-        if self.patch_dirty {
-            return v.minor > con.minor;
-        }
-        v.compare(con) == Ordering::Greater
-    }
-
-    fn less_or_equal(&self, v: &Version) -> bool {
-        let con = &self.version;
-        if !self.dirty {
-            return v.compare(con) != Ordering::Greater;
-        }
-        !(v.major > con.major || (v.major == con.major && v.minor > con.minor && !self.minor_dirty))
+        v.compare(c) != Ordering::Equal
     }
 
     fn tilde(&self, v: &Version) -> bool {
-        let con = &self.version;
-        if v.compare(con) == Ordering::Less {
+        let c = &self.version;
+        if v.compare(c) == Ordering::Less {
             return false;
         }
-        if (con.major, con.minor, con.patch) == (0, 0, 0) && !self.minor_dirty && !self.patch_dirty {
+        if (c.major, c.minor, c.patch) == (0, 0, 0) && !self.open_minor && !self.open_patch {
             return true;
         }
-        v.major == con.major && (v.minor == con.minor || self.minor_dirty)
+        v.major == c.major && (v.minor == c.minor || self.open_minor)
     }
 
     fn caret(&self, v: &Version) -> bool {
-        let con = &self.version;
-        if v.compare(con) == Ordering::Less {
+        let c = &self.version;
+        if v.compare(c) == Ordering::Less {
             return false;
         }
-        if con.major > 0 || self.minor_dirty {
-            return v.major == con.major;
+        if c.major > 0 || self.open_minor {
+            return v.major == c.major;
         }
         if v.major > 0 {
             return false;
         }
-        if con.minor > 0 || self.patch_dirty {
-            return v.minor == con.minor;
+        if c.minor > 0 || self.open_patch {
+            return v.minor == c.minor;
         }
-        v.minor == 0 && con.patch == v.patch
+        v.minor == 0 && c.patch == v.patch
+    }
+}
+
+/// Whether two pre-releases differ where either is there.
+fn compare_parts(a: &str, b: &str) -> bool {
+    !(a.is_empty() && b.is_empty()) && a != b
+}
+
+/// Helm's `IsCompatibleRange`: false where either side does not parse.
+#[must_use]
+pub fn is_compatible(constraint: &str, version: &str) -> bool {
+    match (Constraint::parse(constraint), Version::parse(version)) {
+        (Ok(constraint), Ok(version)) => constraint.check(&version),
+        _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pre_releases_only_match_constraints_that_name_one() {
+        let holds = |constraint: &str, version: &str| {
+            Constraint::parse(constraint).unwrap().check(&Version::parse(version).unwrap())
+        };
+        assert!(!holds(">=1.21", "v1.34.0-gke.1"));
+        assert!(holds(">=1.21-0", "v1.34.0-gke.1"));
+        assert!(!holds("<1.0 || >2.0", "3.0.0-rc.1"));
+        assert!(holds("<1.0 || >2.0-0", "3.0.0-rc.1"));
+        assert!(holds("*", "1.2.3"));
+        assert!(holds("<=1.2", "1.2.9"));
+        assert!(!holds(">1.2", "1.2.5"));
+        assert!(holds("1.0 - 2.0", "2.0.9"));
+    }
 
     #[test]
     fn constraints_follow_masterminds() {
@@ -417,10 +362,10 @@ mod tests {
 
     #[test]
     fn versions_follow_masterminds() {
-        assert_eq!(Version::parse("v1.2").map(|v| v.to_string()).as_deref(), Some("1.2.0"));
-        assert_eq!(Version::parse("1.2.3-rc.1+b5").map(|v| v.to_string()).as_deref(), Some("1.2.3-rc.1+b5"));
+        assert_eq!(Version::parse("v1.2").unwrap().to_string(), "1.2.0");
+        assert_eq!(Version::parse("1.2.3-rc.1+b5").unwrap().to_string(), "1.2.3-rc.1+b5");
         for wrong in ["", "a", "1.2.3.4", "1.2.3-01", "1.x", "1.2.3-", "v"] {
-            assert!(Version::parse(wrong).is_none(), "{wrong}");
+            assert!(Version::parse(wrong).is_err(), "{wrong}");
         }
         let v = |text| Version::parse(text).unwrap();
         assert_eq!(v("1.0.0-alpha.2").compare(&v("1.0.0-alpha.10")), Ordering::Less);

@@ -151,7 +151,7 @@ impl Metadata {
         if self.version.is_empty() {
             return wrong("chart.metadata.version is required".to_owned());
         }
-        if Version::parse(&self.version).is_none() {
+        if Version::parse(&self.version).is_err() {
             return wrong(format!("chart.metadata.version {:?} is invalid", self.version));
         }
         if !["", "application", "library"].contains(&self.kind.as_str()) {

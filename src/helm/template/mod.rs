@@ -26,7 +26,6 @@ mod quote;
 mod set;
 mod text;
 mod value;
-mod version;
 
 pub use context::{Compat, Context, Environment};
 pub use error::{ExecError, Frame, FuncError, ParseError};
@@ -34,7 +33,6 @@ pub use host::{Host, Signature, Ty};
 pub use set::{ParseCache, TemplateSet, without_no_value};
 pub use text::Str;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
-pub use version::{Constraint, Version};
 
 /// Runs a render on a stack deep enough for templates that call themselves a thousand times.
 ///

@@ -8,8 +8,8 @@ use super::super::error::FuncError;
 use super::super::host::{Host, Signature, Ty};
 use super::super::text::Str;
 use super::super::value::{Kind, UintKind, Value};
-use super::super::version::{Constraint, Version};
 use super::{Function, Outcome, fixed, string};
+use crate::semver::{Constraint, Version};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("semver", &[Ty::Str], |_, args| {
