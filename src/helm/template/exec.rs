@@ -460,8 +460,12 @@ impl<'t> Exec<'t, '_, '_> {
                     return Ok(Got::concrete(Value::Map(map.with_type(MapType::Any))));
                 }
                 if values && &**name == b"YAML" {
-                    let text = super::funcs::helm::to_yaml(&receiver.value) + "\n";
-                    return Ok(Got::concrete(text.into()));
+                    let text = super::funcs::helm::to_yaml(&receiver.value);
+                    if text.is_empty() {
+                        self.at = At::Expr(expr);
+                        return self.fail_call("YAML", "yaml: control characters are not allowed".into());
+                    }
+                    return Ok(Got::concrete((text + "\n").into()));
                 }
                 if has_args {
                     return self.fail(format!("{name} is not a method but has arguments"));

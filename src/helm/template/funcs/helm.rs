@@ -96,7 +96,7 @@ pub(in super::super) fn to_yaml(value: &Value) -> String {
     }
     let mut writer = yaml::Writer::new();
     write(&mut writer, value, false);
-    trimmed(writer.finish())
+    writer.finish_for_template()
 }
 
 fn trimmed(mut text: String) -> String {
