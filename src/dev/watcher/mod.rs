@@ -104,7 +104,11 @@ impl Watcher {
                             return batch;
                         }
                     }
-                    Some(at) => tokio::time::sleep_until(at.into()).await,
+                    // Another event may bring the deadline forward: a close ends the wait for an open file.
+                    Some(at) => tokio::select! {
+                        () = tokio::time::sleep_until(at.into()) => {}
+                        () = pending.woken.notified() => {}
+                    },
                     None => pending.woken.notified().await,
                 }
             }
