@@ -6,14 +6,15 @@ use crate::dev::cluster::Choice;
 use crate::dev::inner_loop;
 use crate::dev::journal::Journal;
 use crate::dev::project::Project;
-use crate::event::{Request, RequestId};
+use crate::event::{Event, Request, RequestId};
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::sources;
 use crate::tap::EventSink;
 use crate::{print, tui};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -116,7 +117,14 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let shutdown = CancellationToken::new();
     let (ask, requests) = mpsc::channel::<(RequestId, Request)>(64);
     let _entered = runtime.enter();
-    let bus = bus::start(incoming, Some(journal), listener(output, &shutdown));
+    let (listener, printer) = match output {
+        Output::Panes => (None, None),
+        Output::Plain | Output::Json => {
+            let (listener, printer) = Printer::start(output, &shutdown)?;
+            (Some(listener), Some(printer))
+        }
+    };
+    let bus = bus::start(incoming, Some(journal), listener, shutdown.clone());
     let screen = match output {
         Output::Panes => Some(screen(tui::TuiInput {
             snapshots: bus.snapshots.clone(),
@@ -142,12 +150,17 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     });
     drop(ask);
     log.finish();
-    runtime.block_on(async {
-        // The bus ends with its last sender; a task that hangs must not hold the user's shell.
-        let _ = tokio::time::timeout(Duration::from_secs(2), bus.task).await;
-    });
+    // The bus ends with its last sender; a task that hangs must not hold the user's shell.
+    let bus_result =
+        match runtime.block_on(async { tokio::time::timeout(Duration::from_secs(2), bus.task).await }) {
+            Ok(Err(_)) => Err(anyhow!("opdev tripped over a bug of its own; the log has the details")),
+            Ok(Ok(())) | Err(_) => Ok(()),
+        };
+    if let Some(printer) = printer {
+        printer.finish();
+    }
     runtime.shutdown_timeout(Duration::from_secs(1));
-    result.and(screen_result)
+    result.and(screen_result).and(bus_result)
 }
 
 /// The screen has a thread of its own, so that nothing on it holds the operator up, nor the other way round.
@@ -206,23 +219,63 @@ fn input(
     }
 }
 
-/// Prints events where there is no terminal. A reader that goes away ends opdev, as it ends other filters.
-fn listener(output: Output, shutdown: &CancellationToken) -> Option<Listener> {
-    if output == Output::Panes {
-        return None;
-    }
-    let shutdown = shutdown.clone();
-    Some(Box::new(move |event| {
-        let line = match output {
-            Output::Json => Some(print::json(event)),
-            Output::Plain | Output::Panes => print::plain(event),
+/// Prints events where there is no terminal, on a thread of its own: a reader that pauses never holds the operator
+/// up (lines it has no room for are counted), and one that goes away ends opdev, as it ends other filters.
+struct Printer {
+    done: std_mpsc::Receiver<()>,
+}
+
+/// Lines that may wait for the reader.
+const WAITING_LINES: usize = 16_384;
+
+impl Printer {
+    fn start(output: Output, shutdown: &CancellationToken) -> Result<(Listener, Printer)> {
+        let (lines, waiting) = std_mpsc::sync_channel::<String>(WAITING_LINES);
+        let (end, done) = std_mpsc::channel();
+        let shutdown = shutdown.clone();
+        let print = move || {
+            let _end = end;
+            let mut out = std::io::stdout().lock();
+            while let Ok(line) = waiting.recv() {
+                if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+                    shutdown.cancel();
+                    return;
+                }
+            }
         };
-        if let Some(line) = line
-            && writeln!(std::io::stdout().lock(), "{line}").is_err()
-        {
-            shutdown.cancel();
-        }
-    }))
+        std::thread::Builder::new()
+            .name("printer".to_owned())
+            .spawn(print)
+            .context("no thread for printing")?;
+        let mut dropped = 0u64;
+        let listener = move |event: &Event| {
+            let line = match output {
+                Output::Json => Some(print::json(event)),
+                Output::Plain | Output::Panes => print::plain(event),
+            };
+            let Some(line) = line else { return };
+            if dropped > 0 && lines.try_send(lost(output, dropped)).is_ok() {
+                dropped = 0;
+            }
+            if let Err(std_mpsc::TrySendError::Full(_)) = lines.try_send(line) {
+                dropped += 1;
+            }
+        };
+        Ok((Box::new(listener), Printer { done }))
+    }
+
+    /// Waits until the last line is out, unless the reader does not read.
+    fn finish(self) {
+        let _ = self.done.recv_timeout(Duration::from_secs(2));
+    }
+}
+
+/// Says that the reader was too slow.
+fn lost(output: Output, lines: u64) -> String {
+    match output {
+        Output::Json => format!("{{\"event\":\"outputDropped\",\"lines\":{lines}}}"),
+        Output::Plain | Output::Panes => format!("({lines} lines were dropped: nobody read them in time)"),
+    }
 }
 
 /// SIGINT, SIGTERM and SIGHUP stop opdev in good order; a second one stops it at once.

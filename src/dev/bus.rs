@@ -7,6 +7,7 @@ use crate::state::State;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// Events that may wait before senders wait, too.
 pub const CAPACITY: usize = 4_096;
@@ -23,14 +24,17 @@ pub struct Bus {
     pub task: JoinHandle<()>,
 }
 
-/// Starts the task that owns the state.
+/// Starts the task that owns the state. Its end, also by a panic, fires `shutdown`: without it nobody would hear
+/// of anything any more.
 pub fn start(
     mut events: mpsc::Receiver<Event>,
     mut journal: Option<Journal>,
     mut listener: Option<Listener>,
+    shutdown: CancellationToken,
 ) -> Bus {
     let (publish, snapshots) = watch::channel(Arc::new(State::default()));
     let task = tokio::spawn(async move {
+        let _stop = shutdown.drop_guard();
         let mut state = State::default();
         let mut batch = Vec::with_capacity(256);
         while events.recv_many(&mut batch, 256).await > 0 {

@@ -11,11 +11,13 @@ use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
 use crate::sources::load::Loader;
 use crate::tap::EventSink;
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use futures::FutureExt as _;
 use jiff::Timestamp;
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -55,13 +57,16 @@ pub async fn run(input: Input) -> Result<()> {
     // Files are read while the API server starts.
     let reading =
         tokio::task::spawn_blocking(move || reload::load(&project, Loader::default(), &[], None, false));
-    let connection = Connection::open(&input.cluster, &input.state_folder).await?;
+    let connection = tokio::select! {
+        () = input.shutdown.cancelled() => return Ok(()),
+        connection = Connection::open(&input.cluster, &input.state_folder) => connection?,
+    };
     let api_ready = input.began.elapsed();
     let first = reading.await.context("reading the project failed; this is a bug in opdev")?;
     let running = Running::start(input, &connection, api_ready, first).await;
-    running.until_stopped().await;
+    let result = running.until_stopped().await;
     connection.close().await;
-    Ok(())
+    result
 }
 
 /// Everything that runs, and the ways to talk to it.
@@ -71,6 +76,10 @@ struct Running {
     to_manager: mpsc::Sender<ManagerRequest>,
     force_reload: mpsc::Sender<()>,
     sources: watch::Receiver<Arc<Sources>>,
+    /// Keeps the sources alive where file watching has died: what serves goes on serving.
+    _publish: watch::Sender<Arc<Sources>>,
+    /// Why nothing can go on.
+    fatal: mpsc::Receiver<anyhow::Error>,
     observer: Observer,
     events: EventSink,
     tasks: TaskTracker,
@@ -82,7 +91,7 @@ impl Running {
     async fn start(
         input: Input,
         connection: &Connection,
-        api_ready: std::time::Duration,
+        api_ready: Duration,
         first: (Loader, Option<crate::sources::load::Loaded>),
     ) -> Running {
         let Input { project, events, shutdown, .. } = &input;
@@ -93,17 +102,26 @@ impl Running {
         let (publish, sources) = watch::channel(Arc::new(Sources::default()));
         let (force_reload, force) = mpsc::channel(1);
         let (to_manager, from_user) = mpsc::channel(64);
+        let (die, fatal) = mpsc::channel(1);
         let tasks = TaskTracker::new();
         let reloader = Reloader {
             project: project.clone(),
             client: connection.client.clone(),
             events: events.clone(),
             read_only,
-            publish,
+            publish: publish.clone(),
             force,
             poll: input.poll || project.settings.reload.poll,
         };
-        tasks.spawn(report(events.clone(), "file watching", reloader.run(first, shutdown.clone())));
+        let watching = shutdown.clone().run_until_cancelled_owned(reloader.run(first, shutdown.clone()));
+        let watching = async { watching.await.unwrap_or(Ok(())) };
+        let events_of_reload = events.clone();
+        tasks.spawn(async move {
+            if let Err(error) = survive("file watching", watching).await {
+                let hint = "what serves goes on serving, but saves are not seen; restart opdev".to_owned();
+                notice(&events_of_reload, Level::Error, format!("{error:#}"), Some(hint)).await;
+            }
+        });
         let manager = ManagerInput {
             client: connection.client.clone(),
             sources: sources.clone(),
@@ -112,7 +130,11 @@ impl Running {
             settings: Settings { namespace: namespace.clone(), read_only, ..input.operator.clone() },
             shutdown: shutdown.clone(),
         };
-        tasks.spawn(report(events.clone(), "the operator", manager::run(manager)));
+        tasks.spawn(async move {
+            if let Err(error) = survive("the operator", manager::run(manager)).await {
+                let _ = die.send(error).await;
+            }
+        });
         let observer = Observer::new(connection.client.clone(), namespace, events.clone(), shutdown.clone());
         let carrier = Requests {
             client: connection.client.clone(),
@@ -131,6 +153,8 @@ impl Running {
             to_manager,
             force_reload,
             sources,
+            _publish: publish,
+            fatal,
             observer,
             events: input.events,
             tasks,
@@ -139,10 +163,15 @@ impl Running {
         }
     }
 
-    async fn until_stopped(mut self) {
+    async fn until_stopped(mut self) -> Result<()> {
+        let mut result = Ok(());
         loop {
             tokio::select! {
                 () = self.shutdown.cancelled() => break,
+                Some(error) = self.fatal.recv() => {
+                    result = Err(error);
+                    break;
+                }
                 changed = self.sources.changed() => {
                     if changed.is_err() {
                         break;
@@ -155,10 +184,17 @@ impl Running {
                 },
             }
         }
-        self.events.emit(Event::Stopping { reason: "asked to stop".to_owned() }).await;
+        let reason =
+            result.as_ref().err().map_or_else(|| "asked to stop".to_owned(), |error| format!("{error:#}"));
+        let stopping = self.events.emit(Event::Stopping { reason });
+        // Neither a full channel nor a call that hangs may hold the user's shell.
+        let _ = tokio::time::timeout(PATIENCE, stopping).await;
         self.shutdown.cancel();
         self.tasks.close();
-        self.tasks.wait().await;
+        if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
+            tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
+        }
+        result
     }
 
     fn follow_sources(&mut self) {
@@ -182,16 +218,16 @@ impl Running {
             Request::Apply { .. } | Request::Scale { .. } | Request::Delete { .. } | Request::Quit => {}
         }
         let carrier = self.carrier.clone();
-        self.tasks.spawn(async move { carrier.carry_out(id, request).await });
+        let shutdown = self.shutdown.clone();
+        self.tasks
+            .spawn(shutdown.run_until_cancelled_owned(async move { carrier.carry_out(id, request).await }));
     }
 }
 
-async fn announce(
-    input: &Input,
-    connection: &Connection,
-    all_namespaces: bool,
-    api_ready: std::time::Duration,
-) {
+/// How long parts of opdev may take to stop.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, api_ready: Duration) {
     let project = &input.project;
     let started = Started {
         at: Timestamp::now(),
@@ -208,42 +244,34 @@ async fn announce(
     for diagnostic in &project.diagnostics {
         let place = diagnostic.place.as_ref().map(ToString::to_string).unwrap_or_default();
         let message = format!("{place}: {}", diagnostic.message);
-        let notice = Notice {
-            at: Timestamp::now(),
-            level: Level::Warn,
-            message,
-            hint: diagnostic.hint.clone(),
-            object: None,
-        };
-        input.events.emit(Event::Noticed(notice)).await;
+        notice(&input.events, Level::Warn, message, diagnostic.hint.clone()).await;
     }
+    let name = &connection.cluster.name;
     if connection.cluster.read_only {
-        let name = &connection.cluster.name;
-        let notice = Notice {
-            at: Timestamp::now(),
-            level: Level::Warn,
-            message: format!(
-                "read-only: the context {name} is not clearly local, so opdev neither applies CRDs nor reconciles"
-            ),
-            hint: Some(format!(
-                "start opdev with --allow-context {name} if this cluster is yours to change, or with --embedded"
-            )),
-            object: None,
-        };
-        input.events.emit(Event::Noticed(notice)).await;
+        let message = format!(
+            "read-only: the context {name} is not clearly local, so opdev neither applies CRDs nor reconciles"
+        );
+        let hint = format!(
+            "start opdev with --allow-context {name} if this cluster is yours to change, or with --embedded"
+        );
+        notice(&input.events, Level::Warn, message, Some(hint)).await;
+    } else if connection.allowed {
+        let message = format!(
+            "the context {name} is not clearly local; --allow-context or opdev.yaml allows writes to it"
+        );
+        notice(&input.events, Level::Warn, message, None).await;
     }
 }
 
-/// Tells the user when a part that should run to the end has failed.
-async fn report(events: EventSink, what: &'static str, work: impl Future<Output = Result<()>>) {
-    if let Err(error) = work.await {
-        let notice = Notice {
-            at: Timestamp::now(),
-            level: Level::Error,
-            message: format!("{what} has stopped: {error:#}"),
-            hint: Some("restart opdev; the log has the details".to_owned()),
-            object: None,
-        };
-        events.emit(Event::Noticed(notice)).await;
+async fn notice(events: &EventSink, level: Level, message: String, hint: Option<String>) {
+    let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
+    events.emit(Event::Noticed(notice)).await;
+}
+
+/// Turns the panic of a part that should run to the end into an error that names it.
+async fn survive(what: &'static str, work: impl Future<Output = Result<()>>) -> Result<()> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(result) => result.with_context(|| format!("{what} has stopped")),
+        Err(_) => bail!("{what} has stopped: it tripped over a bug in opdev, and the log has the details"),
     }
 }

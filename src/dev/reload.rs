@@ -15,6 +15,7 @@ use kube::Client;
 use opdev_helm::chart;
 use opdev_object::meta::Gvk;
 use std::collections::BTreeSet;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -273,8 +274,12 @@ pub(super) fn load(
     saved_at: Option<Instant>,
     forced: bool,
 ) -> (Loader, Option<Loaded>) {
-    let files = read(project, &loader);
-    let loaded = loader.load(&files, changed, saved_at, forced);
+    // A bug in here must cost neither the last good charts nor the count of sources.
+    let loading = || {
+        let files = read(project, &loader);
+        loader.load(&files, changed, saved_at, forced)
+    };
+    let loaded = std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default();
     (loader, loaded)
 }
 
@@ -301,6 +306,9 @@ fn read(project: &Project, loader: &Loader) -> Files {
         charts,
         crds: texts(&project.crds),
         samples: texts(&project.samples),
-        env: std::env::vars().collect(),
+        // Variables that are no UTF-8 cannot stand in a YAML file anyway.
+        env: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
     }
 }

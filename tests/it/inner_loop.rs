@@ -81,9 +81,10 @@ impl Opdev {
                 seen.more.notify_waiters();
             })
         };
-        let bus = bus::start(incoming, Some(Journal::start(&state_folder).unwrap()), Some(listener));
-        let (ask, requests) = mpsc::channel(16);
         let shutdown = CancellationToken::new();
+        let journal = Journal::start(&state_folder).unwrap();
+        let bus = bus::start(incoming, Some(journal), Some(listener), shutdown.clone());
+        let (ask, requests) = mpsc::channel(16);
         let input = Input {
             project,
             cluster: Choice { embedded: true, ..Choice::default() },
