@@ -30,7 +30,8 @@ impl Log {
     }
 }
 
-/// Starts logging. `OPDEV_LOG` filters the file as `RUST_LOG` does elsewhere; the default is `info,opdev=debug`.
+/// Starts logging. `OPDEV_LOG` filters the file as `RUST_LOG` does elsewhere; the default is
+/// `info,opdev=debug`, without kube's client, whose warnings repeat whole answers.
 pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
     let appender = tracing_appender::rolling::Builder::new()
         .rotation(tracing_appender::rolling::Rotation::DAILY)
@@ -40,10 +41,11 @@ pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
         .build(folder)
         .with_context(|| format!("the log in {} cannot be written", folder.display()))?;
     let (writer, guard) = tracing_appender::non_blocking(appender);
-    let filter = EnvFilter::try_from_env("OPDEV_LOG").unwrap_or_else(|_| EnvFilter::new("info,opdev=debug"));
+    let filter = EnvFilter::try_from_env("OPDEV_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("info,opdev=debug,kube_client=error"));
     let file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
     let pane: &'static Pane = Box::leak(Box::new(Pane { events: Mutex::new(Some(events)) }));
-    let shown = ToPane(pane).with_filter(EnvFilter::new("warn,opdev=info"));
+    let shown = ToPane(pane).with_filter(EnvFilter::new("warn,opdev=info,kube_client=error"));
     tracing_subscriber::registry().with(file).with(shown).init();
     report_panics(pane);
     let today = Timestamp::now().strftime("%Y-%m-%d").to_string();

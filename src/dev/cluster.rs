@@ -36,6 +36,8 @@ pub struct Connection {
     pub namespace: String,
     /// A kubeconfig for other tools.
     pub kubeconfig: Option<PathBuf>,
+    /// Whether writes are allowed only because the user said so.
+    pub allowed: bool,
     plane: Option<(ControlPlane, Option<Listening>)>,
 }
 
@@ -98,7 +100,14 @@ impl Connection {
                 (None, None)
             }
         };
-        Ok(Connection { client, cluster, namespace, kubeconfig, plane: Some((plane, listening)) })
+        Ok(Connection {
+            client,
+            cluster,
+            namespace,
+            kubeconfig,
+            allowed: false,
+            plane: Some((plane, listening)),
+        })
     }
 
     async fn context(choice: &Choice, kubeconfig: Kubeconfig) -> Result<Connection> {
@@ -126,9 +135,18 @@ impl Connection {
             .with_context(offer)?
             .with_context(offer)?
             .git_version;
-        let read_only = !is_clearly_local(&name) && !choice.allow_contexts.contains(&name);
+        let local = is_clearly_local(&name);
+        let allowed = !local && choice.allow_contexts.contains(&name);
+        let read_only = !local && !allowed;
         let cluster = Cluster { name, embedded: false, version, server, read_only };
-        Ok(Connection { client, cluster, namespace, kubeconfig: choice.kubeconfig.clone(), plane: None })
+        Ok(Connection {
+            client,
+            cluster,
+            namespace,
+            kubeconfig: choice.kubeconfig.clone(),
+            allowed,
+            plane: None,
+        })
     }
 
     /// Ends the embedded control plane, if there is one.

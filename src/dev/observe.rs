@@ -91,6 +91,8 @@ async fn observe(
     events: EventSink,
     token: CancellationToken,
 ) {
+    // Outlives each watch, so that what went while nobody watched is told, too.
+    let mut known: BTreeSet<ObjectIdentity> = BTreeSet::new();
     let run = async {
         loop {
             match super::requests::resource_of(&client, &gvk).await {
@@ -101,7 +103,7 @@ async fn observe(
                         }
                         _ => Api::all_with(client.clone(), &resource),
                     };
-                    follow(api, &gvk, &events).await;
+                    follow(api, &gvk, &events, &mut known).await;
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
@@ -113,13 +115,21 @@ async fn observe(
         () = token.cancelled() => {}
         () = run => {}
     }
+    // The kind is shown no longer.
+    for gone in &known {
+        events.emit(Event::ObjectGone(ObjectGone { object_ref: gone.reference(&gvk) })).await;
+    }
 }
 
 /// Follows one kind until the API server refuses it.
-async fn follow(api: Api<DynamicObject>, gvk: &Gvk, events: &EventSink) {
+async fn follow(
+    api: Api<DynamicObject>,
+    gvk: &Gvk,
+    events: &EventSink,
+    known: &mut BTreeSet<ObjectIdentity>,
+) {
     let stream = watcher(api, watcher::Config::default()).default_backoff();
     pin_mut!(stream);
-    let mut known: BTreeSet<ObjectIdentity> = BTreeSet::new();
     let mut fresh: BTreeSet<ObjectIdentity> = BTreeSet::new();
     let mut refused = 0;
     loop {
@@ -138,7 +148,7 @@ async fn follow(api: Api<DynamicObject>, gvk: &Gvk, events: &EventSink) {
                                 .emit(Event::ObjectGone(ObjectGone { object_ref: gone.reference(gvk) }))
                                 .await;
                         }
-                        known = std::mem::take(&mut fresh);
+                        *known = std::mem::take(&mut fresh);
                     }
                     watcher::Event::Apply(object) => {
                         known.insert(identity(&object));

@@ -98,6 +98,12 @@ impl Project {
         let folder = self.root.join(".opdev");
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("{} cannot be created; opdev keeps its log there", folder.display()))?;
+        // Logs and events tell what runs here; that is nobody else's business.
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
+        }
         let ignore = folder.join(".gitignore");
         if !ignore.exists() {
             std::fs::write(&ignore, "*\n")

@@ -2,7 +2,9 @@
 //! Never reconciles; it only writes what was asked, as field manager `opdev`.
 
 use super::project::Project;
-use crate::event::{Event, Propagation, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted};
+use crate::event::{
+    Event, Propagation, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted, mask,
+};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, anyhow, bail};
 use http::header::{CONTENT_TYPE, WARNING};
@@ -104,7 +106,8 @@ impl Requests {
             if namespaced { opdev_object::meta::namespace(&object).map(str::to_owned) } else { None };
         let path = object_path(&resource, namespace.as_deref(), &name);
         let uri = format!("{path}?fieldManager={MANAGER}&force=true&fieldValidation=Warn");
-        let (_, warnings) = self.send("PATCH", &uri, "application/apply-patch+yaml", Some(&object)).await?;
+        let sent = self.send("PATCH", &uri, "application/apply-patch+yaml", Some(&object)).await;
+        let (_, warnings) = sent.map_err(|error| without_secrets(error, &object))?;
         Ok(Done { summary: format!("{} {name} applied", gvk.kind), warnings })
     }
 
@@ -234,8 +237,9 @@ pub(super) async fn send(
     let bytes = response.into_body().collect().await?.to_bytes();
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     if !status.is_success() {
-        let refusal: Status = serde_json::from_value(value)
-            .unwrap_or_else(|_| Status::failure(&String::from_utf8_lossy(&bytes), status.as_str()));
+        let refusal: Status = serde_json::from_value(value).unwrap_or_else(|_| {
+            Status::failure("the answer is not one of a Kubernetes API server", status.as_str())
+        });
         return Err(kube::Error::Api(refusal.boxed()).into());
     }
     Ok((value, warnings))
@@ -246,6 +250,23 @@ fn warning(header: &str) -> Option<String> {
     let quoted = header.splitn(3, ' ').nth(2)?;
     let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
     Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
+}
+
+/// A refusal repeats values of the object; those under secret names, and all of a Secret's, are masked.
+fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
+    let mut secrets = mask::secrets(object);
+    if object["kind"] == "Secret" {
+        let values = ["data", "stringData"].into_iter().filter_map(|field| object.get(field)?.as_object());
+        secrets.extend(values.flat_map(serde_json::Map::values).filter_map(Value::as_str).map(str::to_owned));
+    }
+    match error.downcast::<kube::Error>() {
+        Ok(kube::Error::Api(mut status)) => {
+            status.message = mask::text(&status.message, &secrets);
+            kube::Error::Api(status).into()
+        }
+        Ok(other) => other.into(),
+        Err(other) => other,
+    }
 }
 
 pub(super) fn is_not_found(error: &anyhow::Error) -> bool {
