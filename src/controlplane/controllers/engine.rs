@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -136,7 +137,13 @@ impl Engine {
         let view = Indexed { plane, memory: &self.memory };
         let mut jobs = Vec::new();
         for (at, controller) in self.controllers.iter().enumerate() {
-            jobs.extend(controller.keys(&view, change).into_iter().map(|key| (at, key)));
+            let keys = catch_unwind(AssertUnwindSafe(|| controller.keys(&view, change)));
+            let Ok(keys) = keys else {
+                let key = change.key().map(|key| key.to_string());
+                tracing::error!(controller = controller.name(), key, "a controller panicked over a change");
+                continue;
+            };
+            jobs.extend(keys.into_iter().map(|key| (at, key)));
         }
         for job in jobs {
             self.enqueue(job);
@@ -184,26 +191,36 @@ impl Engine {
         }
     }
 
-    /// Does one job, if any is waiting; false when there is nothing to do now.
+    /// Does one job, if any is waiting; false when there is nothing to do now. A job that panics is tried
+    /// again later like one that fails, and keeps no other from its turn.
     pub fn step(&mut self, plane: &dyn Plane, now: Timestamp, elapsed: Duration) -> bool {
         self.ring(elapsed);
         let Some(job) = self.queue.pop_front() else { return false };
         self.queued.remove(&job);
+        let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt(plane, &job, now, elapsed)));
+        if attempt.is_err() {
+            // The panic's own message may quote the object; the place is in the panic hook's output.
+            tracing::error!(controller = self.controllers[job.0].name(), key = %job.1, "a controller panicked");
+            self.back_off(&job, elapsed);
+        }
+        true
+    }
+
+    fn attempt(&mut self, plane: &dyn Plane, job: &Job, now: Timestamp, elapsed: Duration) {
         let view = Indexed { plane, memory: &self.memory };
         let sync = self.controllers[job.0].sync(&view, &job.1, now);
         if let Some(after) = sync.requeue_after {
-            self.remind(&job, elapsed + after);
+            self.remind(job, elapsed + after);
         }
-        if self.held(&job, &sync, elapsed) {
-            return true;
+        if self.held(job, &sync, elapsed) {
+            return;
         }
-        match self.carry_out(plane, &job, &sync.writes, now) {
+        match self.carry_out(plane, job, &sync.writes, now) {
             Ok(()) => {
-                self.failures.remove(&job);
+                self.failures.remove(job);
             }
-            Err((at, refusal)) => self.failed(plane, &job, &sync.writes[at], &refusal, (now, elapsed)),
+            Err((at, refusal)) => self.failed(plane, job, &sync.writes[at], &refusal, (now, elapsed)),
         }
-        true
     }
 
     /// Whether the writes of this sync still have to wait.
@@ -276,7 +293,8 @@ impl Engine {
         if let Err(refusal) = plane.write(controller.actor(), &write)
             && !refusal.namespace_terminating
         {
-            tracing::debug!(reason = note.reason, error = refusal.message, "event not recorded");
+            let Refusal { code, reason, .. } = &refusal;
+            tracing::debug!(controller = controller.name(), key = %job.1, code, reason, "event not recorded");
         }
     }
 
@@ -292,21 +310,29 @@ impl Engine {
             return;
         }
         let name = self.controllers[job.0].name();
-        tracing::debug!(controller = name, key = %job.1, error = refusal.message, "write refused");
+        // Never the message: it may quote what is in the object.
+        let Refusal { code, reason, .. } = refusal;
+        tracing::debug!(controller = name, key = %job.1, code, reason, "write refused");
         let conflict = refusal.code == 409;
         if !conflict {
             let view = Indexed { plane, memory: &self.memory };
             let writes = self.controllers[job.0].refused(&view, &job.1, write, refusal, now);
-            if let Err((_, second)) = self.carry_out(plane, job, &writes, now) {
-                tracing::debug!(controller = name, key = %job.1, error = second.message, "refused again");
+            if let Err((_, Refusal { code, reason, .. })) = self.carry_out(plane, job, &writes, now) {
+                tracing::debug!(controller = name, key = %job.1, code, reason, "refused again");
             }
         }
-        let failures = self.failures.entry(job.clone()).or_insert(0);
-        *failures += 1;
-        if conflict && *failures <= 3 {
+        if conflict && self.failures.get(job).is_none_or(|failures| *failures < 3) {
+            *self.failures.entry(job.clone()).or_insert(0) += 1;
             self.enqueue(job.clone());
             return;
         }
+        self.back_off(job, elapsed);
+    }
+
+    /// Looks at a job again later, each time later than the last.
+    fn back_off(&mut self, job: &Job, elapsed: Duration) {
+        let failures = self.failures.entry(job.clone()).or_insert(0);
+        *failures = failures.saturating_add(1);
         let delay = Duration::from_millis(5).saturating_mul(1 << (*failures).min(14));
         self.remind(job, elapsed + delay.min(Duration::from_secs(60)));
     }

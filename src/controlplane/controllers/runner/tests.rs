@@ -3,14 +3,15 @@
 use super::run;
 use crate::controllers::fields::{count, name, put, text};
 use crate::controllers::simulation::workload;
-use crate::controllers::view::View;
-use crate::controllers::write::{Propagation, Write};
-use crate::controllers::{Settings, all, pods};
+use crate::controllers::view::{Change, Key, View};
+use crate::controllers::write::{Propagation, Sync, Write};
+use crate::controllers::{Actor, Controller, Settings, all, pods};
 use crate::identity::User;
 use crate::registry::Registry;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -22,9 +23,14 @@ struct Cluster {
 
 impl Cluster {
     fn start() -> Self {
+        Cluster::with(Vec::new())
+    }
+
+    /// With further controllers before the usual ones.
+    fn with(mut controllers: Vec<Box<dyn Controller>>) -> Self {
         let registry = Arc::new(Registry::boot(Arc::new(jiff::Timestamp::now)).unwrap());
         let stop = CancellationToken::new();
-        let controllers = all(&Settings { root_ca: "PEM".into(), ..Settings::default() });
+        controllers.extend(all(&Settings { root_ca: "PEM".into(), ..Settings::default() }));
         let task = tokio::spawn(run(registry.clone(), controllers, stop.clone()));
         Cluster { registry, stop, task }
     }
@@ -313,5 +319,73 @@ async fn the_node_and_its_lease_are_there() {
         })
         .await;
     assert_eq!(cluster.changes_at_rest().await, Vec::<String>::new());
+    cluster.end().await;
+}
+
+/// Marks every config map, and panics over some: over the change of one, over the sync of another.
+struct Fragile {
+    panics: Arc<AtomicUsize>,
+}
+
+impl Fragile {
+    fn panic(&self, what: &str) -> ! {
+        self.panics.fetch_add(1, Ordering::SeqCst);
+        panic!("{what}, as the test wants")
+    }
+}
+
+impl Controller for Fragile {
+    fn name(&self) -> &'static str {
+        "fragile"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::kube_controller_manager("system:serviceaccount:kube-system:fragile")
+    }
+
+    fn keys(&self, _: &dyn View, change: &Change) -> Vec<Key> {
+        let key = change.key().filter(|key| key.resource == "configmaps" && !change.gone());
+        if key.as_ref().is_some_and(|key| key.name == "bad-change") {
+            self.panic("a bad change")
+        }
+        key.into_iter().collect()
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, _: jiff::Timestamp) -> Sync {
+        let Some(object) = key.read(view) else { return Sync::done() };
+        // It recovers after three panics over an object.
+        if key.name == "bad-sync" && self.panics.load(Ordering::SeqCst) < 4 {
+            self.panic("a bad sync")
+        }
+        if text(&object, "/data/marked") == "yes" {
+            return Sync::done();
+        }
+        let write = Write::Patch {
+            resource: key.resource.clone(),
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+            patch: json!({"data": {"marked": "yes"}}),
+        };
+        Sync { writes: vec![write], ..Sync::default() }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_over_one_object_stops_no_controller_and_is_tried_again() {
+    let panics = Arc::new(AtomicUsize::new(0));
+    let cluster = Cluster::with(vec![Box::new(Fragile { panics: panics.clone() })]);
+    for name in ["bad-change", "bad-sync", "good"] {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "default"}});
+        cluster.create("configmaps", object);
+    }
+    cluster.create("apps/deployments", workload("apps/v1", "Deployment", "web", json!({"replicas": 2})));
+    cluster.until("other controllers at work", |cluster| ready_pods(cluster, 2)).await;
+    let marked = |cluster: &Cluster, name: &str| {
+        cluster.get("configmaps", name).is_some_and(|object| text(&object, "/data/marked") == "yes")
+    };
+    cluster.until("the same controller at work", |cluster| marked(cluster, "good")).await;
+    cluster.until("another try of the bad object", |cluster| marked(cluster, "bad-sync")).await;
+    assert_eq!(panics.load(Ordering::SeqCst), 4, "one over a change, three over syncs");
     cluster.end().await;
 }
