@@ -1,6 +1,7 @@
 //! From parser events to nodes: anchors, merge keys, tags, the alias limit, and go-yaml's error texts.
 //! The only place that names the YAML parser.
 
+use super::guard;
 use super::resolve::{Scalar, resolve};
 use super::{Error, Kind, Node};
 use base64::Engine;
@@ -9,6 +10,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 const PREFIX: &str = "tag:yaml.org,2002:";
+/// How deep a document may be. Helm allows 10000 levels; here each takes some of a thread's stack, and opdev's client
+/// reads no JSON beyond 128.
+const MAX_DEPTH: usize = 250;
 
 /// Reads the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Node, Error> {
@@ -60,6 +64,8 @@ fn unpad(mut value: String, text: &str) -> String {
 struct Anchored {
     node: Option<Node>,
     size: usize,
+    /// How many levels of lists and maps it has.
+    height: usize,
 }
 
 struct Composer<'t> {
@@ -70,6 +76,8 @@ struct Composer<'t> {
     decoded: usize,
     through_aliases: usize,
     depth: usize,
+    /// The end of the last event.
+    reached: Mark,
     /// The first value that does not fit its tag; reported once the document is known to be well formed.
     refused: Option<Error>,
 }
@@ -85,6 +93,7 @@ impl<'t> Composer<'t> {
             decoded: 0,
             through_aliases: 0,
             depth: 0,
+            reached: Mark::default(),
             refused: None,
         };
         composer.next()?;
@@ -92,7 +101,16 @@ impl<'t> Composer<'t> {
     }
 
     fn next(&mut self) -> Result<Event, Error> {
-        self.parser.parse().map_err(|error| syntax(&error, self.text))
+        // After a panic the parser is not asked again: the error ends the reading.
+        let parser = &mut self.parser;
+        match guard::run(|| parser.parse()) {
+            Ok(Ok(event)) => {
+                self.reached = event.end_mark;
+                Ok(event)
+            }
+            Ok(Err(error)) => Err(syntax(&error, self.text)),
+            Err(guard::Panicked) => Err(unread(self.reached, self.text)),
+        }
     }
 
     fn document(&mut self) -> Result<Option<Node>, Error> {
@@ -137,20 +155,17 @@ impl<'t> Composer<'t> {
         };
         let node = Node { line: place(mark.line), column: place(mark.column), kind };
         if let Some(anchor) = anchor {
-            self.anchors.insert(anchor, Anchored { node: Some(node.clone()), size });
+            self.anchors.insert(anchor, Anchored { node: Some(node.clone()), size, height: height(&node) });
         }
         Ok((node, size))
     }
 
     fn open(&mut self, anchor: Option<&str>, mark: Mark) -> Result<(), Error> {
         if let Some(anchor) = anchor {
-            self.anchors.insert(anchor.to_owned(), Anchored { node: None, size: 0 });
+            self.anchors.insert(anchor.to_owned(), Anchored { node: None, size: 0, height: 0 });
         }
         self.depth += 1;
-        if self.depth > 10_000 {
-            return Err(failure(mark, "exceeded max depth of 10000"));
-        }
-        Ok(())
+        within_depth(self.depth, mark)
     }
 
     fn alias(&mut self, anchor: &str, mark: Mark) -> Result<(Node, usize), Error> {
@@ -160,6 +175,7 @@ impl<'t> Composer<'t> {
         let Some(node) = &found.node else {
             return Err(failure(mark, &format!("anchor '{anchor}' value contains itself")));
         };
+        within_depth(self.depth + found.height, mark)?;
         self.decoded += found.size;
         self.through_aliases += found.size;
         let share = self.through_aliases as f64 / self.decoded as f64;
@@ -209,6 +225,24 @@ impl<'t> Composer<'t> {
             pairs.push((key, value));
         }
     }
+}
+
+fn within_depth(depth: usize, mark: Mark) -> Result<(), Error> {
+    if depth <= MAX_DEPTH {
+        return Ok(());
+    }
+    Err(failure(mark, &format!("lists and maps are more than {MAX_DEPTH} levels deep")))
+}
+
+fn height(node: &Node) -> usize {
+    let tallest = match &node.kind {
+        Kind::Sequence(items) => items.iter().map(height).max(),
+        Kind::Mapping(pairs) => pairs.iter().map(|(_, value)| height(value)).max(),
+        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) | Kind::String(_) => {
+            return 0;
+        }
+    };
+    tallest.unwrap_or(0) + 1
 }
 
 fn is_merge(event: &EventData) -> bool {
@@ -355,6 +389,35 @@ fn syntax(error: &libyaml_safer::Error, text: &str) -> Error {
         return Error { line, column, message };
     }
     Error { line: place(mark.line), column: place(mark.column), message }
+}
+
+/// What the parser gave up on without an error of its own, after the last event it read.
+fn unread(reached: Mark, text: &str) -> Error {
+    let after = usize::try_from(reached.index).ok().and_then(|at| text.get(at..)).unwrap_or_default();
+    if let Some(tag) = tag_before_comma(after) {
+        let before = &after[..tag];
+        let lines = before.matches('\n').count() as u64;
+        let last = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
+        let column = if lines == 0 { reached.column + last } else { last };
+        let line = place(reached.line + lines);
+        let message =
+            format!("yaml: line {line}: a tag stands right before a comma; put a space between them");
+        return Error { line, column: place(column), message };
+    }
+    if text.trim_end_matches('\n').ends_with('\\') {
+        return failure(reached, "found unknown escape character");
+    }
+    let line = place(reached.line);
+    failure(reached, &format!("line {line}: what follows here cannot be read"))
+}
+
+/// Where a text has `!` and what may be part of a tag, then a comma.
+fn tag_before_comma(text: &str) -> Option<usize> {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}' | '"');
+    text.match_indices('!').map(|(at, _)| at).find(|at| {
+        let tag = &text[*at..];
+        tag.find(ends).is_some_and(|end| tag[end..].starts_with(','))
+    })
 }
 
 fn control_character(text: &str) -> (u32, u32) {

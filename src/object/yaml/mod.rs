@@ -4,6 +4,7 @@
 
 mod compose;
 pub mod emit;
+mod guard;
 mod json;
 pub mod number;
 mod order;
@@ -13,6 +14,7 @@ mod scalar;
 
 pub use compose::{documents, parse};
 pub use emit::Writer;
+pub use guard::panic_is_told;
 pub use json::{to_json, to_values};
 pub use order::{key_order, sort_keys};
 pub use pretty::to_string_pretty;
