@@ -161,11 +161,19 @@ impl Connection {
     }
 }
 
-/// Whether the context's name carries the mark of a provider of local clusters. A loopback address proves nothing:
+/// Whether the context's name carries the mark of a provider of local clusters, `opdev serve` among them. A loopback address proves nothing:
 /// it may be a tunnel.
 fn is_clearly_local(context: &str) -> bool {
-    let exact =
-        ["minikube", "docker-desktop", "docker-for-desktop", "rancher-desktop", "colima", "k3s", "orbstack"];
+    let exact = [
+        "opdev",
+        "minikube",
+        "docker-desktop",
+        "docker-for-desktop",
+        "rancher-desktop",
+        "colima",
+        "k3s",
+        "orbstack",
+    ];
     let prefixes = ["kind-", "k3d-", "minikube-", "colima-"];
     exact.contains(&context) || prefixes.iter().any(|prefix| context.starts_with(prefix))
 }
@@ -198,7 +206,7 @@ mod tests {
 
     #[test]
     fn only_provider_marks_are_local() {
-        for local in ["kind-dev", "k3d-a", "minikube", "docker-desktop"] {
+        for local in ["opdev", "kind-dev", "k3d-a", "minikube", "docker-desktop"] {
             assert!(is_clearly_local(local), "{local}");
         }
         for remote in ["prod", "localhost", "admin@127.0.0.1", "kindly-prod", ""] {
