@@ -11,6 +11,7 @@ use crate::state::State;
 use crate::state::health::Level;
 use crate::state::tree::{self, Node};
 use jiff::Timestamp;
+use opdev_object::meta::ObjectKey;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -59,7 +60,15 @@ pub(super) fn resources(
     let wide = cells >= 70;
     let all = view.lists.namespaces_differ
         || wide && state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    let (kind, namespace) = ((cells * 23 / 100).clamp(8, 22), if all { (cells / 6).clamp(6, 20) } else { 0 });
+    // Columns are as wide as what stands in them, so that names get the room; a sample of rows is enough to tell.
+    let longest = |of: fn(&ObjectKey) -> usize, head: usize| {
+        view.lists.resources.iter().take(500).map(|seen| of(&seen.key)).max().unwrap_or(0).max(head)
+    };
+    let kind = longest(|key| width(&key.kind), 4).min((cells * 23 / 100).clamp(8, 22));
+    let namespace = match all {
+        true => longest(|key| key.namespace.as_deref().map_or(0, width), 9).min((cells / 6).clamp(6, 20)),
+        false => 0,
+    };
     let status = if wide { 16 } else { 0 };
     let name = cells.saturating_sub(2 + kind + 1 + namespace + usize::from(all) + 8 + status + 7);
     let columns = |kind_text: &str, ns: &str, name_text: &str, word: &str, ready: &str, age: &str| {
