@@ -37,7 +37,7 @@ const GAPS: [Gap; 9] = [
         "built-in kinds are checked against their schema, not against every rule of a real server",
     ),
     gap("persistence", "objects live in memory and are gone when the control plane stops"),
-    gap("OpenAPI", "the schemas of built-in kinds have no descriptions, and there is no /openapi/v2"),
+    gap("OpenAPI", "the schemas of built-in kinds have no descriptions, and /openapi/v2 is empty"),
 ];
 
 /// All differences, the ones that matter most first.

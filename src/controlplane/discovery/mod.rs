@@ -28,7 +28,10 @@ pub(crate) struct Document {
 
 impl Document {
     pub(crate) fn of(value: &Value) -> Self {
-        let bytes = Bytes::from(value.to_string());
+        Self::of_bytes(Bytes::from(value.to_string()))
+    }
+
+    pub(crate) fn of_bytes(bytes: Bytes) -> Self {
         let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02X}")).collect();
         Document { bytes, hash }
     }

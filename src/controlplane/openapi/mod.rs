@@ -1,9 +1,10 @@
 //! OpenAPI v3: an index with one document per group and version, for built-in and custom resources. Documents
-//! are built when first asked for and kept for as long as the catalog stays. `/openapi/v2` is not served:
-//! clients fall back to v3, which every supported one reads. `schemas` makes components, `paths` the paths.
+//! are built when first asked for and kept for as long as the catalog stays. `/openapi/v2` names nothing: every
+//! supported client reads v3. `schemas` makes components, `paths` the paths, `v2` the empty document.
 
 mod paths;
 mod schemas;
+mod v2;
 
 use crate::body::{Body, empty};
 use crate::discovery::{Document, Group, groups};
@@ -35,7 +36,7 @@ struct Cache {
 }
 
 impl OpenApi {
-    /// Answers `/openapi/v3` and below. `None`: not served, or no such group and version.
+    /// Answers `/openapi/v2`, `/openapi/v3` and below. `None`: not served, or no such group and version.
     pub(crate) fn answer(
         &self,
         served: &Served,
@@ -43,6 +44,9 @@ impl OpenApi {
         query: &str,
         headers: &HeaderMap,
     ) -> Option<Response<Body>> {
+        if path.trim_end_matches('/') == "/openapi/v2" {
+            return Some(v2::answer(headers));
+        }
         let below = path.strip_prefix("/openapi/v3")?;
         if !negotiation::clauses(headers).iter().any(|clause| clause.takes("json")) {
             return Some(front::not_acceptable(&[JSON]));
