@@ -65,6 +65,10 @@ fn is_cpu_utilization(metric: &Value) -> bool {
 }
 
 fn autoscaler_to_v1(value: &mut Value) {
+    // v1 writes it even when it is zero, v2 does not.
+    if let Some(status) = value.get_mut("status").and_then(Value::as_object_mut) {
+        status.entry("currentReplicas").or_insert(Value::from(0));
+    }
     let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let metrics = match spec.remove("metrics") {
         Some(Value::Array(list)) => list,
@@ -93,6 +97,11 @@ fn autoscaler_to_v1(value: &mut Value) {
 }
 
 fn autoscaler_to_v2(value: &mut Value) {
+    if let Some(status) = value.get_mut("status").and_then(Value::as_object_mut)
+        && status.get("currentReplicas").is_some_and(|replicas| *replicas == 0)
+    {
+        status.remove("currentReplicas");
+    }
     let mut metrics = Vec::new();
     if let Some(notes) = value["metadata"].get_mut("annotations").and_then(Value::as_object_mut) {
         let kept = notes.remove(METRICS);
@@ -144,8 +153,10 @@ mod tests {
     fn an_autoscaler_has_two_shapes() {
         let v1 = find("autoscaling", "v1");
         let object = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
-            "metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 50}});
+            "metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 50},
+            "status": {"currentReplicas": 0, "desiredReplicas": 0}});
         let kept = stored(&v1, object.clone());
+        assert_eq!(kept["status"], json!({"desiredReplicas": 0}));
         assert_eq!(kept["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50);
         assert_eq!(*served(&v1, &Arc::new(kept)), object);
     }

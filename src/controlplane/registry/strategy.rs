@@ -90,6 +90,9 @@ fn reset_status(resource: &Resource, object: &mut Value) {
             "numberMisscheduled": 0, "numberReady": 0}),
         "policy/poddisruptionbudgets" => json!({"currentHealthy": 0, "desiredHealthy": 0,
             "disruptionsAllowed": 0, "expectedPods": 0}),
+        "autoscaling/horizontalpodautoscalers" if resource.version == "v1" => {
+            json!({"currentReplicas": 0, "desiredReplicas": 0})
+        }
         "autoscaling/horizontalpodautoscalers" => json!({"desiredReplicas": 0}),
         _ => json!({}),
     };

@@ -466,3 +466,27 @@ async fn minimal_objects_of_many_kinds() {
         assert_eq!(again.expect(StatusCode::OK), made, "{path}");
     }
 }
+
+#[tokio::test]
+async fn an_autoscaler_is_created_at_either_version() {
+    let api = api();
+    let spec = |extra: Value| {
+        let mut spec = json!({"maxReplicas": 3,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+        opdev_object::patch::merge_patch(&mut spec, &extra);
+        spec
+    };
+    let at =
+        |version: &str| format!("/apis/autoscaling/{version}/namespaces/default/horizontalpodautoscalers");
+    let old = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "old"}, "spec": spec(json!({"targetCPUUtilizationPercentage": 50}))});
+    let created = post(&api, &at("v1"), old).await.expect(StatusCode::CREATED);
+    assert_eq!(created["status"], json!({"currentReplicas": 0, "desiredReplicas": 0}));
+    let new = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "new"}, "spec": spec(json!({})), "status": {"currentMetrics": null}});
+    post(&api, &at("v2"), new).await.expect(StatusCode::CREATED);
+    let old = get(&api, &format!("{}/old", at("v2"))).await.expect(StatusCode::OK);
+    assert_eq!(old["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50);
+    let new = get(&api, &format!("{}/new", at("v1"))).await.expect(StatusCode::OK);
+    assert_eq!(new["status"]["currentReplicas"], 0);
+}
