@@ -349,8 +349,28 @@ impl Subset {
                 port.remove("name");
             }
         }
+        for addresses in [&mut self.ready, &mut self.waiting] {
+            addresses.sort_by(|a, b| text(a, "/ip").cmp(text(b, "/ip")));
+        }
         let parts = [("addresses", self.ready), ("notReadyAddresses", self.waiting), ("ports", self.ports)];
         let parts = parts.into_iter().filter(|(_, values)| !values.is_empty());
         parts.map(|(field, values)| (field.to_owned(), Value::Array(values))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_stand_in_order() {
+        let addresses = |ips: [&str; 3]| ips.map(|ip| json!({"ip": ip})).to_vec();
+        let subset = Subset {
+            ports: vec![json!({"name": "", "port": 80})],
+            ready: addresses(["10.244.0.4", "10.244.0.2", "10.244.0.3"]),
+            waiting: Vec::new(),
+        };
+        let sorted = addresses(["10.244.0.2", "10.244.0.3", "10.244.0.4"]);
+        assert_eq!(subset.into_value(), json!({"addresses": sorted, "ports": [{"port": 80}]}));
     }
 }
