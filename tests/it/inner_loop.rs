@@ -66,8 +66,17 @@ impl Opdev {
         Self::start_after(|_| {}).await
     }
 
+    /// Starts with polling instead of the kernel's word.
+    pub(crate) async fn start_polling() -> Opdev {
+        Self::start_with(|_| {}, true).await
+    }
+
     /// Starts on a copy of the demo project that `prepare` has changed.
     pub(crate) async fn start_after(prepare: impl FnOnce(&Path)) -> Opdev {
+        Self::start_with(prepare, false).await
+    }
+
+    async fn start_with(prepare: impl FnOnce(&Path), poll: bool) -> Opdev {
         let (folder, root) = demo_project();
         prepare(&root);
         let project = Project::discover(Some(&root), &root).unwrap();
@@ -90,7 +99,7 @@ impl Opdev {
             cluster: Choice { embedded: true, ..Choice::default() },
             operator: Settings::default(),
             all_namespaces: None,
-            poll: false,
+            poll,
             state_folder,
             log_file: None,
             began: Instant::now(),

@@ -240,3 +240,24 @@ async fn a_chart_that_is_broken_at_start_disables_its_kind_and_no_other() {
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
     opdev.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn polling_sees_a_save_too() {
+    let opdev = Opdev::start_polling().await;
+    let path = opdev.root.join("charts/memcached/values.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    // The first save may still be caught by the look at the files that starts the watch, which names none.
+    let mut files = Vec::new();
+    for limit in [7, 8] {
+        let mark = opdev.mark();
+        fs::write(&path, text.replace("maxConnections: 1024", &format!("maxConnections: {limit}"))).unwrap();
+        files = opdev
+            .wait("the reload", mark, |event| match event {
+                Event::SourcesChanged(changed) => Some(changed.files.clone()),
+                _ => None,
+            })
+            .await;
+    }
+    assert_eq!(files, ["charts/memcached/values.yaml"]);
+    opdev.stop().await;
+}

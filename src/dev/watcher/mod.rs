@@ -4,7 +4,7 @@
 mod quiet;
 
 use anyhow::Result;
-use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
+use notify::event::{AccessKind, AccessMode, EventKind, MetadataKind, ModifyKind};
 use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher as _};
 use quiet::Quiet;
 use std::collections::BTreeSet;
@@ -146,6 +146,8 @@ fn writer_is_done(kind: &EventKind) -> Option<bool> {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(true),
         EventKind::Access(_) => None,
         EventKind::Modify(ModifyKind::Data(_)) | EventKind::Create(_) => Some(false),
+        // How polling tells that a file was written.
+        EventKind::Modify(ModifyKind::Metadata(MetadataKind::WriteTime)) => Some(true),
         EventKind::Modify(ModifyKind::Metadata(_)) => None,
         EventKind::Modify(_) | EventKind::Remove(_) | EventKind::Any | EventKind::Other => Some(true),
     }
