@@ -16,10 +16,14 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 9] = [
+const GAPS: [Gap; 10] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
+    ),
+    gap(
+        "pods",
+        "ready at once; with restartPolicy Never or OnFailure they succeed at once, as a Job's do, whatever their image",
     ),
     gap(
         "controllers",
