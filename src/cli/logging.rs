@@ -61,7 +61,10 @@ fn report_panics(pane: &'static Pane) {
         }
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
-        tracing::error!(%thread, %place, "panic: {info}\n{}", std::backtrace::Backtrace::force_capture());
+        // A message put together at run time may quote an object, and with it a secret.
+        let words = info.payload().downcast_ref::<&'static str>().copied().unwrap_or("(message withheld)");
+        let trace = std::backtrace::Backtrace::force_capture();
+        tracing::error!(%thread, %place, "panic: {words}\n{trace}");
         let notice = Notice {
             at: Timestamp::now(),
             level: Level::Error,
