@@ -2,9 +2,16 @@
 //! What counts: data of Secrets (also inside manifests and last-applied annotations) and scalar fields whose
 //! name says that they hold a secret. Diff the real values first, then mask the changes: `changes`.
 
+mod known;
+mod manifest;
+
+pub use known::{known, manifest_secrets, secrets, text, value, values_of};
+pub use manifest::manifest;
+
+use manifest::{assignment, lines};
 use opdev_object::diff::Change;
 use opdev_object::path::Segment;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// What stands in place of a secret.
 pub const MASK: &str = "••••••";
@@ -37,6 +44,45 @@ pub fn is_secret_name(name: &str) -> bool {
     ENDINGS.iter().any(|ending| plain.ends_with(ending)) && !plain.starts_with("existing")
 }
 
+/// Whether a dotted path of values, such as `auth.password`, leads to a secret.
+pub fn is_secret_path(path: &str) -> bool {
+    let fields: Vec<&str> = path.split('.').map(|field| field.split('[').next().unwrap_or(field)).collect();
+    is_secret_place(&fields)
+}
+
+fn is_secret_place(fields: &[&str]) -> bool {
+    let Some((last, above)) = fields.split_last() else { return false };
+    is_secret_name(last) || (above.iter().any(|name| is_secret_name(name)) && !REFERENCE.contains(last))
+}
+
+/// Fields that tell where a secret is, not what it is.
+const REFERENCE: [&str; 16] = [
+    "name",
+    "namespace",
+    "secretName",
+    "existingSecret",
+    "kind",
+    "apiVersion",
+    "apiGroup",
+    "path",
+    "audience",
+    "expirationSeconds",
+    "defaultMode",
+    "optional",
+    "enabled",
+    "create",
+    "annotations",
+    "labels",
+];
+
+/// Whether a field of an object that stands under a secret name is secret, too.
+fn beneath(fields: &Map<String, Value>, field: &str) -> bool {
+    let elsewhere = ["secretName", "existingSecret"]
+        .iter()
+        .any(|name| fields.get(*name).and_then(Value::as_str).is_some_and(|name| !name.is_empty()));
+    !elsewhere && !REFERENCE.contains(&field)
+}
+
 /// A copy of `object` with secret values masked.
 pub fn object(object: &Value) -> Value {
     let mut copy = object.clone();
@@ -53,30 +99,83 @@ fn mask_object(object: &mut Value) {
     if let Some(Value::Array(items)) = object.get_mut("items") {
         items.iter_mut().for_each(mask_object);
     }
-    if let Some(Value::String(applied)) =
-        object.pointer_mut("/metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration")
-    {
-        *applied = json_text(applied);
+    if let Some(metadata) = object.get_mut("metadata") {
+        mask_metadata(metadata);
     }
+    let told = told(object);
     let secret = is_secret(object);
+    let texts = object.get("kind").and_then(Value::as_str) == Some("ConfigMap");
     let Value::Object(fields) = object else { return };
     for (name, value) in fields.iter_mut() {
         match name.as_str() {
             "apiVersion" | "kind" | "metadata" | "items" => {}
             "data" | "stringData" if secret => mask_everything(value),
+            "data" if texts => mask_texts(value),
             _ => mask_named(name, value),
+        }
+        if name == "status" && !told.is_empty() {
+            self::value(value, &told);
         }
     }
 }
 
-/// Masks an object that is kept as JSON text.
-fn json_text(text: &str) -> String {
-    match serde_json::from_str::<Value>(text) {
-        Ok(mut value) => {
-            mask_object(&mut value);
-            value.to_string()
+/// What a custom resource's status may quote: the secrets of its spec and those of its release's manifest.
+fn told(object: &Value) -> Vec<String> {
+    let Some(spec) = object.get("spec").filter(|_| object.pointer("/status/conditions").is_some()) else {
+        return Vec::new();
+    };
+    let mut told = secrets(spec);
+    if let Some(text) = object.pointer("/status/deployedRelease/manifest").and_then(Value::as_str) {
+        told.extend(manifest_secrets(text));
+        told = known(told);
+    }
+    told
+}
+
+fn mask_metadata(metadata: &mut Value) {
+    if let Some(annotations) = metadata.get_mut("annotations") {
+        mask_annotations(annotations);
+    }
+}
+
+fn mask_annotations(annotations: &mut Value) {
+    let Value::Object(annotations) = annotations else { return };
+    annotations.iter_mut().for_each(|(name, value)| mask_annotation(name, value));
+}
+
+/// An annotation may hold a whole object, as what was last applied.
+fn mask_annotation(name: &str, value: &mut Value) {
+    match value {
+        Value::String(text) if name == LAST_APPLIED => *text = json_text(text).unwrap_or(MASK.to_owned()),
+        Value::String(text) if text.starts_with('{') => {
+            if let Some(masked) = json_text(text) {
+                *text = masked;
+            }
         }
-        Err(_) => MASK.to_owned(),
+        value => mask_named(name, value),
+    }
+}
+
+/// Masks an object that is kept as JSON text; `None` where it is none.
+fn json_text(text: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let masked = object(&value);
+    Some(if masked == value { text.to_owned() } else { masked.to_string() })
+}
+
+/// The texts of a ConfigMap: whole files, or single values.
+fn mask_texts(data: &mut Value) {
+    let Value::Object(data) = data else { return };
+    data.iter_mut().for_each(|(name, value)| mask_text(name, value));
+}
+
+fn mask_text(name: &str, value: &mut Value) {
+    match value {
+        Value::String(text) if !is_secret_name(name) => {
+            let json = text.trim_start().starts_with('{').then(|| json_text(text)).flatten();
+            *text = json.unwrap_or_else(|| lines(text));
+        }
+        value => mask_named(name, value),
     }
 }
 
@@ -91,23 +190,50 @@ fn mask_everything(value: &mut Value) {
 
 /// Masks what is below a field, by the names of the fields.
 fn mask_named(name: &str, value: &mut Value) {
+    // It says what values may be, not what they are.
+    if name == "openAPIV3Schema" {
+        return;
+    }
     match value {
         Value::String(text) if text.is_empty() => {}
         Value::String(_) | Value::Number(_) if is_secret_name(name) => *value = Value::from(MASK),
         Value::String(text) if name == "manifest" => *text = manifest(text),
-        Value::Object(fields) => {
-            // An item of `env`: the name is in one field, the value in another.
-            let named = fields.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
-            for (name, value) in fields.iter_mut() {
-                if named && name == "value" && value.as_str().is_some_and(|text| !text.is_empty()) {
-                    *value = Value::from(MASK);
-                } else {
-                    mask_named(name, value);
-                }
+        Value::String(text) if text.contains('\n') && name != "message" => *text = lines(text),
+        Value::String(text) => {
+            if let Some(masked) = assignment(text) {
+                *text = masked;
             }
         }
+        Value::Object(fields) => mask_fields(name, fields),
         Value::Array(items) => items.iter_mut().for_each(|item| mask_named(name, item)),
-        Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
+        Value::Number(_) | Value::Bool(_) | Value::Null => {}
+    }
+}
+
+fn mask_fields(name: &str, fields: &mut Map<String, Value>) {
+    // An item of `env`: the name is in one field, the value in another.
+    let env = fields.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
+    let below: Vec<String> = match is_secret_name(name) {
+        true => fields.keys().filter(|field| beneath(fields, field)).cloned().collect(),
+        false => Vec::new(),
+    };
+    for (field, value) in fields.iter_mut() {
+        if env && field == "value" || below.contains(field) {
+            mask_below(value);
+        } else {
+            mask_named(field, value);
+        }
+    }
+}
+
+/// Masks what says something: switches and empty strings may stay.
+fn mask_below(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(mask_below),
+        Value::Array(items) => items.iter_mut().for_each(mask_below),
+        Value::String(text) if text.is_empty() => {}
+        Value::Number(_) | Value::String(_) => *value = Value::from(MASK),
+        Value::Bool(_) | Value::Null => {}
     }
 }
 
@@ -127,137 +253,27 @@ fn change(kind: &str, mut change: Change) -> Change {
             Segment::Index(_) | Segment::Key(_) => None,
         })
         .collect();
-    let data = kind == "Secret" && matches!(fields.first(), Some(&("data" | "stringData")));
-    let applied = fields.last() == Some(&LAST_APPLIED);
     let named_item = matches!(change.path.0.as_slice(), [.., Segment::Key(keys), Segment::Field(last)]
         if last == "value" && keys.iter().any(|(key, name)| key == "name" && name.as_str().is_some_and(is_secret_name)));
-    let last = fields.last().copied().unwrap_or_default().to_owned();
-    let root = change.path.0.is_empty();
-    for side in [&mut change.old, &mut change.new] {
-        match side {
-            Some(value) if data || named_item => mask_everything(value),
-            Some(Value::String(text)) if applied => *text = json_text(text),
-            Some(value) if root => mask_object(value),
-            Some(value) => mask_named(&last, value),
-            None => {}
+    let mask = |value: &mut Value| match fields.as_slice() {
+        [] if change.path.0.is_empty() => mask_object(value),
+        ["metadata"] => mask_metadata(value),
+        ["metadata", "annotations"] => mask_annotations(value),
+        ["metadata", "annotations", name] => mask_annotation(name, value),
+        ["data" | "stringData", ..] if kind == "Secret" => mask_everything(value),
+        ["data"] if kind == "ConfigMap" => mask_texts(value),
+        ["data", name] if kind == "ConfigMap" => mask_text(name, value),
+        _ if named_item || fields.contains(&"openAPIV3Schema") => {
+            if named_item {
+                mask_everything(value);
+            }
         }
-    }
+        [.., last] if is_secret_name(last) => mask_named(last, value),
+        fields if is_secret_place(fields) => mask_below(value),
+        fields => mask_named(fields.last().copied().unwrap_or_default(), value),
+    };
+    [&mut change.old, &mut change.new].into_iter().flatten().for_each(mask);
     change
-}
-
-/// Masks the Secret documents of a manifest and the secret-named fields of the others; everything else, comments
-/// and blank lines included, stays as it is. Works on the text, so that a broken document is masked, too.
-pub fn manifest(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut document: Vec<&str> = Vec::new();
-    for line in text.split_inclusive('\n') {
-        if line.trim_end() == "---" || line.starts_with("--- ") {
-            mask_document(&document, &mut out);
-            document.clear();
-            out.push_str(line);
-        } else {
-            document.push(line);
-        }
-    }
-    mask_document(&document, &mut out);
-    out
-}
-
-fn mask_document(lines: &[&str], out: &mut String) {
-    let first = lines.iter().map(|line| line.trim()).find(|line| !line.is_empty() && !line.starts_with('#'));
-    if first.is_some_and(|line| line.starts_with('{')) {
-        out.push_str(&json_text(&lines.concat()));
-        out.push('\n');
-        return;
-    }
-    let secret = lines.iter().any(|line| {
-        line.strip_prefix("kind:").is_some_and(|kind| {
-            kind.split('#').next().unwrap_or("").trim().trim_matches(['"', '\'']) == "Secret"
-        })
-    });
-    let mut in_data = false;
-    // Lines deeper than this belong to a masked value.
-    let mut below: Option<usize> = None;
-    let mut env_secret = false;
-    for line in lines {
-        let content = line.trim_start();
-        let indent = line.len() - content.len();
-        let blank = content.trim_end().is_empty();
-        if let Some(at) = below {
-            if blank || indent > at {
-                continue;
-            }
-            below = None;
-        }
-        if indent == 0 && !blank && !content.starts_with('#') {
-            in_data = secret && (content.starts_with("data:") || content.starts_with("stringData:"));
-            if in_data && !after_colon(content).is_empty() {
-                out.push_str(&masked_line(line));
-                below = Some(0);
-                continue;
-            }
-        }
-        let name = key(content);
-        if name == "name" {
-            env_secret = is_secret_name(after_colon(content).trim_matches(['"', '\'']));
-        }
-        let hide = match name {
-            "" => false,
-            _ if in_data && indent > 0 => true,
-            "value" => env_secret,
-            name => is_secret_name(name) && !after_colon(content).is_empty(),
-        };
-        if hide {
-            out.push_str(&masked_line(line));
-            below = Some(indent);
-        } else {
-            out.push_str(line);
-        }
-    }
-}
-
-/// The key of a `key: value` line, a list's dash left out; empty where there is none.
-fn key(content: &str) -> &str {
-    let content = content.strip_prefix("- ").map_or(content, str::trim_start);
-    match content.split_once(':') {
-        Some((key, rest)) if rest.is_empty() || rest.starts_with([' ', '\n', '\r']) => {
-            key.trim_matches(['"', '\''])
-        }
-        _ => "",
-    }
-}
-
-fn after_colon(content: &str) -> &str {
-    content.split_once(':').map_or("", |(_, value)| value.trim())
-}
-
-fn masked_line(line: &str) -> String {
-    let head = line.split_once(':').map_or(line.trim_end(), |(head, _)| head);
-    let end = if line.ends_with('\n') { "\n" } else { "" };
-    format!("{head}: {MASK}{end}")
-}
-
-/// The secret strings of a tree of values, by the names of their fields: what `text` looks for.
-pub fn secrets(values: &Value) -> Vec<String> {
-    fn walk(name: &str, value: &Value, out: &mut Vec<String>) {
-        match value {
-            Value::String(text) if is_secret_name(name) && text.len() >= 4 => out.push(text.clone()),
-            Value::Object(fields) => fields.iter().for_each(|(name, value)| walk(name, value, out)),
-            Value::Array(items) => items.iter().for_each(|item| walk(name, item, out)),
-            Value::String(_) | Value::Number(_) | Value::Bool(_) | Value::Null => {}
-        }
-    }
-    let mut out = Vec::new();
-    walk("", values, &mut out);
-    // Longer ones first: one may hold another.
-    out.sort_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
-    out.dedup();
-    out
-}
-
-/// Free text, such as an error or an excerpt of a template, with known secrets masked.
-pub fn text(text: &str, secrets: &[String]) -> String {
-    secrets.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), MASK))
 }
 
 #[cfg(test)]
@@ -358,9 +374,65 @@ mod tests {
     }
 
     #[test]
-    fn free_text_loses_the_values_it_quotes() {
-        let values = json!({"auth": {"password": "hunter2", "pin": "1"}, "image": "memcached"});
-        let masked = text("executing \"a\": wrong type for hunter2 in memcached", &secrets(&values));
-        assert_eq!(masked, format!("executing \"a\": wrong type for {MASK} in memcached"));
+    fn annotations_are_masked_however_they_change() {
+        let applied = json!({"kind": "Secret", "data": {"a": "aHVudGVyMg=="}}).to_string();
+        let with = json!({"kind": "Web", "metadata": {"name": "a", "annotations": {
+            LAST_APPLIED: applied, "example.com/api-token": "swordfish", "other/copy": applied, "plain": "kept"}}});
+        let without = json!({"kind": "Web", "metadata": {"name": "a"}});
+        let empty = json!({"kind": "Web"});
+        for (old, new) in [(&without, &with), (&empty, &with), (&with, &without)] {
+            let masked = serde_json::to_string(
+                &changes("Web", diff(old, new))
+                    .iter()
+                    .map(|c| (c.old.clone(), c.new.clone()))
+                    .collect::<Vec<_>>(),
+            )
+            .unwrap();
+            assert!(!masked.contains("aHVudGVyMg") && !masked.contains("swordfish"), "{masked}");
+            assert!(masked.contains("kept"), "{masked}");
+        }
+        let masked = object(&with).to_string();
+        assert!(!masked.contains("aHVudGVyMg") && !masked.contains("swordfish"), "{masked}");
+    }
+
+    #[test]
+    fn what_is_below_a_secret_name_is_masked_whole() {
+        let spec = json!({"credentials": {"user": "somebody", "key": "hunter2", "enabled": true},
+            "adminPassword": ["hunter2"], "volumes": [{"secret": {"secretName": "web-auth", "items": [{"key": "k"}]}}]});
+        let masked = object(&json!({"kind": "Web", "spec": spec}));
+        assert_eq!(masked["spec"]["credentials"], json!({"user": MASK, "key": MASK, "enabled": true}));
+        assert_eq!(masked["spec"]["adminPassword"], json!([MASK]));
+        assert_eq!(masked["spec"]["volumes"], spec["volumes"]);
+        let of = |key: &str| json!({"spec": {"credentials": {"key": key, "name": key}}});
+        let masked = changes("Web", diff(&of("one1"), &of("two2")));
+        assert_eq!((masked[0].new.clone(), masked[1].new.clone()), (Some(json!(MASK)), Some(json!("two2"))));
+        assert!(is_secret_path("auth.users[0].password") && is_secret_path("credentials.key"));
+        assert!(!is_secret_path("image.tag") && !is_secret_path("auth.secret.name"));
+    }
+
+    #[test]
+    fn files_in_a_configmap_lose_their_secrets() {
+        let map = json!({"kind": "ConfigMap", "data": {"application.yaml": "password: hunter2", "mode": "fast",
+            "app.properties": "a=b\ndb.password=hunter2\n", "app.json": "{\"password\": \"hunter2\", \"a\": 1}",
+            "nginx.conf": "{ a: b"}});
+        let masked = object(&map);
+        assert!(!masked.to_string().contains("hunter2"), "{masked}");
+        assert_eq!(
+            (&masked["data"]["mode"], &masked["data"]["nginx.conf"]),
+            (&json!("fast"), &json!("{ a: b"))
+        );
+        let masked = changes("ConfigMap", diff(&json!({"kind": "ConfigMap"}), &map));
+        assert!(!format!("{masked:?}").contains("hunter2"), "{masked:?}");
+    }
+
+    #[test]
+    fn a_status_does_not_quote_what_the_spec_and_the_release_keep_secret() {
+        let manifest = "---\nkind: Secret\nstringData:\n  a: swordfish\n---\nkind: ConfigMap\ndata:\n  url: //u:hunter2@db\n";
+        let masked = object(&json!({"kind": "Web", "spec": {"auth": {"password": "hunter2"}}, "status": {
+            "conditions": [{"type": "Deployed", "message": "Log in with hunter2 or\nswordfish at web"}],
+            "deployedRelease": {"manifest": manifest}}}));
+        let text = masked.to_string();
+        assert!(!text.contains("hunter2") && !text.contains("swordfish"), "{text}");
+        assert!(text.contains("at web") && text.contains("//u:"), "{text}");
     }
 }
