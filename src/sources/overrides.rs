@@ -1,6 +1,7 @@
 //! `overrideValues`: `$VAR` and `${VAR}` from the environment, then a Go template without data, as upstream does.
 //! Pure: the environment is handed in.
 
+use crate::event::mask;
 use opdev_helm::template::{Compat, Context, Environment, TemplateSet, Value};
 use std::collections::BTreeMap;
 
@@ -16,13 +17,26 @@ pub(crate) fn expand(
     for (key, value) in overrides {
         let text = variables(value, env);
         let text = if text.contains("{{") {
-            execute(key, &text).map_err(|error| format!("{key}: {error}"))?
+            execute(key, &text).map_err(|error| format!("{key}: {}", without_env(&error, value, env)))?
         } else {
             text
         };
         expanded.insert(key.clone(), text);
     }
     Ok(expanded)
+}
+
+/// The error of a template without what came from the environment: any of it may be secret.
+fn without_env(error: &str, value: &str, env: &BTreeMap<String, String>) -> String {
+    let used: Vec<String> = env
+        .iter()
+        .filter(|(name, text)| !text.is_empty() && value.contains('$') && value.contains(name.as_str()))
+        .map(|(_, text)| text.clone())
+        .collect();
+    if used.iter().any(|text| text.contains("{{") || text.contains("}}")) {
+        return "not a template any more once the environment's variables are filled in".to_owned();
+    }
+    mask::text(error, &mask::known(used))
 }
 
 fn execute(name: &str, text: &str) -> Result<String, String> {
@@ -91,5 +105,17 @@ mod tests {
         assert_eq!(expand(&overrides, &env).unwrap()["tag"], "1.2");
         let broken = BTreeMap::from([("tag".to_owned(), "{{ nope }}".to_owned())]);
         assert!(expand(&broken, &env).unwrap_err().starts_with("tag: "));
+    }
+
+    #[test]
+    fn errors_do_not_quote_the_environment() {
+        let env = BTreeMap::from([
+            ("PW".to_owned(), "hunter2".to_owned()),
+            ("BAD".to_owned(), "{{ swordfish }}".to_owned()),
+        ]);
+        for text in ["{{ fail \"$PW\" }}", "{{ hunter $PW }}", "{{ 1 }}${BAD}"] {
+            let error = expand(&BTreeMap::from([("tag".to_owned(), text.to_owned())]), &env).unwrap_err();
+            assert!(!error.contains("hunter2") && !error.contains("swordfish"), "{error}");
+        }
     }
 }

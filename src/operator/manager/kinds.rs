@@ -190,6 +190,12 @@ impl Kinds {
             .collect()
     }
 
+    /// The last known state of a custom resource.
+    pub(super) fn object(&self, key: &ObjectKey) -> Option<&Value> {
+        let served = self.primaries.get(&(key.group.clone(), key.kind.clone()))?;
+        served.stream.cache.get(key).map(|object| &**object)
+    }
+
     /// A reference with version and uid, as far as they are known.
     pub(super) fn reference(&self, key: &ObjectKey, gvk: &Gvk) -> ObjectRef {
         let served = self.primaries.get(&(key.group.clone(), key.kind.clone()));

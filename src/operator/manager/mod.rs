@@ -12,8 +12,8 @@ use super::echo::Echo;
 use super::queue::{Ended, Queue, Urgency, kind_of};
 use super::reconcile;
 use super::watch::stream::Streams;
-use crate::event::{Cause, CauseKind, Event, Level, Notice, QueueChanged, ReconcileStarted};
-use crate::sources::Sources;
+use crate::event::{Cause, CauseKind, Event, Level, Notice, QueueChanged, ReconcileStarted, mask};
+use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, Recorder, Tap};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
@@ -198,7 +198,7 @@ impl Manager {
             self.notice(
                 Level::Warn,
                 "read-only: custom resources are watched, nothing is written".to_owned(),
-                Some("confirm the context to let opdev write".to_owned()),
+                Some("start opdev with --allow-context NAME to let it write".to_owned()),
                 None,
             )
             .await;
@@ -300,13 +300,15 @@ impl Manager {
     }
 
     async fn start_workers(&mut self) {
-        while let Some(taken) = self.queue.take(Instant::now()) {
+        while let Some(mut taken) = self.queue.take(Instant::now()) {
             let Some(watch) = self.sources.watch(&taken.key.group, &taken.key.kind).cloned() else {
                 self.queue.end(&taken.key, Ended::Done(None), |_| false, Instant::now());
                 self.queue.forget(&taken.key);
                 continue;
             };
             self.passes += 1;
+            let secrets = self.secrets_of(&taken.key, &watch);
+            pass::cover_causes(&mut taken.causes, &secrets);
             let object = self.kinds.reference(&taken.key, &watch.gvk);
             let started = ReconcileStarted {
                 id: self.passes,
@@ -335,10 +337,19 @@ impl Manager {
                 taken,
                 sources: self.sources.number,
                 recorder,
+                secrets,
                 cancel,
             };
             self.running.insert(handle.id(), running);
         }
+    }
+
+    /// What must not show in the facts of a pass that is about to begin.
+    fn secrets_of(&self, key: &ObjectKey, watch: &Watch) -> Vec<String> {
+        let object = self.kinds.object(key);
+        let spec = object.and_then(|object| object.get("spec")).map(mask::secrets).unwrap_or_default();
+        let before = self.memories.get(key).map(|memory| memory.secrets().to_vec()).unwrap_or_default();
+        mask::known(spec.into_iter().chain(before).chain(reconcile::override_secrets(watch)))
     }
 
     async fn tell_counts(&mut self) {

@@ -1,7 +1,7 @@
 //! The end of a worker: its report, or its panic, becomes the `Reconciled` event and the object's next turn.
 
 use super::Manager;
-use crate::event::{CauseKind, Event, Failure, Level, Outcome, Reconcile, Requeue, mask};
+use crate::event::{Cause, CauseKind, Event, Failure, Level, Outcome, Reconcile, Requeue, mask};
 use crate::operator::queue::{Ended, Taken, backoff};
 use crate::operator::reconcile::Report;
 use crate::tap::Recorder;
@@ -20,6 +20,8 @@ pub(super) struct Running {
     pub(super) taken: Taken,
     pub(super) sources: u64,
     pub(super) recorder: Arc<Recorder>,
+    /// The secrets that were known when it began; a pass that panics tells none.
+    pub(super) secrets: Vec<String>,
     /// Ends its waits.
     pub(super) cancel: CancellationToken,
 }
@@ -27,18 +29,21 @@ pub(super) struct Running {
 impl Manager {
     /// A worker has ended, one way or another.
     pub(super) async fn worker_ended(&mut self, ended: Result<(Id, Report), JoinError>) {
-        let (id, report) = match ended {
+        let (id, mut report) = match ended {
             Ok((id, report)) => (id, report),
             Err(error) => {
                 let id = error.id();
                 (id, Report::failed(panic_chain(error)))
             }
         };
-        let Some(running) = self.running.remove(&id) else { return };
+        let Some(mut running) = self.running.remove(&id) else { return };
+        let known = mask::known(running.secrets.iter().chain(report.memory.secrets()).cloned());
+        report.cover(&known);
+        cover_causes(&mut running.taken.causes, &known);
         let took = running.recorder.elapsed();
         let key = running.taken.key.clone();
         let failed = report.failure.is_some();
-        self.say_warnings(&running, &report).await;
+        self.say_warnings(&running, &report, &known).await;
         let (ended, requeue) = next_turn(&report, running.taken.failures);
         let echo = Arc::clone(&self.api.echo);
         self.kinds.follow(report.dependents, report.known);
@@ -66,7 +71,7 @@ impl Manager {
         };
         let causes: Vec<CauseKind> = reconcile.causes.iter().map(|cause| cause.kind.clone()).collect();
         self.queue.end(&key, ended, |mark| echo.is_own(mark), Instant::now());
-        if report.outcome != Outcome::Gone {
+        if !matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled) {
             self.memories.insert(key.clone(), report.memory);
         }
         let known = self.kinds.objects(&reconcile.object.gvk);
@@ -80,13 +85,33 @@ impl Manager {
         }
     }
 
-    async fn say_warnings(&self, running: &Running, report: &Report) {
+    async fn say_warnings(&self, running: &Running, report: &Report, known: &[String]) {
         let object = Some(running.object.clone());
         for text in running.recorder.warnings() {
+            let text = mask::text(&text, known);
             self.notice(Level::Warn, format!("the API server warns: {text}"), None, object.clone()).await;
         }
         for (message, hint) in &report.notices {
             self.notice(Level::Warn, message.clone(), hint.clone(), object.clone()).await;
+        }
+    }
+}
+
+/// Masks known secrets in the fields and errors of causes.
+pub(super) fn cover_causes(causes: &mut [Cause], known: &[String]) {
+    for cause in causes {
+        match &mut cause.kind {
+            CauseKind::Watch { fields, .. } => {
+                for side in fields.iter_mut().flat_map(|field| [&mut field.old, &mut field.new]).flatten() {
+                    *side = mask::text(side, known);
+                }
+            }
+            CauseKind::Retry { error, .. } => *error = mask::text(error, known),
+            CauseKind::Start
+            | CauseKind::Reload { .. }
+            | CauseKind::Period
+            | CauseKind::Wait { .. }
+            | CauseKind::User => {}
         }
     }
 }
@@ -137,5 +162,23 @@ mod tests {
         let (ended, requeue) = next_turn(&report, 2);
         assert!(matches!(ended, Ended::Failed { retry: true, error } if error == "outer"));
         assert_eq!(requeue.unwrap().after, backoff(3));
+    }
+
+    #[test]
+    fn known_secrets_show_neither_in_reports_nor_in_causes() {
+        use opdev_object::diff::diff;
+        use serde_json::json;
+        let known = mask::known(["hunter2".to_owned()]);
+        let mut report = Report::failed(vec!["cannot log in with hunter2".to_owned()]);
+        let message = |text: &str| json!({"status": {"conditions": [{"type": "Deployed", "message": text}]}});
+        report.status = diff(&message(""), &message("use hunter2 or aHVudGVyMg=="));
+        report.notices.push(("hunter2".to_owned(), Some("hunter2".to_owned())));
+        report.cover(&known);
+        let told = format!("{report:?}");
+        assert!(!told.contains("hunter2") && !told.contains("aHVudGVyMg=="), "{told}");
+        let kind = CauseKind::Retry { attempt: 1, error: "hunter2".to_owned() };
+        let mut causes = vec![Cause { at: Timestamp::UNIX_EPOCH, kind }];
+        cover_causes(&mut causes, &known);
+        assert!(!format!("{causes:?}").contains("hunter2"));
     }
 }

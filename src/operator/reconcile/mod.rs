@@ -46,6 +46,8 @@ use verdict::{Fault, Verdict};
 pub(super) const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
 /// What older operators wrote.
 const LEGACY_FINALIZER: &str = "uninstall-helm-release";
+/// How many different things are said of one object.
+const MOST_SAID: usize = 64;
 /// Helm's limit.
 const LONGEST_NAME: usize = 53;
 /// How often a write is tried again after a conflict.
@@ -75,6 +77,15 @@ pub(super) struct Memory {
     surplus: u32,
     emitted: recorder::Emitted,
     said: HashSet<String>,
+    /// What the pass before knew to be secret.
+    secrets: Vec<String>,
+}
+
+impl Memory {
+    /// What the pass before knew to be secret.
+    pub(super) fn secrets(&self) -> &[String] {
+        &self.secrets
+    }
 }
 
 /// A pass under way.
@@ -98,6 +109,8 @@ struct Pass {
     began: Instant,
     dependents: Vec<Gvk>,
     notices: Vec<(String, Option<String>)>,
+    /// The manifests and hooks that the pass has read or rendered.
+    manifests: Vec<String>,
 }
 
 /// Runs one pass.
@@ -142,6 +155,7 @@ pub(super) async fn run(job: Job) -> Report {
         began,
         dependents: Vec::new(),
         notices: Vec::new(),
+        manifests: Vec::new(),
     };
     pass.note_step("read", Duration::ZERO);
     let verdict = match pass.reconcile().await {
@@ -326,7 +340,7 @@ impl Pass {
 
     /// Says something once per object.
     fn say(&mut self, message: String, hint: Option<&str>) {
-        if self.memory.said.insert(message.clone()) {
+        if self.memory.said.len() < MOST_SAID && self.memory.said.insert(message.clone()) {
             self.notices.push((message, hint.map(str::to_owned)));
         }
     }
@@ -342,22 +356,27 @@ impl Pass {
         fault
     }
 
-    fn report(self, verdict: Result<Verdict, Fault>) -> Report {
+    /// What must not show in anything that is told about this pass.
+    fn secrets(&self) -> Vec<String> {
+        let mut found = mask::secrets(&self.object);
+        found.extend(override_secrets(&self.watch));
+        if let Some(chart) = &self.watch.chart {
+            chart_secrets(chart, &mut found);
+        }
+        found.extend(self.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
+        found.retain(|secret| {
+            *secret != self.reference.name && Some(secret) != self.reference.namespace.as_ref()
+        });
+        mask::known(found)
+    }
+
+    fn report(mut self, verdict: Result<Verdict, Fault>) -> Report {
         let status = verdict::status_changes(&self.status_before, self.object.get("status"));
         let (outcome, requeue, failure) = match verdict {
             Ok(verdict) => (verdict.outcome, verdict.requeue, None),
-            Err(fault) => {
-                let mut secrets = mask::secrets(&self.object);
-                let overridden = self.watch.overrides.iter();
-                secrets.extend(
-                    overridden
-                        .filter(|(key, _)| mask::is_secret_name(key.rsplit('.').next().unwrap_or(key)))
-                        .map(|(_, value)| value.clone())
-                        .filter(|value| !value.is_empty()),
-                );
-                (Outcome::Failed, None, Some(fault.into_failed(&secrets)))
-            }
+            Err(fault) => (Outcome::Failed, None, Some(fault.into_failed())),
         };
+        self.memory.secrets = self.secrets();
         let objects: Vec<ObjectChange> = self.effects.changes;
         Report {
             outcome,
@@ -373,6 +392,17 @@ impl Pass {
             memory: self.memory,
         }
     }
+}
+
+/// The override values that are secret by their keys.
+pub(super) fn override_secrets(watch: &Watch) -> Vec<String> {
+    let secret = watch.overrides.iter().filter(|(key, _)| mask::is_secret_path(key));
+    secret.map(|(_, value)| value.clone()).collect()
+}
+
+fn chart_secrets(chart: &Chart, found: &mut Vec<String>) {
+    found.extend(mask::secrets(&chart.values));
+    chart.subcharts.iter().for_each(|chart| chart_secrets(chart, found));
 }
 
 /// Sets what a well-ended pass says about its release.

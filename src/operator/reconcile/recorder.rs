@@ -1,10 +1,14 @@
 //! Emits the one Kubernetes event of the classic engine: that a chart value was overridden. Repeats are counted.
 
 use super::inject::Owner;
+use crate::event::mask;
 use crate::operator::api::{Api, At};
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+
+/// How many events of one object are counted on; more begin anew.
+const MOST: usize = 64;
 
 /// The events of one object that were emitted before, by message: name and count.
 #[derive(Debug, Default)]
@@ -19,7 +23,7 @@ pub(super) async fn override_values(
     emitted: &mut Emitted,
 ) {
     for (key, value) in overrides {
-        let value = if suppress { "****" } else { value.as_str() };
+        let value = if suppress || mask::is_secret_path(key) { "****" } else { value.as_str() };
         let message = format!("Chart value {key:?} overridden to {value:?} by operator's watches.yaml");
         if let Err(error) = emit(api, owner, "OverrideValuesInUse", &message, emitted).await {
             tracing::warn!(object = %owner.name, %error, "cannot write an event");
@@ -67,6 +71,9 @@ async fn emit(
         "reportingInstance": "",
     });
     api.create(&resource, Some(namespace), &event).await?;
+    if emitted.0.len() >= MOST {
+        emitted.0.clear();
+    }
     emitted.0.insert(message.to_owned(), (name, 1));
     Ok(())
 }

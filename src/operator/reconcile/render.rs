@@ -97,6 +97,8 @@ impl Pass {
         };
         let (rendered, looked_up) = tokio::task::spawn_blocking(work).await.context("rendering broke off")?;
         let rendered = rendered.map_err(|error| self.blame(&error))?;
+        self.manifests.push(rendered.manifest.clone());
+        self.manifests.extend(rendered.hooks.iter().map(|hook| hook.manifest.clone()));
         Ok(Rendered {
             manifest: rendered.manifest,
             hooks: rendered.hooks,

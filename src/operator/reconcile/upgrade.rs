@@ -40,6 +40,7 @@ impl Pass {
     /// A revision is deployed: does the chart say something else now?
     async fn follow(&mut self, history: History, deployed: Stored, wish: Wish) -> Result<Outcome, Fault> {
         self.ensure_finalizer().await.map_err(Fault::plain)?;
+        self.manifests.push(deployed.release.manifest.clone());
         let same_spec = self.memory.spec.as_ref() == Some(&wish.spec);
         let in_place = same_spec || deployed.has_values(&wish.values);
         let identity = if in_place {

@@ -63,6 +63,22 @@ impl Report {
         let failure = Some(Failed { chain, diagnostic: None, retry: true });
         Report { failure, ..Report::new(Outcome::Failed) }
     }
+
+    /// Masks known secrets in everything that will be shown.
+    pub(in crate::operator) fn cover(&mut self, secrets: &[String]) {
+        mask::values_of(&mut self.status, secrets);
+        self.objects.iter_mut().for_each(|object| mask::values_of(&mut object.changes, secrets));
+        for (message, hint) in &mut self.notices {
+            *message = mask::text(message, secrets);
+            *hint = hint.as_deref().map(|hint| mask::text(hint, secrets));
+        }
+        let Some(failure) = &mut self.failure else { return };
+        failure.chain.iter_mut().for_each(|cause| *cause = mask::text(cause, secrets));
+        if let Some(diagnostic) = &mut failure.diagnostic {
+            diagnostic.message = mask::text(&diagnostic.message, secrets);
+            diagnostic.excerpt = diagnostic.excerpt.as_deref().map(|excerpt| mask::text(excerpt, secrets));
+        }
+    }
 }
 
 /// A pass that ended well.
@@ -112,22 +128,14 @@ impl Fault {
         Fault { condition: Some((RELEASE_FAILED, reason)), ..Fault::plain(error) }
     }
 
-    /// The failure as it is shown, with the known secrets masked.
-    pub(super) fn into_failed(self, secrets: &[String]) -> Failed {
+    /// The failure as it is shown, not masked yet.
+    pub(super) fn into_failed(self) -> Failed {
         let mut chain = chain(&self.error);
         if let Some(also) = &self.also {
             chain.extend(self::chain(also).into_iter().map(|cause| format!("also: {cause}")));
         }
-        for cause in &mut chain {
-            *cause = mask::text(cause, secrets);
-        }
         let blamed = || self.error.downcast_ref::<Blamed>().map(|blamed| blamed.0.clone());
-        let diagnostic =
-            self.diagnostic.map(|diagnostic| *diagnostic).or_else(blamed).map(|mut diagnostic| {
-                diagnostic.message = mask::text(&diagnostic.message, secrets);
-                diagnostic.excerpt = diagnostic.excerpt.map(|excerpt| mask::text(&excerpt, secrets));
-                diagnostic
-            });
+        let diagnostic = self.diagnostic.map(|diagnostic| *diagnostic).or_else(blamed);
         Failed { chain, diagnostic, retry: self.retry }
     }
 }
