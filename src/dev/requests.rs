@@ -5,7 +5,7 @@ use super::project::Project;
 use crate::event::{
     Event, Propagation, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted, mask,
 };
-use crate::tap::EventSink;
+use crate::tap::{EventSink, warning_text};
 use anyhow::{Context as _, Result, anyhow, bail};
 use http::header::{CONTENT_TYPE, WARNING};
 use http_body_util::BodyExt as _;
@@ -228,12 +228,7 @@ pub(super) async fn send(
         .body(body)?;
     let response = client.send(request).await?;
     let status = response.status();
-    let warnings = response
-        .headers()
-        .get_all(WARNING)
-        .iter()
-        .filter_map(|value| warning(value.to_str().ok()?))
-        .collect();
+    let warnings = response.headers().get_all(WARNING).iter().filter_map(warning_text).collect();
     let bytes = response.into_body().collect().await?.to_bytes();
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     if !status.is_success() {
@@ -243,13 +238,6 @@ pub(super) async fn send(
         return Err(kube::Error::Api(refusal.boxed()).into());
     }
     Ok((value, warnings))
-}
-
-/// The text of `299 - "text"`.
-fn warning(header: &str) -> Option<String> {
-    let quoted = header.splitn(3, ' ').nth(2)?;
-    let inner = quoted.strip_prefix('"')?.strip_suffix('"')?;
-    Some(inner.replace("\\\"", "\"").replace("\\\\", "\\"))
 }
 
 /// A refusal repeats values of the object; those under secret names, and all of a Secret's, are masked.
@@ -316,6 +304,7 @@ mod tests {
 
     #[test]
     fn warnings_are_unquoted() {
+        let warning = |text| warning_text(&http::HeaderValue::from_static(text));
         assert_eq!(warning(r#"299 - "unknown field \"spec.foo\"""#).unwrap(), "unknown field \"spec.foo\"");
         assert_eq!(warning("nonsense"), None);
     }

@@ -80,7 +80,7 @@ impl Recorder {
 }
 
 /// The text of a `Warning: 299 - "text"` header.
-fn warning_text(value: &http::HeaderValue) -> Option<String> {
+pub fn warning_text(value: &http::HeaderValue) -> Option<String> {
     let value = value.to_str().ok()?;
     let quoted = value.split_once('"')?.1;
     Some(quoted.strip_suffix('"').unwrap_or(quoted).replace("\\\"", "\"").replace("\\\\", "\\"))
