@@ -31,9 +31,19 @@ pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
             None,
         );
     };
-    let place = Place { file: format!("{folder}/{}", at.file), line: at.line, column: at.column };
-    let excerpt = source(chart, &at.file).and_then(|text| excerpt(&text, at.line, at.column));
-    diagnostic(error.message.clone(), place, excerpt)
+    let file = project_path(folder, chart.name(), &at.file);
+    // A document that is no YAML is placed by its lines, which are not those of the template.
+    let excerpt = match &error.rendered {
+        Some(_) => Some(mask::manifest(&error.excerpt)).filter(|text| !text.is_empty()),
+        None => source(chart, &at.file).and_then(|text| excerpt(&text, at.line, at.column)),
+    };
+    diagnostic(error.message.clone(), Place { file, line: at.line, column: at.column }, excerpt)
+}
+
+/// A path in a chart, with or without the chart's name in front, becomes one from the project's root on.
+fn project_path(folder: &str, name: &str, file: &str) -> String {
+    let inside = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(file);
+    format!("{}/{inside}", folder.trim_end_matches('/'))
 }
 
 fn diagnostic(message: String, place: Place, excerpt: Option<String>) -> Diagnostic {
@@ -131,5 +141,13 @@ mod tests {
         assert_eq!(excerpt(text, 3, 6).unwrap(), "2 | password: ••••••\n3 |   b: [\n  |      ^\n4 | c: 2");
         assert_eq!(excerpt(text, 1, 0).unwrap(), "1 | a: 1\n  | ^\n2 | password: ••••••");
         assert!(excerpt(text, 0, 0).is_none() && excerpt(text, 99, 1).is_none());
+    }
+
+    #[test]
+    fn places_lead_to_the_project() {
+        let path = |file: &str| project_path("charts/web-1.0/", "web", file);
+        assert_eq!(path("web/templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
+        assert_eq!(path("templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
+        assert_eq!(path("web/charts/db/templates/a.yaml"), "charts/web-1.0/charts/db/templates/a.yaml");
     }
 }

@@ -442,4 +442,14 @@ mod tests {
         assert!(kinds(&loaded).is_empty());
         assert_eq!(loaded.errors.len(), 1);
     }
+
+    #[test]
+    fn a_template_that_gives_no_yaml_is_named_where_it_lies() {
+        let mut loader = Loader::default();
+        loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
+        let loaded = loader.load(&files(&GOOD.replace("data:", "data: [x"), GOOD), &[], None, false).unwrap();
+        let place = loaded.errors[0].place.clone().unwrap();
+        assert_eq!(place.file, "charts/one/templates/a.yaml");
+        assert!(loaded.errors[0].excerpt.is_some());
+    }
 }

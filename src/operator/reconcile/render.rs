@@ -4,9 +4,9 @@
 use super::Pass;
 use super::upgrade::Wish;
 use super::verdict::Blamed;
-use crate::event::{Diagnostic, Place, Severity, mask};
 use crate::operator::api::{Api, At};
 use crate::operator::manager::HelmCompat;
+use crate::sources::broken;
 use crate::tap::Recorder;
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
@@ -120,27 +120,11 @@ impl Pass {
 
     /// A render error with its place in the project.
     fn blame(&self, error: &RenderError) -> anyhow::Error {
-        let place = error.place.as_ref().map(|place| Place {
-            file: project_path(&self.watch.chart_path, &self.chart_label(), &place.file),
-            line: place.line,
-            column: place.column,
-        });
-        let excerpt = Some(mask::manifest(&error.excerpt)).filter(|excerpt| !excerpt.is_empty());
-        anyhow::Error::new(Blamed(Diagnostic {
-            severity: Severity::Error,
-            message: error.message.clone(),
-            place,
-            excerpt,
-            hint: None,
-            kind: Some(self.reference.gvk.clone()),
-        }))
+        let chart = self.watch.chart.as_deref().cloned().unwrap_or_default();
+        let mut diagnostic = broken::render(&self.watch.chart_path, &chart, error);
+        diagnostic.kind = Some(self.reference.gvk.clone());
+        anyhow::Error::new(Blamed(diagnostic))
     }
-}
-
-/// A path in a chart, with or without the chart's name in front, becomes one from the project's root on.
-fn project_path(chart: &str, name: &str, file: &str) -> String {
-    let inside = file.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(file);
-    format!("{}/{inside}", chart.trim_end_matches('/'))
 }
 
 struct Outside {
@@ -228,13 +212,5 @@ mod tests {
         assert_eq!(draw(1, &[40]), draw(1, &[7, 33]));
         assert_ne!(draw(1, &[40]), draw(2, &[40]));
         assert_ne!(draw(1, &[64])[..32], draw(1, &[64])[32..]);
-    }
-
-    #[test]
-    fn places_lead_to_the_project() {
-        let path = |file: &str| project_path("charts/web-1.0/", "web", file);
-        assert_eq!(path("web/templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
-        assert_eq!(path("templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
-        assert_eq!(path("web/charts/db/templates/a.yaml"), "charts/web-1.0/charts/db/templates/a.yaml");
     }
 }
