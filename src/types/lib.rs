@@ -1,4 +1,7 @@
-//! Type files to CRDs. So far: CRD YAML as a source of its own (`crd`), and the schema-less CRD the
-//! Operator SDK scaffolds for a chart. Go type files come later. Pure: text in, JSON out.
+//! Type files and type reconcilers: CRD YAML as a source of its own (`crd`), the contract of reconcilers
+//! (`contract`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a reconciler reaches the
+//! outside only through `contract::Host`.
 
+pub mod contract;
 pub mod crd;
+pub mod diagnostic;

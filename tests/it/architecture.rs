@@ -203,7 +203,7 @@ fn every_path_the_architecture_page_names_exists() {
 #[test]
 fn the_lockfile_stays_small() {
     // Raising this limit is a decision: read what the new crate brings along first.
-    const LIMIT: usize = 420;
+    const LIMIT: usize = 440;
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let packages = lock.matches("[[package]]").count();
     assert!(packages <= LIMIT, "{packages} locked packages, the limit is {LIMIT}");

@@ -1,0 +1,230 @@
+//! The one contract of all type reconcilers: what is observed goes in, what is desired comes out, one parent at a
+//! time. Its shape is that of Metacontroller's sync hook (parent, children, related, finalizing → status, children,
+//! resyncAfterSeconds, finalized), with patches, conditions, events, releases and waits beside it, so that the same
+//! logic can run there. Engines (`script`, `templates`) implement `Program`; the operator implements `Host`, makes
+//! all writes, and decides nothing that is said here.
+
+use crate::diagnostic::Diagnostic;
+use opdev_object::meta::Gvk;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a reconciler is shown.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// The custom resource.
+    pub parent: Arc<Value>,
+    /// Objects of the kinds in [`Facts::owns`] that the parent controls, in the order of kind, namespace, name.
+    pub children: Vec<Arc<Value>>,
+    /// The parent is being deleted and this is a call of the finalize function.
+    pub finalizing: bool,
+    /// The frozen clock of this pass, RFC 3339 in UTC.
+    pub now: String,
+    /// Where random numbers of this pass start: the same for the same parent.
+    pub seed: u64,
+}
+
+/// What a reconciler wants to be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Desired {
+    /// The whole `status` without conditions; `None` leaves it as it is.
+    pub status: Option<Value>,
+    /// Every child there should be; children that are owned and not listed are deleted, unless `waiting`.
+    /// A child without a name but with `generateName` is created (see [`Facts::owns`]).
+    pub children: Vec<Value>,
+    /// Changes of objects that the reconciler did not create; never pruned.
+    pub patches: Vec<Patch>,
+    /// Conditions to merge into `status.conditions`; times and observedGeneration are the operator's part.
+    pub conditions: Vec<Value>,
+    /// Kubernetes Events to record.
+    pub events: Vec<EventWish>,
+    /// Charts to install as children; a release that is owned and not listed is uninstalled.
+    pub releases: Vec<Release>,
+    /// What the reconciler waits for, in its own words. Listed children are kept, none is deleted.
+    pub waiting: Option<String>,
+    /// Run again after this time at the latest.
+    pub requeue_after: Option<Duration>,
+    /// Answer of the finalize function: nothing is left to do and the parent may go.
+    pub finalized: bool,
+    /// Objects that were read through the host; a change of one of them is a cause for the next pass.
+    pub reads: Vec<Read>,
+}
+
+/// A change of an object that somebody else created.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patch {
+    /// apiVersion, kind, metadata.name (and namespace), and the fields to set: one server-side apply.
+    pub object: Value,
+    /// Whether the parent becomes an owner of it.
+    pub own: bool,
+}
+
+/// A Kubernetes Event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventWish {
+    /// `Normal` or `Warning`.
+    pub kind: String,
+    /// One CamelCase word.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+}
+
+/// A chart to be installed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Release {
+    /// The release's name.
+    pub name: String,
+    /// Its namespace; the parent's where `None`.
+    pub namespace: Option<String>,
+    /// Folder or archive of the chart, relative to the project's root.
+    pub chart: String,
+    /// Values over the chart's own.
+    pub values: Value,
+}
+
+/// What was read: one object, or all that a selector picks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Read {
+    /// Group, version and kind.
+    pub gvk: Gvk,
+    /// Namespace; `None` for cluster-scoped kinds and for lists over all namespaces.
+    pub namespace: Option<String>,
+    /// Name; `None` for a list.
+    pub name: Option<String>,
+    /// Label selector of a list in the form of kubectl's `-l`; empty means all.
+    pub selector: String,
+}
+
+/// What is known of a reconciler once it is loaded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The kind it reconciles where the file says so; else the file's name does.
+    pub kind: Option<Gvk>,
+    /// Kinds of children to watch and to show as `children`.
+    pub owns: Vec<Gvk>,
+    /// Whether there is a finalize function, so that the parent needs a finalizer.
+    pub finalizes: bool,
+    /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is allowed is
+    /// in `opdev.yaml`.
+    pub asks: Vec<String>,
+}
+
+/// How much one call may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Wall time, calls of the host included.
+    pub time: Duration,
+    /// Bytes of the script's heap.
+    pub memory: usize,
+    /// Bytes of the script's stack.
+    pub stack: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { time: Duration::from_secs(5), memory: 64 << 20, stack: 512 << 10 }
+    }
+}
+
+/// A loaded reconciler of any engine. It keeps no state from call to call.
+pub trait Program: Send + Sync + fmt::Debug {
+    /// What it said of itself when it was loaded.
+    fn facts(&self) -> &Facts;
+
+    /// One call. Blocks its thread for at most `limits.time`.
+    ///
+    /// # Errors
+    /// What the script threw, a limit it ran into, or an answer that makes no sense; with the user's line and column.
+    fn reconcile(
+        &self,
+        observed: &Observed,
+        host: &dyn Host,
+        limits: &Limits,
+    ) -> Result<Desired, Box<Diagnostic>>;
+}
+
+/// What a reconciler can reach of the outside. Calls block; an error becomes an exception in the script.
+pub trait Host: Send + Sync {
+    /// One object, `None` where there is none.
+    ///
+    /// # Errors
+    /// In words for the author, such as an unknown kind or a refusal.
+    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, String>;
+
+    /// All objects that the read picks, by namespace and name.
+    ///
+    /// # Errors
+    /// As for `get`.
+    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, String>;
+
+    /// Resolves a kind written without its version or group, such as `Pod` or `apps/Deployment`.
+    ///
+    /// # Errors
+    /// Where no such kind is served, with the nearest ones.
+    fn kind(&self, text: &str) -> Result<Gvk, String>;
+
+    /// An HTTP request to an allowed host.
+    ///
+    /// # Errors
+    /// Where the host is not allowed, or no answer came.
+    fn fetch(&self, request: &Fetch) -> Result<Fetched, String>;
+
+    /// Runs an allowed program.
+    ///
+    /// # Errors
+    /// Where the program is not allowed, or did not start.
+    fn exec(&self, command: &Exec) -> Result<Executed, String>;
+
+    /// A line for the log of this pass. `level` is one of debug, info, warn, error.
+    fn log(&self, level: &str, message: &str);
+}
+
+/// An HTTP request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fetch {
+    /// `GET` and so on.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// Headers.
+    pub headers: BTreeMap<String, String>,
+    /// The body.
+    pub body: Option<String>,
+}
+
+/// Its answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// HTTP status.
+    pub status: u16,
+    /// Headers in lower case.
+    pub headers: BTreeMap<String, String>,
+    /// The body as text.
+    pub body: String,
+}
+
+/// A program to run; never through a shell.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exec {
+    /// The program.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// What it reads.
+    pub input: Option<String>,
+}
+
+/// What it said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Executed {
+    /// Exit code; -1 where a signal ended it.
+    pub code: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
