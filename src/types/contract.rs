@@ -19,6 +19,8 @@ pub struct Observed {
     pub parent: Arc<Value>,
     /// Objects of the kinds in [`Facts::owns`] that the parent controls, in the order of kind, namespace, name.
     pub children: Vec<Arc<Value>>,
+    /// The releases that this reconciler asked for before and that are still installed, by name.
+    pub releases: Vec<ReleaseState>,
     /// The parent is being deleted and this is a call of the finalize function.
     pub finalizing: bool,
     /// The frozen clock of this pass, RFC 3339 in UTC.
@@ -84,6 +86,29 @@ pub struct Release {
     pub chart: String,
     /// Values over the chart's own.
     pub values: Value,
+}
+
+/// A release as it was when the pass began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReleaseState {
+    /// The release's name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// The name and version of the chart that is installed, such as `memcached-0.1.0`.
+    pub chart: String,
+    /// The values that it was installed with, over the chart's own.
+    pub values: Value,
+    /// Helm's word for the newest revision: `deployed`, `failed`, `pending-install`, `uninstalling` and so on.
+    pub status: String,
+    /// The newest revision, counted from 1.
+    pub revision: i64,
+    /// Whether the newest revision is deployed and all its objects are ready.
+    pub ready: bool,
+    /// Why it is not: what failed, or the first object that is not ready; empty where it is ready.
+    pub message: String,
+    /// Its live objects in the order of its manifest; those that are missing are left out.
+    pub objects: Vec<Arc<Value>>,
 }
 
 /// What was read: one object, or all that a selector picks.
