@@ -126,7 +126,7 @@ impl Reloader {
         };
         flat(&root.join(&self.project.watches));
         let charts: Vec<PathBuf> =
-            self.publish.borrow().watches.iter().map(|watch| root.join(&watch.chart_path)).collect();
+            self.publish.borrow().watches.iter().map(|watch| root.join(watch.path())).collect();
         let yaml = self.project.crds.iter().chain(&self.project.samples).map(|path| root.join(path));
         for path in charts.into_iter().chain(yaml) {
             // The parent tells when the folder itself is replaced, or a link points elsewhere.
@@ -146,13 +146,8 @@ impl Reloader {
     fn moved(&self, batch: &Batch) -> bool {
         let set = self.watch_set();
         let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
-        let links: Vec<PathBuf> = self
-            .publish
-            .borrow()
-            .watches
-            .iter()
-            .map(|watch| self.project.root.join(&watch.chart_path))
-            .collect();
+        let links: Vec<PathBuf> =
+            self.publish.borrow().watches.iter().map(|watch| self.project.root.join(watch.path())).collect();
         batch.paths.iter().any(|path| {
             watched.iter().any(|at| at.starts_with(path)) || links.contains(path) || path.is_dir()
         })
@@ -246,9 +241,7 @@ impl Reloader {
         let links: Vec<(PathBuf, &str)> = sources
             .watches
             .iter()
-            .filter_map(|watch| {
-                Some((root.join(&watch.chart_path).canonicalize().ok()?, watch.chart_path.as_str()))
-            })
+            .filter_map(|watch| Some((root.join(watch.path()).canonicalize().ok()?, watch.path())))
             .collect();
         let name = |path: &PathBuf| {
             for (real, link) in &links {

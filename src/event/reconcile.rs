@@ -73,9 +73,10 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Call {
-    /// Kubernetes verb: get, list, create, update, patch, delete, deletecollection, watch.
+    /// Kubernetes verb: get, list, create, update, patch, delete, deletecollection, watch; of what a program reaches
+    /// beside the API server `fetch` or `exec`.
     pub verb: String,
-    /// The path without host, for the curious.
+    /// The path without host, for the curious; `cache:` before it where a watch answered and nothing was sent.
     pub path: String,
     /// Kind or plural with the name, such as `deployments/web`, and the subresource.
     pub target: String,
@@ -85,7 +86,7 @@ pub struct Call {
     /// How long until the answer's head.
     #[serde(with = "millis", rename = "tookMs")]
     pub took: Duration,
-    /// HTTP status; 0 where no answer came.
+    /// HTTP status; 0 where no answer came. Of `exec` 200 where the program ended with 0, else 500.
     pub status: u16,
     /// The reason of a refusal, such as `NotFound`, or the transport's error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +101,9 @@ pub enum Outcome {
     Installed,
     /// A new or rewritten revision.
     Upgraded,
-    /// Same revision, live objects put back.
+    /// What a program wants was made so.
+    Applied,
+    /// Same revision or same wish, live objects put back.
     Repaired,
     /// Nothing to do.
     Unchanged,
@@ -243,6 +246,8 @@ pub enum Relation {
     Owner,
     /// By the `operator-sdk/primary-resource` annotations.
     Annotation,
+    /// The program that reconciles it has read the watched object.
+    Related,
 }
 
 /// One changed field in short form.

@@ -64,12 +64,14 @@ fn cause_beside(cause: &Cause, most: usize, name: &str) -> String {
         CauseKind::Watch { object, event, fields: changed, by, own_write, relation } => {
             let what = match relation {
                 Relation::Primary => "CR".to_owned(),
-                Relation::Owner | Relation::Annotation => child(object, name),
+                Relation::Owner | Relation::Annotation | Relation::Related => child(object, name),
             };
             let deleting = changed.iter().any(|c| c.path == ".metadata.deletionTimestamp" && c.new.is_some());
             let mut text = match (event, relation) {
                 (WatchEvent::Added, Relation::Primary) => "created".to_owned(),
-                (WatchEvent::Added, Relation::Owner | Relation::Annotation) => format!("{what} created"),
+                (WatchEvent::Added, Relation::Owner | Relation::Annotation | Relation::Related) => {
+                    format!("{what} created")
+                }
                 (WatchEvent::Deleted, _) => format!("{what} deleted"),
                 (WatchEvent::Modified, _) if deleting => format!("{what} deletion asked for"),
                 (WatchEvent::Modified, _) if changed.is_empty() => format!("{what} changed"),
@@ -129,6 +131,7 @@ pub fn outcome(of: Outcome) -> &'static str {
     match of {
         Outcome::Installed => "installed",
         Outcome::Upgraded => "upgraded",
+        Outcome::Applied => "applied",
         Outcome::Repaired => "repaired",
         Outcome::Unchanged => "unchanged",
         Outcome::Uninstalled => "uninstalled",

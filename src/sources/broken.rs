@@ -4,6 +4,8 @@ use crate::event::{Diagnostic, Place, Severity, mask};
 use opdev_helm::chart::{Chart, ChartError, FileSet};
 use opdev_helm::engine::{self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput};
 use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A chart that does not load.
 pub fn chart(folder: &str, files: &FileSet, error: &ChartError) -> Diagnostic {
@@ -38,6 +40,33 @@ pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
         None => source(chart, &at.file).and_then(|text| excerpt(&text, at.line, at.column)),
     };
     diagnostic(error.message.clone(), Place { file, line: at.line, column: at.column }, excerpt)
+}
+
+/// What is wrong with a type file or a program, with the lines around the place. `files` holds the texts by the paths
+/// that the diagnostic names.
+pub fn program(
+    files: &BTreeMap<String, Arc<str>>,
+    found: &opdev_types::diagnostic::Diagnostic,
+) -> Diagnostic {
+    let place = found.place.as_ref().map(|place| Place {
+        file: place.file.clone(),
+        line: place.line,
+        column: place.column,
+    });
+    let text = place.as_ref().and_then(|place| files.get(&place.file));
+    let excerpt = place.as_ref().zip(text).and_then(|(place, text)| excerpt(text, place.line, place.column));
+    let severity = match found.severity {
+        opdev_types::diagnostic::Severity::Error => Severity::Error,
+        opdev_types::diagnostic::Severity::Warning => Severity::Warning,
+    };
+    Diagnostic {
+        severity,
+        message: found.message.clone(),
+        place,
+        excerpt,
+        hint: found.hint.clone(),
+        kind: None,
+    }
 }
 
 /// A path in a chart, with or without the chart's name in front, becomes one from the project's root on.
@@ -141,6 +170,17 @@ mod tests {
         assert_eq!(excerpt(text, 3, 6).unwrap(), "2 | password: ••••••\n3 |   b: [\n  |      ^\n4 | c: 2");
         assert_eq!(excerpt(text, 1, 0).unwrap(), "1 | a: 1\n  | ^\n2 | password: ••••••");
         assert!(excerpt(text, 0, 0).is_none() && excerpt(text, 99, 1).is_none());
+    }
+
+    #[test]
+    fn a_program_is_shown_where_it_broke() {
+        use opdev_types::diagnostic as types;
+        let files = BTreeMap::from([("config/reconcilers/a.ts".to_owned(), Arc::from("one\n  two\n"))]);
+        let place = types::Place { file: "config/reconcilers/a.ts".to_owned(), line: 2, column: 3 };
+        let found = types::Diagnostic::error("TypeError: no", Some(place)).with_hint("do");
+        let shown = program(&files, &found);
+        assert_eq!(shown.excerpt.as_deref(), Some("1 | one\n2 |   two\n  |   ^"));
+        assert_eq!((shown.severity, shown.hint.as_deref()), (Severity::Error, Some("do")));
     }
 
     #[test]

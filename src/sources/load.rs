@@ -2,7 +2,7 @@
 //! broken edit replaces nothing. Pure: `dev/reload.rs` reads the files and the environment.
 
 use super::watches::{self, Entry};
-use super::{Sources, Watch, broken, overrides};
+use super::{ChartReconciler, Reconciler, Sources, Watch, broken, overrides};
 use crate::event::{Diagnostic, KindHealth, KindStatus, Place, Sample, Severity};
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -171,32 +171,35 @@ impl Loader {
             problem.place = Some(entry.place.clone());
             problem.kind = Some(entry.gvk.clone());
             diagnostics.push(problem);
-            before.map(|before| before.overrides.clone()).unwrap_or_default()
+            before.and_then(|before| before.chart()).map(|chart| chart.overrides.clone()).unwrap_or_default()
         });
-        let mut watch = Watch {
-            gvk: entry.gvk.clone(),
-            chart_path: entry.chart.clone(),
+        let chart = ChartReconciler {
+            path: entry.chart.clone(),
             chart: loading.and_then(|loading| loading.good.clone()),
-            broken: loading.and_then(|loading| loading.broken.clone()),
-            changed_in: number,
             watch_dependents: entry.watch_dependents,
             overrides,
+            dry_run_option: entry.dry_run_option.clone(),
+        };
+        let affected = match before.and_then(|before| Some((before, before.chart()?))) {
+            None => true,
+            Some((before, fed)) => {
+                fresh.contains(&entry.chart)
+                    || fed.path != chart.path
+                    || fed.overrides != chart.overrides
+                    || fed.watch_dependents != chart.watch_dependents
+                    || fed.dry_run_option != chart.dry_run_option
+                    || before.selector != entry.selector
+                    || before.reconcile_period != entry.reconcile_period
+            }
+        };
+        let mut watch = Watch {
+            gvk: entry.gvk.clone(),
+            reconciler: Reconciler::Chart(Arc::new(chart)),
+            broken: loading.and_then(|loading| loading.broken.clone()),
+            changed_in: number,
             reconcile_period: entry.reconcile_period,
             selector: entry.selector.clone(),
-            dry_run_option: entry.dry_run_option.clone(),
             max_concurrent: entry.max_concurrent,
-        };
-        let affected = match before {
-            None => true,
-            Some(before) => {
-                fresh.contains(&entry.chart)
-                    || before.chart_path != watch.chart_path
-                    || before.overrides != watch.overrides
-                    || before.selector != watch.selector
-                    || before.watch_dependents != watch.watch_dependents
-                    || before.reconcile_period != watch.reconcile_period
-                    || before.dry_run_option != watch.dry_run_option
-            }
         };
         if !affected && let Some(before) = before {
             watch.changed_in = before.changed_in;
@@ -211,13 +214,13 @@ impl Sources {
         let status = |watch: &Arc<Watch>| KindStatus {
             gvk: watch.gvk.clone(),
             plural: String::new(),
-            source: watch.chart_path.clone(),
-            health: match (&watch.broken, &watch.chart) {
-                (None, Some(_)) => KindHealth::Serving,
-                (Some(problem), Some(_)) => KindHealth::Stale { problem: problem.clone() },
-                (Some(problem), None) => KindHealth::Disabled { problem: problem.clone() },
-                (None, None) => {
-                    KindHealth::Disabled { problem: problem(&watch.chart_path, "not read yet".to_owned()) }
+            source: watch.path().to_owned(),
+            health: match (&watch.broken, watch.is_loaded()) {
+                (None, true) => KindHealth::Serving,
+                (Some(problem), true) => KindHealth::Stale { problem: problem.clone() },
+                (Some(problem), false) => KindHealth::Disabled { problem: problem.clone() },
+                (None, false) => {
+                    KindHealth::Disabled { problem: problem(watch.path(), "not read yet".to_owned()) }
                 }
             },
         };
@@ -403,8 +406,8 @@ mod tests {
             let loaded = loader.load(&files(&broken, GOOD), &[], None, false).unwrap();
             assert!(kinds(&loaded).is_empty(), "{words}");
             assert!(Arc::ptr_eq(
-                loaded.sources.watches[0].chart.as_ref().unwrap(),
-                first.sources.watches[0].chart.as_ref().unwrap()
+                loaded.sources.watches[0].chart().unwrap().chart.as_ref().unwrap(),
+                first.sources.watches[0].chart().unwrap().chart.as_ref().unwrap()
             ));
             let problem = &loaded.errors[0];
             assert_eq!(

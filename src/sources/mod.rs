@@ -9,6 +9,7 @@ mod watches;
 use crate::event::{Diagnostic, Sample};
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;
+use opdev_types::contract::{Limits, Program};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,31 +34,108 @@ pub struct Sources {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// One entry of `watches.yaml`, with its chart loaded.
+/// A kind and what reconciles its objects, loaded.
 #[derive(Debug)]
 pub struct Watch {
     /// The kind it reconciles.
     pub gvk: Gvk,
-    /// The chart's folder, relative to the project's root.
-    pub chart_path: String,
-    /// The newest chart that loaded; `None` where there was none yet.
-    pub chart: Option<Arc<Chart>>,
+    /// What reconciles its objects.
+    pub reconciler: Reconciler,
     /// Why the newest files are not the ones that serve.
     pub broken: Option<Diagnostic>,
     /// The set of sources that last changed anything about this entry.
     pub changed_in: u64,
-    /// Whether objects of the release are watched, too. Default true.
-    pub watch_dependents: bool,
-    /// Values forced by the operator, expanded; each a `--set-string` pair.
-    pub overrides: BTreeMap<String, String>,
     /// How often an object is reconciled without a cause; `None` means the flag's default.
     pub reconcile_period: Option<Duration>,
     /// Label selector of the objects to reconcile, as in `metav1.LabelSelector`; null means all.
     pub selector: Value,
-    /// `server` lets `lookup` see the cluster while the candidate is rendered.
-    pub dry_run_option: String,
     /// How many objects of this kind are reconciled at once; `None` means the flag's default.
     pub max_concurrent: Option<usize>,
+}
+
+/// What reconciles the objects of a kind.
+#[derive(Debug)]
+pub enum Reconciler {
+    /// A chart, as in `watches.yaml`: the custom resource's spec are its values.
+    Chart(Arc<ChartReconciler>),
+    /// A program of the user's, as in `config/reconcilers`: what it wants to be is made so.
+    Type(Arc<TypeReconciler>),
+}
+
+/// A chart that feeds a kind.
+#[derive(Debug)]
+pub struct ChartReconciler {
+    /// The chart's folder, relative to the project's root.
+    pub path: String,
+    /// The newest chart that loaded; `None` where there was none yet.
+    pub chart: Option<Arc<Chart>>,
+    /// Whether objects of the release are watched, too. Default true.
+    pub watch_dependents: bool,
+    /// Values forced by the operator, expanded; each a `--set-string` pair.
+    pub overrides: BTreeMap<String, String>,
+    /// `server` lets `lookup` see the cluster while the candidate is rendered.
+    pub dry_run_option: String,
+}
+
+/// A script or a folder of templates that feeds a kind.
+#[derive(Debug, Default)]
+pub struct TypeReconciler {
+    /// Its file or folder, relative to the project's root.
+    pub path: String,
+    /// The newest program that loaded; `None` where there was none yet.
+    pub program: Option<Arc<dyn Program>>,
+    /// The texts of its files by the paths that its diagnostics name, for excerpts.
+    pub files: BTreeMap<String, Arc<str>>,
+    /// The charts that its releases may name, by the path that they name, relative to the project's root.
+    pub charts: BTreeMap<String, Arc<Chart>>,
+    /// What of the outside it may reach.
+    pub allow: Allow,
+    /// How much one call may take.
+    pub limits: Limits,
+}
+
+/// What of the outside a program may reach, from `opdev.yaml`. Empty lists allow nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allow {
+    /// Hosts that `fetch` may reach, such as `api.example.com`, `localhost:8080` or `*.example.com`; a host without
+    /// a port allows the ports of http and https.
+    pub hosts: Vec<String>,
+    /// Programs that `exec` may run, by the name or path that the call names.
+    pub programs: Vec<String>,
+}
+
+impl Watch {
+    /// The file or folder that feeds it, relative to the project's root.
+    pub fn path(&self) -> &str {
+        match &self.reconciler {
+            Reconciler::Chart(chart) => &chart.path,
+            Reconciler::Type(program) => &program.path,
+        }
+    }
+
+    /// Whether there is a version that can serve.
+    pub fn is_loaded(&self) -> bool {
+        match &self.reconciler {
+            Reconciler::Chart(chart) => chart.chart.is_some(),
+            Reconciler::Type(program) => program.program.is_some(),
+        }
+    }
+
+    /// The chart that feeds it, where one does.
+    pub fn chart(&self) -> Option<&Arc<ChartReconciler>> {
+        match &self.reconciler {
+            Reconciler::Chart(chart) => Some(chart),
+            Reconciler::Type(_) => None,
+        }
+    }
+
+    /// The program that feeds it, where one does.
+    pub fn program(&self) -> Option<&Arc<TypeReconciler>> {
+        match &self.reconciler {
+            Reconciler::Chart(_) => None,
+            Reconciler::Type(program) => Some(program),
+        }
+    }
 }
 
 impl Sources {

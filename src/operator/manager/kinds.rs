@@ -219,7 +219,10 @@ impl Kinds {
     }
 
     fn mapping(&self) -> Vec<Primary> {
-        let watched = self.primaries.iter().filter(|(_, served)| served.watch.watch_dependents);
+        let watched = self
+            .primaries
+            .iter()
+            .filter(|(_, served)| served.watch.chart().is_none_or(|chart| chart.watch_dependents));
         watched
             .map(|((group, kind), served)| Primary {
                 group: group.clone(),

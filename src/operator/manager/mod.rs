@@ -348,8 +348,9 @@ impl Manager {
     fn secrets_of(&self, key: &ObjectKey, watch: &Watch) -> Vec<String> {
         let object = self.kinds.object(key);
         let spec = object.and_then(|object| object.get("spec")).map(mask::secrets).unwrap_or_default();
+        let overrides = watch.chart().map(|chart| reconcile::override_secrets(chart)).unwrap_or_default();
         let before = self.memories.get(key).map(|memory| memory.secrets().to_vec()).unwrap_or_default();
-        mask::known(spec.into_iter().chain(before).chain(reconcile::override_secrets(watch)))
+        mask::known(spec.into_iter().chain(before).chain(overrides))
     }
 
     async fn tell_counts(&mut self) {

@@ -27,7 +27,7 @@ use super::api::{Api, ApiError, At};
 use super::discovery::Resource;
 use super::manager::Settings;
 use crate::event::{ObjectChange, Outcome, Requeue, Step, mask};
-use crate::sources::Watch;
+use crate::sources::{ChartReconciler, Reconciler, Watch};
 use anyhow::{Context, anyhow};
 use apply::{Effects, Force, Plan};
 use inject::{Owner, ReleaseNames};
@@ -92,6 +92,8 @@ impl Memory {
 struct Pass {
     reference: ObjectRef,
     watch: Arc<Watch>,
+    /// The chart that feeds it.
+    fed: Arc<ChartReconciler>,
     api: Api,
     settings: Arc<Settings>,
     cancel: CancellationToken,
@@ -117,6 +119,12 @@ struct Pass {
 pub(super) async fn run(job: Job) -> Report {
     let began = Instant::now();
     let Job { object: reference, watch, api, settings, cancel, templates, memory } = job;
+    let fed = match &watch.reconciler {
+        Reconciler::Chart(chart) => Arc::clone(chart),
+        Reconciler::Type(_) => {
+            return Report::failed(vec![format!("{} is reconciled by a program", reference.gvk.kind)]);
+        }
+    };
     let read = async {
         let resource = api.resource(&reference.gvk).await?;
         let at = At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };
@@ -140,6 +148,7 @@ pub(super) async fn run(job: Job) -> Report {
     let mut pass = Pass {
         reference,
         watch,
+        fed,
         api,
         settings,
         cancel,
@@ -180,7 +189,7 @@ impl Pass {
         let chart = self.chart()?;
         self.check_name()?;
         let spec = values::spec(&self.object).map_err(Fault::plain)?;
-        let values = values::with_overrides(&spec, &self.watch.overrides).map_err(Fault::plain)?;
+        let values = values::with_overrides(&spec, &self.fed.overrides).map_err(Fault::plain)?;
         let history = release::History::read(&self.api, &self.namespace(), &self.reference.name)
             .await
             .map_err(|error| Fault::irreconcilable(error.context("failed to retrieve release history")))?;
@@ -200,10 +209,10 @@ impl Pass {
     }
 
     fn chart(&self) -> Result<Arc<Chart>, Fault> {
-        self.watch.chart.clone().ok_or_else(|| Fault {
+        self.fed.chart.clone().ok_or_else(|| Fault {
             diagnostic: self.watch.broken.clone().map(Box::new),
             retry: false,
-            ..Fault::plain(anyhow!("the chart {} cannot be loaded", self.watch.chart_path))
+            ..Fault::plain(anyhow!("the chart {} cannot be loaded", self.fed.path))
         })
     }
 
@@ -285,7 +294,7 @@ impl Pass {
     }
 
     fn chart_label(&self) -> String {
-        self.watch.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
+        self.fed.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
     }
 
     /// Writes the status if it differs from the one before.
@@ -359,8 +368,8 @@ impl Pass {
     /// What must not show in anything that is told about this pass.
     fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.object);
-        found.extend(override_secrets(&self.watch));
-        if let Some(chart) = &self.watch.chart {
+        found.extend(override_secrets(&self.fed));
+        if let Some(chart) = &self.fed.chart {
             chart_secrets(chart, &mut found);
         }
         found.extend(self.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
@@ -384,7 +393,7 @@ impl Pass {
             status,
             objects,
             known: self.effects.known,
-            dependents: if self.watch.watch_dependents { self.dependents } else { Vec::new() },
+            dependents: if self.fed.watch_dependents { self.dependents } else { Vec::new() },
             steps: self.steps,
             requeue,
             failure,
@@ -395,8 +404,8 @@ impl Pass {
 }
 
 /// The override values that are secret by their keys.
-pub(super) fn override_secrets(watch: &Watch) -> Vec<String> {
-    let secret = watch.overrides.iter().filter(|(key, _)| mask::is_secret_path(key));
+pub(super) fn override_secrets(chart: &ChartReconciler) -> Vec<String> {
+    let secret = chart.overrides.iter().filter(|(key, _)| mask::is_secret_path(key));
     secret.map(|(_, value)| value.clone()).collect()
 }
 

@@ -120,8 +120,8 @@ impl Pass {
 
     /// A render error with its place in the project.
     fn blame(&self, error: &RenderError) -> anyhow::Error {
-        let chart = self.watch.chart.as_deref().cloned().unwrap_or_default();
-        let mut diagnostic = broken::render(&self.watch.chart_path, &chart, error);
+        let chart = self.fed.chart.as_deref().cloned().unwrap_or_default();
+        let mut diagnostic = broken::render(&self.fed.path, &chart, error);
         diagnostic.kind = Some(self.reference.gvk.clone());
         anyhow::Error::new(Blamed(diagnostic))
     }

@@ -96,7 +96,7 @@ impl Pass {
         identity: Identity,
         deployed: &Stored,
     ) -> anyhow::Result<Option<Rendered>> {
-        let server = self.watch.dry_run_option == "server";
+        let server = self.fed.dry_run_option == "server";
         let lookups = if server { Lookups::Live } else { Lookups::Empty };
         let candidate = self.render(wish, identity, lookups).await?;
         if candidate.manifest == deployed.release.manifest {
@@ -157,7 +157,7 @@ impl Pass {
             format!(
                 "the chart {} renders differently each time from the same input: `{old}` became `{new}`; the deployed \
                  manifest is kept",
-                self.watch.chart_path
+                self.fed.path
             ),
             Some("look for now, rand*, uuidv4, gen* or .Release.Revision on that line"),
         );
@@ -327,16 +327,10 @@ impl Pass {
     }
 
     async fn warn_overrides(&mut self) {
-        let watch = Arc::clone(&self.watch);
+        let fed = Arc::clone(&self.fed);
         let suppress = self.settings.suppress_override_values;
-        recorder::override_values(
-            &self.api,
-            &self.owner,
-            &watch.overrides,
-            suppress,
-            &mut self.memory.emitted,
-        )
-        .await;
+        recorder::override_values(&self.api, &self.owner, &fed.overrides, suppress, &mut self.memory.emitted)
+            .await;
     }
 
     fn upgrade_force(&self) -> Force {

@@ -54,7 +54,7 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
 fn outcome_role(outcome: Outcome) -> Role {
     match outcome {
         Outcome::Failed => Role::Bad,
-        Outcome::Installed | Outcome::Upgraded | Outcome::Repaired => Role::Good,
+        Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => Role::Good,
         Outcome::Waiting => Role::Busy,
         Outcome::Unchanged | Outcome::Uninstalled | Outcome::Gone => Role::Text,
     }

@@ -339,7 +339,7 @@ fn why(pass: &Reconcile) -> String {
 fn result(pass: &Reconcile) -> (&'static str, Role) {
     match pass.outcome {
         Outcome::Failed => ("✗ ", Role::Bad),
-        Outcome::Installed | Outcome::Upgraded | Outcome::Repaired => ("", Role::Good),
+        Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => ("", Role::Good),
         Outcome::Waiting => ("", Role::Busy),
         Outcome::Unchanged | Outcome::Gone => ("", Role::Dim),
         Outcome::Uninstalled => ("", Role::Text),

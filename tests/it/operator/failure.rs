@@ -1,6 +1,6 @@
 //! What can go wrong, what is said about it, and how it heals.
 
-use super::world::{World, causes, chart, condition, settings, sources, watch_of, web};
+use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
 use kube::api::{DynamicObject, PostParams};
 use opdev::event::{Action, Outcome};
 use opdev_helm::release;
@@ -276,7 +276,7 @@ async fn overrides_are_strings_and_said_in_an_event() {
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-config\ndata:\n  \
                 greeting: {{ printf `%T %v` .Values.image.tag .Values.image.tag | printf `%q` }}\n";
     let mut watch = web(chart("web", &[("templates/all.yaml", text)]));
-    watch.overrides = BTreeMap::from([("image.tag".to_owned(), "3".to_owned())]);
+    fed_by(&mut watch).overrides = BTreeMap::from([("image.tag".to_owned(), "3".to_owned())]);
     let mut world = World::start(vec![watch]).await;
     world.create_web("site", json!({"image": {"tag": 1, "name": "kept"}})).await;
     world.outcome("site", Outcome::Installed).await;

@@ -1,6 +1,6 @@
 //! Install, upgrade, rewrite, repair, uninstall.
 
-use super::world::{World, causes, chart, condition, settings, sources, watch_of, web};
+use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
 use opdev::event::{Action, CauseKind, Outcome};
 use serde_json::json;
 use std::sync::Arc;
@@ -212,7 +212,7 @@ async fn a_deleted_custom_resource_leaves_nothing() {
     world.outcome("site", Outcome::Installed).await;
     // The chart does not load any more: the stored release is enough to uninstall.
     let mut broken = web(web_chart());
-    broken.chart = None;
+    fed_by(&mut broken).chart = None;
     broken.changed_in = 2;
     world.sources.send(sources(2, vec![broken])).unwrap();
     let pass = world.pass("site").await;

@@ -4,7 +4,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use kube::core::GroupVersionKind;
 use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
-use opdev::sources::{Sources, Watch};
+use opdev::sources::{ChartReconciler, Reconciler, Sources, Watch};
 use opdev::tap::EventSink;
 use opdev_controlplane::ControlPlane;
 use opdev_helm::chart::{Chart, FileSet};
@@ -47,16 +47,26 @@ pub(crate) fn web(chart: Arc<Chart>) -> Watch {
 pub(crate) fn watch_of(kind: &str, chart: Arc<Chart>) -> Watch {
     Watch {
         gvk: Gvk::new("test.my.domain", "v1", kind),
-        chart_path: format!("charts/{}", chart.name()),
-        chart: Some(chart),
+        reconciler: Reconciler::Chart(Arc::new(ChartReconciler {
+            path: format!("charts/{}", chart.name()),
+            chart: Some(chart),
+            watch_dependents: true,
+            overrides: BTreeMap::new(),
+            dry_run_option: String::new(),
+        })),
         broken: None,
         changed_in: 1,
-        watch_dependents: true,
-        overrides: BTreeMap::new(),
         reconcile_period: None,
         selector: Value::Null,
-        dry_run_option: String::new(),
         max_concurrent: None,
+    }
+}
+
+/// The chart reconciler of a watch, to be changed.
+pub(crate) fn fed_by(watch: &mut Watch) -> &mut ChartReconciler {
+    match &mut watch.reconciler {
+        Reconciler::Chart(chart) => Arc::get_mut(chart).unwrap(),
+        Reconciler::Type(_) => panic!("{} is fed by a program", watch.gvk),
     }
 }
 
