@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions: reading them from YAML and scaffolding the schema-less one for a chart.
 //! Never talks to an API server.
 
+use crate::plural::plural;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
@@ -53,7 +54,8 @@ pub fn kinds(crd: &Value) -> Vec<Gvk> {
 /// The CRD the Operator SDK writes for a chart: namespaced, one version, status subresource, any fields.
 pub fn scaffold(gvk: &Gvk) -> Value {
     let singular = gvk.kind.to_lowercase();
-    let plural = plural(&singular);
+    // The Operator SDK lowers the letters first, controller-gen last.
+    let plural = plural(&singular).to_lowercase();
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -88,36 +90,9 @@ pub fn scaffold(gvk: &Gvk) -> Value {
     })
 }
 
-/// The plural of a lowercase noun, by the rules of English that kubebuilder follows for kinds.
-fn plural(noun: &str) -> String {
-    let vowel_before_y = noun.len() > 1
-        && noun.as_bytes()[noun.len() - 2..].first().is_some_and(|letter| b"aeiou".contains(letter));
-    if noun.ends_with('y') && !vowel_before_y {
-        format!("{}ies", &noun[..noun.len() - 1])
-    } else if ["s", "x", "z", "ch", "sh"].iter().any(|end| noun.ends_with(end)) {
-        format!("{noun}es")
-    } else {
-        format!("{noun}s")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn plurals() {
-        for (one, many) in [
-            ("hello", "hellos"),
-            ("proxy", "proxies"),
-            ("gateway", "gateways"),
-            ("ingress", "ingresses"),
-            ("mailbox", "mailboxes"),
-            ("armadachart", "armadacharts"),
-        ] {
-            assert_eq!(plural(one), many);
-        }
-    }
 
     #[test]
     fn the_scaffold_serves_its_kind() {
