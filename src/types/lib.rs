@@ -5,3 +5,7 @@
 pub mod contract;
 pub mod crd;
 pub mod diagnostic;
+pub mod emit;
+pub mod pin;
+pub mod plural;
+pub mod rbac;

@@ -1,0 +1,302 @@
+//! What Makefiles run: variables are put in as far as text alone can say, recipe lines become commands with words.
+//! Never runs anything; what only a shell could tell is left empty, as make leaves an unknown variable.
+
+use super::Source;
+use crate::diagnostic::Place;
+use std::collections::BTreeMap;
+
+/// Longest text an expansion may grow to, how deep variables may name each other, and how often in one text.
+const MAX_TEXT: usize = 64 * 1024;
+const MAX_DEPTH: usize = 24;
+const MAX_REFERENCES: usize = 4096;
+
+/// One command of a recipe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Command {
+    /// Its words, unquoted.
+    pub(super) words: Vec<String>,
+    /// The folder it runs in, relative to the Makefile's, from a `cd` before it.
+    pub(super) folder: String,
+    /// The target whose recipe it is in.
+    pub(super) target: String,
+    pub(super) place: Place,
+}
+
+/// A text that grows, and how many variables it has cost.
+#[derive(Default)]
+struct Expansion {
+    text: String,
+    references: usize,
+}
+
+/// Variables and recipes of some Makefiles.
+#[derive(Debug, Default)]
+pub(super) struct Makefile {
+    pub(super) variables: BTreeMap<String, Variable>,
+    recipes: Vec<(String, String, Place)>,
+    year: String,
+}
+
+/// A variable's text before expansion, and where it is set.
+#[derive(Clone, Debug)]
+pub(super) struct Variable {
+    text: String,
+    pub(super) place: Place,
+}
+
+impl Makefile {
+    /// Reads Makefiles in the order in which they include each other.
+    pub(super) fn read(files: &[Source<'_>], year: &str) -> Makefile {
+        let mut makefile = Makefile { year: year.to_owned(), ..Makefile::default() };
+        for file in files {
+            makefile.read_one(file);
+        }
+        makefile
+    }
+
+    fn read_one(&mut self, file: &Source<'_>) {
+        let mut targets = String::new();
+        let (mut defining, mut otherwise) = (false, 0_usize);
+        for (line, number) in logical_lines(file.text) {
+            let place = Place { file: file.path.to_owned(), line: number, column: 1 };
+            let word = line.split_whitespace().next().unwrap_or_default();
+            if defining {
+                defining = word != "endef";
+                continue;
+            }
+            if let Some(recipe) = line.strip_prefix('\t') {
+                self.recipes.push((targets.clone(), recipe.to_owned(), place));
+                continue;
+            }
+            match word {
+                "define" => defining = true,
+                "else" => otherwise += 1,
+                "endif" => otherwise = otherwise.saturating_sub(1),
+                "" | "ifeq" | "ifneq" | "ifdef" | "ifndef" | "include" | "-include" | "sinclude" => {}
+                _ if word.starts_with('#') => {}
+                _ => {
+                    if let Some(assignment) = assignment(&line) {
+                        self.assign(&assignment, otherwise > 0, place);
+                    } else if let Some((names, rest)) = line.split_once(':') {
+                        targets = names.trim().to_owned();
+                        if let Some((_, recipe)) = rest.split_once(';') {
+                            self.recipes.push((targets.clone(), recipe.to_owned(), place));
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first branch of a condition counts, so an assignment after `else` is one that may be overridden.
+    fn assign(&mut self, assignment: &Assignment<'_>, otherwise: bool, place: Place) {
+        let known = self.variables.get(assignment.name).map(|variable| variable.text.clone());
+        let text = match (assignment.operator, known) {
+            ("?=", Some(_)) => return,
+            ("=" | ":=" | "::=" | ":::=" | "!=", Some(_)) if otherwise => return,
+            ("+=", Some(known)) => format!("{known} {}", assignment.value),
+            ("!=", _) => format!("$(shell {})", assignment.value),
+            (_, _) => assignment.value.to_owned(),
+        };
+        if text.len() <= MAX_TEXT {
+            self.variables.insert(assignment.name.to_owned(), Variable { text, place });
+        }
+    }
+
+    /// A variable's value.
+    pub(super) fn value(&self, name: &str) -> Option<String> {
+        self.variables.get(name).map(|variable| self.expand(&variable.text))
+    }
+
+    /// Every command of every recipe.
+    pub(super) fn commands(&self) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for (target, recipe, place) in &self.recipes {
+            let text = self.expand(recipe);
+            let mut folder = String::new();
+            for words in shell_commands(text.trim_start_matches(['@', '-', '+', ' ', '\t'])) {
+                if let [cd, to] = words.as_slice()
+                    && cd == "cd"
+                {
+                    folder = if folder.is_empty() { to.clone() } else { format!("{folder}/{to}") };
+                    continue;
+                }
+                let (target, folder, place) = (target.clone(), folder.clone(), place.clone());
+                commands.push(Command { words, folder, target, place });
+            }
+        }
+        commands
+    }
+
+    /// A text with its variables put in.
+    fn expand(&self, text: &str) -> String {
+        let mut out = Expansion::default();
+        self.expand_into(&mut out, text, 0);
+        out.text
+    }
+
+    fn expand_into(&self, out: &mut Expansion, text: &str, depth: usize) {
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.references += 1;
+            if out.text.len() > MAX_TEXT || out.references > MAX_REFERENCES || depth > MAX_DEPTH {
+                return;
+            }
+            out.text.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            let Some(first) = rest.chars().next() else { return };
+            match first {
+                '$' => {
+                    out.text.push('$');
+                    rest = &rest[1..];
+                }
+                '(' | '{' => {
+                    let Some(end) = closing(rest) else { return };
+                    self.reference(out, &rest[1..end], depth);
+                    rest = &rest[end + 1..];
+                }
+                _ => rest = &rest[first.len_utf8()..],
+            }
+        }
+        out.text.push_str(rest);
+    }
+
+    fn reference(&self, out: &mut Expansion, inner: &str, depth: usize) {
+        let (function, argument) = inner.split_once([' ', '\t']).unwrap_or((inner, ""));
+        match function {
+            "shell" => out.text.push_str(&self.shell(argument.trim())),
+            "CURDIR" | "PWD" => out.text.push('.'),
+            "abspath" | "realpath" | "strip" | "firstword" => {
+                self.expand_into(out, argument.trim(), depth + 1);
+            }
+            _ if argument.is_empty() => {
+                let before = out.text.len();
+                if let Some(variable) = self.variables.get(function) {
+                    self.expand_into(out, &variable.text, depth + 1);
+                }
+                // A tool that is set elsewhere: its name says what it is.
+                if out.text[before..].trim().is_empty() && names_controller_gen(function) {
+                    out.text.truncate(before);
+                    out.text.push_str("controller-gen");
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The few commands whose output the text itself tells.
+    fn shell(&self, command: &str) -> String {
+        let is_date = command.starts_with("date") && command.contains("%Y") && !command.contains("%m");
+        if command == "pwd" || command.starts_with("git rev-parse --show-toplevel") {
+            ".".to_owned()
+        } else if is_date {
+            self.year.clone()
+        } else if command.ends_with("controller-gen") {
+            "controller-gen".to_owned()
+        } else {
+            String::new()
+        }
+    }
+}
+
+/// Whether a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`, `controllergen`.
+fn names_controller_gen(name: &str) -> bool {
+    let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    name.to_ascii_lowercase().ends_with("controllergen")
+}
+
+struct Assignment<'a> {
+    name: &'a str,
+    operator: &'a str,
+    value: &'a str,
+}
+
+fn assignment(line: &str) -> Option<Assignment<'_>> {
+    let mut rest = line.trim_start();
+    for word in ["export ", "override ", "unexport "] {
+        rest = rest.strip_prefix(word).unwrap_or(rest).trim_start();
+    }
+    let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')))?;
+    let (name, after) = rest.split_at(end);
+    let after = after.trim_start();
+    let operator =
+        ["?=", ":::=", "::=", ":=", "+=", "!=", "="].into_iter().find(|op| after.starts_with(op))?;
+    if name.is_empty() {
+        return None;
+    }
+    let value = after[operator.len()..].trim_start();
+    let value = value.find(" #").map_or(value, |at| &value[..at]).trim_end();
+    Some(Assignment { name, operator, value })
+}
+
+/// Lines with their continuations joined, and the number of the first.
+fn logical_lines(text: &str) -> Vec<(String, u32)> {
+    let mut lines: Vec<(String, u32)> = Vec::new();
+    let mut open = false;
+    for (line, number) in text.lines().zip(1_u32..) {
+        let (part, more) = match line.strip_suffix('\\') {
+            Some(part) => (part, true),
+            None => (line, false),
+        };
+        match lines.last_mut() {
+            Some((joined, _)) if open => {
+                joined.push(' ');
+                joined.push_str(part.trim_start());
+            }
+            _ => lines.push((part.to_owned(), number)),
+        }
+        open = more;
+    }
+    lines
+}
+
+/// Where the bracket that opens a text is closed.
+fn closing(text: &str) -> Option<usize> {
+    let (open, close) = if text.starts_with('(') { ('(', ')') } else { ('{', '}') };
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            depth -= 1;
+            if depth == 0 {
+                return Some(at);
+            }
+        }
+    }
+    None
+}
+
+/// The commands of a shell line, each as its words.
+fn shell_commands(line: &str) -> Vec<Vec<String>> {
+    let mut commands = vec![Vec::new()];
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut characters = line.chars().peekable();
+    let flush = |word: &mut Option<String>, commands: &mut Vec<Vec<String>>| {
+        if let (Some(word), Some(last)) = (word.take(), commands.last_mut()) {
+            last.push(word);
+        }
+    };
+    while let Some(c) = characters.next() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some('"') | None, '\\') => word.get_or_insert_default().extend(characters.next()),
+            (Some(_), c) => word.get_or_insert_default().push(c),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, '&' | '|' | ';' | '(' | ')') => {
+                flush(&mut word, &mut commands);
+                commands.push(Vec::new());
+            }
+            (None, '#') if word.is_none() => break,
+            (None, c) if c.is_whitespace() => flush(&mut word, &mut commands),
+            (None, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    flush(&mut word, &mut commands);
+    commands.retain(|words| !words.is_empty());
+    commands
+}

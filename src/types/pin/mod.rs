@@ -1,0 +1,176 @@
+//! What a project says of controller-gen: the flags in its Makefile, and the release it pins there, in `go.mod` or in the
+//! CRDs it has committed. Pure: texts in, settings out; never runs make, Go or controller-gen.
+
+mod makefile;
+mod options;
+
+use crate::diagnostic::{Diagnostic, Place};
+use makefile::{Command, Makefile};
+pub use options::{CrdFlags, Output, RbacFlags};
+
+/// A text and the path it came from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The path as it is shown.
+    pub path: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// One call of controller-gen with what concerns CRDs and roles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// The make target it belongs to; empty where the project has no Makefile.
+    pub target: String,
+    /// The folder it runs in, relative to the project; empty for the project's own.
+    pub folder: String,
+    /// Package patterns, such as `./...`.
+    pub paths: Vec<String>,
+    /// The flags of `crd`, where it is called for.
+    pub crd: Option<CrdFlags>,
+    /// The flags of `rbac`, where it is called for.
+    pub rbac: Option<RbacFlags>,
+    /// Where CRDs go.
+    pub crd_output: Output,
+    /// Where roles go.
+    pub rbac_output: Output,
+    /// Where it stands.
+    pub place: Option<Place>,
+}
+
+/// The release a project pins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// As written, such as `v0.18.0`.
+    pub text: String,
+    /// What says so, in words: `CONTROLLER_TOOLS_VERSION in Makefile:12`.
+    pub said_by: String,
+}
+
+/// What a project says of controller-gen.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The pinned release.
+    pub version: Option<Version>,
+    /// The calls that write CRDs or roles, in order; never empty.
+    pub invocations: Vec<Invocation>,
+    /// Flags that are not known or have no effect here.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The files of a project that may say something.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inputs<'a> {
+    /// The Makefile, then files that it includes.
+    pub makefiles: &'a [Source<'a>],
+    /// `go.mod`.
+    pub go_mod: Option<Source<'a>>,
+    /// Committed CRDs.
+    pub crds: &'a [Source<'a>],
+    /// This year, for Makefiles that ask `date`.
+    pub year: &'a str,
+}
+
+/// Reads what a project says. Without a call of controller-gen, what kubebuilder scaffolds is assumed.
+pub fn settings(inputs: &Inputs<'_>) -> Settings {
+    let makefile = Makefile::read(inputs.makefiles, inputs.year);
+    let mut found = Settings { version: version(inputs, &makefile), ..Settings::default() };
+    let mut all = Vec::new();
+    for command in makefile.commands() {
+        if let Some(flags) = flags_of(&command) {
+            let invocation = options::invocation(&command, flags, &mut found.diagnostics);
+            all.extend(invocation.filter(|call| call.crd.is_some() || call.rbac.is_some()));
+        }
+    }
+    let in_manifests = |call: &Invocation| call.target.split_whitespace().any(|name| name == "manifests");
+    let any = all.iter().any(|call| in_manifests(call) && call.crd.is_some());
+    found.invocations = if any { all.into_iter().filter(in_manifests).collect() } else { all };
+    if found.invocations.iter().all(|call| call.crd.is_none()) {
+        found.invocations.push(scaffolded());
+    }
+    found
+}
+
+/// The call in the Makefile that kubebuilder scaffolds.
+fn scaffolded() -> Invocation {
+    Invocation {
+        target: String::new(),
+        folder: String::new(),
+        paths: vec!["./...".to_owned()],
+        crd: Some(CrdFlags::default()),
+        rbac: Some(RbacFlags { role_name: "manager-role".to_owned(), ..RbacFlags::default() }),
+        crd_output: Output::Folder("config/crd/bases".to_owned()),
+        rbac_output: Output::Folder("config/rbac".to_owned()),
+        place: None,
+    }
+}
+
+/// The flags of a command that calls controller-gen, directly or through `go run` or `go tool`.
+fn flags_of(command: &Command) -> Option<&[String]> {
+    let is_assignment =
+        |word: &String| word.split_once('=').is_some_and(|(name, _)| !name.contains([':', '/', '.']));
+    let start = command.words.iter().position(|word| !is_assignment(word))?;
+    let words = &command.words[start..];
+    let at = words.iter().position(|word| {
+        let path = word.split('@').next().unwrap_or_default();
+        let name = path.rsplit('/').next().unwrap_or_default();
+        name == "controller-gen"
+            || name.strip_prefix("controller-gen-").is_some_and(|rest| rest.starts_with('v'))
+    })?;
+    let first = words.first()?.rsplit('/').next().unwrap_or_default();
+    (at == 0 || (first == "go" && matches!(words.get(1).map(String::as_str), Some("run" | "tool"))))
+        .then(|| &words[at + 1..])
+}
+
+/// The first that says which release: a variable of the Makefile, a module with its version in a Makefile, `go.mod`,
+/// the annotation of a committed CRD.
+fn version(inputs: &Inputs<'_>, makefile: &Makefile) -> Option<Version> {
+    let of_tool = |name: &str| {
+        let letters: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+        let letters = letters.to_ascii_lowercase();
+        (letters.contains("controllertools") || letters.contains("controllergen")) && letters.contains("ver")
+    };
+    for (name, variable) in &makefile.variables {
+        if of_tool(name)
+            && let Some(text) = makefile.value(name).as_deref().and_then(release)
+        {
+            let said_by = format!("{name} in {}:{}", variable.place.file, variable.place.line);
+            return Some(Version { text, said_by });
+        }
+    }
+    let in_text = |source: &Source<'_>, marks: &[&str]| {
+        source.text.lines().zip(1..).find_map(|(line, number)| {
+            let after = marks.iter().find_map(|mark| line.split_once(mark))?.1;
+            let text = release(after.trim_start())?;
+            Some(Version { text, said_by: format!("{}:{number}", source.path) })
+        })
+    };
+    let marks = ["controller-gen@", "controller-gen=", "controller-tools@"];
+    inputs
+        .makefiles
+        .iter()
+        .find_map(|source| in_text(source, &marks))
+        .or_else(|| {
+            inputs.go_mod.as_ref().and_then(|source| in_text(source, &["sigs.k8s.io/controller-tools "]))
+        })
+        .or_else(|| {
+            let marks = ["controller-gen.kubebuilder.io/version:"];
+            inputs.crds.iter().find_map(|source| in_text(source, &marks))
+        })
+}
+
+/// The release a text begins with: `v0.18.0`, `0.18.0`, in quotes or not.
+fn release(text: &str) -> Option<String> {
+    let text = text.trim().trim_start_matches(['"', '\'']);
+    let end = text
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '+')))
+        .unwrap_or(text.len());
+    let digits = text[..end].trim_start_matches('v');
+    let mut parts = digits.split(['-', '+']).next().unwrap_or_default().split('.');
+    let number = |part: Option<&str>| part.is_some_and(|part| part.parse::<u16>().is_ok());
+    (number(parts.next()) && number(parts.next()) && parts.all(|part| part.parse::<u16>().is_ok()))
+        .then(|| format!("v{digits}"))
+}
+
+#[cfg(test)]
+mod tests;

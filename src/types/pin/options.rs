@@ -1,0 +1,220 @@
+//! The flags of controller-gen: `crd:maxDescLen=0`, `rbac:roleName=manager-role`, `paths=./...`, `output:crd:dir=config`.
+//! Flags of other generators are passed over; what is not known, or has no effect here, is said.
+
+use super::Invocation;
+use super::makefile::Command;
+use crate::diagnostic::Diagnostic;
+
+/// What is set for `crd`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CrdFlags {
+    /// `maxDescLen`: longest description in characters; 0 leaves all out.
+    pub max_description: Option<usize>,
+    /// `allowDangerousTypes`: floats become numbers.
+    pub allow_dangerous_types: bool,
+    /// `ignoreUnexportedFields`.
+    pub ignore_unexported_fields: bool,
+    /// `generateEmbeddedObjectMeta`.
+    pub generate_embedded_object_meta: bool,
+    /// `deprecatedV1beta1CompatibilityPreserveUnknownFields`, written to the CRD's spec as it is.
+    pub preserve_unknown_fields: Option<bool>,
+    /// `headerFile`, relative to the folder of the call.
+    pub header_file: Option<String>,
+    /// `year`, for the header.
+    pub year: String,
+}
+
+/// What is set for `rbac`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RbacFlags {
+    /// `roleName`.
+    pub role_name: String,
+    /// `fileName`; `role.yaml` where not set.
+    pub file_name: Option<String>,
+    /// `headerFile`, relative to the folder of the call.
+    pub header_file: Option<String>,
+    /// `year`, for the header.
+    pub year: String,
+}
+
+/// Where files of a generator go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A folder, relative to that of the call.
+    Folder(String),
+    /// Standard output.
+    Stdout,
+    /// Nowhere.
+    Nothing,
+}
+
+/// The call that some flags make up; `None` where it only prints something.
+pub(super) fn invocation(
+    command: &Command,
+    flags: &[String],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Invocation> {
+    let mut call = Invocation {
+        target: command.target.clone(),
+        folder: command.folder.clone(),
+        paths: Vec::new(),
+        crd: None,
+        rbac: None,
+        crd_output: Output::Folder("config/crd".to_owned()),
+        rbac_output: Output::Folder("config/rbac".to_owned()),
+        place: Some(command.place.clone()),
+    };
+    let (mut default, mut crd_output, mut rbac_output) = (None, None, None);
+    for flag in flags {
+        if flag.starts_with('>') {
+            break;
+        }
+        if matches!(flag.as_str(), "--version" | "--help" | "-h" | "-w") {
+            return None;
+        }
+        let flag = flag.trim_start_matches('+');
+        let mut warn = |message: String| {
+            diagnostics.push(Diagnostic::warning(message, Some(command.place.clone())));
+        };
+        if let Some(paths) = flag.strip_prefix("paths=") {
+            call.paths.extend(list(paths));
+        } else if let Some(rest) = flag.strip_prefix("output:") {
+            match output(rest) {
+                Some(("", output)) => default = Some(output),
+                Some(("crd", output)) => crd_output = Some(output),
+                Some(("rbac", output)) => rbac_output = Some(output),
+                Some(_) => {}
+                None => warn(format!("controller-gen has no output rule {flag:?}")),
+            }
+        } else if let Some(arguments) = generator(flag, "crd") {
+            call.crd = Some(crd_flags(arguments, &mut warn));
+        } else if let Some(arguments) = generator(flag, "rbac") {
+            call.rbac = Some(rbac_flags(arguments, &mut warn));
+        }
+    }
+    if call.paths.is_empty() {
+        call.paths.push("./...".to_owned());
+    }
+    if let Some(output) = crd_output.or_else(|| default.clone()) {
+        call.crd_output = output;
+    }
+    if let Some(output) = rbac_output.or(default) {
+        call.rbac_output = output;
+    }
+    Some(call)
+}
+
+/// The arguments of a generator where a flag names it.
+fn generator<'a>(flag: &'a str, name: &str) -> Option<&'a str> {
+    let rest = flag.strip_prefix(name)?;
+    if rest.is_empty() { Some("") } else { rest.strip_prefix(':') }
+}
+
+/// `crd:dir=x`, `crd:artifacts:config=x`, `dir=x`, `stdout`: whose output, and where it goes.
+fn output(text: &str) -> Option<(&str, Output)> {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    let mut parts: Vec<&str> = name.split(':').collect();
+    if parts.last() == Some(&"config") {
+        parts.pop();
+    }
+    let rule = parts.pop()?;
+    let whose = parts.pop().unwrap_or_default();
+    let folder = || value.split(',').next().unwrap_or_default().trim_matches(['"', '`']).to_owned();
+    match rule {
+        "dir" | "artifacts" => Some((whose, Output::Folder(folder()))),
+        "stdout" => Some((whose, Output::Stdout)),
+        "none" => Some((whose, Output::Nothing)),
+        _ => None,
+    }
+}
+
+/// A warning about a flag.
+fn odd(name: &str, value: &str, why: &str) -> String {
+    let value = if value.is_empty() { String::new() } else { format!("={value}") };
+    format!("{name}{value} {why}; it has no effect")
+}
+
+fn crd_flags(arguments: &str, warn: &mut impl FnMut(String)) -> CrdFlags {
+    let mut flags = CrdFlags::default();
+    for (name, value) in pairs(arguments) {
+        match name {
+            "maxDescLen" => match value.parse() {
+                Ok(length) => flags.max_description = Some(length),
+                Err(_) => warn(odd("crd:maxDescLen", value, "is no number of characters")),
+            },
+            "allowDangerousTypes" => flags.allow_dangerous_types = truth(value),
+            "ignoreUnexportedFields" => flags.ignore_unexported_fields = truth(value),
+            "generateEmbeddedObjectMeta" => flags.generate_embedded_object_meta = truth(value),
+            "deprecatedV1beta1CompatibilityPreserveUnknownFields" => {
+                flags.preserve_unknown_fields = Some(truth(value));
+            }
+            "headerFile" => flags.header_file = Some(value.to_owned()),
+            "year" => value.clone_into(&mut flags.year),
+            "crdVersions" if list(value) == ["v1"] => {}
+            "crdVersions" => {
+                warn(odd("crd:crdVersions", value, "asks for more than v1, which is all that servers take"));
+            }
+            // Of releases whose CRDs no server accepts any more; they change nothing about v1.
+            "trivialVersions" | "preserveUnknownFields" => {}
+            _ => warn(format!(
+                "crd:{name} is no option of controller-gen that is known here; it has no effect"
+            )),
+        }
+    }
+    flags
+}
+
+fn rbac_flags(arguments: &str, warn: &mut impl FnMut(String)) -> RbacFlags {
+    let mut flags = RbacFlags::default();
+    for (name, value) in pairs(arguments) {
+        match name {
+            "roleName" => value.clone_into(&mut flags.role_name),
+            "fileName" => flags.file_name = Some(value.to_owned()),
+            "headerFile" => flags.header_file = Some(value.to_owned()),
+            "year" => value.clone_into(&mut flags.year),
+            _ => warn(format!(
+                "rbac:{name} is no option of controller-gen that is known here; it has no effect"
+            )),
+        }
+    }
+    flags
+}
+
+fn truth(value: &str) -> bool {
+    value.is_empty() || value == "true"
+}
+
+/// `a=1,b={x,y}` as pairs; a name without a value is true.
+fn pairs(text: &str) -> Vec<(&str, &str)> {
+    let (mut depth, mut quoted) = (0_usize, false);
+    text.split(|c| {
+        match c {
+            '"' | '`' => quoted = !quoted,
+            '{' if !quoted => depth += 1,
+            '}' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && !quoted && depth == 0
+    })
+    .filter(|part| !part.trim().is_empty())
+    .map(|part| {
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        (name.trim(), value.trim().trim_matches(['"', '`']))
+    })
+    .collect()
+}
+
+/// `a;b` or `{a,b}`.
+fn list(text: &str) -> Vec<String> {
+    let text = text.trim();
+    let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
+    let parts: Vec<&str> = match inner {
+        Some(inner) => inner.split(',').collect(),
+        None => text.split(';').collect(),
+    };
+    parts
+        .into_iter()
+        .map(|part| part.trim().trim_matches(['"', '`']).to_owned())
+        .filter(|part| !part.is_empty())
+        .collect()
+}

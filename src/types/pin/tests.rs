@@ -1,0 +1,146 @@
+use super::*;
+
+fn read(makefile: &str) -> Settings {
+    let files = [Source { path: "Makefile", text: makefile }];
+    settings(&Inputs { makefiles: &files, year: "2026", ..Inputs::default() })
+}
+
+fn only(settings: &Settings) -> &Invocation {
+    assert_eq!(settings.invocations.len(), 1, "{:#?}", settings.invocations);
+    &settings.invocations[0]
+}
+
+#[test]
+fn the_makefile_of_kubebuilder() {
+    let found = read(
+        r#"
+YEAR ?= $(shell date +%Y)
+LOCALBIN ?= $(shell pwd)/bin
+CONTROLLER_GEN ?= $(LOCALBIN)/controller-gen
+CONTROLLER_TOOLS_VERSION ?= v0.21.0 # pinned
+
+.PHONY: manifests
+manifests: controller-gen ## Generate ClusterRole and CustomResourceDefinition objects.
+	# controller-gen crd paths="./old/..."
+	@echo "controller-gen crd runs"
+	"$(CONTROLLER_GEN)" rbac:roleName=manager-role crd:maxDescLen=0,year=$(YEAR) \
+	  webhook paths="./..." output:crd:artifacts:config=config/crd/bases
+
+generate: controller-gen
+	"$(CONTROLLER_GEN)" object:headerFile="hack/boilerplate.go.txt",year=$(YEAR) paths="./..."
+"#,
+    );
+    let version = found.version.as_ref().unwrap();
+    assert_eq!(
+        (version.text.as_str(), version.said_by.as_str()),
+        ("v0.21.0", "CONTROLLER_TOOLS_VERSION in Makefile:5")
+    );
+    let call = only(&found);
+    assert_eq!(call.paths, ["./..."]);
+    assert_eq!(
+        call.crd,
+        Some(CrdFlags { max_description: Some(0), year: "2026".to_owned(), ..CrdFlags::default() })
+    );
+    assert_eq!(call.rbac.as_ref().unwrap().role_name, "manager-role");
+    assert_eq!(call.crd_output, Output::Folder("config/crd/bases".to_owned()));
+    assert_eq!(call.rbac_output, Output::Folder("config/rbac".to_owned()));
+    assert_eq!(call.place.as_ref().unwrap().line, 11);
+    assert!(found.diagnostics.is_empty());
+}
+
+#[test]
+fn other_ways_to_write_it() {
+    let found = read(
+        r#"
+CRD_OPTIONS ?= "crd:trivialVersions=true,headerFile=hack/boilerplate.txt,generateEmbeddedObjectMeta=true"
+crds: ; cd api && go run -mod=mod sigs.k8s.io/controller-tools/cmd/controller-gen@v0.16.5 ${CRD_OPTIONS} paths={./v1,./v2} output:dir=../deploy
+"#,
+    );
+    let call = only(&found);
+    assert_eq!(found.version.as_ref().unwrap().text, "v0.16.5");
+    assert_eq!((call.folder.as_str(), call.target.as_str()), ("api", "crds"));
+    assert_eq!(call.paths, ["./v1", "./v2"]);
+    let crd = call.crd.as_ref().unwrap();
+    assert_eq!(crd.header_file.as_deref(), Some("hack/boilerplate.txt"));
+    assert!(crd.generate_embedded_object_meta);
+    assert_eq!(call.crd_output, Output::Folder("../deploy".to_owned()));
+    assert_eq!(call.rbac, None);
+}
+
+#[test]
+fn both_branches_of_a_condition_and_calls_in_parts() {
+    let found = read(
+        "ifeq (,$(shell which controller-gen))\nGEN=$(shell go env GOPATH)/bin/controller-gen\nelse\n\
+         GEN=$(shell which nothing)\nendif\nmanifests:\n\t$(GEN) crd paths=\"./api/...\" output:crd:dir=crds\n\
+         \t$(GEN) rbac:roleName=mine,fileName=roles.yaml paths=./internal/... output:rbac:artifacts:config=roles\n\
+         other:\n\t$(GEN) crd paths=./other/...\n",
+    );
+    let [crds, roles] = found.invocations.as_slice() else { panic!("{:#?}", found.invocations) };
+    assert_eq!((crds.paths[0].as_str(), &crds.crd_output), ("./api/...", &Output::Folder("crds".to_owned())));
+    let rbac = roles.rbac.as_ref().unwrap();
+    assert_eq!((rbac.role_name.as_str(), rbac.file_name.as_deref()), ("mine", Some("roles.yaml")));
+    assert_eq!(roles.rbac_output, Output::Folder("roles".to_owned()));
+}
+
+#[test]
+fn a_tool_that_is_set_elsewhere_and_what_is_not_known() {
+    let found = read(
+        "generate:\n\t$(CONTROLLER-GEN) crd:maxDescLen=few,shiny=true paths=./pkg output:crd:stdout output:what=x\n",
+    );
+    assert_eq!(only(&found).crd_output, Output::Stdout);
+    let said: Vec<_> = found.diagnostics.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(
+        said,
+        [
+            "crd:maxDescLen=few is no number of characters; it has no effect",
+            "crd:shiny is no option of controller-gen that is known here; it has no effect",
+            "controller-gen has no output rule \"output:what=x\"",
+        ]
+    );
+    assert_eq!(found.diagnostics[0].place.as_ref().unwrap().line, 2);
+}
+
+#[test]
+fn without_a_call_it_is_what_kubebuilder_scaffolds() {
+    let found = settings(&Inputs::default());
+    assert_eq!(found.version, None);
+    assert_eq!(only(&found).rbac.as_ref().unwrap().role_name, "manager-role");
+}
+
+#[test]
+fn the_version_is_found_in_the_order_of_who_decides() {
+    let go_mod =
+        Source { path: "go.mod", text: "module x\nrequire (\n\tsigs.k8s.io/controller-tools v0.17.3\n)\n" };
+    let crd = Source {
+        path: "config/crd/bases/a.yaml",
+        text: "metadata:\n  annotations:\n    controller-gen.kubebuilder.io/version: v0.15.0\n",
+    };
+    let tools = Source { path: "tools.mk", text: "tools += controller-gen=v0.20.1\n" };
+    let version = |makefiles: &[Source<'_>], go_mod: Option<Source<'_>>| {
+        let found = settings(&Inputs { makefiles, go_mod, crds: &[crd], year: "2026" }).version.unwrap();
+        format!("{} {}", found.text, found.said_by)
+    };
+    assert_eq!(version(&[], None), "v0.15.0 config/crd/bases/a.yaml:3");
+    assert_eq!(version(&[], Some(go_mod)), "v0.17.3 go.mod:3");
+    assert_eq!(version(&[tools], Some(go_mod)), "v0.20.1 tools.mk:1");
+    let named = Source { path: "Makefile", text: "V = 0.19.0\nCONTROLLER_GEN_VERSION := $(V)\n" };
+    assert_eq!(version(&[tools, named], None), "v0.19.0 CONTROLLER_GEN_VERSION in Makefile:2");
+    let latest = Source { path: "Makefile", text: "CONTROLLER_TOOLS_VERSION = latest\n" };
+    assert_eq!(version(&[latest], None), "v0.15.0 config/crd/bases/a.yaml:3");
+}
+
+#[test]
+fn hostile_makefiles_end() {
+    let mut bomb =
+        String::from("A0 = xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
+    for i in 1..40 {
+        bomb.push_str(&format!("A{i} = {}\n", format!("$(A{})", i - 1).repeat(10)));
+    }
+    bomb.push_str(
+        "B = $(B)$(B)\nall:\n\t$(A39) $(B) ${unclosed $( $$ $\n\tcontroller-gen crd paths=\"open\n",
+    );
+    read(&bomb);
+    for text in ["\t", "a:\n\t$", "define x\n", "= y\n", "a = $(shell\n", "x:\\", "\t'\"\\"] {
+        read(text);
+    }
+}
