@@ -3,12 +3,17 @@
 //! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
 
 mod changes;
+mod impact;
 pub mod mask;
 mod millis;
 mod reconcile;
 mod request;
 pub mod words;
 
+pub use impact::{
+    Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
+    Weight,
+};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     Requeue, Step, WatchEvent,
@@ -34,6 +39,14 @@ pub enum Event {
     ReloadFailed(ReloadFailed),
     /// Every reconcile that a reload led to has ended.
     ReloadSettled(ReloadSettled),
+    /// A CRD was changed on the API server and is established.
+    TypeChanged(Arc<TypeChanged>),
+    /// A saved reconciler ran on every known object without side effects.
+    ShadowRun(Arc<ShadowRun>),
+    /// A saved change waits for the user's word; until then all goes on as before.
+    Held(Arc<Held>),
+    /// A held change waits no longer.
+    Released(Released),
     /// An object as it is now.
     ObjectSeen(ObjectSeen),
     /// An object is gone.
@@ -123,8 +136,11 @@ pub struct KindStatus {
     pub gvk: Gvk,
     /// Plural resource name; empty while the API server does not serve the kind.
     pub plural: String,
-    /// The chart or reconciler that feeds it, relative to the project's root.
+    /// The chart or reconciler that feeds it, relative to the project's root; the file with its type where none does.
     pub source: String,
+    /// Where an object says how many replicas it wants, such as `.spec.size`; empty where nobody has said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scale: String,
     /// Whether it is served, served from an older good version, or not at all.
     pub health: KindHealth,
 }
@@ -144,6 +160,11 @@ pub enum KindHealth {
     Disabled {
         /// What is broken.
         problem: Diagnostic,
+    },
+    /// Its objects are shown, but nothing reconciles them.
+    Shown {
+        /// Why not.
+        why: String,
     },
 }
 

@@ -5,7 +5,7 @@ use super::cluster::{Choice, Connection};
 use super::observe::Observer;
 use super::project::Project;
 use super::reload::{self, Reloader};
-use super::requests::Requests;
+use super::requests::{Ask, Requests};
 use crate::event::{Event, Level, Notice, Request, RequestId, Started};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
@@ -74,7 +74,7 @@ struct Running {
     requests: mpsc::Receiver<(RequestId, Request)>,
     carrier: Requests,
     to_manager: mpsc::Sender<ManagerRequest>,
-    force_reload: mpsc::Sender<()>,
+    reloader: mpsc::Sender<Ask>,
     sources: watch::Receiver<Arc<Sources>>,
     /// Keeps the sources alive where file watching has died: what serves goes on serving.
     _publish: watch::Sender<Arc<Sources>>,
@@ -100,7 +100,7 @@ impl Running {
         let read_only = connection.cluster.read_only;
         announce(&input, connection, all, api_ready).await;
         let (publish, sources) = watch::channel(Arc::new(Sources::default()));
-        let (force_reload, force) = mpsc::channel(1);
+        let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
         let (die, fatal) = mpsc::channel(1);
         let tasks = TaskTracker::new();
@@ -110,7 +110,7 @@ impl Running {
             events: events.clone(),
             read_only,
             publish: publish.clone(),
-            force,
+            asked,
             poll: input.poll || project.settings.reload.poll,
         };
         let watching = shutdown.clone().run_until_cancelled_owned(reloader.run(first, shutdown.clone()));
@@ -137,6 +137,7 @@ impl Running {
         });
         let observer = Observer::new(connection.client.clone(), namespace, events.clone(), shutdown.clone());
         let carrier = Requests {
+            reloader: to_reloader.clone(),
             client: connection.client.clone(),
             project: project.clone(),
             namespace: connection.namespace.clone(),
@@ -151,7 +152,7 @@ impl Running {
             requests: input.requests,
             carrier,
             to_manager,
-            force_reload,
+            reloader: to_reloader,
             sources,
             _publish: publish,
             fatal,
@@ -213,9 +214,14 @@ impl Running {
                 let _ = self.to_manager.try_send(ManagerRequest::ReconcileNow { object: object.clone() });
             }
             Request::Reload => {
-                let _ = self.force_reload.try_send(());
+                let _ = self.reloader.try_send(Ask::Reload);
             }
-            Request::Apply { .. } | Request::Scale { .. } | Request::Delete { .. } | Request::Quit => {}
+            Request::Apply { .. }
+            | Request::Scale { .. }
+            | Request::Delete { .. }
+            | Request::ApplyHeld { .. }
+            | Request::DiscardHeld { .. }
+            | Request::Quit => {}
         }
         let carrier = self.carrier.clone();
         let shutdown = self.shutdown.clone();

@@ -1,5 +1,6 @@
 //! Finds the project and where its files are. Reads nothing but directory entries, `PROJECT` and `opdev.yaml`.
-//! First match wins: `--project`, `opdev.yaml`, an Operator SDK project, the layout with `config/watches.yaml`.
+//! First match wins: `--project`, `opdev.yaml`, an Operator SDK or kubebuilder project, the layout with
+//! `config/watches.yaml`, `config/types` or `config/reconcilers`.
 
 use super::settings::Settings;
 use crate::event::Diagnostic;
@@ -13,10 +14,15 @@ pub struct Project {
     pub root: PathBuf,
     /// The project's name.
     pub name: String,
-    /// `watches.yaml`, relative to the root.
-    pub watches: PathBuf,
+    /// `watches.yaml`, relative to the root; `None` where the project has none and names none.
+    pub watches: Option<PathBuf>,
     /// Files or folders with CRD YAML, relative to the root.
     pub crds: Vec<PathBuf>,
+    /// Folders with Go type files, relative to the root.
+    pub types: Vec<PathBuf>,
+    /// Folders whose scripts and folders of templates reconcile the kind that they are named after, relative to the
+    /// root.
+    pub reconcilers: Vec<PathBuf>,
     /// Files or folders with samples, relative to the root.
     pub samples: Vec<PathBuf>,
     /// What `opdev.yaml` says.
@@ -61,7 +67,13 @@ impl Project {
             ["opdev.yaml", "config/opdev.yaml"].into_iter().find(|file| root.join(file).is_file());
         let watches =
             ["watches.yaml", "config/watches.yaml"].into_iter().find(|file| root.join(file).is_file());
-        if settings_file.is_none() && watches.is_none() {
+        let existing = |candidates: &[&str]| -> Vec<PathBuf> {
+            candidates.iter().filter(|path| root.join(path).exists()).map(PathBuf::from).collect()
+        };
+        let own_layout = !existing(&["config/types", "config/reconcilers"]).is_empty();
+        let kubebuilder = root.join("PROJECT").is_file()
+            && !existing(&["api", "apis", "pkg/apis", "config/crd"]).is_empty();
+        if settings_file.is_none() && watches.is_none() && !own_layout && !kubebuilder {
             return Ok(None);
         }
         let (settings, diagnostics) = match settings_file {
@@ -69,17 +81,23 @@ impl Project {
             None => (Settings::default(), Vec::new()),
         };
         let watches = match (&settings.watches, watches) {
-            (Some(named), _) => PathBuf::from(named),
-            (None, Some(found)) => PathBuf::from(found),
-            (None, None) => PathBuf::from("config/watches.yaml"),
+            (Some(named), _) => Some(PathBuf::from(named)),
+            (None, Some(found)) => Some(PathBuf::from(found)),
+            // Without types the project's kinds can only come from this file: its absence is worth a word.
+            (None, None) if !own_layout && !kubebuilder => Some(PathBuf::from("config/watches.yaml")),
+            (None, None) => None,
         };
-        let existing = |candidates: &[&str]| -> Vec<PathBuf> {
-            candidates.iter().filter(|path| root.join(path).exists()).map(PathBuf::from).collect()
+        let (crds, types) = match &settings.types {
+            Some(paths) => {
+                let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
+                (paths.clone(), paths)
+            }
+            None => (
+                existing(&["config/crd", "config/crd/bases"]),
+                existing(&["config/types", "api", "apis", "pkg/apis"]),
+            ),
         };
-        let crds = match &settings.types {
-            Some(paths) => paths.iter().map(PathBuf::from).collect(),
-            None => existing(&["config/crd", "config/crd/bases"]),
-        };
+        let reconcilers = vec![PathBuf::from("config/reconcilers")];
         let samples = match &settings.samples {
             Some(paths) => paths.iter().map(PathBuf::from).collect(),
             None => existing(&["samples", "config/samples"]),
@@ -87,7 +105,17 @@ impl Project {
         let name = operator_sdk_name(root)
             .or_else(|| root.file_name().map(|name| name.to_string_lossy().into_owned()))
             .unwrap_or_else(|| "project".to_owned());
-        Ok(Some(Project { root: root.to_owned(), name, watches, crds, samples, settings, diagnostics }))
+        Ok(Some(Project {
+            root: root.to_owned(),
+            name,
+            watches,
+            crds,
+            types,
+            reconcilers,
+            samples,
+            settings,
+            diagnostics,
+        }))
     }
 
     /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`.
@@ -118,7 +146,8 @@ impl Project {
     }
 }
 
-const EXPECTED: &str = "expected opdev.yaml, watches.yaml (an Operator SDK Helm project) or config/watches.yaml. \
+const EXPECTED: &str = "expected opdev.yaml, watches.yaml (an Operator SDK Helm project), PROJECT with api/ (a \
+     kubebuilder project), config/watches.yaml, config/types or config/reconcilers. \
      Name the folder with --project DIR, or start with a watches.yaml such as\n\
      \x20 - group: cache.my.domain\n    version: v1alpha1\n    kind: Memcached\n    chart: charts/memcached";
 
@@ -149,8 +178,19 @@ mod tests {
         fs::write(folder.path().join("PROJECT"), "version: \"3\"\nprojectName: cache-operator\n").unwrap();
         let project = Project::discover(None, &folder.path().join("helm-charts/a")).unwrap();
         assert_eq!(project.name, "cache-operator");
-        assert_eq!(project.watches, Path::new("watches.yaml"));
+        assert_eq!(project.watches.as_deref(), Some(Path::new("watches.yaml")));
         assert_eq!(project.samples, [PathBuf::from("config/samples")]);
+    }
+
+    #[test]
+    fn a_kubebuilder_project_needs_no_watches_file() {
+        let folder =
+            folder(&["PROJECT", "api/v1/set_types.go", "config/crd/bases/a.yaml", "config/samples/a.yaml"]);
+        let project = Project::discover(Some(folder.path()), folder.path()).unwrap();
+        assert_eq!((project.watches, project.types), (None, vec![PathBuf::from("api")]));
+        fs::write(folder.path().join("opdev.yaml"), "types: [pkg/v1]\n").unwrap();
+        let project = Project::discover(Some(folder.path()), folder.path()).unwrap();
+        assert_eq!(project.types, [PathBuf::from("pkg/v1")]);
     }
 
     #[test]

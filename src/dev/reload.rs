@@ -3,7 +3,7 @@
 
 use super::crds::Crds;
 use super::project::Project;
-use super::requests::yaml_files;
+use super::requests::{Ask, yaml_files};
 use super::watcher::{self, Batch, WatchSet, Watcher};
 use crate::event::{Event, KindStatus, Level, Notice, ReloadFailed, SourcesChanged};
 use crate::sources::Sources;
@@ -31,8 +31,8 @@ pub(super) struct Reloader {
     pub(super) read_only: bool,
     /// Where the newest set goes.
     pub(super) publish: watch::Sender<Arc<Sources>>,
-    /// Asks for a reload of everything.
-    pub(super) force: mpsc::Receiver<()>,
+    /// What the user asks for.
+    pub(super) asked: mpsc::Receiver<Ask>,
     /// Whether to poll rather than listen.
     pub(super) poll: bool,
 }
@@ -64,8 +64,14 @@ impl Reloader {
             let (batch, forced) = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
                 batch = watcher.next(&self.project.root) => (Some(batch), false),
-                asked = self.force.recv() => match asked {
-                    Some(()) => (None, true),
+                asked = self.asked.recv() => match asked {
+                    Some(Ask::Reload) => (None, true),
+                    Some(Ask::Answer { id, apply, reply }) => {
+                        let answer = self.answer_held(&mut memory, &id, apply).await;
+                        // Whoever asked may be gone.
+                        let _ = reply.send(answer);
+                        continue;
+                    }
                     None => return Ok(()),
                 },
             };
@@ -124,7 +130,9 @@ impl Reloader {
                 set.flat.insert(parent.to_owned());
             }
         };
-        flat(&root.join(&self.project.watches));
+        if let Some(watches) = &self.project.watches {
+            flat(&root.join(watches));
+        }
         let charts: Vec<PathBuf> =
             self.publish.borrow().watches.iter().map(|watch| root.join(watch.path())).collect();
         let yaml = self.project.crds.iter().chain(&self.project.samples).map(|path| root.join(path));
@@ -177,6 +185,11 @@ impl Reloader {
                 .await;
             }
         }
+    }
+
+    /// The user's word about a held change.
+    async fn answer_held(&self, _memory: &mut Memory, id: &str, _apply: bool) -> Result<String, String> {
+        std::future::ready(Err(format!("{id} is not held any more"))).await
     }
 
     /// CRDs first, then the sources, so that the kinds exist when the operator begins to watch them.
@@ -278,8 +291,13 @@ pub(super) fn load(
 
 fn read(project: &Project, loader: &Loader) -> Files {
     let root = &project.root;
-    let watches_path = project.watches.display().to_string();
-    let text = std::fs::read_to_string(root.join(&project.watches)).map_err(|error| error.to_string());
+    let (watches_path, text) = match &project.watches {
+        Some(path) => {
+            let text = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string());
+            (path.display().to_string(), text)
+        }
+        None => (String::new(), Ok(String::new())),
+    };
     let charts = loader
         .chart_paths(&watches_path, text.as_deref().unwrap_or_default())
         .into_iter()

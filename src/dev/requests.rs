@@ -18,13 +18,24 @@ use opdev_object::yaml;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
 
 /// The field manager of everything the user writes through opdev.
 pub(super) const MANAGER: &str = "opdev";
 
+/// What one can ask of the reloader.
+pub(super) enum Ask {
+    /// Take every file as saved.
+    Reload,
+    /// Let a held change through, or drop it; the answer is what was done, or why nothing was.
+    Answer { id: String, apply: bool, reply: oneshot::Sender<Result<String, String>> },
+}
+
 /// What requests are carried out with.
 #[derive(Clone)]
 pub(super) struct Requests {
+    /// Where files are loaded.
+    pub(super) reloader: mpsc::Sender<Ask>,
     pub(super) client: Client,
     pub(super) project: Project,
     pub(super) namespace: String,
@@ -65,6 +76,8 @@ impl Requests {
             Request::Apply { path } => self.apply(path).await,
             Request::Scale { object, replicas } => self.scale(object, *replicas).await,
             Request::Delete { object, propagation } => self.delete(object, *propagation).await,
+            Request::ApplyHeld { id } => self.answer(id, true).await,
+            Request::DiscardHeld { id } => self.answer(id, false).await,
             Request::Reconcile { .. } | Request::Reload | Request::Quit => {
                 Ok(Done { summary: String::new(), warnings: Vec::new() })
             }
@@ -159,6 +172,15 @@ impl Requests {
         }
         let (_, warnings) = self.send("DELETE", &path, "application/json", Some(&body)).await?;
         Ok(Done { summary: format!("{object} deleted"), warnings })
+    }
+
+    /// Passes the user's word about a held change on.
+    async fn answer(&self, id: &str, apply: bool) -> Result<Done> {
+        let (reply, answer) = oneshot::channel();
+        let gone = "file watching has stopped; restart opdev";
+        self.reloader.send(Ask::Answer { id: id.to_owned(), apply, reply }).await.ok().context(gone)?;
+        let summary = answer.await.context(gone)?.map_err(|why| anyhow!("{why}"))?;
+        Ok(Done { summary, warnings: Vec::new() })
     }
 
     async fn resource(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
@@ -282,9 +304,16 @@ fn words(request: &Request) -> String {
         Request::Scale { object, replicas } => format!("scale {object} to {replicas}"),
         Request::Delete { object, .. } => format!("delete {object}"),
         Request::Reconcile { object } => format!("reconcile {object}"),
+        Request::ApplyHeld { id } => format!("let {} through", subject(id)),
+        Request::DiscardHeld { id } => format!("discard {}", subject(id)),
         Request::Reload => "reload".to_owned(),
         Request::Quit => "quit".to_owned(),
     }
+}
+
+/// The name of what is held, without its number.
+fn subject(id: &str) -> &str {
+    id.split_once('@').map_or(id, |(name, _)| name)
 }
 
 fn hint(request: &Request, error: &anyhow::Error) -> Option<String> {

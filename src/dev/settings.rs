@@ -4,6 +4,7 @@ use crate::event::{Diagnostic, Place, Severity};
 use anyhow::{Context as _, Result};
 use opdev_object::yaml;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,8 +14,14 @@ use std::time::Duration;
 pub struct Settings {
     /// The path of `watches.yaml`.
     pub watches: Option<String>,
-    /// Files or folders with CRD YAML.
+    /// Files or folders with type files or CRD YAML.
     pub types: Option<Vec<String>>,
+    /// The script or the folder of templates that reconciles a kind, by the kind.
+    pub reconcilers: BTreeMap<String, String>,
+    /// What of the outside reconcilers may reach.
+    pub allow: Allow,
+    /// Where objects of a kind say how many replicas they want, such as `.spec.size`, by the kind.
+    pub scale: BTreeMap<String, String>,
     /// Files or folders with samples.
     pub samples: Option<Vec<String>>,
     /// The namespace that objects without one go to.
@@ -25,6 +32,16 @@ pub struct Settings {
     pub allow_contexts: Vec<String>,
     /// How files are watched.
     pub reload: Reload,
+}
+
+/// What of the outside reconcilers may reach; nothing unless it is named here.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Allow {
+    /// Hosts for `fetch`.
+    pub hosts: Vec<String>,
+    /// Programs for `exec`.
+    pub programs: Vec<String>,
 }
 
 /// How files are watched.
@@ -44,10 +61,19 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 7] =
-    ["watches", "types", "samples", "namespace", "applyOnStart", "allowContexts", "reload"];
-const LATER: [&str; 9] =
-    ["charts", "reconcilers", "scale", "onExit", "history", "log", "embedded", "theme", "keys"];
+const KEYS: [&str; 10] = [
+    "watches",
+    "types",
+    "reconcilers",
+    "allow",
+    "scale",
+    "samples",
+    "namespace",
+    "applyOnStart",
+    "allowContexts",
+    "reload",
+];
+const LATER: [&str; 7] = ["charts", "onExit", "history", "log", "embedded", "theme", "keys"];
 
 impl Settings {
     /// Reads `file` below `root`.

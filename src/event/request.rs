@@ -34,6 +34,16 @@ pub enum Request {
         /// Which object.
         object: ObjectRef,
     },
+    /// Let a held change through.
+    ApplyHeld {
+        /// The `id` of the held change.
+        id: String,
+    },
+    /// Drop a held change: what serves goes on serving until the file is saved again.
+    DiscardHeld {
+        /// The `id` of the held change.
+        id: String,
+    },
     /// Read all files again, as if each had been saved.
     Reload,
     /// Stop opdev.

@@ -2,7 +2,8 @@
 //! Never invents: what an event does not say is left out.
 
 use super::{
-    Action, Cause, CauseKind, Diagnostic, FieldChange, Level, Outcome, Reconcile, Relation, WatchEvent,
+    Action, Cause, CauseKind, Diagnostic, FieldChange, Finding, Hurt, Level, Outcome, Reconcile, Relation,
+    ShadowRun, WatchEvent, Weight,
 };
 use opdev_object::meta::ObjectRef;
 use std::time::Duration;
@@ -156,6 +157,61 @@ pub fn counts(of: &Reconcile) -> String {
     let parts = [("~", Action::Updated), ("+", Action::Created), ("-", Action::Deleted)];
     let texts = parts.into_iter().map(|(sign, action)| (sign, count(action))).filter(|(_, n)| *n > 0);
     texts.map(|(sign, n)| format!("{sign}{n}")).collect::<Vec<_>>().join(" ")
+}
+
+/// How much a change weighs, as one word.
+pub fn weight(of: Weight) -> &'static str {
+    match of {
+        Weight::Info => "INFO",
+        Weight::Warn => "WARN",
+        Weight::Break => "BREAK",
+        Weight::Loss => "LOSS",
+        Weight::Block => "BLOCK",
+    }
+}
+
+/// `LOSS .spec.size removed (api/v1/types.go:12:2)`.
+pub fn finding(of: &Finding) -> String {
+    let place = of.place.as_ref().map_or_else(String::new, |place| format!(" ({place})"));
+    format!("{} {}{place}", weight(of.weight), named(&of.field, &of.message))
+}
+
+/// `PodSet default/web .spec.size: …`.
+pub fn hurt(of: &Hurt) -> String {
+    let field = if of.field.is_empty() { String::new() } else { format!(" {}", of.field) };
+    format!("{}{field}: {}", of.object, one_line(&of.message))
+}
+
+/// A message with the field in front, unless it names it itself.
+fn named(field: &str, message: &str) -> String {
+    let message = one_line(message);
+    if field.is_empty() || message.contains(field) { message } else { format!("{field}: {message}") }
+}
+
+/// What a shadow run found: `3 objects, ~1 +2 -0`.
+pub fn shadow(of: &ShadowRun) -> String {
+    let children = || of.objects.iter().flat_map(|object| &object.children);
+    let count = |action| children().filter(|change| change.action == action).count();
+    let mut parts: Vec<String> = [("~", Action::Updated), ("+", Action::Created), ("-", Action::Deleted)]
+        .into_iter()
+        .map(|(sign, action)| (sign, count(action)))
+        .filter(|(_, n)| *n > 0)
+        .map(|(sign, n)| format!("{sign}{n}"))
+        .collect();
+    match of.objects.iter().filter(|object| !object.status.is_empty()).count() {
+        0 => {}
+        1 => parts.push("1 status".to_owned()),
+        n => parts.push(format!("{n} statuses")),
+    }
+    match of.objects.iter().filter(|object| object.problem.is_some()).count() {
+        0 => {}
+        n => parts.push(format!("{n} failed")),
+    }
+    if parts.is_empty() {
+        parts.push("nothing would change".to_owned());
+    }
+    let ran = if of.ran == 1 { "1 object".to_owned() } else { format!("{} objects", of.ran) };
+    format!("{ran}: {}", parts.join(" "))
 }
 
 /// A level in lower case.

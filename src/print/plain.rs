@@ -1,8 +1,9 @@
 //! One clear line per fact. Objects and queue lengths are levels, not facts: they have no line.
 
 use crate::event::{
-    Event, KindHealth, Level, LogLine, Notice, Outcome, Reconcile, ReloadFailed, ReloadSettled,
-    RequestFinished, RequestOutcome, SourcesChanged, Started, words,
+    Event, Held, HeldChange, KindHealth, Level, LogLine, Notice, Outcome, Reconcile, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged, Started,
+    TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -13,6 +14,10 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::SourcesChanged(sources) => (Some(sources.at), self::sources(sources)),
         Event::ReloadFailed(failed) => (Some(failed.at), reload_failed(failed)),
         Event::ReloadSettled(settled) => (Some(settled.at), reload_settled(settled)),
+        Event::TypeChanged(changed) => (Some(changed.at), type_changed(changed)),
+        Event::ShadowRun(run) => (Some(run.at), shadow_run(run)),
+        Event::Held(held) => (Some(held.at), self::held(held)),
+        Event::Released(released) => (Some(released.at), self::released(released)),
         Event::Reconciled(pass) => (Some(pass.at), reconciled(pass)),
         Event::Log(line) => (Some(line.at), log(line)),
         Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),
@@ -65,6 +70,7 @@ fn sources(sources: &SourcesChanged) -> String {
         KindHealth::Disabled { problem } => {
             format!("{} ({}, disabled: {})", kind.gvk.kind, kind.source, words::diagnostic(problem))
         }
+        KindHealth::Shown { why } => format!("{} ({}, not reconciled: {why})", kind.gvk.kind, kind.source),
     });
     let kinds = kinds.collect::<Vec<_>>().join(", ");
     let kinds = if kinds.is_empty() { "no kinds".to_owned() } else { kinds };
@@ -95,6 +101,62 @@ fn reload_settled(settled: &ReloadSettled) -> String {
         if settled.objects == 1 { "1 object".to_owned() } else { format!("{} objects", settled.objects) };
     let failed = if settled.failed > 0 { format!(", {} failed", settled.failed) } else { String::new() };
     format!("reload     {files} saved → live in {} ({objects}{failed})", words::took(settled.took))
+}
+
+fn type_changed(changed: &TypeChanged) -> String {
+    let files = if changed.files.is_empty() {
+        "CRD".to_owned()
+    } else {
+        format!("{} saved → CRD", words::files(&changed.files))
+    };
+    let what = if changed.created { "created" } else { "live" };
+    let mut text = format!("type       {}: {files} {what} in {}", changed.name, words::took(changed.took));
+    for finding in changed.findings.iter().filter(|finding| finding.weight > Weight::Info) {
+        text.push_str(&format!("; {}", words::finding(finding)));
+    }
+    text.push_str(&hurts(&changed.objects, 0));
+    text
+}
+
+fn hurts(objects: &[crate::event::Hurt], more: u32) -> String {
+    let mut text: String = objects.iter().map(|hurt| format!("; {}", words::hurt(hurt))).collect();
+    if more > 0 {
+        text.push_str(&format!("; and {more} more"));
+    }
+    text
+}
+
+fn shadow_run(run: &ShadowRun) -> String {
+    let decision = match run.decision {
+        ShadowDecision::Switched => "the new reconciler runs",
+        ShadowDecision::Held => "held, for it would delete objects",
+        ShadowDecision::Refused => "refused, the older reconciler keeps running",
+    };
+    format!("shadow     {} on {} in {}; {decision}", run.kind.kind, words::shadow(run), words::took(run.took))
+}
+
+fn held(held: &Held) -> String {
+    let goes_on = match held.change {
+        HeldChange::Type => "the CRD stays as it is",
+        HeldChange::Reconciler => "the older reconciler keeps running",
+    };
+    let findings: String =
+        held.findings.iter().map(|finding| format!("; {}", words::finding(finding))).collect();
+    format!(
+        "held       {}: {}{findings}{}; {goes_on}: undo the edit, or let the change through on the screen",
+        held.id,
+        words::one_line(&held.why),
+        hurts(&held.objects, held.more)
+    )
+}
+
+fn released(released: &Released) -> String {
+    let how = match released.verdict {
+        Verdict::Applied => "let through",
+        Verdict::Discarded => "discarded; what serves goes on serving until the file is saved again",
+        Verdict::Undone => "undone, nothing waits any more",
+    };
+    format!("released   {}: {how}", released.id)
 }
 
 fn reconciled(pass: &Reconcile) -> String {

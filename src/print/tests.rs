@@ -2,10 +2,12 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, KindHealth, KindStatus,
-    Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen, Outcome, Place, QueueChanged, Reconcile,
-    ReconcileStarted, Relation, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted,
-    Requeue, Sample, Severity, SourcesChanged, Started, Step, WatchEvent,
+    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
+    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen,
+    Outcome, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample, Severity,
+    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, TypeChanged, Verdict, WatchEvent,
+    Weight,
 };
 use jiff::Timestamp;
 use opdev_object::diff::diff;
@@ -106,6 +108,7 @@ fn sources() -> SourcesChanged {
         gvk: Gvk::new("g", "v1", kind),
         plural: "ks".to_owned(),
         source: "charts/m".to_owned(),
+        scale: ".spec.size".to_owned(),
         health,
     };
     SourcesChanged {
@@ -116,6 +119,7 @@ fn sources() -> SourcesChanged {
             kind("A", KindHealth::Serving),
             kind("B", KindHealth::Stale { problem: problem() }),
             kind("C", KindHealth::Disabled { problem: problem() }),
+            kind("D", KindHealth::Shown { why: "it has no reconciler".to_owned() }),
         ],
         diagnostics: vec![problem()],
         samples: vec![Sample { path: "samples/a.yaml".to_owned(), object: object("A") }],
@@ -140,6 +144,78 @@ fn started() -> Started {
         log_file: Some("log".to_owned()),
         api_ready: Duration::from_millis(31),
     }
+}
+
+fn findings() -> Vec<Finding> {
+    let one = |weight, message: &str| Finding {
+        weight,
+        field: ".spec.size".to_owned(),
+        message: message.to_owned(),
+        place: Some(Place { file: "config/types/v1/set_types.go".to_owned(), line: 12, column: 2 }),
+    };
+    vec![one(Weight::Loss, "removed"), one(Weight::Info, "description changed")]
+}
+
+fn hurt() -> Hurt {
+    Hurt { object: object("A"), field: ".spec.size".to_owned(), message: "3 is lost".to_owned() }
+}
+
+fn impact() -> Vec<Event> {
+    let kind = || Gvk::new("g", "v1", "A");
+    let files = || vec!["config/types/v1/set_types.go".to_owned()];
+    let changed = TypeChanged {
+        at: at(),
+        sources: 2,
+        name: "as.g".to_owned(),
+        kind: kind(),
+        created: false,
+        files: files(),
+        findings: findings(),
+        objects: vec![hurt()],
+        took: Duration::from_millis(41),
+    };
+    let held = |change| {
+        Event::Held(Arc::new(Held {
+            at: at(),
+            id: "as.g@2".to_owned(),
+            change,
+            kind: kind(),
+            files: files(),
+            why: "an object carries data that would be lost".to_owned(),
+            findings: findings(),
+            objects: vec![hurt()],
+            more: 2,
+        }))
+    };
+    let shadow = |decision| {
+        Event::ShadowRun(Arc::new(ShadowRun {
+            at: at(),
+            kind: kind(),
+            files: vec!["config/reconcilers/a.ts".to_owned()],
+            objects: vec![ShadowObject {
+                object: object("A"),
+                children: reconcile().objects,
+                status: reconcile().status,
+                problem: Some(problem()),
+            }],
+            ran: 3,
+            decision,
+            took: Duration::from_millis(4),
+        }))
+    };
+    let released = |verdict| Event::Released(Released { at: at(), id: "as.g@2".to_owned(), verdict });
+    vec![
+        Event::TypeChanged(Arc::new(TypeChanged { created: true, files: vec![], ..changed.clone() })),
+        Event::TypeChanged(Arc::new(changed)),
+        held(HeldChange::Type),
+        held(HeldChange::Reconciler),
+        shadow(ShadowDecision::Switched),
+        shadow(ShadowDecision::Held),
+        shadow(ShadowDecision::Refused),
+        released(Verdict::Applied),
+        released(Verdict::Discarded),
+        released(Verdict::Undone),
+    ]
 }
 
 /// One of each, all fields filled; `variants` breaks the build when one is missing here.
@@ -168,7 +244,7 @@ fn all() -> Vec<Event> {
         object: Some(object("Memcached")),
     };
     let files = || vec!["charts/m/values.yaml".to_owned()];
-    vec![
+    let mut all = vec![
         Event::Started(Arc::new(started())),
         Event::SourcesChanged(Arc::new(sources())),
         Event::ReloadFailed(ReloadFailed { at: at(), files: files(), diagnostics: vec![problem()] }),
@@ -198,7 +274,9 @@ fn all() -> Vec<Event> {
         }),
         Event::Noticed(notice),
         Event::Stopping { reason: "SIGTERM".to_owned() },
-    ]
+    ];
+    all.extend(impact());
+    all
 }
 
 fn variant(event: &Event) -> usize {
@@ -218,13 +296,17 @@ fn variant(event: &Event) -> usize {
         Event::RequestFinished(_) => 12,
         Event::Noticed(_) => 13,
         Event::Stopping { .. } => 14,
+        Event::TypeChanged(_) => 15,
+        Event::ShadowRun(_) => 16,
+        Event::Held(_) => 17,
+        Event::Released(_) => 18,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..15).collect());
+    assert_eq!(seen, (0..19).collect());
 }
 
 #[test]

@@ -215,6 +215,7 @@ impl Sources {
             gvk: watch.gvk.clone(),
             plural: String::new(),
             source: watch.path().to_owned(),
+            scale: String::new(),
             health: match (&watch.broken, watch.is_loaded()) {
                 (None, true) => KindHealth::Serving,
                 (Some(problem), true) => KindHealth::Stale { problem: problem.clone() },

@@ -4,6 +4,7 @@
 
 pub mod health;
 mod history;
+mod impact;
 mod log;
 mod objects;
 mod reduce;
@@ -15,6 +16,7 @@ pub mod tree;
 mod tests;
 
 pub use history::History;
+pub use impact::Impact;
 pub use log::Log;
 pub use objects::{Objects, Recorded, Seen};
 pub use requests::Requests;
@@ -74,6 +76,8 @@ pub struct State {
     pub running: Arc<BTreeMap<ObjectKey, Arc<ReconcileStarted>>>,
     /// The work queue.
     pub queue: QueueChanged,
+    /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
+    pub impact: Impact,
     /// Log lines.
     pub log: Log,
     /// What the user asked for.
@@ -121,7 +125,7 @@ impl State {
     pub fn problems(&self) -> Vec<&Diagnostic> {
         let failed = self.reload.failed.iter().flat_map(|failed| &failed.diagnostics);
         let kinds = self.kinds().iter().filter_map(|kind| match &kind.health {
-            KindHealth::Serving => None,
+            KindHealth::Serving | KindHealth::Shown { .. } => None,
             KindHealth::Stale { problem } | KindHealth::Disabled { problem } => Some(problem),
         });
         let mut problems: Vec<&Diagnostic> = Vec::new();

@@ -18,6 +18,10 @@ impl State {
                     self.reload.settled = Some(Arc::new(settled));
                 }
             }
+            Event::TypeChanged(changed) => self.impact.type_changed(changed),
+            Event::ShadowRun(run) => self.impact.shadow_run(run),
+            Event::Held(held) => self.impact.hold(held),
+            Event::Released(released) => self.impact.release(&released),
             Event::ObjectSeen(seen) => {
                 let custom = self.is_custom(&seen.object_ref.gvk.group, &seen.object_ref.gvk.kind);
                 self.objects.insert(seen.object_ref, seen.object, custom, self.limits.recorded);
@@ -41,6 +45,7 @@ impl State {
         self.objects.set_kinds(&sources.kinds);
         self.reload.failed = None;
         self.reload.settled = None;
+        self.impact.sources_changed(&sources);
         self.reload.live = Some(sources);
     }
 

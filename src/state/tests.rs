@@ -48,6 +48,7 @@ fn sources(number: u64, kinds: &[(&str, KindHealth)]) -> Event {
         gvk: Gvk::new("cache.my.domain", "v1alpha1", *kind),
         plural: String::new(),
         source: String::new(),
+        scale: String::new(),
         health: health.clone(),
     });
     Event::SourcesChanged(Arc::new(SourcesChanged {

@@ -28,6 +28,8 @@ pub enum Do {
     ShowStatus,
     ShowYaml,
     ShowLog,
+    ShowImpact,
+    Held,
     Zoom,
     Filter,
     Scope,
@@ -130,6 +132,7 @@ pub static ACTIONS: &[Action] = &[
     action("reconcile", Do::Reconcile, &["r"], Section::Act)
         .about("reconcile", "Reconcile the selected custom resource now.")
         .footer(ALL),
+    action("held", Do::Held, &["H"], Section::Act).about("held", "Answer a change that waits for your word."),
     action("reload", Do::Reload, &["R"], Section::Act)
         .about("reload", "Read all files again, as if each had been saved.")
         .footer(&[Pane::Reconciles]),
@@ -144,6 +147,8 @@ pub static ACTIONS: &[Action] = &[
     action("log", Do::ShowLog, &["L"], Section::Look)
         .about("log", "Show the log.")
         .footer(&[Pane::Reconciles]),
+    action("impact", Do::ShowImpact, &["i"], Section::Look)
+        .about("impact", "Show what the last saved type or reconciler changes."),
     action("next-tab", Do::NextTab, &["]"], Section::Look)
         .about("next tab", "Show the next tab of the detail pane.")
         .footer(&[Pane::Detail]),
@@ -211,12 +216,15 @@ pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> 
         Do::Scale => {
             let seen = view.subject(state).ok_or("nothing is selected that could be scaled")?;
             let custom = state.is_custom(&seen.key.group, &seen.key.kind);
-            if !custom && replicas(&seen.object).is_none() {
+            if !custom && replicas(state, seen).is_none() {
                 return Err(format!("a {} has no replicas", seen.key.kind));
             }
         }
         Do::Delete => {
             view.subject(state).ok_or("nothing is selected that could be deleted")?;
+        }
+        Do::Held => {
+            state.impact.held.first().ok_or("no change waits for your word")?;
         }
         Do::Reconcile => {
             view.root(state).ok_or("no custom resource is selected")?;

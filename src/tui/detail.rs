@@ -2,6 +2,7 @@
 //! what they are made of has changed. How differences look is in `detail/changes.rs`.
 
 mod changes;
+pub(super) mod impact;
 mod log;
 mod pass;
 
@@ -48,12 +49,12 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         tab: view.tab,
         pass: view.pass().map(|pass| pass.id),
         object: subject
-            .filter(|_| matches!(view.tab, Tab::Yaml | Tab::Events | Tab::Status))
+            .filter(|_| matches!(view.tab, Tab::Yaml | Tab::Events | Tab::Status | Tab::Impact))
             .cloned()
             .map(Object),
         stamp: match view.tab {
             Tab::Log => state.log.total,
-            Tab::Events => state.version,
+            Tab::Events | Tab::Impact => state.version,
             Tab::Status if view.pass().is_none() => state.version,
             Tab::Status | Tab::Objects | Tab::Calls | Tab::Yaml => 0,
         },
@@ -73,6 +74,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         Tab::Objects => finish(pass::objects(view, width), &made_of),
         Tab::Calls => finish(pass::calls(view, width), &made_of),
         Tab::Yaml => finish(yaml_rows(view, state), &made_of),
+        Tab::Impact => finish(impact::rows(view, state, width), &made_of),
         Tab::Events => finish(events(view, state), &made_of),
     };
     view.lines = Lines { rows, made_of: Some(made_of) };

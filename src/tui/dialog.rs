@@ -1,5 +1,9 @@
-//! Dialogs, stacked over the panes: help, filter line, sample picker, scale, delete. Each takes keys and gives back
+//! Dialogs, stacked over the panes: help, filter line, sample picker, scale, delete, held changes. Each takes keys and gives back
 //! what to do; none draws itself (`draw/dialogs`).
+
+mod held;
+
+pub(super) use held::HeldDialog;
 
 use super::keys::Key;
 use super::view::{Pane, ViewState, passes, replicas};
@@ -36,6 +40,8 @@ pub enum Layer {
     Scale(Scale),
     /// Something to delete.
     Delete(Delete),
+    /// A held change to answer.
+    Held(HeldDialog),
 }
 
 /// The scale dialog.
@@ -68,8 +74,8 @@ pub struct Delete {
 
 impl Scale {
     /// For an object.
-    pub(super) fn of(seen: &Seen) -> Self {
-        let from = replicas(&seen.object);
+    pub(super) fn of(seen: &Seen, state: &State) -> Self {
+        let from = replicas(state, seen);
         let typed = from.map_or_else(String::new, |n| n.to_string());
         Scale { object: seen.object_ref.clone(), from, typed, fresh: true }
     }
@@ -137,6 +143,7 @@ impl Layer {
             Layer::Samples { typed, index } => samples(typed, index, key, state),
             Layer::Scale(scale) => scale.key(key),
             Layer::Delete(delete) => delete.key(key),
+            Layer::Held(held) => held.key(key),
         }
     }
 
@@ -155,7 +162,7 @@ impl Layer {
                 text.trim().clone_into(&mut scale.typed);
                 scale.fresh = false;
             }
-            Layer::Scale(_) | Layer::Help { .. } | Layer::Delete(_) => {}
+            Layer::Scale(_) | Layer::Help { .. } | Layer::Delete(_) | Layer::Held(_) => {}
         }
     }
 }

@@ -4,6 +4,7 @@
 mod detail;
 mod dialogs;
 mod frame;
+mod held;
 mod lists;
 
 use super::text::{Row, cut, cut_front, width, wrap};
@@ -37,6 +38,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         return too_small(view, buffer, area);
     }
     view.refresh(state);
+    view.open_held(state);
     view.compact = area.width < ROOMY.0 || area.height < ROOMY.1;
     line(buffer, view, Rect { height: 1, ..area }, &header(state, view, area.width as usize));
     let banner = banner(state, view, area);
@@ -128,6 +130,25 @@ fn reload(state: &State) -> (Role, String) {
     }
     let Some(now) = &reload.live else { return (Role::Dim, "no sources yet".to_owned()) };
     let files = words::files(&now.files);
+    let typed = state
+        .impact
+        .fresh
+        .iter()
+        .filter(|changed| !changed.files.is_empty())
+        .map(|changed| changed.took)
+        .max();
+    if let Some(took) = typed.filter(|_| !files.is_empty()) {
+        let (role, then) = match &reload.settled {
+            Some(settled) if settled.failed > 0 => {
+                (Role::Bad, format!(", {} of {} failed", settled.failed, settled.objects))
+            }
+            Some(settled) if settled.objects > 0 => {
+                (Role::Good, format!(", reconciled in {}", words::took(settled.took)))
+            }
+            Some(_) | None => (Role::Good, String::new()),
+        };
+        return (role, format!("{live} ◂ {files} saved → CRD live in {}{then}", words::took(took)));
+    }
     match &reload.settled {
         Some(settled) if !settled.files.is_empty() || !files.is_empty() => {
             let files = if files.is_empty() { words::files(&settled.files) } else { files };
@@ -243,6 +264,11 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let queue = &state.queue;
     let narrow = area.width < 90;
     let mut parts = Vec::new();
+    let held = state.impact.held.len();
+    if held > 0 {
+        let key = view.keymap.keys(super::action::Do::Held).first().map(ToString::to_string);
+        parts.push(format!("⚠ {held} held ({})", key.unwrap_or_default()));
+    }
     let busy = u32::try_from(state.running.len()).unwrap_or(u32::MAX).max(queue.running);
     if busy > 0 {
         parts.push(if narrow { format!("⟳{busy}") } else { format!("⟳ {busy} running") });
@@ -252,6 +278,7 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
         parts.push(if narrow { format!("⚠{many}") } else { format!("⚠ {many} backing off") });
     }
     let (role, sign) = match (busy, queue.backing_off) {
+        _ if held > 0 => (Role::Bad, ""),
         (_, 1..) => (Role::Bad, ""),
         (1.., 0) => (Role::Busy, ""),
         (0, 0) => (Role::Good, if queue.waiting == 0 { "✓ " } else { "" }),

@@ -1,10 +1,11 @@
 //! A busy state for tests, made of events only: three custom resources, their trees, reconciles of every kind.
 
 use crate::event::{
-    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, KindHealth, KindStatus,
-    Level, LogLine, ObjectChange, ObjectSeen, Outcome, Place, QueueChanged, Reconcile, ReconcileStarted,
-    Relation, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, Requeue, Sample, Severity,
-    SourcesChanged, Started, Step, WatchEvent,
+    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
+    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectSeen, Outcome, Place,
+    QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
+    RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject, ShadowRun,
+    SourcesChanged, Started, Step, TypeChanged, Verdict, WatchEvent, Weight,
 };
 use crate::state::State;
 use jiff::Timestamp;
@@ -100,6 +101,7 @@ pub(super) fn sources(number: u64, files: &[&str]) -> Event {
         gvk: gvk(kind),
         plural: format!("{}s", kind.to_lowercase()),
         source: source.to_owned(),
+        scale: String::new(),
         health: KindHealth::Serving,
     };
     let sample =
@@ -309,6 +311,113 @@ pub(super) fn broken() -> Event {
     })
 }
 
+const TYPES: &str = "config/types/v1alpha1/memcached_types.go";
+
+fn finding(weight: Weight, field: &str, message: &str, line: u32) -> Finding {
+    let place = Some(Place { file: TYPES.to_owned(), line, column: 2 });
+    Finding { weight, field: field.to_owned(), message: message.to_owned(), place }
+}
+
+/// An enum value was removed that an object uses, and a field was renamed.
+pub(super) fn held_type() -> Event {
+    let hurt = |field: &str, message: &str| Hurt {
+        object: reference("Memcached", "memcached-sample"),
+        field: field.to_owned(),
+        message: message.to_owned(),
+    };
+    Event::Held(Arc::new(Held {
+        at: at("17:02:12"),
+        id: "memcacheds.cache.my.domain@8".to_owned(),
+        change: HeldChange::Type,
+        kind: gvk("Memcached"),
+        files: vec![TYPES.to_owned()],
+        why: "stored data would be lost, and 1 object would not be valid any more".to_owned(),
+        findings: vec![
+            finding(Weight::Loss, ".spec.size", "renamed to .spec.count: stored values are lost", 31),
+            finding(Weight::Break, ".spec.tier", "the value \"gold\" is not allowed any more", 34),
+        ],
+        objects: vec![
+            hurt(".spec.size", "3 is lost"),
+            hurt(".spec.tier", "Unsupported value: \"gold\": supported values: \"bronze\", \"silver\""),
+        ],
+        more: 2,
+    }))
+}
+
+/// A held change waits no longer.
+pub(super) fn released() -> Event {
+    let id = "memcacheds.cache.my.domain@8".to_owned();
+    Event::Released(Released { at: at("17:02:13"), id, verdict: Verdict::Undone })
+}
+
+/// A reconciler was saved that would delete a Service.
+pub(super) fn shadow_run() -> Vec<Event> {
+    let change = |action, kind: &str, old: Value, new: Value| ObjectChange {
+        object: reference(kind, "memcached-sample"),
+        action,
+        changes: diff(&old, &new),
+        taken_from: vec![],
+    };
+    let files = vec!["config/reconcilers/memcached.ts".to_owned()];
+    let run = ShadowRun {
+        at: at("17:02:12"),
+        kind: gvk("Memcached"),
+        files: files.clone(),
+        objects: vec![ShadowObject {
+            object: reference("Memcached", "memcached-sample"),
+            children: vec![
+                change(
+                    Action::Updated,
+                    "Deployment",
+                    json!({"spec": {"replicas": 3}}),
+                    json!({"spec": {"replicas": 4}}),
+                ),
+                change(Action::Deleted, "Service", json!({}), json!({})),
+            ],
+            status: diff(&json!({"status": {"nodes": ["a"]}}), &json!({"status": {"nodes": []}})),
+            problem: None,
+        }],
+        ran: 2,
+        decision: ShadowDecision::Held,
+        took: Duration::from_millis(3),
+    };
+    let held = Held {
+        at: at("17:02:12"),
+        id: "Memcached@9".to_owned(),
+        change: HeldChange::Reconciler,
+        kind: gvk("Memcached"),
+        files,
+        why: "1 object would be deleted".to_owned(),
+        findings: vec![],
+        objects: vec![Hurt {
+            object: reference("Service", "memcached-sample"),
+            field: String::new(),
+            message: "deleted, for Memcached default/memcached-sample does not list it any more".to_owned(),
+        }],
+        more: 0,
+    };
+    vec![Event::ShadowRun(Arc::new(run)), Event::Held(Arc::new(held))]
+}
+
+/// A type was saved and is live.
+pub(super) fn type_changed() -> Vec<Event> {
+    let changed = TypeChanged {
+        at: at("17:02:12"),
+        sources: 8,
+        name: "memcacheds.cache.my.domain".to_owned(),
+        kind: gvk("Memcached"),
+        created: false,
+        files: vec![TYPES.to_owned()],
+        findings: vec![
+            finding(Weight::Warn, ".spec.tier", "the default changes from \"silver\" to \"bronze\"", 34),
+            finding(Weight::Info, ".spec.note", "a new optional field", 36),
+        ],
+        objects: vec![],
+        took: Duration::from_millis(41),
+    };
+    vec![Event::TypeChanged(Arc::new(changed)), sources(8, &[TYPES])]
+}
+
 /// How a request ended.
 pub(super) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> Event {
     Event::RequestFinished(RequestFinished {
@@ -385,14 +494,7 @@ pub(super) fn events() -> Vec<Event> {
         "involvedObject": {"kind": "Memcached", "namespace": "default", "name": "big"}}),
     )));
     all.extend(passes().into_iter().map(|pass| Event::Reconciled(Arc::new(pass))));
-    all.push(Event::ReloadSettled(ReloadSettled {
-        at: at("17:02:11"),
-        sources: 7,
-        files: vec!["charts/memcached/templates/deployment.yaml".to_owned()],
-        objects: 1,
-        failed: 0,
-        took: Duration::from_millis(38),
-    }));
+    all.push(settled(7, 38));
     all.push(Event::ReconcileStarted(ReconcileStarted {
         id: 6,
         at: at("17:02:13"),
@@ -404,6 +506,18 @@ pub(super) fn events() -> Vec<Event> {
     all.push(logged(Level::Error, "reconcile failed\u{1b}[31m error=\"nil pointer\"", Some(5)));
     all.push(logged(Level::Warn, "the API server is slow", None));
     all
+}
+
+/// A reload that reached the cluster.
+pub(super) fn settled(sources: u64, ms: u64) -> Event {
+    Event::ReloadSettled(ReloadSettled {
+        at: at("17:02:11"),
+        sources,
+        files: vec!["charts/memcached/templates/deployment.yaml".to_owned()],
+        objects: 1,
+        failed: 0,
+        took: Duration::from_millis(ms),
+    })
 }
 
 /// The busy state.

@@ -1,7 +1,9 @@
 //! Golden frames: a state, keys, and the screen that must come of them, styles included.
 //! `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
-use super::fixture::{broken, busy, events, finished, logged, now, of, sources, started};
+use super::fixture::{
+    broken, busy, events, finished, held_type, logged, now, of, shadow_run, sources, started, type_changed,
+};
 use super::view::ViewState;
 use super::{Input, Key, draw, update};
 use crate::event::{Event, Level, RequestOutcome};
@@ -174,6 +176,22 @@ fn broken_files_and_messages() {
     };
     check("refused-120x36", &done(bad.clone()), "", HOME);
     check("refused-40x10", &done(bad), "", (40, 10));
+}
+
+#[test]
+fn held_changes_and_what_saves_change() {
+    let with = |more: Vec<Event>| of(events().into_iter().chain(more).collect());
+    let held = with(vec![held_type()]);
+    for (width, height) in [HOME, (80, 24), (40, 10)] {
+        check(&format!("held-type-{width}x{height}"), &held, "j", (width, height));
+    }
+    check("held-type-apply-120x36", &held, "tab", HOME);
+    check("held-reconciler-120x36", &with(shadow_run()), "", HOME);
+    check("impact-shadow-120x36", &with(shadow_run()), "q j i", HOME);
+    let mut all = type_changed();
+    check("impact-type-120x36", &with(all.clone()), "j i", HOME);
+    all.push(super::fixture::settled(8, 55));
+    check("impact-settled-80x24", &with(all), "j i", (80, 24));
 }
 
 #[test]

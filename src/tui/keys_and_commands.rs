@@ -1,7 +1,10 @@
 //! Keys and the commands and views that must come of them; and that no sequence of keys breaks anything.
 
 use super::dialog::Layer;
-use super::fixture::{at, busy, events, finished, now, object, of, pass, reference, seen, sources, started};
+use super::fixture::{
+    at, busy, events, finished, held_type, now, object, of, pass, reference, released, seen, shadow_run,
+    sources, started,
+};
 use super::frames::{screen, text};
 use super::view::{Pane, Tab, ViewState};
 use super::{Command, Input, Key, update};
@@ -89,6 +92,35 @@ fn the_delete_dialog_keeps_its_object_whatever_happens_below() {
     let object = reference("Memcached", "memcached-sample");
     let wanted = Request::Delete { object, propagation: Propagation::Background };
     assert_eq!(got, [Command::Request(1, wanted)]);
+}
+
+#[test]
+fn a_held_change_asks_and_the_safe_answer_has_the_focus() {
+    let held = || {
+        let mut state = busy();
+        state.reduce(held_type());
+        state
+    };
+    let id = "memcacheds.cache.my.domain@8".to_owned();
+    let (apply, discard) = (Request::ApplyHeld { id: id.clone() }, Request::DiscardHeld { id });
+    for keys in ["enter", "esc", "tab tab enter", "a esc"] {
+        assert_eq!(requests(&held(), keys), std::slice::from_ref(&discard), "{keys}");
+    }
+    assert_eq!(requests(&held(), "tab enter"), std::slice::from_ref(&apply));
+    assert_eq!(requests(&held(), "q H right enter"), [apply], "later, and then asked for by key");
+    assert_eq!(requests(&busy(), "H"), [], "nothing is held");
+
+    // It opens by itself once, over no other dialog, and goes when the edit is undone.
+    let mut view = ViewState::default();
+    let mut state = busy();
+    commands(&mut view, &state, "?");
+    state.reduce(held_type());
+    screen(&state, &mut view, "", SIZE);
+    assert!(matches!(view.layers.as_slice(), [Layer::Help { .. }]));
+    assert!(text(&screen(&state, &mut view, "esc", SIZE)).contains("Memcached held"));
+    state.reduce(released());
+    let shown = text(&screen(&state, &mut view, "", SIZE));
+    assert!(view.layers.is_empty() && !shown.contains("held"), "{shown}");
 }
 
 #[test]
@@ -274,7 +306,8 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
     let sizes = [(120, 36), (80, 24), (40, 10), (31, 8), (20, 5), (1, 1), (200, 60), (100, 30)];
     for seed in 0..40 {
         let mut dice = Dice(seed);
-        let all = events();
+        let mut all = events();
+        all.extend(shadow_run().into_iter().chain([held_type(), released()]));
         let mut state = busy();
         let mut view = ViewState::default();
         let mut size = SIZE;

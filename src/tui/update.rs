@@ -1,7 +1,7 @@
 //! Keys become view changes and commands. Pure: the same view, input and state give the same result.
 
 use super::action::{self, Do};
-use super::dialog::{Answer, Delete, Layer, Scale};
+use super::dialog::{Answer, Delete, HeldDialog, Layer, Scale};
 use super::keys::Key;
 use super::toast;
 use super::view::{Pane, Tab, ViewState};
@@ -101,6 +101,10 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::ShowStatus => show(view, Tab::Status),
         Do::ShowYaml => show(view, Tab::Yaml),
         Do::ShowLog => show(view, Tab::Log),
+        Do::ShowImpact => show(view, Tab::Impact),
+        Do::Held => {
+            view.layers.extend(state.impact.held.first().map(|held| Layer::Held(HeldDialog::of(held))));
+        }
         Do::Zoom => view.zoom = !view.zoom,
         Do::Scope => view.all = !view.all,
         Do::Wrap => view.wrap = !view.wrap,
@@ -110,7 +114,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         }
         Do::Apply => view.layers.push(Layer::Samples { typed: String::new(), index: 0 }),
         Do::Scale => {
-            let scale = view.subject(state).map(|seen| Layer::Scale(Scale::of(seen)));
+            let scale = view.subject(state).map(|seen| Layer::Scale(Scale::of(seen, state)));
             view.layers.extend(scale);
         }
         Do::Delete => {

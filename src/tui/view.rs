@@ -1,7 +1,7 @@
 //! What the terminal itself knows: focus, selections, filters, open dialogs. Everything else is in the `State`.
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
-use super::dialog::Layer;
+use super::dialog::{HeldDialog, Layer};
 use super::keys::Keymap;
 use super::text::Row;
 use super::theme::Theme;
@@ -63,13 +63,16 @@ pub enum Tab {
     Log,
     /// The selected object as YAML.
     Yaml,
+    /// What the last saves of its type and its reconciler change.
+    Impact,
     /// Kubernetes Events and notices.
     Events,
 }
 
 impl Tab {
     /// In the order of the tab bar.
-    pub const ALL: [Tab; 6] = [Tab::Status, Tab::Objects, Tab::Calls, Tab::Log, Tab::Yaml, Tab::Events];
+    pub const ALL: [Tab; 7] =
+        [Tab::Status, Tab::Objects, Tab::Calls, Tab::Log, Tab::Yaml, Tab::Impact, Tab::Events];
 
     /// Its name.
     pub fn title(self) -> &'static str {
@@ -79,6 +82,7 @@ impl Tab {
             Tab::Calls => "Calls",
             Tab::Log => "Log",
             Tab::Yaml => "YAML",
+            Tab::Impact => "Impact",
             Tab::Events => "Events",
         }
     }
@@ -189,6 +193,8 @@ pub struct ViewState {
     pub panicked: Option<String>,
     /// Messages up to this time were dismissed.
     pub(super) dismissed: Option<Timestamp>,
+    /// Held changes that were asked about.
+    pub(super) asked: Vec<String>,
     pub(super) next_request: RequestId,
     /// The user asked to leave.
     pub leaving: bool,
@@ -228,6 +234,7 @@ impl Default for ViewState {
             message: None,
             panicked: None,
             dismissed: None,
+            asked: Vec::new(),
             next_request: 1,
             leaving: false,
             keymap: Keymap::default(),
@@ -255,11 +262,17 @@ pub(super) fn passes(filter: &str, text: &str) -> bool {
     })
 }
 
-/// How many replicas an object asks for.
-pub(super) fn replicas(object: &Value) -> Option<i64> {
-    ["/spec/replicas", "/spec/replicaCount", "/spec/size"]
-        .iter()
-        .find_map(|path| object.pointer(path).and_then(Value::as_i64))
+/// How many replicas an object asks for: where its kind says, else in the usual fields.
+pub(super) fn replicas(state: &State, seen: &Seen) -> Option<i64> {
+    let known = state.kinds().iter().find(|kind| {
+        kind.gvk.group == seen.key.group && kind.gvk.kind == seen.key.kind && !kind.scale.is_empty()
+    });
+    let said = known.map(|kind| kind.scale.replace('.', "/"));
+    let usual = ["/spec/replicas", "/spec/replicaCount", "/spec/size"];
+    said.as_deref()
+        .into_iter()
+        .chain(usual)
+        .find_map(|path| seen.object.pointer(path).and_then(Value::as_i64))
 }
 
 impl ViewState {
@@ -351,6 +364,22 @@ impl ViewState {
         }
         let view = MadeOf { filters: self.filters.clone(), all: self.all, root };
         lists.made_of = Some((state.clone(), view));
+    }
+
+    /// Opens the dialog about a change that has come to be held, unless another one is open, and closes that about one
+    /// that waits no longer.
+    pub(super) fn open_held(&mut self, state: &State) {
+        let held = &state.impact.held;
+        let answered = |id: &str| !held.iter().any(|held| held.id == id);
+        self.layers.retain(|layer| !matches!(layer, Layer::Held(dialog) if answered(&dialog.id)));
+        self.asked.retain(|id| held.iter().any(|held| held.id == *id));
+        if self.layers.is_empty() && !self.leaving {
+            let new = held.iter().find(|held| !self.asked.contains(&held.id));
+            if let Some(held) = new {
+                self.asked.push(held.id.clone());
+                self.layers.push(Layer::Held(HeldDialog::of(held)));
+            }
+        }
     }
 
     /// Moves the selection of a list, or the lines of the detail pane, to a row.

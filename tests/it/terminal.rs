@@ -60,6 +60,7 @@ fn first_state() -> State {
             gvk: reference().gvk,
             plural: "memcacheds".to_owned(),
             source: "charts/memcached".to_owned(),
+            scale: String::new(),
             health: KindHealth::Serving,
         }],
         diagnostics: vec![],

@@ -19,11 +19,12 @@ pub(super) fn draw(layer: &Layer, state: &State, view: &ViewState, buffer: &mut 
         Layer::Samples { typed, index } => samples(typed, *index, state, view, buffer, body),
         Layer::Scale(scale) => self::scale(scale, view, buffer, body),
         Layer::Delete(delete) => self::delete(delete, view, buffer, body),
+        Layer::Held(held) => super::held::draw(held, state, view, buffer, body),
     }
 }
 
 /// A box in the middle, as large as its rows need and the body allows.
-fn boxed(
+pub(super) fn boxed(
     title: &str,
     rows: &[Row],
     selected: Option<usize>,

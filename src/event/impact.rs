@@ -1,0 +1,180 @@
+//! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones that
+//! wait for the user's word. Plain data; `dev` decides, the screen shows.
+
+use super::{Diagnostic, ObjectChange, Place, changes, millis};
+use jiff::Timestamp;
+use opdev_object::diff::Change;
+use opdev_object::meta::{Gvk, ObjectRef};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// How much a change of a type weighs, from light to heavy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Weight {
+    /// Nobody can be hurt.
+    Info,
+    /// Behaviour changes.
+    Warn,
+    /// Objects or clients fail.
+    Break,
+    /// Stored data disappears.
+    Loss,
+    /// The API server refuses it.
+    Block,
+}
+
+/// One change of a type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// How much it weighs.
+    pub weight: Weight,
+    /// The field, such as `.spec.size`; empty for the type as a whole.
+    pub field: String,
+    /// What changes and what that means.
+    pub message: String,
+    /// The line that says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
+}
+
+/// An object that a change would hurt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hurt {
+    /// Which object.
+    pub object: ObjectRef,
+    /// Its field; empty for the object as a whole.
+    pub field: String,
+    /// What happens to it.
+    pub message: String,
+}
+
+/// A CRD was changed on the API server and is established.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TypeChanged {
+    /// When.
+    pub at: Timestamp,
+    /// The set of sources it came with.
+    pub sources: u64,
+    /// The CRD's name.
+    pub name: String,
+    /// The kind it defines.
+    pub kind: Gvk,
+    /// Whether the API server did not have it before.
+    pub created: bool,
+    /// The files that led to it; empty at start.
+    pub files: Vec<String>,
+    /// What changed, the heaviest first.
+    pub findings: Vec<Finding>,
+    /// Objects that it breaks or takes data from.
+    pub objects: Vec<Hurt>,
+    /// From the writer's close to the established CRD; from the load where no file led to it.
+    #[serde(with = "millis", rename = "tookMs")]
+    pub took: Duration,
+}
+
+/// What a held change is a change of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum HeldChange {
+    /// Of a type: the CRD waits.
+    Type,
+    /// Of a reconciler: the older one keeps running.
+    Reconciler,
+}
+
+/// A change waits for the user's word; until then all goes on as before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// When.
+    pub at: Timestamp,
+    /// Names it in requests and in `Released`: a newer change has another one.
+    pub id: String,
+    /// What it is a change of.
+    pub change: HeldChange,
+    /// The kind it belongs to.
+    pub kind: Gvk,
+    /// The files that led to it.
+    pub files: Vec<String>,
+    /// Why it waits, in one sentence.
+    pub why: String,
+    /// What changes, the heaviest first.
+    pub findings: Vec<Finding>,
+    /// The objects it would hurt, as many as are worth naming.
+    pub objects: Vec<Hurt>,
+    /// How many more there are.
+    pub more: u32,
+}
+
+/// How a held change came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Verdict {
+    /// The user let it through.
+    Applied,
+    /// The user does not want it.
+    Discarded,
+    /// The files do not ask for it any more.
+    Undone,
+}
+
+/// A held change waits no longer.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Released {
+    /// When.
+    pub at: Timestamp,
+    /// Which.
+    pub id: String,
+    /// How.
+    pub verdict: Verdict,
+}
+
+/// A saved reconciler ran on every known object without side effects, before it took over.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShadowRun {
+    /// When.
+    pub at: Timestamp,
+    /// The kind it reconciles.
+    pub kind: Gvk,
+    /// The files that led to it.
+    pub files: Vec<String>,
+    /// What it would do to each object that it would treat otherwise than it is now.
+    pub objects: Vec<ShadowObject>,
+    /// On how many objects it ran.
+    pub ran: u32,
+    /// What came of it.
+    pub decision: ShadowDecision,
+    /// How long it took.
+    #[serde(with = "millis", rename = "tookMs")]
+    pub took: Duration,
+}
+
+/// What a reconciler would do to one object.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ShadowObject {
+    /// Which.
+    pub object: ObjectRef,
+    /// Its children.
+    pub children: Vec<ObjectChange>,
+    /// Its status, masked.
+    #[serde(with = "changes")]
+    pub status: Vec<Change>,
+    /// What it threw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<Diagnostic>,
+}
+
+/// What came of a shadow run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ShadowDecision {
+    /// The new reconciler runs.
+    Switched,
+    /// It waits for the user's word, for it would delete something.
+    Held,
+    /// It threw; the older one keeps running.
+    Refused,
+}

@@ -1,0 +1,63 @@
+//! What saved types and reconcilers do to what is in the cluster: the newest of each kind, and what waits for the
+//! user's word.
+
+use crate::event::{Held, Released, ShadowRun, SourcesChanged, TypeChanged};
+use opdev_object::meta::Gvk;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The newest changes of types and reconcilers.
+#[derive(Clone, Debug, Default)]
+pub struct Impact {
+    /// What waits for the user's word, oldest first.
+    pub held: Arc<Vec<Arc<Held>>>,
+    /// CRDs that changed with the newest sources.
+    pub fresh: Arc<Vec<Arc<TypeChanged>>>,
+    types: Arc<BTreeMap<(String, String), Arc<TypeChanged>>>,
+    shadows: Arc<BTreeMap<(String, String), Arc<ShadowRun>>>,
+}
+
+fn key(kind: &Gvk) -> (String, String) {
+    (kind.group.clone(), kind.kind.clone())
+}
+
+impl Impact {
+    /// The newest change of a kind's type.
+    pub fn type_of(&self, kind: &Gvk) -> Option<&Arc<TypeChanged>> {
+        self.types.get(&key(kind))
+    }
+
+    /// The newest shadow run of a kind's reconciler.
+    pub fn shadow_of(&self, kind: &Gvk) -> Option<&Arc<ShadowRun>> {
+        self.shadows.get(&key(kind))
+    }
+
+    /// The held changes of a kind.
+    pub fn held_of<'a>(&'a self, kind: &'a Gvk) -> impl Iterator<Item = &'a Arc<Held>> {
+        self.held.iter().filter(|held| key(&held.kind) == key(kind))
+    }
+
+    pub(super) fn type_changed(&mut self, changed: Arc<TypeChanged>) {
+        Arc::make_mut(&mut self.fresh).push(Arc::clone(&changed));
+        Arc::make_mut(&mut self.types).insert(key(&changed.kind), changed);
+    }
+
+    pub(super) fn shadow_run(&mut self, run: Arc<ShadowRun>) {
+        Arc::make_mut(&mut self.shadows).insert(key(&run.kind), run);
+    }
+
+    /// A newer change takes the place of an older one that has not been answered.
+    pub(super) fn hold(&mut self, held: Arc<Held>) {
+        let all = Arc::make_mut(&mut self.held);
+        all.retain(|known| known.change != held.change || key(&known.kind) != key(&held.kind));
+        all.push(held);
+    }
+
+    pub(super) fn release(&mut self, released: &Released) {
+        Arc::make_mut(&mut self.held).retain(|held| held.id != released.id);
+    }
+
+    pub(super) fn sources_changed(&mut self, sources: &SourcesChanged) {
+        Arc::make_mut(&mut self.fresh).retain(|changed| changed.sources == sources.sources);
+    }
+}

@@ -1,0 +1,43 @@
+//! The question about a held change: the safe answer has the focus, letting it through takes a second key.
+
+use super::Answer;
+use crate::event::{Held, Request};
+use crate::tui::keys::Key;
+use crossterm::event::KeyCode;
+
+/// The dialog about a held change.
+#[derive(Clone, Debug)]
+pub struct HeldDialog {
+    /// Which.
+    pub id: String,
+    /// Whether the focus is on Apply; it starts on Discard.
+    pub on_apply: bool,
+    /// The first visible line of what changes.
+    pub scroll: usize,
+}
+
+impl HeldDialog {
+    /// For a held change.
+    pub(in crate::tui) fn of(held: &Held) -> Self {
+        HeldDialog { id: held.id.clone(), on_apply: false, scroll: 0 }
+    }
+
+    pub(super) fn key(&mut self, key: Key) -> Answer {
+        let id = self.id.clone();
+        match (key.code, key.typed()) {
+            (KeyCode::Esc, _) => return Answer::Ask(Request::DiscardHeld { id }),
+            (KeyCode::Enter, _) if self.on_apply => return Answer::Ask(Request::ApplyHeld { id }),
+            (KeyCode::Enter, _) => return Answer::Ask(Request::DiscardHeld { id }),
+            (_, Some('q' | 'H')) => return Answer::Close,
+            (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
+                self.on_apply = !self.on_apply;
+            }
+            (KeyCode::Down | KeyCode::PageDown, _) | (_, Some('j')) => self.scroll += 1,
+            (KeyCode::Up | KeyCode::PageUp, _) | (_, Some('k')) => {
+                self.scroll = self.scroll.saturating_sub(1);
+            }
+            _ => {}
+        }
+        Answer::Stay
+    }
+}

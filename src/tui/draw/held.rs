@@ -1,0 +1,84 @@
+//! The dialog about a held change: why it waits, what changes, whom it hurts, and the two answers.
+
+use super::super::detail::impact;
+use super::super::dialog::HeldDialog;
+use super::super::text::{Row, wrap};
+use super::super::theme::Role;
+use super::super::view::ViewState;
+use super::dialogs::boxed;
+use crate::event::{Held, HeldChange, words};
+use crate::state::State;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Draws it; nothing where the change waits no longer.
+pub(super) fn draw(dialog: &HeldDialog, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let Some(held) = state.impact.held.iter().find(|held| held.id == dialog.id) else { return };
+    let cells = (body.width as usize).saturating_sub(8).min(96);
+    let what = what(held, cells);
+    let buttons = buttons(held, dialog.on_apply);
+    let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
+    let last = what.len().saturating_sub(room);
+    let scroll = dialog.scroll.min(last);
+    let below = last - scroll;
+    let mut rows: Vec<Row> = what.into_iter().skip(scroll).take(room).collect();
+    if below > 0
+        && let Some(row) = rows.last_mut()
+    {
+        *row = Row::new(Role::Dim, format!(" ↓ {} more lines ", below + 1));
+    }
+    rows.extend(buttons);
+    let file =
+        if held.files.is_empty() { String::new() } else { format!(" · {}", words::files(&held.files)) };
+    boxed(&format!("{} held{file}", held.kind.kind), &rows, None, view, buffer, body);
+}
+
+fn what(held: &Held, cells: usize) -> Vec<Row> {
+    let text = |role, text: &str| {
+        wrap(text, cells).into_iter().map(move |line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
+    };
+    let mut rows = vec![Row::default()];
+    rows.extend(text(Role::Busy, &held.why));
+    if !held.findings.is_empty() {
+        rows.push(Row::new(Role::Title, " What changes"));
+        rows.extend(impact::findings(&held.findings, cells));
+    }
+    if !held.objects.is_empty() {
+        rows.push(Row::new(Role::Title, " Whom it hurts"));
+        rows.extend(impact::hurts(&held.objects, held.more, cells));
+    }
+    rows.push(Row::default());
+    let goes_on = match held.change {
+        HeldChange::Type => {
+            "Until you answer, the API server keeps the type as it was. Undoing the edit clears this."
+        }
+        HeldChange::Reconciler => {
+            "Until you answer, the older reconciler keeps running. Undoing the edit clears this."
+        }
+    };
+    rows.extend(text(Role::Dim, goes_on));
+    rows
+}
+
+fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
+    let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
+    let apply = match held.change {
+        HeldChange::Type => "Apply all the same",
+        HeldChange::Reconciler => "Switch all the same",
+    };
+    vec![
+        Row::default(),
+        Row::new(Role::Text, " ")
+            .and(if on_apply { Role::Text } else { Role::Selected }, button(!on_apply, "Discard"))
+            .and(Role::Text, "   ")
+            .and(if on_apply { Role::Bad } else { Role::Text }, button(on_apply, apply)),
+        Row::new(Role::Key, " ←→")
+            .and(Role::Dim, " choose  ")
+            .and(Role::Key, "enter")
+            .and(Role::Dim, " presses  ")
+            .and(Role::Key, "esc")
+            .and(Role::Dim, " discards  ")
+            .and(Role::Key, "q")
+            .and(Role::Dim, " later "),
+    ]
+}
