@@ -1,11 +1,16 @@
 //! Type files and type reconcilers: CRD YAML as a source of its own (`crd`), the contract of reconcilers
-//! (`contract`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a reconciler reaches the
-//! outside only through `contract::Host`.
+//! (`contract`), what loads them (`program`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a
+//! reconciler reaches the outside only through `contract::Host`.
 
 pub mod contract;
 pub mod crd;
 pub mod diagnostic;
 pub mod emit;
+pub mod kinds;
 pub mod pin;
 pub mod plural;
+pub mod program;
 pub mod rbac;
+pub mod readiness;
+mod script;
+mod wishes;

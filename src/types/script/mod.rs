@@ -1,0 +1,135 @@
+//! Reconcilers in TypeScript and JavaScript, on QuickJS. A file is stripped of its types once (`strip`), then each call
+//! runs in a fresh engine on a thread of its own (`run`), so that nothing survives from call to call and a script that
+//! hangs takes nothing with it. Scripts reach the outside only through the contract's `Host` (`bridge`).
+
+mod answer;
+mod bridge;
+mod modules;
+mod places;
+mod run;
+mod strip;
+mod syntax;
+#[cfg(test)]
+mod tests;
+mod trace;
+
+use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
+use crate::diagnostic::Diagnostic;
+use crate::kinds;
+use modules::Module;
+use opdev_object::meta::Gvk;
+use places::Marks;
+use run::{Declared, Job};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A loaded script.
+#[derive(Debug)]
+pub(crate) struct Script {
+    facts: Facts,
+    code: Arc<Code>,
+    /// Whether it has Metacontroller's `sync` in place of `reconcile`.
+    hook: bool,
+    /// Set while a call is stuck inside one native operation that nothing can interrupt.
+    stuck: Arc<AtomicBool>,
+}
+
+/// What every call needs of the source.
+#[derive(Debug)]
+struct Code {
+    entry: String,
+    /// In the order of declaration, the entry last.
+    modules: Vec<Module>,
+    marks: Marks,
+}
+
+/// Loads a script: reads and strips it and what it imports, and runs its top level once.
+pub(crate) fn load(entry: &str, files: &BTreeMap<String, Arc<str>>) -> Result<Script, Box<Diagnostic>> {
+    let (modules, marks) = modules::gather(entry, files)?;
+    let code = Arc::new(Code { entry: entry.to_owned(), modules, marks });
+    let stuck = Arc::new(AtomicBool::new(false));
+    let declared = run::load(&code, &Limits::default(), &stuck)?;
+    let (facts, hook) = check(&code, declared)?;
+    Ok(Script { facts, code, hook, stuck })
+}
+
+/// What a script says of itself, checked.
+fn check(code: &Code, declared: Declared) -> Result<(Facts, bool), Box<Diagnostic>> {
+    let at = |name: &str| code.marks.export(name).or_else(|| Some(code.start()));
+    let fail = |name: &str, message: String, hint: &str| {
+        Err(Box::new(Diagnostic::error(message, at(name)).with_hint(hint)))
+    };
+    let gvk = |name: &str, text: &str| -> Result<Gvk, Box<Diagnostic>> {
+        kinds::parse(text).ok_or_else(|| {
+            Box::new(
+                Diagnostic::error(format!("{name}: \"{text}\" is not a kind"), at(name))
+                    .with_hint("write group, version and kind, such as \"v1/Pod\" or \"apps/v1/Deployment\""),
+            )
+        })
+    };
+    if declared.functions.iter().any(|name| name == "customize") {
+        let message = "customize is not called here".to_owned();
+        return fail(
+            "customize",
+            message,
+            "read other objects with get() and list(); they are watched from then on",
+        );
+    }
+    let has = |name: &str| declared.functions.iter().any(|found| found == name);
+    let hook = match (has("reconcile"), has("sync")) {
+        (true, false) => false,
+        (false, true) => true,
+        (true, true) => {
+            let message = "both reconcile and sync are exported".to_owned();
+            return fail("sync", message, "keep one of them");
+        }
+        (false, false) => {
+            let message = format!("{} exports no function reconcile", code.entry);
+            return fail("reconcile", message, "write `export function reconcile(self, ctx) { … }`");
+        }
+    };
+    let kind = declared.kind.as_deref().map(|text| gvk("kind", text)).transpose()?;
+    let owns = declared.owns.iter().map(|text| gvk("owns", text)).collect::<Result<Vec<_>, _>>()?;
+    let facts = Facts { kind, owns, finalizes: has("finalize"), asks: declared.allow };
+    Ok((facts, hook))
+}
+
+impl Code {
+    fn start(&self) -> crate::diagnostic::Place {
+        crate::diagnostic::Place { file: self.entry.clone(), line: 1, column: 1 }
+    }
+
+    fn owns_file(&self, file: &str) -> bool {
+        self.modules.iter().any(|module| module.name == file)
+    }
+}
+
+impl Program for Script {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn reconcile(
+        &self,
+        observed: &Observed,
+        host: &dyn Host,
+        limits: &Limits,
+    ) -> Result<Desired, Box<Diagnostic>> {
+        let function = match (observed.finalizing, self.hook) {
+            (true, _) if !self.facts.finalizes => {
+                return Ok(Desired { finalized: true, ..Desired::default() });
+            }
+            (true, _) => "finalize",
+            (false, true) => "sync",
+            (false, false) => "reconcile",
+        };
+        let job = Job {
+            code: Arc::clone(&self.code),
+            function,
+            observed: observed.clone(),
+            owns: self.facts.owns.clone(),
+        };
+        run::reconcile(job, host, limits, &self.stuck)
+    }
+}

@@ -1,0 +1,476 @@
+//! One call: a fresh engine on a thread of its own, served by the calling thread, which owns the `Host`. A second
+//! thread keeps the time. A script that does not stop when it is told to, because it is inside one native operation, is
+//! left behind, named, and not called again while it lasts.
+
+use super::Code;
+use super::answer;
+use super::bridge::{self, Bridge};
+use super::modules::{HOST, TYPES};
+use super::trace::{Failure, caught};
+use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
+use crate::diagnostic::Diagnostic;
+use opdev_object::meta::{self, Gvk};
+use rquickjs::context::intrinsic;
+use rquickjs::function::Args;
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Module, Object, Persistent, Promise, Runtime, Value};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+/// How long a script has to stop once its time is over.
+const GRACE: Duration = Duration::from_millis(400);
+/// Stack of native code beside the script's own.
+const NATIVE_STACK: usize = 2 << 20;
+/// Memory that the surroundings of a script take, beside its own.
+const SURROUNDINGS: usize = 2 << 20;
+
+/// The built-in objects of a script: no clock of high resolution, no weak references that would show the collector.
+type Intrinsics = (
+    intrinsic::Date,
+    intrinsic::Eval,
+    intrinsic::RegExpCompiler,
+    intrinsic::RegExp,
+    intrinsic::Json,
+    intrinsic::Proxy,
+    intrinsic::MapSet,
+    intrinsic::TypedArrays,
+    intrinsic::Promise,
+);
+
+/// A call to make.
+pub(super) struct Job {
+    pub(super) code: Arc<Code>,
+    pub(super) function: &'static str,
+    pub(super) observed: Observed,
+    pub(super) owns: Vec<Gvk>,
+}
+
+/// What the exports of a script say.
+#[derive(Default)]
+pub(super) struct Declared {
+    pub(super) kind: Option<String>,
+    pub(super) owns: Vec<String>,
+    pub(super) allow: Vec<String>,
+    /// The exported functions that mean something.
+    pub(super) functions: Vec<String>,
+}
+
+/// What a script asks of the host.
+pub(super) enum Ask {
+    Get(Read),
+    List(Read),
+    Kind(String),
+    Fetch(Fetch),
+    Exec(Exec),
+    Log(String, String),
+}
+
+/// What the host says.
+pub(super) enum Reply {
+    Object(Option<Arc<serde_json::Value>>),
+    Objects(Vec<Arc<serde_json::Value>>),
+    Kind(Gvk),
+    Fetched(Fetched),
+    Executed(Executed),
+    Logged,
+    Refused(String),
+}
+
+enum Message<T> {
+    Ask(Ask),
+    Done(Box<Result<T, Box<Diagnostic>>>),
+    TimeIsOver,
+}
+
+/// The script's end of the way to its host.
+pub(super) struct Answers {
+    ask: Box<dyn Fn(Ask) -> bool>,
+    replies: Receiver<Reply>,
+}
+
+impl Answers {
+    /// Asks and waits; `None` when nobody listens any more.
+    pub(super) fn ask(&self, question: Ask) -> Option<Reply> {
+        if (self.ask)(question) { self.replies.recv().ok() } else { None }
+    }
+}
+
+/// Runs the top level of a script and reads what it exports.
+pub(super) fn load(
+    code: &Arc<Code>,
+    limits: &Limits,
+    stuck: &Arc<AtomicBool>,
+) -> Result<Declared, Box<Diagnostic>> {
+    let task = {
+        let (code, limits) = (Arc::clone(code), *limits);
+        move |answers: Answers, stop: Arc<AtomicBool>| {
+            let machine = Machine::new(code, &limits, stop)?;
+            machine.declared(answers)
+        }
+    };
+    supervise(code, None, limits, stuck, task)
+}
+
+/// Calls a function of a script.
+pub(super) fn reconcile(
+    job: Job,
+    host: &dyn Host,
+    limits: &Limits,
+    stuck: &Arc<AtomicBool>,
+) -> Result<Desired, Box<Diagnostic>> {
+    let code = Arc::clone(&job.code);
+    let task = {
+        let limits = *limits;
+        move |answers: Answers, stop: Arc<AtomicBool>| {
+            let machine = Machine::new(Arc::clone(&job.code), &limits, stop)?;
+            machine.call(&job, answers)
+        }
+    };
+    supervise(&code, Some(host), limits, stuck, task)
+}
+
+/// Runs a task on its own thread and serves it until it is done or its time is over.
+fn supervise<T: Send + 'static>(
+    code: &Code,
+    host: Option<&dyn Host>,
+    limits: &Limits,
+    stuck: &Arc<AtomicBool>,
+    task: impl FnOnce(Answers, Arc<AtomicBool>) -> Result<T, Box<Diagnostic>> + Send + 'static,
+) -> Result<T, Box<Diagnostic>> {
+    let fail = |message: String| Err(Box::new(Diagnostic::error(message, Some(code.start()))));
+    if stuck.load(Ordering::Acquire) {
+        return fail(format!(
+            "{} is not called: an earlier call is still inside one operation that cannot be interrupted",
+            code.entry
+        ));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let (say, hear) = mpsc::channel::<Message<T>>();
+    let (reply, replies) = mpsc::channel();
+    let (over, finished) = mpsc::channel::<()>();
+    let script = {
+        let (say, stop, stuck) = (say.clone(), Arc::clone(&stop), Arc::clone(stuck));
+        move || {
+            let ask = say.clone();
+            let answers =
+                Answers { ask: Box::new(move |question| ask.send(Message::Ask(question)).is_ok()), replies };
+            let done = task(answers, stop);
+            // Nobody hears this once the call was given up; then it is no longer stuck.
+            stuck.store(false, Ordering::Release);
+            let _ = say.send(Message::Done(Box::new(done)));
+        }
+    };
+    let clock = {
+        let (say, time) = (say, limits.time);
+        move || {
+            if finished.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
+                stop.store(true, Ordering::Relaxed);
+                let _ = say.send(Message::TimeIsOver);
+            }
+        }
+    };
+    let stack = limits.stack.saturating_add(NATIVE_STACK);
+    let started =
+        thread::Builder::new().name("script".to_owned()).stack_size(stack).spawn(script).and_then(|_| {
+            thread::Builder::new().name("script-time".to_owned()).stack_size(64 << 10).spawn(clock)
+        });
+    if let Err(error) = started {
+        return fail(format!("no thread for {}: {error}", code.entry));
+    }
+    let done = serve(host, &hear, &reply);
+    drop(over);
+    match done {
+        Some(done) => *done,
+        None => {
+            stuck.store(true, Ordering::Release);
+            fail(format!(
+                "{} did not end within {} and is inside one operation that cannot be interrupted",
+                code.entry,
+                in_words(limits.time)
+            ))
+        }
+    }
+}
+
+/// Answers a script until it is done; `None` if it does not stop although its time is over.
+fn serve<T>(
+    host: Option<&dyn Host>,
+    hear: &Receiver<Message<T>>,
+    reply: &Sender<Reply>,
+) -> Option<Box<Result<T, Box<Diagnostic>>>> {
+    let mut late = false;
+    loop {
+        let message = if late { hear.recv_timeout(GRACE).ok()? } else { hear.recv().ok()? };
+        match message {
+            Message::Done(done) => return Some(done),
+            Message::TimeIsOver => late = true,
+            Message::Ask(_) if late => {
+                let _ = reply.send(Reply::Refused("the time of this call is over".to_owned()));
+            }
+            Message::Ask(question) => {
+                let _ = reply.send(answer_of(host, question));
+            }
+        }
+    }
+}
+
+fn answer_of(host: Option<&dyn Host>, question: Ask) -> Reply {
+    let Some(host) = host else {
+        return match question {
+            Ask::Log(..) => Reply::Logged,
+            Ask::Get(_) | Ask::List(_) | Ask::Kind(_) | Ask::Fetch(_) | Ask::Exec(_) => {
+                Reply::Refused("nothing can be reached while the file is loaded".to_owned())
+            }
+        };
+    };
+    match question {
+        Ask::Get(read) => host.get(&read).map_or_else(Reply::Refused, Reply::Object),
+        Ask::List(read) => host.list(&read).map_or_else(Reply::Refused, Reply::Objects),
+        Ask::Kind(text) => host.kind(&text).map_or_else(Reply::Refused, Reply::Kind),
+        Ask::Fetch(fetch) => host.fetch(&fetch).map_or_else(Reply::Refused, Reply::Fetched),
+        Ask::Exec(exec) => host.exec(&exec).map_or_else(Reply::Refused, Reply::Executed),
+        Ask::Log(level, line) => {
+            host.log(&level, &line);
+            Reply::Logged
+        }
+    }
+}
+
+/// `5 s`, `250 ms`.
+pub(super) fn in_words(time: Duration) -> String {
+    if time.subsec_millis() == 0 {
+        format!("{} s", time.as_secs())
+    } else {
+        format!("{} ms", time.as_millis())
+    }
+}
+
+/// An engine that will make one call.
+struct Machine {
+    runtime: Runtime,
+    context: Context,
+    failure: Failure,
+}
+
+type Step<T> = Result<T, Box<Diagnostic>>;
+
+impl Machine {
+    fn new(code: Arc<Code>, limits: &Limits, stop: Arc<AtomicBool>) -> Step<Machine> {
+        let failure = Failure { code, limits: *limits, stop: Arc::clone(&stop), function: None };
+        let no_room = |error: rquickjs::Error| failure.engine(&error.to_string());
+        let runtime = Runtime::new().map_err(no_room)?;
+        runtime.set_memory_limit(limits.memory.saturating_add(SURROUNDINGS));
+        runtime.set_max_stack_size(limits.stack);
+        runtime.set_gc_threshold(4 << 20);
+        runtime.set_interrupt_handler(Some(Box::new(move || stop.load(Ordering::Relaxed))));
+        let context = Context::custom::<Intrinsics>(&runtime).map_err(no_room)?;
+        Ok(Machine { runtime, context, failure })
+    }
+
+    /// Reads the exports.
+    fn declared(mut self, answers: Answers) -> Step<Declared> {
+        let bridge = Bridge::new(answers);
+        let start = Start { now: 0, now_text: String::new(), seed: 0 };
+        let (hooks, exports) = self.start(&bridge, &start)?;
+        self.failure.function = None;
+        self.context.with(|ctx| {
+            let facts: rquickjs::Result<Declared> = (|| {
+                let (hooks, exports) = (hooks.restore(&ctx)?, exports.restore(&ctx)?);
+                let facts: Function<'_> = hooks.get("facts")?;
+                let facts: Object<'_> = facts.call((exports,))?;
+                let mut declared = Declared::default();
+                for name in ["reconcile", "sync", "finalize", "customize"] {
+                    if facts.get::<_, String>(name)? == "function" {
+                        declared.functions.push(name.to_owned());
+                    }
+                }
+                declared.kind = text(&ctx, &facts, "kind")?;
+                declared.owns = texts(&ctx, &facts, "owns")?;
+                declared.allow = texts(&ctx, &facts, "allow")?;
+                Ok(declared)
+            })();
+            facts.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))
+        })
+    }
+
+    /// Calls the function of the job.
+    fn call(mut self, job: &Job, answers: Answers) -> Step<Desired> {
+        let bridge = Bridge::new(answers);
+        let now = job.observed.now.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_millisecond);
+        let start = Start { now, now_text: job.observed.now.clone(), seed: job.observed.seed };
+        let (hooks, exports) = self.start(&bridge, &start)?;
+        self.failure.function = Some(job.function);
+        let answer = self.context.with(|ctx| {
+            let called = (|| {
+                let hooks = hooks.clone().restore(&ctx)?;
+                let exports = exports.restore(&ctx)?;
+                hooks.set("parent", bridge::text_of(&job.observed.parent))?;
+                hooks.set("finalizing", job.observed.finalizing)?;
+                let by_kind = children(job);
+                hooks.set(
+                    "children",
+                    Function::new(ctx.clone(), move |at: usize| {
+                        by_kind.get(at).map(|list| bridge::list_text(list)).unwrap_or_default()
+                    })?,
+                )?;
+                let owns: Vec<Vec<String>> =
+                    job.owns.iter().map(|gvk| vec![gvk.api_version(), gvk.kind.clone()]).collect();
+                let call: Function<'_> = hooks.get("call")?;
+                let mut args = Args::new(ctx.clone(), 3);
+                args.push_arg(exports)?;
+                args.push_arg(job.function)?;
+                args.push_arg(owns)?;
+                let answer: Value<'_> = call.call_arg(args)?;
+                Ok(Persistent::save(&ctx, answer))
+            })();
+            CatchResultExt::catch(called, &ctx).map_err(|error| self.failure.diagnostic(&caught(error)))
+        })?;
+        let answer = self.settle(&answer)?;
+        self.context.with(|ctx| {
+            let restored = hooks.restore(&ctx).and_then(|hooks| Ok((hooks, answer.restore(&ctx)?)));
+            let (hooks, answer) =
+                restored.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))?;
+            let mut desired = answer::desired(&ctx, &hooks, &answer, &self.failure)?;
+            desired.reads = bridge.take_reads();
+            Ok(desired)
+        })
+    }
+
+    /// Surroundings and modules: the host's hooks and the exports of the entry.
+    #[allow(clippy::type_complexity, reason = "two handles of the engine")]
+    fn start(
+        &mut self,
+        bridge: &Rc<Bridge>,
+        start: &Start,
+    ) -> Step<(Persistent<Object<'static>>, Persistent<Object<'static>>)> {
+        let (hooks, entry, promise) = self.context.with(|ctx| {
+            let surroundings = (|| {
+                let hooks = Object::new(ctx.clone())?;
+                bridge::install(&ctx, &hooks, bridge)?;
+                hooks.set("now", start.now as f64)?;
+                hooks.set("nowText", start.now_text.as_str())?;
+                hooks.set("seed", rquickjs::BigInt::from_u64(ctx.clone(), start.seed)?)?;
+                ctx.globals().set("__opdev", hooks.clone())?;
+                let (_, promise) = Module::declare(ctx.clone(), HOST, include_str!("opdev.js"))?.eval()?;
+                promise.finish::<()>()?;
+                Module::declare(ctx.clone(), TYPES, "")?;
+                Ok(hooks)
+            })();
+            let hooks = CatchResultExt::catch(surroundings, &ctx)
+                .map_err(|error| self.failure.diagnostic(&caught(error)))?;
+            let mut entry = None;
+            for module in &self.failure.code.modules {
+                let declared = Module::declare(ctx.clone(), module.name.as_str(), module.text.as_str());
+                match (declared.catch(&ctx), &module.broken) {
+                    (Ok(_), Some(broken)) => return Err(broken.clone()),
+                    (Ok(declared), None) => entry = Some(declared),
+                    (Err(error), _) => return Err(self.failure.diagnostic(&caught(error))),
+                }
+            }
+            let Some(entry) = entry else { return Err(self.failure.engine("no module")) };
+            let evaluated = entry.eval().and_then(|(module, promise)| Ok((module.namespace()?, promise)));
+            let (exports, promise) =
+                evaluated.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))?;
+            Ok((
+                Persistent::save(&ctx, hooks),
+                Persistent::save(&ctx, exports),
+                Persistent::save(&ctx, promise.into_value()),
+            ))
+        })?;
+        self.settle(&promise)?;
+        Ok((hooks, entry))
+    }
+
+    /// Runs jobs until a promise is settled; anything else is its own result.
+    fn settle(&self, value: &Persistent<Value<'static>>) -> Step<Persistent<Value<'static>>> {
+        loop {
+            enum State {
+                Done(Step<Persistent<Value<'static>>>),
+                Pending,
+            }
+            let state = self.context.with(|ctx| {
+                let value = match value.clone().restore(&ctx) {
+                    Ok(value) => value,
+                    Err(error) => return State::Done(Err(self.failure.engine(&error.to_string()))),
+                };
+                let Some(promise) = value.as_promise().cloned() else {
+                    return State::Done(Ok(Persistent::save(&ctx, value)));
+                };
+                self.settled(&ctx, &promise).map_or(State::Pending, State::Done)
+            });
+            if let State::Done(done) = state {
+                return done;
+            }
+            match self.runtime.execute_pending_job() {
+                Ok(true) => {}
+                Ok(false) => return Err(self.failure.never_settled()),
+                Err(thrown) => {
+                    return Err(thrown.0.with(|ctx| {
+                        let error = rquickjs::CaughtError::from_error(&ctx, rquickjs::Error::Exception);
+                        self.failure.diagnostic(&caught(error))
+                    }));
+                }
+            }
+        }
+    }
+
+    fn settled<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        promise: &Promise<'js>,
+    ) -> Option<Step<Persistent<Value<'static>>>> {
+        let result = promise.result::<Value<'js>>()?;
+        Some(
+            result
+                .catch(ctx)
+                .map(|value| Persistent::save(ctx, value))
+                .map_err(|error| self.failure.diagnostic(&caught(error))),
+        )
+    }
+}
+
+/// What a call starts from.
+struct Start {
+    /// Milliseconds since 1970.
+    now: i64,
+    now_text: String,
+    seed: u64,
+}
+
+/// The observed children, kind by kind in the order of `owns`.
+fn children(job: &Job) -> Vec<Vec<Arc<serde_json::Value>>> {
+    let mut lists = vec![Vec::new(); job.owns.len()];
+    for child in &job.observed.children {
+        let gvk = Gvk::of(child);
+        if meta::name(child).is_some()
+            && let Some(at) = job.owns.iter().position(|owned| Some(owned) == gvk.as_ref())
+        {
+            lists[at].push(Arc::clone(child));
+        }
+    }
+    lists
+}
+
+fn text<'js>(ctx: &Ctx<'js>, facts: &Object<'js>, name: &str) -> rquickjs::Result<Option<String>> {
+    let value: Value<'js> = facts.get(name)?;
+    if value.is_undefined() {
+        return Ok(None);
+    }
+    let text = value
+        .as_string()
+        .ok_or_else(|| rquickjs::Exception::throw_type(ctx, &format!("`{name}` must be a text")))?;
+    text.to_string().map(Some)
+}
+
+fn texts<'js>(ctx: &Ctx<'js>, facts: &Object<'js>, name: &str) -> rquickjs::Result<Vec<String>> {
+    let value: Value<'js> = facts.get(name)?;
+    if value.is_undefined() {
+        return Ok(Vec::new());
+    }
+    let wrong = || rquickjs::Exception::throw_type(ctx, &format!("`{name}` must be a list of texts"));
+    let list = value.as_array().ok_or_else(wrong)?;
+    list.iter::<Value<'js>>().map(|item| item?.as_string().ok_or_else(wrong)?.to_string()).collect()
+}
