@@ -78,6 +78,7 @@ pub(crate) fn observed(parent: Value, children: Vec<Value>) -> Observed {
     Observed {
         parent: Arc::new(parent),
         children: children.into_iter().map(Arc::new).collect(),
+        releases: Vec::new(),
         finalizing: false,
         now: "2026-03-04T05:06:07Z".to_owned(),
         seed: 42,
