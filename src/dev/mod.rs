@@ -12,4 +12,5 @@ pub mod project;
 mod reload;
 mod requests;
 mod settings;
+pub mod type_files;
 mod watcher;

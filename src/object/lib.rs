@@ -7,6 +7,7 @@ pub mod apply;
 pub mod diff;
 pub mod facts;
 pub mod fieldset;
+pub mod lines;
 pub mod meta;
 pub mod names;
 pub mod patch;

@@ -1,0 +1,298 @@
+//! The Go type files of a project on disk: where its root is, what its Makefile says of controller-gen, which folders
+//! hold kinds or RBAC markers, and the files themselves for `opdev_types::go`. Only reads, and only below the root, in
+//! folders that `replace` names and in the module cache.
+
+use anyhow::{Context as _, Result, bail};
+use opdev_types::pin::{self, Inputs, Output, Settings, Source};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Deepest folder that is looked into, and the largest file that counts as source.
+const MAX_DEPTH: usize = 32;
+const MAX_FILE: u64 = 8 << 20;
+/// Folders of types where no Makefile names any.
+const USUAL: [&str; 4] = ["api", "apis", "pkg/apis", "config/types"];
+const ROOTS: [&str; 6] =
+    ["PROJECT", "go.mod", "opdev.yaml", "config/opdev.yaml", "watches.yaml", "config/watches.yaml"];
+
+/// What packages are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Packages with kinds.
+    Kinds,
+    /// Packages with RBAC markers.
+    Rbac,
+}
+
+/// The root of the project: `folder` itself, or the nearest at or above `from` that looks like one.
+///
+/// # Errors
+/// Where there is none.
+pub fn root(folder: Option<&Path>, from: &Path) -> Result<PathBuf> {
+    if let Some(folder) = folder {
+        return folder
+            .canonicalize()
+            .with_context(|| format!("the project folder {} cannot be opened", folder.display()));
+    }
+    let start = from.canonicalize().context("the working directory cannot be read")?;
+    for root in start.ancestors() {
+        if ROOTS.iter().any(|file| root.join(file).is_file()) {
+            return Ok(root.to_owned());
+        }
+        if root.join(".git").exists() {
+            break;
+        }
+    }
+    bail!(
+        "no operator project in {} or above it: expected PROJECT, go.mod, opdev.yaml or watches.yaml. Name the folder \
+         with --project DIR",
+        start.display()
+    )
+}
+
+/// What the project says of controller-gen. Without a call of it in a Makefile, the usual folders of types are taken.
+pub fn settings(root: &Path, year: &str) -> Settings {
+    let makefiles = makefiles(root);
+    let go_mod = text(root, "go.mod");
+    let makefiles: Vec<Source<'_>> =
+        makefiles.iter().map(|(path, text)| Source { path: path.as_str(), text }).collect();
+    let inputs = Inputs {
+        makefiles: &makefiles,
+        go_mod: go_mod.as_deref().map(|text| Source { path: "go.mod", text }),
+        crds: &[],
+        year,
+    };
+    let mut settings = pin::settings(&inputs);
+    if settings.version.is_none() {
+        let crds = committed(root, &settings);
+        let crds: Vec<Source<'_>> = crds.iter().map(|(path, text)| Source { path, text }).collect();
+        settings = pin::settings(&Inputs { crds: &crds, ..inputs });
+    }
+    for call in settings.invocations.iter_mut().filter(|call| call.place.is_none()) {
+        let usual: Vec<String> = USUAL
+            .iter()
+            .filter(|folder| root.join(folder).is_dir())
+            .map(|folder| format!("./{folder}/..."))
+            .collect();
+        if !usual.is_empty() && !root.join("Makefile").is_file() {
+            call.paths = usual;
+        }
+    }
+    settings
+}
+
+/// The files that [`settings`] reads, relative to the root: a change of one may change every CRD.
+pub fn setting_files(root: &Path) -> Vec<String> {
+    let mut files: Vec<String> = makefiles(root).into_iter().map(|(path, _)| path).collect();
+    files.extend(
+        ["go.mod", "go.work"].into_iter().filter(|file| root.join(file).is_file()).map(str::to_owned),
+    );
+    files
+}
+
+/// The folders, relative to the root, that some package patterns mean and that hold what is wanted: `./...`,
+/// `./api/v1`, a Go file, or an import path of the project's own module.
+pub fn packages(root: &Path, folder: &str, patterns: &[String], wanted: Wanted) -> Vec<String> {
+    let module = text(root, "go.mod").and_then(|text| {
+        text.lines().find_map(|line| Some(line.strip_prefix("module ")?.trim().trim_matches('"').to_owned()))
+    });
+    let mut found = BTreeSet::new();
+    for pattern in patterns {
+        let inside = module.as_ref().and_then(|module| pattern.strip_prefix(module.as_str()));
+        let pattern = match inside {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+                format!("./{}", rest.trim_start_matches('/'))
+            }
+            _ => pattern.clone(),
+        };
+        let (path, deep) = match pattern.strip_suffix("...") {
+            Some(path) => (path.trim_end_matches('/'), true),
+            None => (pattern.as_str(), false),
+        };
+        let base =
+            if Path::new(path).is_absolute() { PathBuf::from(path) } else { root.join(folder).join(path) };
+        let base = if base.is_file() { base.parent().unwrap_or(root).to_owned() } else { base };
+        // Patterns of controller-gen are relative to where it runs; `..` may leave the root and come back.
+        let Ok(base) = base.canonicalize() else { continue };
+        walk(&base, deep, MAX_DEPTH, wanted, &mut found);
+    }
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let shown = |path: &PathBuf| {
+        let path = path.strip_prefix(&root).unwrap_or(path);
+        if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
+    };
+    found.iter().map(shown).collect()
+}
+
+fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTreeSet<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let mut files = Vec::new();
+    for entry in entries.flatten() {
+        let (Ok(kind), name) = (entry.file_type(), entry.file_name()) else { continue };
+        let name = name.to_string_lossy();
+        if kind.is_dir() {
+            let skipped = name.starts_with(['.', '_'])
+                || matches!(&*name, "vendor" | "testdata" | "node_modules" | "target");
+            if deep && !skipped && depth > 0 {
+                walk(&entry.path(), true, depth - 1, wanted, found);
+            }
+        } else if name.ends_with(".go") && !name.ends_with("_test.go") && !name.starts_with(['.', '_']) {
+            files.push(entry.path());
+        }
+    }
+    let texts = files.iter().filter_map(|file| read_small(file));
+    let holds = match wanted {
+        Wanted::Rbac => texts.into_iter().any(|text| text.contains("+kubebuilder:rbac")),
+        Wanted::Kinds => {
+            let (mut types, mut objects) = (false, false);
+            for text in texts {
+                types |= text.contains("TypeMeta");
+                objects |= text.contains("ObjectMeta");
+            }
+            types && objects
+        }
+    };
+    if holds {
+        found.insert(folder.to_owned());
+    }
+}
+
+/// The Makefile and what it may include, shallowest first.
+fn makefiles(root: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for name in ["GNUmakefile", "makefile", "Makefile"] {
+        if let Some(text) = text(root, name) {
+            found.push((name.to_owned(), text));
+            break;
+        }
+    }
+    let mut parts = Vec::new();
+    for folder in ["", "make", "hack", "build", "scripts"] {
+        let depth = if folder.is_empty() { 0 } else { 3 };
+        parts_below(root, Path::new(folder), depth, &mut parts);
+    }
+    parts.sort();
+    found.extend(parts.into_iter().filter_map(|path| Some((path.clone(), text(root, &path)?))));
+    found
+}
+
+fn parts_below(root: &Path, folder: &Path, depth: usize, found: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
+    for entry in entries.flatten() {
+        let path = folder.join(entry.file_name());
+        let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        if is_dir && depth > 0 {
+            parts_below(root, &path, depth - 1, found);
+        } else if path.extension().is_some_and(|end| end == "mk") {
+            found.push(path.display().to_string());
+        }
+    }
+}
+
+/// CRDs that stand where the calls write them; only their annotation is of interest.
+fn committed(root: &Path, settings: &Settings) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for call in &settings.invocations {
+        let Output::Folder(folder) = &call.crd_output else { continue };
+        let folder = Path::new(&call.folder).join(folder);
+        let Ok(entries) = std::fs::read_dir(root.join(&folder)) else { continue };
+        let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+        names.sort();
+        for name in names.iter().filter(|name| Path::new(name).extension().is_some_and(|end| end == "yaml")) {
+            let path = folder.join(name).display().to_string();
+            if let Some(text) = text(root, &path) {
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
+fn text(root: &Path, path: &str) -> Option<String> {
+    read_small(&root.join(path))
+}
+
+/// A file's text; nothing where it is too large to be source, or no text.
+fn read_small(path: &Path) -> Option<String> {
+    let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+    if size > MAX_FILE { None } else { std::fs::read_to_string(path).ok() }
+}
+
+/// The module cache of this machine: `GOMODCACHE`, `GOPATH/pkg/mod`, or `~/go/pkg/mod`, where there is one.
+pub fn module_cache() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let first = |paths: PathBuf| std::env::split_paths(&paths).next();
+    set("GOMODCACHE")
+        .or_else(|| Some(first(set("GOPATH")?)?.join("pkg/mod")))
+        .or_else(|| Some(set("HOME")?.join("go/pkg/mod")))
+        .filter(|folder| folder.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            let path = folder.path().join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    const KIND: &str = "package v1\ntype A struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n";
+
+    #[test]
+    fn packages_are_those_with_kinds_or_markers() {
+        let folder = project(&[
+            ("go.mod", "module example.com/park\n"),
+            ("api/v1/a_types.go", KIND),
+            ("api/v1/testdata/a.go", KIND),
+            ("api/v2/doc.go", "package v2\n"),
+            ("vendor/x/a.go", KIND),
+            (
+                "cmd/main.go",
+                "package main\n// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get\n",
+            ),
+            ("internal/a_test.go", KIND),
+        ]);
+        let found = |patterns: &[&str], wanted| {
+            let patterns: Vec<String> = patterns.iter().map(|one| (*one).to_owned()).collect();
+            packages(folder.path(), "", &patterns, wanted)
+        };
+        assert_eq!(found(&["./..."], Wanted::Kinds), ["api/v1"]);
+        assert_eq!(found(&["./..."], Wanted::Rbac), ["cmd"]);
+        assert_eq!(found(&["example.com/park/api/..."], Wanted::Kinds), ["api/v1"]);
+        assert_eq!(found(&["./api/v1/a_types.go", "./api"], Wanted::Kinds), ["api/v1"]);
+        assert_eq!(found(&["./none/..."], Wanted::Kinds), [""; 0]);
+    }
+
+    #[test]
+    fn settings_come_from_makefiles_and_committed_crds() {
+        let crd = "metadata:\n  annotations:\n    controller-gen.kubebuilder.io/version: v0.18.0\n";
+        let folder = project(&[
+            ("PROJECT", ""),
+            ("Makefile", "include make/gen.mk\n"),
+            ("make/gen.mk", "manifests:\n\tcontroller-gen crd paths=./api/... output:crd:dir=deploy\n"),
+            ("deploy/a.yaml", crd),
+            ("api/v1/a_types.go", KIND),
+        ]);
+        let found = settings(folder.path(), "2026");
+        assert_eq!(found.version.unwrap().text, "v0.18.0");
+        assert_eq!(found.invocations[0].paths, ["./api/..."]);
+        assert_eq!(setting_files(folder.path()), ["Makefile", "make/gen.mk"]);
+        assert_eq!(root(None, &folder.path().join("api/v1")).unwrap(), folder.path().canonicalize().unwrap());
+    }
+
+    #[test]
+    fn without_a_makefile_the_usual_folders_are_taken() {
+        let folder = project(&[("config/watches.yaml", ""), ("config/types/v1/a_types.go", KIND)]);
+        let found = settings(folder.path(), "2026");
+        assert_eq!(found.invocations[0].paths, ["./config/types/..."]);
+        let found = packages(folder.path(), "", &found.invocations[0].paths, Wanted::Kinds);
+        assert_eq!(found, ["config/types/v1"]);
+    }
+}
