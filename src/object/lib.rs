@@ -1,9 +1,10 @@
 //! JSON values as Kubernetes objects: paths, differences, patches, field sets, schemas, YAML.
 //! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema`
 //! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
-//! for server-side apply, `selector` for label and field selectors.
+//! for server-side apply, `selector` for label and field selectors, `definition` for CRDs.
 
 pub mod apply;
+pub mod definition;
 pub mod diff;
 pub mod facts;
 pub mod fieldset;

@@ -6,6 +6,7 @@ pub mod contract;
 pub mod crd;
 pub mod diagnostic;
 pub mod emit;
+pub mod impact;
 pub mod kinds;
 pub mod pin;
 pub mod plural;

@@ -15,7 +15,7 @@ pub use error::{FieldError, Reason, go_float};
 pub use prune::{default, prune};
 pub use structural::{structural, structural_at};
 pub(crate) use validate::same;
-pub use validate::{validate, validate_at};
+pub use validate::{validate, validate_at, validate_update};
 
 use pattern::Pattern;
 use serde_json::Value;

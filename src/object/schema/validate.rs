@@ -12,8 +12,20 @@ pub fn validate(value: &Value, schema: &SchemaRef) -> Vec<FieldError> {
 
 /// Everything that is wrong with `value`, which stands at `path`.
 pub fn validate_at(path: &str, value: &Value, schema: &SchemaRef) -> Vec<FieldError> {
-    let mut errors = check(path, value, schema).errors;
+    let mut errors = check(path, value, None, schema).errors;
     list_types(path, value, schema, &mut errors);
+    errors
+}
+
+/// Everything that is wrong with `value`, which is to replace `old`. What was there before and has not changed is
+/// not held against it, where the two can be told to be the same field.
+pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<FieldError> {
+    let mut errors = check("", value, Some(old), schema).errors;
+    let mut before = Vec::new();
+    list_types("", old, schema, &mut before);
+    if before.is_empty() {
+        list_types("", value, schema, &mut errors);
+    }
     errors
 }
 
@@ -57,7 +69,15 @@ fn invalid(path: &str, value: &Value, rule: &str) -> FieldError {
     FieldError::invalid(field_path(path), value, &format!("{path} in body {rule}"))
 }
 
-fn check(path: &str, value: &Value, schema: &SchemaRef) -> Outcome {
+fn check(path: &str, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Outcome {
+    let mut out = judge(path, value, old, schema);
+    if !out.errors.is_empty() && old.is_some_and(|old| unchanged(value, old, schema)) {
+        out.errors.clear();
+    }
+    out
+}
+
+fn judge(path: &str, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Outcome {
     let mut out = Outcome::default();
     check_type(path, value, schema, &mut out);
     if value.is_null() {
@@ -71,13 +91,47 @@ fn check(path: &str, value: &Value, schema: &SchemaRef) -> Outcome {
     match value {
         Value::String(text) => check_string(path, text, schema, &mut out),
         Value::Number(_) => check_number(path, value, schema, &mut out),
-        Value::Array(items) => check_items(path, items, schema, &mut out),
-        Value::Object(map) => check_object(path, map, schema, &mut out),
+        Value::Array(items) => check_items(path, items, old, schema, &mut out),
+        Value::Object(map) => check_object(path, map, old, schema, &mut out),
         Value::Null | Value::Bool(_) => {}
     }
     check_enum(path, value, schema, &mut out);
     out.matches += 1;
     out
+}
+
+/// The old item that an item stands for: the one with the same keys. Items of other lists have none.
+fn old_item<'a>(item: &Value, old: Option<&'a Value>, schema: &Schema) -> Option<&'a Value> {
+    let Some(ListType::Map(keys)) = &schema.list_type else { return None };
+    let same_keys = |other: &&Value| keys.iter().all(|key| other.get(key) == item.get(key));
+    old?.as_array()?.iter().find(same_keys)
+}
+
+/// Whether a value is what it was. Fields without a schema cannot be told to be the same.
+pub(crate) fn unchanged(value: &Value, old: &Value, schema: &Schema) -> bool {
+    match (value, old) {
+        (Value::Object(new), Value::Object(before)) => {
+            new.len() == before.len()
+                && new.iter().all(|(key, value)| {
+                    let place = schema.properties.get(key).or(match &schema.additional {
+                        Some(Additional::Schema(other)) => Some(other),
+                        Some(Additional::Any) | None => None,
+                    });
+                    let old = before.get(key);
+                    place.zip(old).is_some_and(|(schema, old)| unchanged(value, old, schema))
+                })
+        }
+        (Value::Array(new), Value::Array(before)) => {
+            new.len() == before.len()
+                && match (&schema.list_type, &schema.items) {
+                    (Some(ListType::Map(_)), Some(items)) => new.iter().all(|item| {
+                        old_item(item, Some(old), schema).is_some_and(|old| unchanged(item, old, items))
+                    }),
+                    _ => new == before,
+                }
+        }
+        _ => same(value, old),
+    }
 }
 
 fn type_name(kind: Kind) -> &'static str {
@@ -152,7 +206,7 @@ fn combined(path: &str, value: &Value, checks: &Checks) -> Outcome {
         let mut best: Option<Outcome> = None;
         let mut success = None;
         for schema in &checks.any_of {
-            let result = check(path, value, schema);
+            let result = check(path, value, None, schema);
             if result.errors.is_empty() {
                 success = Some(result);
                 break;
@@ -171,7 +225,8 @@ fn combined(path: &str, value: &Value, checks: &Checks) -> Outcome {
     }
     one_of(path, value, checks, &mut out);
     if !checks.all_of.is_empty() {
-        let results: Vec<Outcome> = checks.all_of.iter().map(|schema| check(path, value, schema)).collect();
+        let results: Vec<Outcome> =
+            checks.all_of.iter().map(|schema| check(path, value, None, schema)).collect();
         let valid = results.iter().filter(|result| result.errors.is_empty()).count();
         results.into_iter().for_each(|result| out.merge(result));
         if valid != checks.all_of.len() {
@@ -180,7 +235,7 @@ fn combined(path: &str, value: &Value, checks: &Checks) -> Outcome {
         }
     }
     if let Some(not) = &checks.not
-        && check(path, value, not).errors.is_empty()
+        && check(path, value, None, not).errors.is_empty()
     {
         out.add(spanning(&format!("{} must not validate the schema (not)", quote(path))));
     }
@@ -194,7 +249,7 @@ fn one_of(path: &str, value: &Value, checks: &Checks, out: &mut Outcome) {
     }
     let (mut valid, mut best, mut first) = (0, None::<Outcome>, None);
     for schema in &checks.one_of {
-        let result = check(path, value, schema);
+        let result = check(path, value, None, schema);
         if result.errors.is_empty() {
             valid += 1;
             best = None;
@@ -325,10 +380,11 @@ fn check_number(path: &str, value: &Value, schema: &Schema, out: &mut Outcome) {
     out.matches += 1;
 }
 
-fn check_items(path: &str, items: &[Value], schema: &Schema, out: &mut Outcome) {
+fn check_items(path: &str, items: &[Value], old: Option<&Value>, schema: &Schema, out: &mut Outcome) {
     if let Some(item_schema) = &schema.items {
         for (index, item) in items.iter().enumerate() {
-            out.merge(check(&format!("{path}[{index}]"), item, item_schema));
+            let before = old_item(item, old, schema);
+            out.merge(check(&format!("{path}[{index}]"), item, before, item_schema));
         }
     }
     if let Some(checks) = &schema.checks {
@@ -347,7 +403,13 @@ fn check_items(path: &str, items: &[Value], schema: &Schema, out: &mut Outcome) 
     out.matches += 2;
 }
 
-fn check_object(path: &str, map: &Map<String, Value>, schema: &Schema, out: &mut Outcome) {
+fn check_object(
+    path: &str,
+    map: &Map<String, Value>,
+    old: Option<&Value>,
+    schema: &Schema,
+    out: &mut Outcome,
+) {
     let checks = schema.checks.as_deref();
     let size = i64::try_from(map.len()).unwrap_or(i64::MAX);
     if let Some(least) = checks.and_then(|c| c.min_properties).filter(|least| size < *least) {
@@ -364,9 +426,15 @@ fn check_object(path: &str, map: &Map<String, Value>, schema: &Schema, out: &mut
             (Some(property), _) if schema.embedded_resource && key == "metadata" => {
                 check_metadata(&child(path, key), value, property, out);
             }
-            (Some(property), _) => out.merge(check(&child(path, key), value, property)),
+            (Some(property), _) => {
+                // Versions are converted before they are compared, so these two never differ.
+                let type_field = path.is_empty() && matches!(key.as_str(), "apiVersion" | "kind");
+                let before = old.filter(|_| !type_field).and_then(|old| old.get(key));
+                out.merge(check(&child(path, key), value, before, property));
+            }
             (None, Some(Additional::Schema(other))) => {
-                out.merge(check(&format!("{path}.{key}"), value, other));
+                let before = old.and_then(|old| old.get(key));
+                out.merge(check(&format!("{path}.{key}"), value, before, other));
             }
             (None, Some(Additional::Any) | None) => {}
         }
@@ -385,7 +453,7 @@ fn check_metadata(path: &str, value: &Value, schema: &SchemaRef, out: &mut Outco
     };
     for name in ["name", "generateName"] {
         if let (Some(value), Some(property)) = (map.get(name), schema.properties.get(name)) {
-            out.merge(check(&child(path, name), value, property));
+            out.merge(check(&child(path, name), value, None, property));
         }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) fn apply(resource: &Resource, object: &mut Value) {
         ) => {
             webhooks(object, resource.plural.starts_with("mutating"));
         }
-        ("apiextensions.k8s.io", "customresourcedefinitions") => definition(object),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => opdev_object::definition::complete(object),
         _ => {}
     }
 }
@@ -145,22 +145,5 @@ fn webhooks(object: &mut Value, mutating: bool) {
         for rule in each(hook, "rules") {
             put(rule, "scope", "*");
         }
-    }
-}
-
-fn definition(object: &mut Value) {
-    let spec = sub(object, "spec");
-    let kind = spec["names"]["kind"].as_str().unwrap_or_default().to_owned();
-    if !kind.is_empty() {
-        let names = sub(spec, "names");
-        for (field, value) in [("singular", kind.to_lowercase()), ("listKind", format!("{kind}List"))] {
-            if names[field].as_str().unwrap_or_default().is_empty() {
-                names[field] = Value::from(value);
-            }
-        }
-    }
-    let conversion = sub(spec, "conversion");
-    if conversion["strategy"].as_str().unwrap_or_default().is_empty() {
-        conversion["strategy"] = Value::from("None");
     }
 }

@@ -1,0 +1,213 @@
+//! CustomResourceDefinitions as a server sees them: what it fills in, and what it refuses, with its texts.
+//! Says nothing about other definitions that are there; names that are taken are the registry's business.
+
+use crate::names;
+use crate::schema::{FieldError, structural_at};
+use serde_json::{Map, Value, json};
+
+/// Fills in what a server fills in: singular, list kind, conversion strategy.
+pub fn complete(crd: &mut Value) {
+    let Some(spec) = crd.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let kind = spec.get("names").and_then(|names| names["kind"].as_str()).unwrap_or_default().to_owned();
+    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut).filter(|_| !kind.is_empty()) {
+        for (field, value) in [("singular", kind.to_lowercase()), ("listKind", format!("{kind}List"))] {
+            if names.get(field).and_then(Value::as_str).unwrap_or_default().is_empty() {
+                names.insert(field.to_owned(), Value::from(value));
+            }
+        }
+    }
+    let conversion = spec.entry("conversion").or_insert_with(|| Value::Object(Map::new()));
+    if let Some(conversion) = conversion.as_object_mut()
+        && conversion.get("strategy").and_then(Value::as_str).unwrap_or_default().is_empty()
+    {
+        conversion.insert("strategy".to_owned(), Value::from("None"));
+    }
+}
+
+fn absent(value: &Value) -> bool {
+    value.is_null() || value.as_str().is_some_and(str::is_empty)
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+/// What is wrong with a definition that was completed.
+pub fn validate(crd: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let spec = &crd["spec"];
+    let plural = spec["names"]["plural"].as_str().unwrap_or_default();
+    let group = spec["group"].as_str().unwrap_or_default();
+    let name = &crd["metadata"]["name"];
+    if name.as_str() != Some(&format!("{plural}.{group}")) {
+        errors.push(FieldError::invalid("metadata.name", name, "must be spec.names.plural+\".\"+spec.group"));
+    }
+    check_group(crd, group, &mut errors);
+    let scope = &spec["scope"];
+    if absent(scope) {
+        errors.push(FieldError::required("spec.scope", ""));
+    } else if scope != "Cluster" && scope != "Namespaced" {
+        errors.push(FieldError::not_supported("spec.scope", scope, &["Cluster", "Namespaced"]));
+    }
+    check_names(&spec["names"], &mut errors);
+    check_versions(spec, &mut errors);
+    if spec["preserveUnknownFields"] == true {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        errors.push(FieldError::invalid("spec.preserveUnknownFields", &json!(true), detail));
+    }
+    let strategy = &spec["conversion"]["strategy"];
+    if strategy != "None" && strategy != "Webhook" {
+        errors.push(FieldError::not_supported("spec.conversion.strategy", strategy, &["None", "Webhook"]));
+    }
+    errors
+}
+
+fn check_group(crd: &Value, group: &str, errors: &mut Vec<FieldError>) {
+    let value = json!(group);
+    if group.is_empty() {
+        errors.push(FieldError::required("spec.group", ""));
+        return;
+    }
+    for wrong in names::dns1123_subdomain(group) {
+        errors.push(FieldError::invalid("spec.group", &value, &wrong));
+    }
+    if !group.contains('.') {
+        errors.push(FieldError::invalid("spec.group", &value, "should be a domain with at least one dot"));
+    }
+    let protected = ["k8s.io", "kubernetes.io"]
+        .iter()
+        .any(|domain| group == *domain || group.ends_with(&format!(".{domain}")));
+    if protected && crd["metadata"]["annotations"]["api-approved.kubernetes.io"].is_null() {
+        errors.push(FieldError::required(
+            "metadata.annotations[api-approved.kubernetes.io]",
+            "protected groups must have approval annotation \"api-approved.kubernetes.io\", see \
+             https://github.com/kubernetes/enhancements/pull/1111",
+        ));
+    }
+}
+
+fn check_names(given: &Value, errors: &mut Vec<FieldError>) {
+    for field in ["plural", "singular", "kind", "listKind"] {
+        let place = format!("spec.names.{field}");
+        let value = &given[field];
+        if absent(value) {
+            errors.push(FieldError::required(place, ""));
+            continue;
+        }
+        let text = value.as_str().unwrap_or_default();
+        let is_kind = field.ends_with("ind");
+        let wrong = names::dns1035_label(&if is_kind { text.to_lowercase() } else { text.to_owned() });
+        if !wrong.is_empty() {
+            let detail = wrong.join(",");
+            let detail = if is_kind {
+                format!("may have mixed case, but should otherwise match: {detail}")
+            } else {
+                detail
+            };
+            errors.push(FieldError::invalid(place, value, &detail));
+        }
+    }
+    if !absent(&given["kind"]) && given["kind"] == given["listKind"] {
+        let detail = "kind and listKind may not be the same";
+        errors.push(FieldError::invalid("spec.names.listKind", &given["listKind"], detail));
+    }
+    for field in ["shortNames", "categories"] {
+        for (i, value) in items(&given[field]).iter().enumerate() {
+            let wrong = names::dns1035_label(value.as_str().unwrap_or_default());
+            if !wrong.is_empty() {
+                errors.push(FieldError::invalid(format!("spec.names.{field}[{i}]"), value, &wrong.join(",")));
+            }
+        }
+    }
+}
+
+fn check_versions(spec: &Value, errors: &mut Vec<FieldError>) {
+    let versions = items(&spec["versions"]);
+    let shown = &spec["versions"];
+    if versions.is_empty() {
+        errors.push(FieldError::required("spec.versions", "must have at least one version"));
+        return;
+    }
+    let mut seen: Vec<&Value> = Vec::new();
+    for (i, version) in versions.iter().enumerate() {
+        let place = format!("spec.versions[{i}]");
+        let name = &version["name"];
+        for wrong in names::dns1035_label(name.as_str().unwrap_or_default()) {
+            errors.push(FieldError::invalid(format!("{place}.name"), name, &wrong));
+        }
+        if seen.contains(&name) {
+            let detail = "must contain unique version names";
+            errors.push(FieldError::invalid("spec.versions", shown, detail));
+        }
+        seen.push(name);
+        check_version(version, &place, errors);
+    }
+    if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid("spec.versions", shown, detail));
+    }
+}
+
+fn check_version(version: &Value, place: &str, errors: &mut Vec<FieldError>) {
+    let schema = &version["schema"]["openAPIV3Schema"];
+    let path = format!("{place}.schema.openAPIV3Schema");
+    if !schema.is_object() {
+        errors.push(FieldError::required(path, "schemas are required"));
+    } else if let Err(wrong) = structural_at(&path, schema) {
+        errors.extend(wrong);
+    }
+    let scale = &version["subresources"]["scale"];
+    if scale.is_object() {
+        for (field, start) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
+            let value = &scale[field];
+            let at = format!("{place}.subresources.scale.{field}");
+            if absent(value) {
+                errors.push(FieldError::required(at, ""));
+            } else if !value.as_str().is_some_and(|path| path.starts_with(start)) {
+                let detail = format!("should be a json path under {}", start.trim_end_matches('.'));
+                errors.push(FieldError::invalid(at, value, &detail));
+            }
+        }
+    }
+    for (i, column) in items(&version["additionalPrinterColumns"]).iter().enumerate() {
+        let at = format!("{place}.additionalPrinterColumns[{i}]");
+        for field in ["name", "type", "jsonPath"] {
+            if absent(&column[field]) {
+                errors.push(FieldError::required(format!("{at}.{field}"), ""));
+            }
+        }
+        const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+        let kind = &column["type"];
+        if !absent(kind) && !kind.as_str().is_some_and(|kind| TYPES.contains(&kind)) {
+            errors.push(FieldError::not_supported(format!("{at}.type"), kind, &TYPES));
+        }
+    }
+}
+
+/// What is wrong with a definition that is to replace another.
+pub fn validate_update(crd: &Value, current: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let (new, old) = (&crd["spec"], &current["spec"]);
+    for (field, new, old) in [
+        ("spec.group", &new["group"], &old["group"]),
+        ("spec.names.plural", &new["names"]["plural"], &old["names"]["plural"]),
+        ("spec.scope", &new["scope"], &old["scope"]),
+        ("spec.names.kind", &new["names"]["kind"], &old["names"]["kind"]),
+    ] {
+        if new != old {
+            errors.push(FieldError::invalid(field, new, "field is immutable"));
+        }
+    }
+    for (i, stored) in items(&current["status"]["storedVersions"]).iter().enumerate() {
+        if !items(&new["versions"]).iter().any(|version| version["name"] == *stored) {
+            let name = stored.as_str().unwrap_or_default();
+            let detail = format!(
+                "missing from spec.versions; {name} was previously a storage version, and must remain in \
+                 spec.versions until a storage migration ensures no data remains persisted in {name} and \
+                 removes {name} from status.storedVersions"
+            );
+            errors.push(FieldError::invalid(format!("status.storedVersions[{i}]"), stored, &detail));
+        }
+    }
+    errors
+}
