@@ -111,6 +111,23 @@ pub struct ReleaseState {
     pub objects: Vec<Arc<Value>>,
 }
 
+impl ReleaseState {
+    /// The release as reconcilers see it, its fields by their own names.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({
+            "name": self.name,
+            "namespace": self.namespace,
+            "chart": self.chart,
+            "values": self.values,
+            "status": self.status,
+            "revision": self.revision,
+            "ready": self.ready,
+            "message": self.message,
+            "objects": self.objects,
+        })
+    }
+}
+
 /// What was read: one object, or all that a selector picks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {

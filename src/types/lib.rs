@@ -14,4 +14,6 @@ pub mod program;
 pub mod rbac;
 pub mod readiness;
 mod script;
+mod templates;
+mod time;
 mod wishes;

@@ -54,6 +54,16 @@ impl<'t> Exec<'t, '_, '_> {
                 self.at = node;
                 self.fail_call("call", cause.into())
             }
+            Run::Environment => {
+                let args = self.arguments(dot, function.name, function.signature, args, last)?;
+                match self.context.outside().call(function.name, &args) {
+                    Ok(value) => Ok(value),
+                    Err(error) => {
+                        self.at = node;
+                        self.fail_call(function.name, error)
+                    }
+                }
+            }
             Run::Plain(run) => {
                 let args = self.arguments(dot, function.name, function.signature, args, last)?;
                 let mut call = Call { set: self.set, context: &mut *self.context };

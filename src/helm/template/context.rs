@@ -1,7 +1,11 @@
 //! What one render brings: the outside world (clock, randomness, cluster, zone) and the counters of the run.
 //! Templates reach nothing else, so a render with the same context gives the same bytes.
 
+use super::error::FuncError;
+use super::value::Value;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The outside, handed in.
 pub trait Environment {
@@ -33,6 +37,14 @@ pub trait Environment {
         name: &str,
     ) -> Result<serde_json::Value, String>;
 
+    /// A function that the environment brings along, with arguments that are counted and checked.
+    ///
+    /// # Errors
+    /// What the template reports.
+    fn call(&self, name: &str, _arguments: &[Value]) -> Result<Value, FuncError> {
+        Err(FuncError::new(format!("no function {name}")))
+    }
+
     /// `getHostByName`: an address, or empty when names are not resolved.
     fn resolve_host(&self, _name: &str) -> String {
         String::new()
@@ -49,6 +61,19 @@ pub enum Compat {
     V4,
 }
 
+/// Where a stretch of output begins and what it came from.
+#[derive(Clone, Debug)]
+pub struct Mark {
+    /// The first byte of the output.
+    pub output: usize,
+    /// The file of the template.
+    pub file: Arc<str>,
+    /// The byte in that file.
+    pub source: usize,
+    /// Whether the output is that text itself, byte by byte, and not the result of an action.
+    pub verbatim: bool,
+}
+
 /// The state of one render, shared by every template executed in it.
 pub struct Context<'a> {
     pub(super) env: &'a dyn Environment,
@@ -59,13 +84,66 @@ pub struct Context<'a> {
     pub(super) depth: u32,
     /// Whether something read the clock, randomness or the cluster, so that the output may differ next time.
     pub(super) impure: bool,
+    /// A key that a map does not have is an error.
+    pub(super) strict: bool,
+    /// When to give up, and how many bytes one template may write.
+    pub(super) bounds: Option<(&'a AtomicBool, usize)>,
+    /// Where the output of the outermost template came from, if that is to be known.
+    pub(super) marks: Option<Vec<Mark>>,
 }
 
 impl<'a> Context<'a> {
     /// A fresh render.
     #[must_use]
     pub fn new(env: &'a dyn Environment, compat: Compat) -> Context<'a> {
-        Context { env, compat, included: HashMap::new(), depth: 0, impure: false }
+        Context {
+            env,
+            compat,
+            included: HashMap::new(),
+            depth: 0,
+            impure: false,
+            strict: false,
+            bounds: None,
+            marks: None,
+        }
+    }
+
+    /// Makes a missing key an error that names it, instead of nothing.
+    #[must_use]
+    pub fn strict(mut self) -> Context<'a> {
+        self.strict = true;
+        self
+    }
+
+    /// Gives up once `stop` is set or a template has written more than `bytes`.
+    #[must_use]
+    pub fn bounded(mut self, stop: &'a AtomicBool, bytes: usize) -> Context<'a> {
+        self.bounds = Some((stop, bytes));
+        self
+    }
+
+    /// Remembers where output comes from; see `take_marks`.
+    #[must_use]
+    pub fn marked(mut self) -> Context<'a> {
+        self.marks = Some(Vec::new());
+        self
+    }
+
+    /// Where the output of the last execution came from, in the order of the output.
+    pub fn take_marks(&mut self) -> Vec<Mark> {
+        self.marks.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Why to give up, if so.
+    pub(super) fn exhausted(&self, written: usize) -> Option<&'static str> {
+        let (stop, bytes) = self.bounds?;
+        if stop.load(Ordering::Relaxed) {
+            Some("the template takes too long")
+        } else if written > bytes {
+            Some("the template writes too much")
+        } else {
+            None
+        }
     }
 
     /// Whether anything so far read the clock, randomness or the cluster.

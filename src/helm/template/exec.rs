@@ -1,14 +1,15 @@
 //! Executes trees: walks statements, evaluates pipelines and field chains, keeps the place for errors.
 //! Follows Go's rules for nil, interfaces and variables. Calls and the checks of arguments are in `call`.
 
-use super::context::Context;
+use super::context::{Context, Mark};
 use super::error::{ExecError, Frame, FuncError};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Number, Pipe, Tree};
 use super::parse::UNDECLARED;
 use super::print;
 use super::set::TemplateSet;
 use super::text::Str;
-use super::value::{Elem, MapType, Value};
+use super::value::{Elem, Map, MapType, Value};
+use std::sync::Arc;
 
 /// Nested executions (includes, templates, `tpl`) before we stop; Go's own limit is 100,000 with a growing stack.
 const MAX_DEPTH: u32 = 4_000;
@@ -77,7 +78,17 @@ pub(super) fn run(
     if context.depth >= MAX_DEPTH {
         return Err(ExecError::plain("exceeded maximum template depth (100000)"));
     }
-    let mut exec = Exec { set, context, tree, out: Vec::new(), vars: Vec::new(), base: 0, at: At::Nothing };
+    let mut exec = Exec {
+        set,
+        context,
+        tree,
+        out: Vec::new(),
+        vars: Vec::new(),
+        base: 0,
+        at: At::Nothing,
+        marks: false,
+    };
+    exec.marks = exec.context.depth == 0 && exec.context.marks.is_some();
     let depth = exec.context.depth;
     let ran = exec.body(tree, &Got::concrete(data));
     exec.context.depth = depth;
@@ -94,6 +105,8 @@ pub(super) struct Exec<'t, 'c, 'e> {
     vars: Vec<Got>,
     base: usize,
     pub(super) at: At<'t>,
+    /// Whether this is the outermost execution and its output is to be traced.
+    marks: bool,
 }
 
 impl<'t> Exec<'t, '_, '_> {
@@ -162,14 +175,19 @@ impl<'t> Exec<'t, '_, '_> {
 
     fn walk(&mut self, dot: &Got, nodes: &'t [Node]) -> Ran<Flow> {
         for node in nodes {
+            if let Some(why) = self.context.exhausted(self.out.len()) {
+                return self.fail(why);
+            }
             match node {
                 Node::Text(start, end) => {
+                    self.mark(*start, true);
                     let text = &self.tree.source.text.as_bytes()[*start as usize..*end as usize];
                     self.out.extend_from_slice(text);
                 }
                 Node::Action(pipe) => {
                     let value = self.pipeline(dot, pipe)?;
                     if pipe.decls.is_empty() {
+                        self.mark(pipe.pos, false);
                         print::write_value(&mut self.out, &value);
                     }
                 }
@@ -208,6 +226,16 @@ impl<'t> Exec<'t, '_, '_> {
             }
         }
         Ok(Flow::On)
+    }
+
+    /// Remembers where the output that follows comes from.
+    fn mark(&mut self, source: u32, verbatim: bool) {
+        if self.marks
+            && let Some(marks) = &mut self.context.marks
+        {
+            let file = Arc::clone(&self.tree.source.name);
+            marks.push(Mark { output: self.out.len(), file, source: source as usize, verbatim });
+        }
     }
 
     fn template(&mut self, dot: &Got, invocation: &'t Invocation) -> Ran<()> {
@@ -421,6 +449,20 @@ impl<'t> Exec<'t, '_, '_> {
         self.fields(dot, receiver, expr, fields, args, last)
     }
 
+    /// A key that is not there, with those that are.
+    fn missing(&self, map: &Map, name: &Str) -> Ran<Got> {
+        const MOST: usize = 8;
+        let keys = map.keys();
+        let shown: Vec<String> = keys.iter().take(MOST).map(ToString::to_string).collect();
+        let more = if keys.len() > MOST { ", …" } else { "" };
+        let known = if shown.is_empty() {
+            "it has none".to_owned()
+        } else {
+            format!("it has {}{more}", shown.join(", "))
+        };
+        self.fail(format!("no key {name}; {known}"))
+    }
+
     /// `.X.Y.Z`, the last possibly a method that gets the arguments. `args` includes the expression itself.
     pub(super) fn fields(
         &mut self,
@@ -470,7 +512,11 @@ impl<'t> Exec<'t, '_, '_> {
                 if has_args {
                     return self.fail(format!("{name} is not a method but has arguments"));
                 }
-                let value = map.get(name).unwrap_or_else(|| map.zero());
+                let value = match map.get(name) {
+                    Some(value) => value,
+                    None if self.context.strict => return self.missing(map, name),
+                    None => map.zero(),
+                };
                 Ok(Got { value, interface: map.holds_any() })
             }
             Value::Host(host) => {

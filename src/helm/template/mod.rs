@@ -27,8 +27,10 @@ mod set;
 mod text;
 mod value;
 
+pub use context::Mark;
 pub use context::{Compat, Context, Environment};
 pub use error::{ExecError, Frame, FuncError, ParseError};
+pub use funcs::Function;
 pub use host::{Host, Signature, Ty};
 pub use set::{ParseCache, TemplateSet, without_no_value};
 pub use text::Str;

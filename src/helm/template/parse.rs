@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::context::Compat;
 use super::error::ParseError;
-use super::funcs;
+use super::funcs::{self, Language};
 use super::lex::{Kind, Lexer, Token};
 use super::node::{Branch, Command, Decl, Expr, ExprKind, Invocation, Node, Pipe, Source, Tree};
 use super::number::parse_literal;
@@ -20,11 +19,11 @@ pub(super) const UNDECLARED: usize = usize::MAX;
 const MAX_NESTING: usize = 500;
 
 /// The trees of one text: its own (under its name) and those it defines.
-pub(super) fn parse(name: &str, text: &str, compat: Compat) -> Result<BTreeMap<Str, Arc<Tree>>, ParseError> {
+pub(super) fn parse(name: &str, text: &str, language: Language) -> Parsed<BTreeMap<Str, Arc<Tree>>> {
     let source = Arc::new(Source { name: name.into(), text: text.into() });
     let mut parser = Parser {
         source: Arc::clone(&source),
-        compat,
+        language,
         lexer: Lexer::new(text),
         tokens: [Token { kind: Kind::Eof, pos: 0, text: "", line: 1 }; 3],
         ahead: 0,
@@ -60,7 +59,7 @@ impl Scope {
 
 struct Parser<'a> {
     source: Arc<Source>,
-    compat: Compat,
+    language: Language,
     lexer: Lexer<'a>,
     tokens: [Token<'a>; 3],
     ahead: usize,
@@ -539,7 +538,7 @@ impl<'a> Parser<'a> {
     fn term(&mut self) -> Parsed<Option<Expr>> {
         let token = self.next_non_space();
         let kind = match token.kind {
-            Kind::Identifier => match funcs::lookup(token.text, self.compat) {
+            Kind::Identifier => match funcs::lookup(token.text, self.language) {
                 Some(function) => ExprKind::Function(function),
                 None => return self.fail(format!("function {} not defined", quote(token.text.as_bytes()))),
             },

@@ -8,6 +8,7 @@ use super::context::{Compat, Context};
 use super::error::{ExecError, ParseError};
 use super::exec;
 use super::funcs::strings::find;
+use super::funcs::{Function, Language};
 use super::node::Tree;
 use super::parse::parse;
 use super::text::Str;
@@ -30,9 +31,9 @@ pub struct ParseCache {
 
 impl ParseCache {
     /// The trees of a text, parsed at most once.
-    fn parse(&self, name: &str, text: &str, compat: Compat) -> Result<Trees, ParseError> {
+    fn parse(&self, name: &str, text: &str, language: Language) -> Result<Trees, ParseError> {
         use std::sync::atomic::Ordering;
-        let key = (Box::from(name), compat);
+        let key = (Box::from(name), language.compat);
         let found = {
             let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
             parsed.get(&key).and_then(|texts| texts.get(text)).cloned()
@@ -40,7 +41,7 @@ impl ParseCache {
         if let Some(trees) = found {
             return Ok(trees);
         }
-        let trees = Arc::new(parse(name, text, compat)?);
+        let trees = Arc::new(parse(name, text, language)?);
         let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
         if self.count.fetch_add(1, Ordering::Relaxed) >= CACHED_TEXTS {
             parsed.clear();
@@ -55,7 +56,7 @@ impl ParseCache {
 #[derive(Clone)]
 pub struct TemplateSet {
     cache: Arc<ParseCache>,
-    compat: Compat,
+    language: Language,
     /// Newest last; a later layer hides an earlier one.
     layers: Vec<Arc<HashMap<Str, Arc<Tree>>>>,
 }
@@ -70,7 +71,15 @@ impl TemplateSet {
     /// An empty set over a cache that outlives it.
     #[must_use]
     pub fn with_cache(compat: Compat, cache: Arc<ParseCache>) -> TemplateSet {
-        TemplateSet { cache, compat, layers: Vec::new() }
+        TemplateSet { cache, language: Language { compat, own: &[] }, layers: Vec::new() }
+    }
+
+    /// The same set with functions of the environment beside the usual ones, and in place of those of the same name.
+    /// Its cache must not be shared with sets of other functions.
+    #[must_use]
+    pub fn with_functions(mut self, own: &'static [Function]) -> TemplateSet {
+        self.language.own = own;
+        self
     }
 
     /// Parses a text and adds it and what it defines; an empty template does not replace one that has content.
@@ -78,7 +87,7 @@ impl TemplateSet {
     /// # Errors
     /// The text does not parse; the set is unchanged.
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), ParseError> {
-        let trees = self.cache.parse(name, text, self.compat)?;
+        let trees = self.cache.parse(name, text, self.language)?;
         if self.layers.is_empty() {
             self.layers.push(Arc::default());
         }
@@ -117,7 +126,7 @@ impl TemplateSet {
         name: &str,
         text: &str,
     ) -> Result<(TemplateSet, Option<Arc<Tree>>), ParseError> {
-        let trees = self.cache.parse(name, text, self.compat)?;
+        let trees = self.cache.parse(name, text, self.language)?;
         let mut set = self.clone();
         if trees.len() > 1 {
             set.layers.push(Arc::default());

@@ -10,7 +10,7 @@ mod run;
 mod strip;
 mod syntax;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trace;
 
 use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
@@ -19,10 +19,9 @@ use crate::kinds;
 use modules::Module;
 use opdev_object::meta::Gvk;
 use places::Marks;
-use run::{Declared, Job};
+use run::{Declared, Job, Stuck};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// A loaded script.
 #[derive(Debug)]
@@ -31,8 +30,8 @@ pub(crate) struct Script {
     code: Arc<Code>,
     /// Whether it has Metacontroller's `sync` in place of `reconcile`.
     hook: bool,
-    /// Set while a call is stuck inside one native operation that nothing can interrupt.
-    stuck: Arc<AtomicBool>,
+    /// A call that was given up inside one native operation that nothing can interrupt.
+    stuck: Stuck,
 }
 
 /// What every call needs of the source.
@@ -48,7 +47,7 @@ struct Code {
 pub(crate) fn load(entry: &str, files: &BTreeMap<String, Arc<str>>) -> Result<Script, Box<Diagnostic>> {
     let (modules, marks) = modules::gather(entry, files)?;
     let code = Arc::new(Code { entry: entry.to_owned(), modules, marks });
-    let stuck = Arc::new(AtomicBool::new(false));
+    let stuck = Stuck::default();
     let declared = run::load(&code, &Limits::default(), &stuck)?;
     let (facts, hook) = check(&code, declared)?;
     Ok(Script { facts, code, hook, stuck })

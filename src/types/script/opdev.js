@@ -324,10 +324,12 @@ host.call = (exports, name, owns) => {
   Object.freeze(children);
   const related = Object.freeze({});
   const finalizing = host.finalizing;
+  let releases;
+  const installed = () => (releases ??= Object.freeze(Object.fromEntries(read(host.releases()).map((release) => [release.name, release]))));
   if (exports.reconcile === undefined && exports.sync !== undefined) {
-    return exports[name](Object.freeze({ controller: Object.freeze({}), parent: pass.self, children, related, finalizing }));
+    return exports[name](Object.freeze({ controller: Object.freeze({}), parent: pass.self, children, related, finalizing, get releases() { return installed(); } }));
   }
-  return exports[name](pass.self, Object.freeze({ children, related, finalizing, now: host.nowText }));
+  return exports[name](pass.self, Object.freeze({ children, related, finalizing, now: host.nowText, get releases() { return installed(); } }));
 };
 
 // What was said with event() and condition(), without what the answer lists as well.

@@ -7,16 +7,18 @@ use super::answer;
 use super::bridge::{self, Bridge};
 use super::modules::{HOST, TYPES};
 use super::trace::{Failure, caught};
-use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
+use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read, ReleaseState};
 use crate::diagnostic::Diagnostic;
+use crate::time;
 use opdev_object::meta::{self, Gvk};
 use rquickjs::context::intrinsic;
 use rquickjs::function::Args;
 use rquickjs::{CatchResultExt, Context, Ctx, Function, Module, Object, Persistent, Promise, Runtime, Value};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -99,11 +101,7 @@ impl Answers {
 }
 
 /// Runs the top level of a script and reads what it exports.
-pub(super) fn load(
-    code: &Arc<Code>,
-    limits: &Limits,
-    stuck: &Arc<AtomicBool>,
-) -> Result<Declared, Box<Diagnostic>> {
+pub(super) fn load(code: &Arc<Code>, limits: &Limits, stuck: &Stuck) -> Result<Declared, Box<Diagnostic>> {
     let task = {
         let (code, limits) = (Arc::clone(code), *limits);
         move |answers: Answers, stop: Arc<AtomicBool>| {
@@ -119,7 +117,7 @@ pub(super) fn reconcile(
     job: Job,
     host: &dyn Host,
     limits: &Limits,
-    stuck: &Arc<AtomicBool>,
+    stuck: &Stuck,
 ) -> Result<Desired, Box<Diagnostic>> {
     let code = Arc::clone(&job.code);
     let task = {
@@ -132,65 +130,61 @@ pub(super) fn reconcile(
     supervise(&code, Some(host), limits, stuck, task)
 }
 
+/// The call that was given up and may still be running.
+pub(super) type Stuck = Mutex<Weak<()>>;
+
 /// Runs a task on its own thread and serves it until it is done or its time is over.
 fn supervise<T: Send + 'static>(
     code: &Code,
     host: Option<&dyn Host>,
     limits: &Limits,
-    stuck: &Arc<AtomicBool>,
+    stuck: &Stuck,
     task: impl FnOnce(Answers, Arc<AtomicBool>) -> Result<T, Box<Diagnostic>> + Send + 'static,
 ) -> Result<T, Box<Diagnostic>> {
-    let fail = |message: String| Err(Box::new(Diagnostic::error(message, Some(code.start()))));
-    if stuck.load(Ordering::Acquire) {
-        return fail(format!(
+    let fail = |message: String| Box::new(Diagnostic::error(message, Some(code.start())));
+    let is_stuck = stuck.lock().unwrap_or_else(PoisonError::into_inner).upgrade().is_some();
+    if is_stuck {
+        return Err(fail(format!(
             "{} is not called: an earlier call is still inside one operation that cannot be interrupted",
             code.entry
-        ));
+        )));
     }
     let stop = Arc::new(AtomicBool::new(false));
     let (say, hear) = mpsc::channel::<Message<T>>();
     let (reply, replies) = mpsc::channel();
-    let (over, finished) = mpsc::channel::<()>();
-    let script = {
-        let (say, stop, stuck) = (say.clone(), Arc::clone(&stop), Arc::clone(stuck));
-        move || {
-            let ask = say.clone();
-            let answers =
-                Answers { ask: Box::new(move |question| ask.send(Message::Ask(question)).is_ok()), replies };
-            let done = task(answers, stop);
-            // Nobody hears this once the call was given up; then it is no longer stuck.
-            stuck.store(false, Ordering::Release);
-            let _ = say.send(Message::Done(Box::new(done)));
-        }
-    };
-    let clock = {
-        let (say, time) = (say, limits.time);
-        move || {
-            if finished.recv_timeout(time) == Err(RecvTimeoutError::Timeout) {
-                stop.store(true, Ordering::Relaxed);
-                let _ = say.send(Message::TimeIsOver);
-            }
-        }
+    let late = say.clone();
+    let clock = time::stop_after(limits.time, Arc::clone(&stop), move || {
+        let _ = late.send(Message::TimeIsOver);
+    });
+    let no_thread = |error: std::io::Error| fail(format!("no thread for {}: {error}", code.entry));
+    let clock = clock.map_err(no_thread)?;
+    let alive = Arc::new(());
+    let running = Arc::downgrade(&alive);
+    let entry = code.entry.clone();
+    let script = move || {
+        let ask = say.clone();
+        let ask = Box::new(move |question| ask.send(Message::Ask(question)).is_ok());
+        let answers = Answers { ask, replies };
+        let done = catch_unwind(AssertUnwindSafe(|| task(answers, stop)));
+        let done = done.unwrap_or_else(|_| {
+            Err(Box::new(Diagnostic::error(format!("the script engine failed inside {entry}"), None)))
+        });
+        drop(alive);
+        let _ = say.send(Message::Done(Box::new(done)));
     };
     let stack = limits.stack.saturating_add(NATIVE_STACK);
-    let started =
-        thread::Builder::new().name("script".to_owned()).stack_size(stack).spawn(script).and_then(|_| {
-            thread::Builder::new().name("script-time".to_owned()).stack_size(64 << 10).spawn(clock)
-        });
-    if let Err(error) = started {
-        return fail(format!("no thread for {}: {error}", code.entry));
-    }
+    thread::Builder::new().name("script".to_owned()).stack_size(stack).spawn(script).map_err(no_thread)?;
     let done = serve(host, &hear, &reply);
-    drop(over);
+    drop(clock);
     match done {
         Some(done) => *done,
         None => {
-            stuck.store(true, Ordering::Release);
-            fail(format!(
+            *stuck.lock().unwrap_or_else(PoisonError::into_inner) = running;
+            Err(fail(format!(
                 "{} did not end within {} and is inside one operation that cannot be interrupted",
                 code.entry,
-                in_words(limits.time)
-            ))
+                time::in_words(limits.time)
+            )))
         }
     }
 }
@@ -236,15 +230,6 @@ fn answer_of(host: Option<&dyn Host>, question: Ask) -> Reply {
             host.log(&level, &line);
             Reply::Logged
         }
-    }
-}
-
-/// `5 s`, `250 ms`.
-pub(super) fn in_words(time: Duration) -> String {
-    if time.subsec_millis() == 0 {
-        format!("{} s", time.as_secs())
-    } else {
-        format!("{} ms", time.as_millis())
     }
 }
 
@@ -316,6 +301,8 @@ impl Machine {
                         by_kind.get(at).map(|list| bridge::list_text(list)).unwrap_or_default()
                     })?,
                 )?;
+                let releases = job.observed.releases.clone();
+                hooks.set("releases", Function::new(ctx.clone(), move || releases_text(&releases))?)?;
                 let owns: Vec<Vec<String>> =
                     job.owns.iter().map(|gvk| vec![gvk.api_version(), gvk.kind.clone()]).collect();
                 let call: Function<'_> = hooks.get("call")?;
@@ -452,6 +439,11 @@ fn children(job: &Job) -> Vec<Vec<Arc<serde_json::Value>>> {
         }
     }
     lists
+}
+
+fn releases_text(releases: &[ReleaseState]) -> String {
+    let states: Vec<serde_json::Value> = releases.iter().map(ReleaseState::to_json).collect();
+    bridge::text_of(&serde_json::Value::Array(states))
 }
 
 fn text<'js>(ctx: &Ctx<'js>, facts: &Object<'js>, name: &str) -> rquickjs::Result<Option<String>> {

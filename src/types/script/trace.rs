@@ -2,9 +2,9 @@
 //! host's module are dropped.
 
 use super::Code;
-use super::run::in_words;
 use crate::contract::Limits;
 use crate::diagnostic::{Diagnostic, Place};
+use crate::time::in_words;
 use rquickjs::CaughtError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -52,15 +52,25 @@ pub(super) enum Run {
     Len,
     /// names what it was asked to call, which is never a function here
     Call,
+    /// what the environment brings along
+    Environment,
     /// an ordinary function
     Plain(fn(&mut Call<'_, '_>, &[Value]) -> Outcome),
 }
 
 /// One function.
-pub(super) struct Function {
+pub struct Function {
     pub(super) name: &'static str,
     pub(super) signature: Signature,
     pub(super) run: Run,
+}
+
+impl Function {
+    /// A function of the environment: a call of it is `Environment::call`.
+    #[must_use]
+    pub const fn of_environment(name: &'static str, signature: Signature) -> Function {
+        Function { name, signature, run: Run::Environment }
+    }
 }
 
 type Body = fn(&mut Call<'_, '_>, &[Value]) -> Outcome;
@@ -104,9 +114,20 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
 /// Functions Helm 3 does not have.
 const SINCE_4: [&str; 2] = ["mustToYaml", "mustToToml"];
 
+/// Whose functions there are.
+#[derive(Clone, Copy)]
+pub(super) struct Language {
+    pub(super) compat: Compat,
+    /// Functions of the environment.
+    pub(super) own: &'static [Function],
+}
+
 /// The function of that name.
-pub(super) fn lookup(name: &str, compat: Compat) -> Option<&'static Function> {
-    if compat == Compat::V3 && SINCE_4.contains(&name) {
+pub(super) fn lookup(name: &str, language: Language) -> Option<&'static Function> {
+    if let Some(function) = language.own.iter().find(|function| function.name == name) {
+        return Some(function);
+    }
+    if language.compat == Compat::V3 && SINCE_4.contains(&name) {
         return None;
     }
     TABLE.get(name).copied()
