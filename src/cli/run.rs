@@ -49,6 +49,9 @@ pub(super) struct RunArgs {
     /// Print one JSON object for each thing that happens
     #[arg(long)]
     json: bool,
+    /// Reconcile only this kind; the others are shown. May be given more than once
+    #[arg(long, value_name = "KIND")]
+    only: Vec<String>,
     /// Look at the files twice a second instead of listening to the kernel
     #[arg(long)]
     poll: bool,
@@ -209,6 +212,7 @@ fn input(
         project,
         operator,
         all_namespaces,
+        only: args.only,
         poll: args.poll,
         state_folder,
         log_file: Some(log.file.clone()),

@@ -2,10 +2,9 @@
 //! until they are established. Never deletes one: that would delete its objects.
 
 use super::requests::{MANAGER, is_not_found, send};
+use crate::sources::definitions::Definition;
 use anyhow::{Context as _, Result};
 use kube::Client;
-use opdev_object::meta;
-use opdev_types::crd;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -36,16 +35,16 @@ impl Crds {
     pub(super) async fn apply(
         &mut self,
         client: &Client,
-        crds: &[Arc<Value>],
+        definitions: &[Arc<Definition>],
     ) -> (Vec<Applied>, Vec<(String, anyhow::Error)>) {
         let (mut done, mut failed) = (Vec::new(), Vec::new());
-        for object in crds {
-            let name = meta::name(object).unwrap_or_default().to_owned();
+        for definition in definitions {
+            let (name, object) = (definition.name().to_owned(), &*definition.crd);
             let hash = content_hash(object);
             if self.applied.get(&name) == Some(&hash) {
                 continue;
             }
-            match apply_one(client, &name, object).await {
+            match apply_one(client, &name, object, definition.scaffolded).await {
                 Ok(applied) => {
                     self.applied.insert(name, hash);
                     done.extend(applied);
@@ -57,9 +56,9 @@ impl Crds {
     }
 }
 
-async fn apply_one(client: &Client, name: &str, object: &Value) -> Result<Option<Applied>> {
+async fn apply_one(client: &Client, name: &str, object: &Value, scaffolded: bool) -> Result<Option<Applied>> {
     let path = format!("{PATH}/{name}");
-    if is_scaffold(object) {
+    if scaffolded {
         match send(client, "GET", &path, "application/json", None).await {
             Ok(_) => return Ok(None),
             Err(error) if is_not_found(&error) => {}
@@ -72,10 +71,6 @@ async fn apply_one(client: &Client, name: &str, object: &Value) -> Result<Option
         .with_context(|| format!("CustomResourceDefinition {name} was refused"))?;
     established(client, name, &path).await?;
     Ok(Some(Applied { name: name.to_owned(), warnings }))
-}
-
-fn is_scaffold(object: &Value) -> bool {
-    crd::kinds(object).first().is_some_and(|gvk| crd::scaffold(gvk) == *object)
 }
 
 async fn established(client: &Client, name: &str, path: &str) -> Result<()> {

@@ -2,6 +2,7 @@
 //! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
 
 use super::cluster::{Choice, Connection};
+use super::files;
 use super::observe::Observer;
 use super::project::Project;
 use super::reload::{self, Reloader};
@@ -9,7 +10,7 @@ use super::requests::{Ask, Requests};
 use crate::event::{Event, Level, Notice, Request, RequestId, Started};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
-use crate::sources::load::Loader;
+use crate::sources::load::{Loaded, Loader, Options};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
@@ -32,6 +33,8 @@ pub struct Input {
     pub operator: Settings,
     /// Whether objects of all namespaces are reconciled; `None` leaves it to the cluster's kind.
     pub all_namespaces: Option<bool>,
+    /// The only kinds to reconcile; empty means all.
+    pub only: Vec<String>,
     /// Whether to poll files rather than to listen to the kernel.
     pub poll: bool,
     /// The folder for the kubeconfig.
@@ -54,19 +57,41 @@ pub struct Input {
 /// Where no API server can be reached. Everything later is an event, not an error.
 pub async fn run(input: Input) -> Result<()> {
     let project = input.project.clone();
+    let options = files::options(&project, &input.only);
+    let first_options = Arc::clone(&options);
     // Files are read while the API server starts.
-    let reading =
-        tokio::task::spawn_blocking(move || reload::load(&project, Loader::default(), &[], None, false));
+    let reading = tokio::task::spawn_blocking(move || {
+        reload::load(&project, &first_options, Loader::default(), &[], None, false)
+    });
     let connection = tokio::select! {
         () = input.shutdown.cancelled() => return Ok(()),
         connection = Connection::open(&input.cluster, &input.state_folder) => connection?,
     };
     let api_ready = input.began.elapsed();
     let first = reading.await.context("reading the project failed; this is a bug in opdev")?;
-    let running = Running::start(input, &connection, api_ready, first).await;
+    if let Some(loaded) = &first.1 {
+        only_known(&input.only, loaded)?;
+    }
+    let running = Running::start(input, options, &connection, api_ready, first).await;
     let result = running.until_stopped().await;
     connection.close().await;
     result
+}
+
+/// Every kind of `--only` must be one of the project's.
+fn only_known(only: &[String], loaded: &Loaded) -> Result<()> {
+    let kinds: Vec<&str> = loaded.kinds.iter().map(|kind| kind.gvk.kind.as_str()).collect();
+    for wanted in only {
+        if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(wanted)) {
+            continue;
+        }
+        match crate::sources::nearest(wanted, &kinds) {
+            Some(near) => bail!("--only {wanted}: the project has no such kind; did you mean {near}?"),
+            None if kinds.is_empty() => bail!("--only {wanted}: the project has no kinds"),
+            None => bail!("--only {wanted}: the project has no such kind; it has {}", kinds.join(", ")),
+        }
+    }
+    Ok(())
 }
 
 /// Everything that runs, and the ways to talk to it.
@@ -90,9 +115,10 @@ struct Running {
 impl Running {
     async fn start(
         input: Input,
+        options: Arc<Options>,
         connection: &Connection,
         api_ready: Duration,
-        first: (Loader, Option<crate::sources::load::Loaded>),
+        first: (Loader, Option<Loaded>),
     ) -> Running {
         let Input { project, events, shutdown, .. } = &input;
         let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
@@ -106,6 +132,7 @@ impl Running {
         let tasks = TaskTracker::new();
         let reloader = Reloader {
             project: project.clone(),
+            options,
             client: connection.client.clone(),
             events: events.clone(),
             read_only,
@@ -199,8 +226,11 @@ impl Running {
     }
 
     fn follow_sources(&mut self) {
-        let kinds: Vec<_> =
-            self.sources.borrow_and_update().watches.iter().map(|watch| watch.gvk.clone()).collect();
+        let kinds: Vec<_> = {
+            let sources = self.sources.borrow_and_update();
+            let shown = sources.shown.iter().map(|shown| shown.gvk.clone());
+            sources.watches.iter().map(|watch| watch.gvk.clone()).chain(shown).collect()
+        };
         self.observer.watch(&kinds);
         for (number, path) in std::mem::take(&mut self.apply_on_start).into_iter().enumerate() {
             self.dispatch(u64::MAX - number as u64, Request::Apply { path });

@@ -5,6 +5,7 @@
 pub mod bus;
 pub mod cluster;
 mod crds;
+mod files;
 pub mod inner_loop;
 pub mod journal;
 mod observe;

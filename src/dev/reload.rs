@@ -2,17 +2,17 @@
 //! One load at a time, the newest files win, and a broken edit never takes away what serves.
 
 use super::crds::Crds;
+use super::files;
 use super::project::Project;
-use super::requests::{Ask, yaml_files};
-use super::watcher::{self, Batch, WatchSet, Watcher};
+use super::requests::Ask;
+use super::watcher::{self, Batch, Watcher};
 use crate::event::{Event, KindStatus, Level, Notice, ReloadFailed, SourcesChanged};
 use crate::sources::Sources;
-use crate::sources::load::{Files, Loaded, Loader};
+use crate::sources::load::{Loaded, Loader, Options};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::Client;
-use opdev_helm::chart;
 use opdev_object::meta::Gvk;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -25,6 +25,8 @@ use tokio_util::sync::CancellationToken;
 /// Everything a reload needs.
 pub(super) struct Reloader {
     pub(super) project: Project,
+    /// What the settings say about kinds.
+    pub(super) options: Arc<Options>,
     pub(super) client: Client,
     pub(super) events: EventSink,
     /// Whether CRDs may be written.
@@ -104,7 +106,7 @@ impl Reloader {
 
     /// Watches what the newest sources are made of; `renew` also takes folders anew that were deleted and came back.
     async fn rewatch(&self, watcher: &mut Watcher, renew: bool) {
-        let set = self.watch_set();
+        let set = files::watch_set(&self.project, &self.publish.borrow());
         let Err(error) = watcher.watch(&set, renew) else { return };
         let hint = watcher::limit_hint(&error);
         self.notice(Level::Error, format!("not every file can be watched: {error}"), hint).await;
@@ -122,37 +124,9 @@ impl Reloader {
         self.events.emit(Event::Noticed(notice)).await;
     }
 
-    fn watch_set(&self) -> WatchSet {
-        let root = &self.project.root;
-        let mut set = WatchSet::default();
-        let mut flat = |path: &Path| {
-            if let Some(parent) = path.parent() {
-                set.flat.insert(parent.to_owned());
-            }
-        };
-        if let Some(watches) = &self.project.watches {
-            flat(&root.join(watches));
-        }
-        let charts: Vec<PathBuf> =
-            self.publish.borrow().watches.iter().map(|watch| root.join(watch.path())).collect();
-        let yaml = self.project.crds.iter().chain(&self.project.samples).map(|path| root.join(path));
-        for path in charts.into_iter().chain(yaml) {
-            // The parent tells when the folder itself is replaced, or a link points elsewhere.
-            flat(&path);
-            if let Ok(real) = path.canonicalize() {
-                if real.is_dir() {
-                    set.deep.insert(real);
-                } else {
-                    flat(&real);
-                }
-            }
-        }
-        set
-    }
-
     /// Whether a watched folder itself was touched.
     fn moved(&self, batch: &Batch) -> bool {
-        let set = self.watch_set();
+        let set = files::watch_set(&self.project, &self.publish.borrow());
         let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
         let links: Vec<PathBuf> =
             self.publish.borrow().watches.iter().map(|watch| self.project.root.join(watch.path())).collect();
@@ -167,7 +141,9 @@ impl Reloader {
         let loader = std::mem::take(&mut memory.loader);
         let project = self.project.clone();
         let names = changed.clone();
-        let work = tokio::task::spawn_blocking(move || load(&project, loader, &names, saved_at, forced));
+        let options = Arc::clone(&self.options);
+        let work =
+            tokio::task::spawn_blocking(move || load(&project, &options, loader, &names, saved_at, forced));
         match work.await {
             Ok((loader, loaded)) => {
                 memory.loader = loader;
@@ -195,7 +171,7 @@ impl Reloader {
     /// CRDs first, then the sources, so that the kinds exist when the operator begins to watch them.
     async fn bring_live(&self, memory: &mut Memory, loaded: Loaded, files: Vec<String>) {
         if !self.read_only {
-            let (applied, failed) = memory.crds.apply(&self.client, &loaded.sources.crds).await;
+            let (applied, failed) = memory.crds.apply(&self.client, &loaded.sources.definitions).await;
             for crd in applied {
                 tracing::info!("CustomResourceDefinition {} applied", crd.name);
                 for warning in crd.warnings {
@@ -275,6 +251,7 @@ impl Reloader {
 /// Reads every file of the project once and loads a set of sources from them.
 pub(super) fn load(
     project: &Project,
+    options: &Arc<Options>,
     mut loader: Loader,
     changed: &[String],
     saved_at: Option<Instant>,
@@ -282,44 +259,9 @@ pub(super) fn load(
 ) -> (Loader, Option<Loaded>) {
     // A bug in here must cost neither the last good charts nor the count of sources.
     let loading = || {
-        let files = read(project, &loader);
+        let files = files::read(project, &loader, options);
         loader.load(&files, changed, saved_at, forced)
     };
     let loaded = std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default();
     (loader, loaded)
-}
-
-fn read(project: &Project, loader: &Loader) -> Files {
-    let root = &project.root;
-    let (watches_path, text) = match &project.watches {
-        Some(path) => {
-            let text = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string());
-            (path.display().to_string(), text)
-        }
-        None => (String::new(), Ok(String::new())),
-    };
-    let charts = loader
-        .chart_paths(&watches_path, text.as_deref().unwrap_or_default())
-        .into_iter()
-        .map(|path| {
-            let files = chart::read_dir(&root.join(&path)).map_err(|error| error.to_string());
-            (path, files)
-        })
-        .collect();
-    let texts = |paths: &[PathBuf]| -> Vec<(String, String)> {
-        let files = paths.iter().filter_map(|path| yaml_files(&root.join(path)).ok()).flatten();
-        files
-            .filter_map(|file| Some((project.relative(&file), std::fs::read_to_string(&file).ok()?)))
-            .collect()
-    };
-    Files {
-        watches: (watches_path, text),
-        charts,
-        crds: texts(&project.crds),
-        samples: texts(&project.samples),
-        // Variables that are no UTF-8 cannot stand in a YAML file anyway.
-        env: std::env::vars_os()
-            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .collect(),
-    }
 }

@@ -1,13 +1,16 @@
-//! Texts and file sets in, a numbered set of sources out. Remembers each chart's last good version, so that a
-//! broken edit replaces nothing. Pure: `dev/reload.rs` reads the files and the environment.
+//! Texts and file sets in, a numbered set of sources out. Remembers the last good version of each part (`charts`,
+//! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `dev/files.rs` reads the disk.
 
+use super::charts::Charts;
+use super::definitions::{self, Definition, Definitions, Types};
+use super::reconcilers::{Fed, Reconcilers, Texts};
 use super::watches::{self, Entry};
-use super::{ChartReconciler, Reconciler, Sources, Watch, broken, overrides};
+use super::{Allow, ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
 use crate::event::{Diagnostic, KindHealth, KindStatus, Place, Sample, Severity};
-use opdev_helm::chart::{Chart, FileSet};
+use opdev_helm::chart::FileSet;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
-use opdev_types::crd;
+use opdev_types::contract::Limits;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hasher as _};
@@ -21,12 +24,35 @@ pub struct Files {
     pub watches: (String, Result<String, String>),
     /// Each chart folder that `watches.yaml` names, or why it cannot be read.
     pub charts: BTreeMap<String, Result<FileSet, String>>,
+    /// Each chart that the releases of programs name, or why it cannot be read.
+    pub named_charts: BTreeMap<String, Result<FileSet, String>>,
+    /// What the Go type files make.
+    pub types: Types,
     /// Paths and texts of CRD files.
     pub crds: Vec<(String, String)>,
+    /// Texts of everything below the folders of reconcilers.
+    pub reconcilers: Texts,
     /// Paths and texts of samples.
     pub samples: Vec<(String, String)>,
     /// Environment variables, for `overrideValues`.
     pub env: BTreeMap<String, String>,
+    /// What the user's settings say.
+    pub options: Arc<Options>,
+}
+
+/// What the user's settings say about kinds.
+#[derive(Debug, Default, Hash)]
+pub struct Options {
+    /// The script or the folder of templates that reconciles a kind, by the kind.
+    pub reconcilers: BTreeMap<String, String>,
+    /// Folders whose scripts and folders reconcile the kind that they are named after.
+    pub reconciler_folders: Vec<String>,
+    /// What of the outside programs may reach.
+    pub allow: Allow,
+    /// Where objects of a kind say how many replicas they want, by the kind.
+    pub scale: BTreeMap<String, String>,
+    /// The only kinds to reconcile; empty means all.
+    pub only: Vec<String>,
 }
 
 /// A new set of sources.
@@ -47,18 +73,10 @@ pub struct Loaded {
 pub struct Loader {
     before: Option<Arc<Sources>>,
     entries: Vec<Entry>,
-    charts: BTreeMap<String, Loading>,
+    charts: Charts,
+    definitions: Definitions,
+    reconcilers: Reconcilers,
     content: u64,
-}
-
-/// One chart folder over time.
-#[derive(Debug, Default)]
-struct Loading {
-    content: u64,
-    good: Option<Arc<Chart>>,
-    broken: Option<Diagnostic>,
-    /// Whether the last good version rendered with its defaults; then a newer one that does not is broken.
-    renders: bool,
 }
 
 impl Loader {
@@ -86,27 +104,37 @@ impl Loader {
         let number = self.before.as_ref().map_or(0, |before| before.number) + 1;
         let mut diagnostics = Vec::new();
         self.read_entries(files, &mut diagnostics);
-        let fresh = self.load_charts(files, forced);
-        let mut watches = Vec::new();
-        let mut affected = Vec::new();
+        let mut definitions = self.definitions.load(files, &mut diagnostics);
+        let fresh = self.charts.load(&self.entries, &files.charts, forced);
+        let mut all = Vec::new();
         for entry in &self.entries {
-            let (watch, is_affected) = self.watch(entry, files, number, &fresh, &mut diagnostics);
-            if is_affected {
-                affected.push(watch.gvk.clone());
-            }
-            watches.push(Arc::new(watch));
+            let (watch, is_affected) = self.chart_watch(entry, files, number, &fresh, &mut diagnostics);
+            diagnostics.extend(watch.broken.clone());
+            all.push((watch, is_affected));
         }
-        diagnostics.extend(watches.iter().filter_map(|watch| watch.broken.clone()));
-        let crds = crds(files, &watches, &mut diagnostics);
-        let sources = Arc::new(Sources {
+        for (watch, _) in &all {
+            let defines = |one: &Arc<Definition>| {
+                one.gvk().is_some_and(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)
+            };
+            if !watch.gvk.group.is_empty() && !definitions.iter().any(defines) {
+                definitions.push(definitions::scaffold(&watch.gvk));
+            }
+        }
+        self.program_watches(files, number, &definitions, forced, &mut all, &mut diagnostics);
+        let (watches, affected) = self.settle(all, &definitions, number, files);
+        let mut sources = Sources {
             number,
             files: changed.to_vec(),
             saved_at,
             watches,
-            crds,
+            shown: Vec::new(),
+            definitions,
+            scale: files.options.scale.clone(),
             samples: samples(files, &mut diagnostics),
             diagnostics: diagnostics.clone(),
-        });
+        };
+        sources.leave_out(&files.options.only);
+        let sources = Arc::new(sources);
         self.before = Some(Arc::clone(&sources));
         let errors = diagnostics.into_iter().filter(|one| one.severity == Severity::Error).collect();
         Some(Loaded { kinds: sources.kinds(), sources, affected, errors })
@@ -126,36 +154,7 @@ impl Loader {
         }
     }
 
-    /// Loads the charts whose files differ; returns their paths.
-    fn load_charts(&mut self, files: &Files, forced: bool) -> Vec<String> {
-        self.charts.retain(|path, _| self.entries.iter().any(|entry| entry.chart == *path));
-        let mut fresh = Vec::new();
-        for entry in &self.entries {
-            let path = &entry.chart;
-            if fresh.contains(path) {
-                continue;
-            }
-            let Some(read) = files.charts.get(path) else { continue };
-            let loading = self.charts.entry(path.clone()).or_default();
-            let content = hash_files(read);
-            if content == loading.content && !forced {
-                continue;
-            }
-            loading.content = content;
-            match load_chart(entry, read, loading.renders) {
-                Ok((chart, renders)) => {
-                    loading.good = Some(Arc::new(chart));
-                    loading.broken = None;
-                    loading.renders = renders;
-                    fresh.push(path.clone());
-                }
-                Err(broken) => loading.broken = Some(*broken),
-            }
-        }
-        fresh
-    }
-
-    fn watch(
+    fn chart_watch(
         &self,
         entry: &Entry,
         files: &Files,
@@ -164,8 +163,7 @@ impl Loader {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> (Watch, bool) {
         let loading = self.charts.get(&entry.chart);
-        let before =
-            self.before.as_ref().and_then(|before| before.watches.iter().find(|one| one.gvk == entry.gvk));
+        let before = self.before(&entry.gvk);
         let overrides = overrides::expand(&entry.overrides, &files.env).unwrap_or_else(|why| {
             let mut problem = problem(&entry.place.file, format!("failed to expand override values: {why}"));
             problem.place = Some(entry.place.clone());
@@ -192,7 +190,7 @@ impl Loader {
                     || before.reconcile_period != entry.reconcile_period
             }
         };
-        let mut watch = Watch {
+        let watch = Watch {
             gvk: entry.gvk.clone(),
             reconciler: Reconciler::Chart(Arc::new(chart)),
             broken: loading.and_then(|loading| loading.broken.clone()),
@@ -201,11 +199,96 @@ impl Loader {
             selector: entry.selector.clone(),
             max_concurrent: entry.max_concurrent,
         };
-        if !affected && let Some(before) = before {
-            watch.changed_in = before.changed_in;
-        }
         (watch, affected)
     }
+
+    /// The kinds that programs feed.
+    fn program_watches(
+        &mut self,
+        files: &Files,
+        number: u64,
+        definitions: &[Arc<Definition>],
+        forced: bool,
+        all: &mut Vec<(Watch, bool)>,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) {
+        let charts: Vec<(Gvk, Place)> =
+            self.entries.iter().map(|entry| (entry.gvk.clone(), entry.place.clone())).collect();
+        let defined = definitions::defined(definitions);
+        let fed = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
+        let fresh = self.charts.load_named(&files.named_charts, forced, diagnostics);
+        let named = self.charts.named();
+        for Fed { gvk, path, program, files: texts, broken, fresh: is_fresh } in fed {
+            diagnostics.extend(broken.clone());
+            let before = self.before(&gvk).and_then(|before| before.program());
+            let affected = before.is_none_or(|before| {
+                is_fresh
+                    || before.path != path
+                    || before.allow != files.options.allow
+                    || fresh.iter().any(|chart| before.charts.contains_key(chart))
+            });
+            let reconciler = TypeReconciler {
+                path,
+                program,
+                files: texts,
+                charts: named.clone(),
+                allow: files.options.allow.clone(),
+                limits: Limits::default(),
+            };
+            let watch = Watch {
+                gvk,
+                reconciler: Reconciler::Type(Arc::new(reconciler)),
+                broken,
+                changed_in: number,
+                reconcile_period: None,
+                selector: Value::Null,
+                max_concurrent: None,
+            };
+            all.push((watch, affected));
+        }
+    }
+
+    /// Marks the kinds whose type changed, too, and gives the others the number they had.
+    fn settle(
+        &self,
+        all: Vec<(Watch, bool)>,
+        definitions: &[Arc<Definition>],
+        number: u64,
+        files: &Files,
+    ) -> (Vec<Arc<Watch>>, Vec<Gvk>) {
+        let mut affected = Vec::new();
+        let mut watches = Vec::new();
+        for (mut watch, mut is_affected) in all {
+            let of = |definition: &&Arc<Definition>| {
+                definition.gvk().is_some_and(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)
+            };
+            let now = definitions.iter().find(of);
+            let then = self.before.as_ref().and_then(|before| before.definitions.iter().find(of));
+            is_affected |= matches!((then, now), (Some(then), Some(now)) if then.crd != now.crd);
+            if watch.broken.is_none() {
+                watch.broken = now.and_then(|now| now.broken.clone());
+            }
+            if is_affected && is_wanted(&files.options.only, &watch.gvk) {
+                affected.push(watch.gvk.clone());
+            } else if !is_affected && let Some(before) = self.before(&watch.gvk) {
+                watch.changed_in = before.changed_in;
+            } else {
+                watch.changed_in = number;
+            }
+            watches.push(Arc::new(watch));
+        }
+        (watches, affected)
+    }
+
+    fn before(&self, gvk: &Gvk) -> Option<&Watch> {
+        let before = self.before.as_ref()?;
+        before.watches.iter().find(|watch| watch.gvk == *gvk).map(|watch| &**watch)
+    }
+}
+
+/// Whether a kind is one of the only ones to reconcile.
+fn is_wanted(only: &[String], gvk: &Gvk) -> bool {
+    only.is_empty() || only.iter().any(|kind| kind.eq_ignore_ascii_case(&gvk.kind))
 }
 
 impl Sources {
@@ -215,7 +298,7 @@ impl Sources {
             gvk: watch.gvk.clone(),
             plural: String::new(),
             source: watch.path().to_owned(),
-            scale: String::new(),
+            scale: self.scale_of(&watch.gvk),
             health: match (&watch.broken, watch.is_loaded()) {
                 (None, true) => KindHealth::Serving,
                 (Some(problem), true) => KindHealth::Stale { problem: problem.clone() },
@@ -225,11 +308,51 @@ impl Sources {
                 }
             },
         };
-        self.watches.iter().map(status).collect()
+        let shown = |shown: &Shown| KindStatus {
+            gvk: shown.gvk.clone(),
+            plural: String::new(),
+            source: shown.source.clone(),
+            scale: self.scale_of(&shown.gvk),
+            health: KindHealth::Shown { why: shown.why.clone() },
+        };
+        self.watches.iter().map(status).chain(self.shown.iter().map(shown)).collect()
+    }
+
+    /// Where objects of a kind say how many replicas they want; empty where nobody has said.
+    fn scale_of(&self, gvk: &Gvk) -> String {
+        let named = self.scale.iter().find(|(kind, _)| kind.eq_ignore_ascii_case(&gvk.kind));
+        let defined = || self.definition(&gvk.group, &gvk.kind)?.scale();
+        named.map(|(_, path)| path.as_str()).or_else(defined).unwrap_or_default().to_owned()
+    }
+
+    /// Takes the kinds away that are not to be reconciled, and lists those that nothing reconciles.
+    fn leave_out(&mut self, only: &[String]) {
+        let (wanted, other): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.watches).into_iter().partition(|watch| is_wanted(only, &watch.gvk));
+        self.watches = wanted;
+        self.shown = other
+            .iter()
+            .map(|watch| Shown {
+                gvk: watch.gvk.clone(),
+                source: watch.path().to_owned(),
+                why: "--only leaves it out".to_owned(),
+            })
+            .collect();
+        for definition in &self.definitions {
+            let Some(gvk) = definition.gvk() else { continue };
+            let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+            let known = self.watches.iter().any(|watch| same(&watch.gvk))
+                || self.shown.iter().any(|shown| same(&shown.gvk));
+            if !known {
+                let why = "it has no chart and no reconciler".to_owned();
+                self.shown.push(Shown { gvk, source: definition.file.clone(), why });
+            }
+        }
     }
 }
 
-fn problem(file: &str, message: String) -> Diagnostic {
+/// A problem of a whole file.
+pub(super) fn problem(file: &str, message: String) -> Diagnostic {
     let place = Place { file: file.to_owned(), line: 0, column: 0 };
     Diagnostic {
         severity: Severity::Error,
@@ -239,65 +362,6 @@ fn problem(file: &str, message: String) -> Diagnostic {
         hint: None,
         kind: None,
     }
-}
-
-fn load_chart(
-    entry: &Entry,
-    read: &Result<FileSet, String>,
-    strict: bool,
-) -> Result<(Chart, bool), Box<Diagnostic>> {
-    let files = match read {
-        Ok(files) => files,
-        Err(why) => {
-            let mut broken = problem("", format!("invalid chart directory {}: {why}", entry.chart));
-            broken.place = Some(entry.chart_place.clone());
-            broken.kind = Some(entry.gvk.clone());
-            broken.hint =
-                Some("chart names a folder with a Chart.yaml, relative to the project's root".to_owned());
-            return Err(Box::new(broken));
-        }
-    };
-    let load = || {
-        Chart::load(files)
-            .map_err(|error| Box::new(broken::chart(&entry.chart, files, &error)))
-            .and_then(|chart| broken::check(&entry.chart, &chart, strict).map(|renders| (chart, renders)))
-    };
-    // A chart that trips over a bug of opdev is one broken chart, not the end of the operator.
-    let checked = std::panic::catch_unwind(load).unwrap_or_else(|_| {
-        let mut broken = problem(&entry.chart, "reading this chart tripped over a bug in opdev".to_owned());
-        broken.hint = Some("the log has the details; the other kinds go on".to_owned());
-        Err(Box::new(broken))
-    });
-    checked.map_err(|mut broken| {
-        broken.kind = Some(entry.gvk.clone());
-        broken
-    })
-}
-
-/// The project's CRDs, and for each kind without one the CRD that the Operator SDK would scaffold.
-fn crds(files: &Files, watches: &[Arc<Watch>], diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Value>> {
-    let mut crds: Vec<Arc<Value>> = Vec::new();
-    for (path, text) in &files.crds {
-        match crd::read(text) {
-            Ok(read) => crds.extend(read.into_iter().map(Arc::new)),
-            Err(error) => {
-                let mut broken = problem(path, format!("{error:#}"));
-                if let Some(error) = error.downcast_ref::<yaml::Error>() {
-                    broken.place = Some(Place { file: path.clone(), line: error.line, column: error.column });
-                }
-                diagnostics.push(broken);
-            }
-        }
-    }
-    for watch in watches {
-        let defines = |crd: &Arc<Value>| {
-            crd::kinds(crd).iter().any(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)
-        };
-        if !watch.gvk.group.is_empty() && !crds.iter().any(defines) {
-            crds.push(Arc::new(crd::scaffold(&watch.gvk)));
-        }
-    }
-    crds
 }
 
 fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
@@ -318,13 +382,15 @@ fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
     samples
 }
 
-fn hash(value: &impl std::hash::Hash) -> u64 {
+/// A fingerprint of a value.
+pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
 
-fn hash_files(read: &Result<FileSet, String>) -> u64 {
+/// A fingerprint of a chart's files.
+pub(super) fn hash_files(read: &Result<FileSet, String>) -> u64 {
     match read {
         Ok(files) => hash(&files.iter().collect::<Vec<_>>()),
         Err(why) => hash(why),
@@ -333,127 +399,10 @@ fn hash_files(read: &Result<FileSet, String>) -> u64 {
 
 fn fingerprint(files: &Files) -> u64 {
     let charts: Vec<_> = files.charts.iter().map(|(path, read)| (path, hash_files(read))).collect();
-    hash(&(&files.watches, charts, &files.crds, &files.samples, &files.env))
+    let named: Vec<_> = files.named_charts.iter().map(|(path, read)| (path, hash_files(read))).collect();
+    let yaml = (&files.watches, &files.crds, &files.samples, &files.env);
+    hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const WATCHES: &str = "- {group: a.b, version: v1, kind: One, chart: charts/one}\n\
-                           - {group: a.b, version: v1, kind: Two, chart: charts/two}\n";
-
-    fn chart(name: &str, template: &str) -> Result<FileSet, String> {
-        let metadata = format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n");
-        let files = [
-            ("Chart.yaml", metadata),
-            ("values.yaml", "n: 1\n".to_owned()),
-            ("templates/a.yaml", template.to_owned()),
-        ];
-        Ok(files.into_iter().map(|(path, text)| (path, text.into_bytes())).collect())
-    }
-
-    const GOOD: &str =
-        "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: {n: \"{{ .Values.n }}\"}\n";
-
-    fn files(one: &str, two: &str) -> Files {
-        Files {
-            watches: ("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
-            charts: [
-                ("charts/one".to_owned(), chart("one", one)),
-                ("charts/two".to_owned(), chart("two", two)),
-            ]
-            .into(),
-            crds: Vec::new(),
-            samples: vec![(
-                "samples/one.yaml".to_owned(),
-                "apiVersion: a.b/v1\nkind: One\nmetadata: {name: x}\n".to_owned(),
-            )],
-            env: BTreeMap::new(),
-        }
-    }
-
-    fn kinds(loaded: &Loaded) -> Vec<&str> {
-        loaded.affected.iter().map(|gvk| gvk.kind.as_str()).collect()
-    }
-
-    #[test]
-    fn only_the_changed_kind_is_affected() {
-        let mut loader = Loader::default();
-        let first = loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
-        assert_eq!((first.sources.number, kinds(&first)), (1, vec!["One", "Two"]));
-        assert_eq!(first.sources.crds.len(), 2, "kinds without a CRD get the scaffolded one");
-        assert_eq!(first.sources.samples[0].object.name, "x");
-        assert!(loader.load(&files(GOOD, GOOD), &[], None, false).is_none(), "the same bytes are no change");
-
-        let edited = GOOD.replace("name: a", "name: b");
-        let second = loader
-            .load(&files(&edited, GOOD), &["charts/one/templates/a.yaml".to_owned()], None, false)
-            .unwrap();
-        assert_eq!((second.sources.number, kinds(&second)), (2, vec!["One"]));
-        assert_eq!(second.sources.watches.iter().map(|watch| watch.changed_in).collect::<Vec<_>>(), [2, 1]);
-        let forced = loader.load(&files(&edited, GOOD), &[], None, true).unwrap();
-        assert_eq!(kinds(&forced), ["One", "Two"]);
-    }
-
-    #[test]
-    fn a_broken_edit_keeps_the_last_good_chart_and_has_a_place() {
-        let mut loader = Loader::default();
-        let first = loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
-        for (broken, line, words) in [
-            (GOOD.replace("}}", ""), 4, "unclosed action"),
-            (GOOD.replace(".Values.n ", ".Values.n.m.o "), 4, "nil pointer evaluating"),
-        ] {
-            let loaded = loader.load(&files(&broken, GOOD), &[], None, false).unwrap();
-            assert!(kinds(&loaded).is_empty(), "{words}");
-            assert!(Arc::ptr_eq(
-                loaded.sources.watches[0].chart().unwrap().chart.as_ref().unwrap(),
-                first.sources.watches[0].chart().unwrap().chart.as_ref().unwrap()
-            ));
-            let problem = &loaded.errors[0];
-            assert_eq!(
-                problem.place.as_ref().map(|at| (at.file.as_str(), at.line)),
-                Some(("charts/one/templates/a.yaml", line)),
-                "{problem:?}"
-            );
-            assert!(matches!(loaded.kinds[0].health, KindHealth::Stale { .. }));
-            assert!(problem.excerpt.as_deref().is_some_and(|text| text.contains(".Values.n")), "{problem:?}");
-        }
-        let mended = loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
-        assert_eq!(mended.kinds[0].health, KindHealth::Serving);
-        assert!(mended.errors.is_empty());
-    }
-
-    #[test]
-    fn a_chart_that_is_missing_at_start_disables_one_kind() {
-        let mut loader = Loader::default();
-        let mut files = files(GOOD, GOOD);
-        files.charts.insert("charts/one".to_owned(), Err("No such file or directory".to_owned()));
-        let loaded = loader.load(&files, &[], None, false).unwrap();
-        assert!(matches!(loaded.kinds[0].health, KindHealth::Disabled { .. }));
-        assert_eq!(loaded.kinds[1].health, KindHealth::Serving);
-        assert_eq!(loaded.errors[0].place.as_ref().unwrap().to_string(), "watches.yaml:1:47");
-    }
-
-    #[test]
-    fn a_watches_file_that_does_not_parse_changes_no_kind() {
-        let mut loader = Loader::default();
-        loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
-        let mut files = files(GOOD, GOOD);
-        files.watches.1 = Ok("- [".to_owned());
-        let loaded = loader.load(&files, &[], None, false).unwrap();
-        assert_eq!(loaded.sources.watches.len(), 2);
-        assert!(kinds(&loaded).is_empty());
-        assert_eq!(loaded.errors.len(), 1);
-    }
-
-    #[test]
-    fn a_template_that_gives_no_yaml_is_named_where_it_lies() {
-        let mut loader = Loader::default();
-        loader.load(&files(GOOD, GOOD), &[], None, false).unwrap();
-        let loaded = loader.load(&files(&GOOD.replace("data:", "data: [x"), GOOD), &[], None, false).unwrap();
-        let place = loaded.errors[0].place.clone().unwrap();
-        assert_eq!(place.file, "charts/one/templates/a.yaml");
-        assert!(loaded.errors[0].excerpt.is_some());
-    }
-}
+mod tests;

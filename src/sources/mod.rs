@@ -1,9 +1,12 @@
-//! One immutable, numbered set of charts, watches, CRDs and samples. A reconcile sees exactly one of them.
+//! One immutable, numbered set of charts, programs, watches, CRDs and samples. A reconcile sees exactly one of them.
 //! Pure: file sets come in, a set of sources comes out. `dev/reload.rs` reads the files.
 
 pub mod broken;
+mod charts;
+pub mod definitions;
 pub mod load;
 mod overrides;
+mod reconcilers;
 mod watches;
 
 use crate::event::{Diagnostic, Sample};
@@ -24,14 +27,29 @@ pub struct Sources {
     pub files: Vec<String>,
     /// When the last of those files was closed or renamed into place; `None` at start.
     pub saved_at: Option<Instant>,
-    /// One entry per line of `watches.yaml` that names a kind.
+    /// The kinds that are reconciled, and by what.
     pub watches: Vec<Arc<Watch>>,
+    /// The kinds that are shown, but that nothing reconciles.
+    pub shown: Vec<Shown>,
     /// CRDs to apply: the project's own, or the schema-less one the Operator SDK would scaffold.
-    pub crds: Vec<Arc<Value>>,
+    pub definitions: Vec<Arc<definitions::Definition>>,
+    /// Where objects of a kind say how many replicas they want, by the kind, as the user has set it.
+    pub scale: BTreeMap<String, String>,
     /// Files to apply with a key.
     pub samples: Vec<Sample>,
     /// What is wrong, warnings included.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A kind that nothing reconciles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The kind.
+    pub gvk: Gvk,
+    /// The file with its type, or what would reconcile it.
+    pub source: String,
+    /// Why nothing does.
+    pub why: String,
 }
 
 /// A kind and what reconciles its objects, loaded.
@@ -95,7 +113,7 @@ pub struct TypeReconciler {
 }
 
 /// What of the outside a program may reach, from `opdev.yaml`. Empty lists allow nothing.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Allow {
     /// Hosts that `fetch` may reach, such as `api.example.com`, `localhost:8080` or `*.example.com`; a host without
     /// a port allows the ports of http and https.
@@ -142,6 +160,12 @@ impl Sources {
     /// The entry of a kind, whatever the version.
     pub fn watch(&self, group: &str, kind: &str) -> Option<&Arc<Watch>> {
         self.watches.iter().find(|watch| watch.gvk.group == group && watch.gvk.kind == kind)
+    }
+
+    /// The CRD of a kind, whatever the version.
+    pub fn definition(&self, group: &str, kind: &str) -> Option<&Arc<definitions::Definition>> {
+        let is = |gvk: Gvk| gvk.group == group && gvk.kind == kind;
+        self.definitions.iter().find(|definition| definition.gvk().is_some_and(is))
     }
 }
 

@@ -121,6 +121,15 @@ impl State {
         self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
     }
 
+    /// Why nothing reconciles objects of this group and kind, where that is so.
+    pub fn only_shown(&self, group: &str, kind: &str) -> Option<&str> {
+        let known = self.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind)?;
+        match &known.health {
+            KindHealth::Shown { why } => Some(why),
+            KindHealth::Serving | KindHealth::Stale { .. } | KindHealth::Disabled { .. } => None,
+        }
+    }
+
     /// What is wrong with the files right now, the newest failure first; empty once all is mended.
     pub fn problems(&self) -> Vec<&Diagnostic> {
         let failed = self.reload.failed.iter().flat_map(|failed| &failed.diagnostics);

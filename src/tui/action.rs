@@ -227,7 +227,10 @@ pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> 
             state.impact.held.first().ok_or("no change waits for your word")?;
         }
         Do::Reconcile => {
-            view.root(state).ok_or("no custom resource is selected")?;
+            let seen = view.root(state).ok_or("no custom resource is selected")?;
+            if let Some(why) = state.only_shown(&seen.key.group, &seen.key.kind) {
+                return Err(format!("nothing reconciles {}: {why}", seen.key.kind));
+            }
         }
         _ => {}
     }

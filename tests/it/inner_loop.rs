@@ -99,6 +99,7 @@ impl Opdev {
             cluster: Choice { embedded: true, ..Choice::default() },
             operator: Settings::default(),
             all_namespaces: None,
+            only: Vec::new(),
             poll,
             state_folder,
             log_file: None,

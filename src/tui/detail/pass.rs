@@ -20,7 +20,11 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
                     format!(" #{} is under way: {}", pass.id, words::causes_of(&pass.object, &pass.causes));
                 vec![Row::new(Role::Busy, text)]
             }
-            None => nothing(NO_PASS, width),
+            None => match view.root(state).and_then(|seen| state.only_shown(&seen.key.group, &seen.key.kind))
+            {
+                Some(why) => nothing(&format!("Nothing reconciles this kind: {why}."), width),
+                None => nothing(NO_PASS, width),
+            },
         };
         if let Some(seen) = view.root(state) {
             rows.extend(conditions(&seen.object));

@@ -1,0 +1,158 @@
+//! Reads everything a project is made of, once for each load, and says which folders to watch for it.
+//! The last disk access before `sources/load.rs`; judges nothing.
+
+use super::project::Project;
+use super::requests::yaml_files;
+use super::watcher::WatchSet;
+use crate::sources::load::{Files, Loader, Options};
+use crate::sources::{Allow, Sources};
+use opdev_helm::chart;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Larger files than this are no reconciler's.
+const LARGEST: u64 = 4 << 20;
+/// More files than this below the reconcilers are not read.
+const MOST: usize = 5_000;
+
+/// What the settings say about kinds.
+pub(super) fn options(project: &Project, only: &[String]) -> Arc<Options> {
+    let settings = &project.settings;
+    Arc::new(Options {
+        reconcilers: settings.reconcilers.clone(),
+        reconciler_folders: project.reconcilers.iter().map(|path| path.display().to_string()).collect(),
+        allow: Allow { hosts: settings.allow.hosts.clone(), programs: settings.allow.programs.clone() },
+        scale: settings.scale.clone(),
+        only: only.to_vec(),
+    })
+}
+
+/// Reads the project.
+pub(super) fn read(project: &Project, loader: &Loader, options: &Arc<Options>) -> Files {
+    let root = &project.root;
+    let (watches_path, text) = match &project.watches {
+        Some(path) => {
+            let text = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string());
+            (path.display().to_string(), text)
+        }
+        None => (String::new(), Ok(String::new())),
+    };
+    let charts = loader
+        .chart_paths(&watches_path, text.as_deref().unwrap_or_default())
+        .into_iter()
+        .map(|path| {
+            let files = chart::read_dir(&root.join(&path)).map_err(|error| error.to_string());
+            (path, files)
+        })
+        .collect();
+    let texts = |paths: &[PathBuf]| -> Vec<(String, String)> {
+        let files = paths.iter().filter_map(|path| yaml_files(&root.join(path)).ok()).flatten();
+        files
+            .filter_map(|file| Some((project.relative(&file), std::fs::read_to_string(&file).ok()?)))
+            .collect()
+    };
+    Files {
+        watches: (watches_path, text),
+        charts,
+        named_charts: BTreeMap::new(),
+        types: crate::sources::definitions::Types::default(),
+        crds: texts(&project.crds),
+        reconcilers: reconcilers(project),
+        samples: texts(&project.samples),
+        // Variables that are no UTF-8 cannot stand in a YAML file anyway.
+        env: std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .collect(),
+        options: Arc::clone(options),
+    }
+}
+
+/// The folders in which reconcilers and what they import lie.
+fn reconciler_folders(project: &Project) -> Vec<PathBuf> {
+    let mut folders = project.reconcilers.clone();
+    for path in project.settings.reconcilers.values() {
+        let path = Path::new(path.trim_start_matches("./"));
+        let folder = if project.root.join(path).is_dir() { Some(path) } else { path.parent() };
+        // A script right below the root would make the whole project its folder.
+        if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty())
+            && !folders.iter().any(|known| folder.starts_with(known))
+        {
+            folders.push(folder.to_owned());
+        }
+    }
+    folders
+}
+
+/// Texts of everything below the reconcilers' folders, and of scripts that lie right below the root.
+fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
+    let mut texts = BTreeMap::new();
+    let mut open: Vec<PathBuf> =
+        reconciler_folders(project).iter().map(|path| project.root.join(path)).collect();
+    open.extend(
+        project
+            .settings
+            .reconcilers
+            .values()
+            .map(|path| project.root.join(path))
+            .filter(|path| path.is_file()),
+    );
+    while let Some(path) = open.pop() {
+        if texts.len() >= MOST {
+            tracing::warn!("only {MOST} files below the reconcilers' folders are read");
+            break;
+        }
+        if path.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().filter_map(Result::ok);
+            open.extend(entries.map(|entry| entry.path()).filter(|path| !is_foreign(path)));
+        } else if path.metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST)
+            && let Ok(text) = std::fs::read_to_string(&path)
+        {
+            texts.insert(project.relative(&path).trim_start_matches("./").to_owned(), Arc::from(text));
+        }
+    }
+    texts
+}
+
+/// What is not the user's own: packages and hidden files.
+fn is_foreign(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    name.starts_with('.') || name == "node_modules"
+}
+
+/// The folders and files to listen to for the newest sources.
+pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
+    let root = &project.root;
+    let mut set = WatchSet::default();
+    let mut flat = |path: &Path| {
+        if let Some(parent) = path.parent() {
+            set.flat.insert(parent.to_owned());
+        }
+    };
+    if let Some(watches) = &project.watches {
+        flat(&root.join(watches));
+    }
+    for path in paths(project, sources).into_iter().map(|path| root.join(path)) {
+        // The parent tells when the folder itself is replaced, or a link points elsewhere.
+        flat(&path);
+        if let Ok(real) = path.canonicalize() {
+            if real.is_dir() {
+                set.deep.insert(real);
+            } else {
+                flat(&real);
+            }
+        }
+    }
+    set
+}
+
+/// Everything that sources are made of, relative to the root.
+fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
+    let fed = sources.watches.iter().filter_map(|watch| Some(PathBuf::from(&watch.chart()?.path)));
+    let named = sources.watches.iter().filter_map(|watch| watch.program());
+    let named = named.flat_map(|program| program.charts.keys().map(PathBuf::from));
+    let given = project.crds.iter().chain(&project.types).chain(&project.samples).cloned();
+    let folders = reconciler_folders(project);
+    let files = project.settings.reconcilers.values().map(PathBuf::from);
+    fed.chain(named).chain(given).chain(folders).chain(files).collect()
+}

@@ -1,0 +1,142 @@
+//! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds, and those
+//! that the releases of programs name. Pure.
+
+use super::broken;
+use super::load::{hash_files, problem};
+use super::watches::Entry;
+use crate::event::Diagnostic;
+use opdev_helm::chart::{Chart, FileSet};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What loads charts again and again.
+#[derive(Debug, Default)]
+pub(super) struct Charts {
+    loading: BTreeMap<String, Loading>,
+    named: BTreeMap<String, Loading>,
+}
+
+/// One chart over time.
+#[derive(Debug, Default)]
+pub(super) struct Loading {
+    content: u64,
+    pub(super) good: Option<Arc<Chart>>,
+    pub(super) broken: Option<Diagnostic>,
+    /// Whether the last good version rendered with its defaults; then a newer one that does not is broken.
+    renders: bool,
+}
+
+/// Charts by path, or why they cannot be read.
+pub(super) type Read = BTreeMap<String, Result<FileSet, String>>;
+
+impl Charts {
+    /// The chart in a folder that feeds a kind.
+    pub(super) fn get(&self, path: &str) -> Option<&Loading> {
+        self.loading.get(path)
+    }
+
+    /// Loads the charts of the entries whose files differ; returns their paths.
+    pub(super) fn load(&mut self, entries: &[Entry], read: &Read, forced: bool) -> Vec<String> {
+        self.loading.retain(|path, _| entries.iter().any(|entry| entry.chart == *path));
+        let mut fresh = Vec::new();
+        for entry in entries {
+            let path = &entry.chart;
+            if fresh.contains(path) {
+                continue;
+            }
+            let Some(read) = read.get(path) else { continue };
+            let loading = self.loading.entry(path.clone()).or_default();
+            let content = hash_files(read);
+            if content == loading.content && !forced {
+                continue;
+            }
+            loading.content = content;
+            match load(entry, read, loading.renders) {
+                Ok((chart, renders)) => {
+                    loading.good = Some(Arc::new(chart));
+                    loading.broken = None;
+                    loading.renders = renders;
+                    fresh.push(path.clone());
+                }
+                Err(broken) => loading.broken = Some(*broken),
+            }
+        }
+        fresh
+    }
+
+    /// Loads the charts that releases of programs name; returns the paths of those that are new or changed.
+    pub(super) fn load_named(
+        &mut self,
+        read: &Read,
+        forced: bool,
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<String> {
+        self.named.retain(|path, _| read.contains_key(path));
+        let mut fresh = Vec::new();
+        for (path, read) in read {
+            let loading = self.named.entry(path.clone()).or_default();
+            let content = hash_files(read);
+            if content != loading.content || forced {
+                loading.content = content;
+                match checked(path, read, false, |why| problem(path, format!("{path} is no chart: {why}"))) {
+                    Ok((chart, _)) => {
+                        loading.good = Some(Arc::new(chart));
+                        loading.broken = None;
+                        fresh.push(path.clone());
+                    }
+                    Err(broken) => loading.broken = Some(*broken),
+                }
+            }
+            diagnostics.extend(loading.broken.clone());
+        }
+        fresh
+    }
+
+    /// The charts that releases may name.
+    pub(super) fn named(&self) -> BTreeMap<String, Arc<Chart>> {
+        let good =
+            |(path, loading): (&String, &Loading)| Some((path.clone(), Arc::clone(loading.good.as_ref()?)));
+        self.named.iter().filter_map(good).collect()
+    }
+}
+
+fn load(
+    entry: &Entry,
+    read: &Result<FileSet, String>,
+    strict: bool,
+) -> Result<(Chart, bool), Box<Diagnostic>> {
+    let unreadable = |why: &str| {
+        let mut broken = problem("", format!("invalid chart directory {}: {why}", entry.chart));
+        broken.place = Some(entry.chart_place.clone());
+        broken.hint =
+            Some("chart names a folder with a Chart.yaml, relative to the project's root".to_owned());
+        broken
+    };
+    checked(&entry.chart, read, strict, unreadable).map_err(|mut broken| {
+        broken.kind = Some(entry.gvk.clone());
+        broken
+    })
+}
+
+fn checked(
+    path: &str,
+    read: &Result<FileSet, String>,
+    strict: bool,
+    unreadable: impl Fn(&str) -> Diagnostic,
+) -> Result<(Chart, bool), Box<Diagnostic>> {
+    let files = match read {
+        Ok(files) => files,
+        Err(why) => return Err(Box::new(unreadable(why))),
+    };
+    let load = || {
+        Chart::load(files)
+            .map_err(|error| Box::new(broken::chart(path, files, &error)))
+            .and_then(|chart| broken::check(path, &chart, strict).map(|renders| (chart, renders)))
+    };
+    // A chart that trips over a bug of opdev is one broken chart, not the end of the operator.
+    std::panic::catch_unwind(load).unwrap_or_else(|_| {
+        let mut broken = problem(path, "reading this chart tripped over a bug in opdev".to_owned());
+        broken.hint = Some("the log has the details; the other kinds go on".to_owned());
+        Err(Box::new(broken))
+    })
+}

@@ -1,0 +1,278 @@
+//! The CRDs of a set of sources: those that Go types make, those in YAML files, and for each chart without one the
+//! schema-less one that the Operator SDK would scaffold. Where two define one CRD, the Go type wins. Remembers the
+//! last good ones, so that a half-typed file takes none away. Pure.
+
+use super::broken;
+use super::load::{Files, hash, problem};
+use super::reconcilers::{Defined, Texts};
+use crate::event::{Diagnostic, Place, Severity};
+use opdev_object::meta::{self, Gvk};
+use opdev_object::yaml;
+use opdev_types::crd;
+use opdev_types::diagnostic::Diagnostic as Found;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A CRD, and what is known of where it comes from.
+#[derive(Debug)]
+pub struct Definition {
+    /// The CRD.
+    pub crd: Arc<Value>,
+    /// The file that defines it, relative to the project's root; empty for a scaffolded one.
+    pub file: String,
+    /// Where the source says what stands at a path of an object, such as `spec.size`; the empty path is the type.
+    pub places: BTreeMap<String, Place>,
+    /// The texts of those places' files.
+    pub texts: Texts,
+    /// Why it is not the one that the newest files would make.
+    pub broken: Option<Diagnostic>,
+    /// Whether it gives way to one that the API server has already.
+    pub scaffolded: bool,
+}
+
+impl Definition {
+    /// The CRD's name.
+    pub fn name(&self) -> &str {
+        meta::name(&self.crd).unwrap_or_default()
+    }
+
+    /// The kind at the version that is stored, or at the first served one.
+    pub fn gvk(&self) -> Option<Gvk> {
+        let versions = self.crd.pointer("/spec/versions").and_then(Value::as_array);
+        let stored = versions.into_iter().flatten().find(|version| version["storage"] == true);
+        let stored = stored.and_then(|version| version["name"].as_str());
+        let kinds = crd::kinds(&self.crd);
+        kinds.iter().find(|gvk| Some(gvk.version.as_str()) == stored).or_else(|| kinds.first()).cloned()
+    }
+
+    /// Where the source says what stands at a path; the nearest thing around it where it does not say.
+    pub fn place(&self, path: &str) -> Option<Place> {
+        let mut path = path.trim_start_matches('.');
+        loop {
+            if let Some(place) = self.places.get(path) {
+                return Some(place.clone());
+            }
+            if path.is_empty() {
+                let file = Some(&self.file).filter(|file| !file.is_empty())?;
+                return Some(Place { file: file.clone(), line: 0, column: 0 });
+            }
+            path = path.rfind(['.', '[']).map_or("", |at| &path[..at]);
+        }
+    }
+
+    /// The lines around a place.
+    pub fn excerpt(&self, place: &Place) -> Option<String> {
+        broken::excerpt(self.texts.get(&place.file)?, place.line, place.column)
+    }
+
+    /// Where its objects say how many replicas they want, as the scale subresource has it.
+    pub fn scale(&self) -> Option<&str> {
+        let versions = self.crd.pointer("/spec/versions").and_then(Value::as_array)?;
+        let path = |version: &Value| version.pointer("/subresources/scale/specReplicasPath").is_some();
+        versions
+            .iter()
+            .find(|version| path(version))?
+            .pointer("/subresources/scale/specReplicasPath")?
+            .as_str()
+    }
+}
+
+/// What the Go type files of a project make.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    /// The CRDs.
+    pub made: Vec<Made>,
+    /// What is wrong with the files.
+    pub found: Vec<Found>,
+    /// The texts of the files by the paths that places name.
+    pub texts: Texts,
+}
+
+impl Types {
+    /// Equal ones make equal CRDs and diagnostics.
+    pub(super) fn fingerprint(&self) -> u64 {
+        let found: Vec<_> = self
+            .found
+            .iter()
+            .map(|found| {
+                let place = found.place.as_ref().map(|place| (&place.file, place.line, place.column));
+                (&found.message, place)
+            })
+            .collect();
+        let made: Vec<_> = self.made.iter().map(|made| (&made.crd, &made.file)).collect();
+        hash(&(made, found))
+    }
+}
+
+/// One CRD that Go types make.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// The CRD.
+    pub crd: Arc<Value>,
+    /// The file with the kind's type.
+    pub file: String,
+    /// Where the source says what stands at a path of an object.
+    pub places: BTreeMap<String, Place>,
+}
+
+/// What loads CRDs again and again.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    /// The last good ones that Go types made, by name.
+    made: BTreeMap<String, Arc<Definition>>,
+    /// The last good ones of each YAML file.
+    written: BTreeMap<String, Vec<Arc<Definition>>>,
+}
+
+impl Definitions {
+    /// The CRDs of the newest files; the last good ones where those are broken.
+    pub(super) fn load(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Arc<Definition>> {
+        self.take_types(&files.types, diagnostics);
+        self.take_yaml(&files.crds, diagnostics);
+        let mut all: Vec<Arc<Definition>> = self.made.values().cloned().collect();
+        let mut stale = BTreeSet::new();
+        for definition in self.written.values().flatten() {
+            match self.made.get(definition.name()) {
+                Some(made) if differ(&made.crd, &definition.crd) => {
+                    stale.insert(definition.file.clone());
+                }
+                Some(_) => {}
+                None if all.iter().any(|known| known.name() == definition.name()) => {
+                    let mut twice = problem(
+                        &definition.file,
+                        format!("{} is defined a second time: this one is not used", definition.name()),
+                    );
+                    twice.severity = Severity::Warning;
+                    diagnostics.push(twice);
+                }
+                None => all.push(Arc::clone(definition)),
+            }
+        }
+        if let Some(first) = stale.first() {
+            let more = if stale.len() > 1 { format!(" and {} more", stale.len() - 1) } else { String::new() };
+            let mut note = problem(
+                first,
+                format!("{first}{more} differs from what the Go types make; the Go types serve"),
+            );
+            note.severity = Severity::Warning;
+            note.hint = Some("opdev crd writes it anew".to_owned());
+            diagnostics.push(note);
+        }
+        all
+    }
+
+    /// While a file of its own is broken, a type that was good stays as it was: what can still be read of a half-typed
+    /// file may lack fields.
+    fn take_types(&mut self, types: &Types, diagnostics: &mut Vec<Diagnostic>) {
+        let found: Vec<Diagnostic> =
+            types.found.iter().map(|found| broken::program(&types.texts, found)).collect();
+        let errors: Vec<&Diagnostic> = found.iter().filter(|one| one.severity == Severity::Error).collect();
+        let mut newest = BTreeMap::new();
+        for made in &types.made {
+            let definition = Definition {
+                crd: Arc::clone(&made.crd),
+                file: made.file.clone(),
+                places: made.places.clone(),
+                texts: texts_of(&made.places, &types.texts),
+                broken: None,
+                scaffolded: false,
+            };
+            if !errors.iter().any(|error| touches(error, &definition)) {
+                newest.insert(definition.name().to_owned(), Arc::new(definition));
+            }
+        }
+        for (name, good) in &self.made {
+            // Without an error it is gone because the files do not define it any more.
+            let Some(error) = errors.iter().find(|error| touches(error, good)) else { continue };
+            let mut broken = Diagnostic::clone(error);
+            broken.kind = good.gvk();
+            let kept = Definition {
+                crd: Arc::clone(&good.crd),
+                file: good.file.clone(),
+                places: good.places.clone(),
+                texts: good.texts.clone(),
+                broken: Some(broken),
+                scaffolded: false,
+            };
+            newest.insert(name.clone(), Arc::new(kept));
+        }
+        self.made = newest;
+        diagnostics.extend(found);
+    }
+
+    fn take_yaml(&mut self, files: &[(String, String)], diagnostics: &mut Vec<Diagnostic>) {
+        self.written.retain(|known, _| files.iter().any(|(path, _)| path == known));
+        for (path, text) in files {
+            match crd::read(text) {
+                Ok(read) => {
+                    let texts: Texts = [(path.clone(), Arc::from(text.as_str()))].into();
+                    let of = |crd| Definition {
+                        crd: Arc::new(crd),
+                        file: path.clone(),
+                        places: BTreeMap::new(),
+                        texts: texts.clone(),
+                        broken: None,
+                        scaffolded: false,
+                    };
+                    self.written
+                        .insert(path.clone(), read.into_iter().map(|crd| Arc::new(of(crd))).collect());
+                }
+                Err(error) => {
+                    let mut broken = problem(path, format!("{error:#}"));
+                    if let Some(error) = error.downcast_ref::<yaml::Error>() {
+                        broken.place =
+                            Some(Place { file: path.clone(), line: error.line, column: error.column });
+                        broken.excerpt = broken::excerpt(text, error.line, error.column);
+                    }
+                    diagnostics.push(broken);
+                }
+            }
+        }
+    }
+}
+
+/// Whether an error lies in a package that a CRD is made of; one without a place may lie anywhere.
+fn touches(error: &Diagnostic, definition: &Definition) -> bool {
+    let folder = |file: &str| file.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
+    error.place.as_ref().is_none_or(|place| {
+        let at = folder(&place.file);
+        folder(&definition.file) == at || definition.places.values().any(|place| folder(&place.file) == at)
+    })
+}
+
+/// The texts that places lead to.
+fn texts_of(places: &BTreeMap<String, Place>, texts: &Texts) -> Texts {
+    let named: BTreeSet<&String> = places.values().map(|place| &place.file).collect();
+    named.into_iter().filter_map(|file| Some((file.clone(), Arc::clone(texts.get(file)?)))).collect()
+}
+
+/// Whether two CRDs mean different things.
+fn differ(one: &Value, other: &Value) -> bool {
+    one.get("spec") != other.get("spec")
+}
+
+/// What the CRDs define, for those who look for a kind.
+pub(super) fn defined(definitions: &[Arc<Definition>]) -> Vec<Defined> {
+    let of = |definition: &Arc<Definition>| {
+        let gvk = definition.gvk()?;
+        let versions = crd::kinds(&definition.crd).into_iter().map(|gvk| gvk.version).collect();
+        Some(Defined { gvk, versions })
+    };
+    definitions.iter().filter_map(of).collect()
+}
+
+/// The CRD that the Operator SDK would scaffold for a kind.
+pub(super) fn scaffold(gvk: &Gvk) -> Arc<Definition> {
+    Arc::new(Definition {
+        crd: Arc::new(crd::scaffold(gvk)),
+        file: String::new(),
+        places: BTreeMap::new(),
+        texts: Texts::new(),
+        broken: None,
+        scaffolded: true,
+    })
+}
+
+#[cfg(test)]
+mod tests;
