@@ -62,7 +62,7 @@ fn run(
         template.data.insert("Template".into(), Value::Map(own));
         let bytes = set
             .execute(path, Value::Map(template.data.clone()), &mut context)
-            .map_err(|error| failed(&error, &templates))?;
+            .map_err(|error| failed(&error, &templates, input.compat))?;
         let text = String::from_utf8_lossy(&without_no_value(bytes)).into_owned();
         output.insert(path.clone(), text);
     }
@@ -172,7 +172,7 @@ fn unparsed(error: &ParseError, templates: &HashMap<String, Template<'_>>) -> Re
     }
 }
 
-fn failed(error: &ExecError, templates: &HashMap<String, Template<'_>>) -> RenderError {
+fn failed(error: &ExecError, templates: &HashMap<String, Template<'_>>, compat: Compat) -> RenderError {
     let steps: Vec<Step> = error
         .frames
         .iter()
@@ -186,7 +186,7 @@ fn failed(error: &ExecError, templates: &HashMap<String, Template<'_>>) -> Rende
         })
         .collect();
     RenderError {
-        message: error.helm_text(),
+        message: error.helm_text(compat),
         excerpt: error
             .innermost()
             .map(|frame| line_of(templates, &frame.file, frame.line))

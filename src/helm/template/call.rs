@@ -46,7 +46,11 @@ impl<'t> Exec<'t, '_, '_> {
             Run::Call => {
                 let name = args.first().map(ToString::to_string);
                 let values = self.arguments(dot, function.name, function.signature, args, last)?;
-                let name = name.unwrap_or_else(|| values[0].type_name());
+                // What came through the pipe has no text of its own.
+                let name = name.unwrap_or_else(|| match &values[0] {
+                    Value::Str(text) => text.to_string(),
+                    value => format!("<{} Value>", value.type_name()),
+                });
                 let cause = match &values[0] {
                     Value::Nil => "call of nil".to_owned(),
                     value => format!("non-function {name} of type {}", value.type_name()),

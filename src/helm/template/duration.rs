@@ -1,6 +1,6 @@
 //! Go's durations: nanoseconds, read and written as `1h2m3.5s`.
 
-use super::quote::quote;
+use super::quote::quote_time as quote;
 
 const UNITS: [(&str, i64); 8] = [
     ("ns", 1),

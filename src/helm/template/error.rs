@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use super::context::Compat;
+
 /// A template that does not parse.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
@@ -68,15 +70,41 @@ impl ExecError {
         ExecError { frames: Vec::new(), cause: cause.into(), failed: None }
     }
 
-    /// The text Helm 3 prints: short for `fail` and `required`, Go's own otherwise.
+    /// The text Helm prints: short for `fail` and `required`; otherwise Go's own, which Helm 4 breaks into lines where
+    /// every link of the chain is an error of a template.
     #[must_use]
-    pub fn helm_text(&self) -> String {
-        match (&self.failed, self.frames.first()) {
-            (Some(message), Some(first)) => {
-                format!("execution error at ({}:{}:{}): {message}", first.file, first.line, first.column)
-            }
-            _ => self.to_string(),
+    pub fn helm_text(&self, compat: Compat) -> String {
+        if let (Some(message), Some(first)) = (&self.failed, self.frames.first()) {
+            return format!("execution error at ({}:{}:{}): {message}", first.file, first.line, first.column);
         }
+        match compat {
+            Compat::V3 => self.to_string(),
+            Compat::V4 => self.lines().unwrap_or_else(|| self.to_string()),
+        }
+    }
+
+    /// Helm 4's form: each link's place, what was executed, and the message, indented.
+    fn lines(&self) -> Option<String> {
+        let mut links: Vec<String> = Vec::new();
+        for (i, frame) in self.frames.iter().enumerate() {
+            let words = frame.then.strip_prefix("error calling ");
+            // Words of `tpl` around an inner error end the chain for Helm, and so does a function's own error.
+            let plain = words.is_none_or(|name| name.find(": ") == name.len().checked_sub(2));
+            let last = i + 1 == self.frames.len();
+            let missing = self.cause.starts_with("template: no template ");
+            if !plain || (last && words.is_some() && !missing) {
+                return None;
+            }
+            let rest = ExecError { frames: self.frames[i..].to_vec(), ..self.clone() }.to_string();
+            let link = link(rest.strip_prefix("template: ")?)?;
+            if links.last() != Some(&link) {
+                links.push(link);
+            }
+            if last && words.is_some() {
+                links.push(format!("{}\n", self.cause));
+            }
+        }
+        (!links.is_empty()).then(|| links.concat().trim().to_owned())
     }
 
     /// The place that failed, deepest in the chain.
@@ -84,6 +112,33 @@ impl ExecError {
     pub fn innermost(&self) -> Option<&Frame> {
         self.frames.last()
     }
+}
+
+/// One link of Helm 4's form, cut out of Go's text as Helm does.
+fn link(text: &str) -> Option<String> {
+    let (place, executing, message) = executing(text).or_else(|| {
+        let (place, message) = text.rsplit_once(": ")?;
+        Some((place, None, message))
+    })?;
+    let message = message.split(" template:").next().unwrap_or_default();
+    let mut link = format!("{place}\n  ");
+    if let Some((name, expression)) = executing {
+        link.push_str(&format!("executing \"{name}\" at <{expression}>:\n    "));
+    }
+    if !message.is_empty() {
+        link.push_str(&format!("{message}\n"));
+    }
+    Some(link)
+}
+
+type Executing<'t> = (&'t str, Option<(&'t str, &'t str)>, &'t str);
+
+/// Place, what was executed where, and message; nothing for a name with a quote in it.
+fn executing(text: &str) -> Option<Executing<'_>> {
+    let (place, rest) = text.split_once(": executing ")?;
+    let (name, rest) = rest.strip_prefix('"')?.split_once('"')?;
+    let (expression, message) = rest.strip_prefix(" at <")?.split_once(">: ")?;
+    Some((place, Some((name, expression)), message))
 }
 
 impl fmt::Display for ExecError {

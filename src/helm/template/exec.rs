@@ -4,8 +4,8 @@
 use super::context::{Context, Mark};
 use super::error::{ExecError, Frame, FuncError};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Number, Pipe, Tree};
-use super::parse::UNDECLARED;
 use super::print;
+use super::scope::UNDECLARED;
 use super::set::TemplateSet;
 use super::text::Str;
 use super::value::{Elem, Map, MapType, Value};

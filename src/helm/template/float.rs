@@ -12,12 +12,80 @@ pub(super) fn format(value: f64, form: u8, precision: Option<usize>) -> String {
     let precision = precision.map(|p| p.min(60_000));
     match form {
         b'e' | b'E' => exponent(value, form, precision),
+        b'x' | b'X' => hexadecimal(value, form == b'X', precision),
+        b'b' => {
+            let (mantissa, exponent) = parts(value);
+            let sign = if value.is_sign_negative() { "-" } else { "" };
+            format!("{sign}{mantissa}p{:+}", exponent - 52)
+        }
         b'f' | b'F' => match precision {
             Some(p) => format!("{value:.p$}"),
             None => format!("{value}"),
         },
         _ => general(value, form - 2, precision),
     }
+}
+
+/// Mantissa with its implicit bit, and the exponent of that bit.
+fn parts(value: f64) -> (u64, i64) {
+    let bits = value.to_bits();
+    let fraction = bits & ((1 << 52) - 1);
+    match i64::try_from((bits >> 52) & 0x7ff).unwrap_or(0) {
+        0 => (fraction, -1022),
+        exponent => (fraction | 1 << 52, exponent - 1023),
+    }
+}
+
+/// `0x1.8p+00`.
+fn hexadecimal(value: f64, upper: bool, precision: Option<usize>) -> String {
+    let (mut mantissa, mut exponent) = parts(value);
+    if mantissa == 0 {
+        exponent = 0;
+    }
+    while mantissa != 0 && mantissa < 1 << 52 {
+        mantissa <<= 1;
+        exponent -= 1;
+    }
+    if let Some(cut) = precision.and_then(|p| 13_usize.checked_sub(p)).filter(|n| *n > 0).map(|n| 4 * n) {
+        let (rest, half) = (mantissa & ((1 << cut) - 1), 1 << (cut - 1));
+        mantissa >>= cut;
+        mantissa += u64::from(rest > half || (rest == half && mantissa & 1 == 1));
+        mantissa <<= cut;
+        if mantissa >= 1 << 53 {
+            mantissa >>= 1;
+            exponent += 1;
+        }
+    }
+    let digits = format!("{:013x}", mantissa & ((1 << 52) - 1));
+    let fraction = match precision {
+        None => digits.trim_end_matches('0').to_owned(),
+        Some(p) => format!("{digits:0<p$}")[..p].to_owned(),
+    };
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    let point = if fraction.is_empty() { "" } else { "." };
+    let (minus, exponent) = if exponent < 0 { ('-', -exponent) } else { ('+', exponent) };
+    let text = format!("{sign}0x{}{point}{fraction}p{minus}{exponent:02}", mantissa >> 52);
+    if upper { text.to_ascii_uppercase() } else { text }
+}
+
+/// The digits Go's `#` asks for: a point, and in the general form no zero left out.
+pub(super) fn sharp(number: &str, verb: char, precision: Option<usize>) -> String {
+    let mut missing = match verb {
+        'v' | 'g' | 'G' | 'x' => i64::try_from(precision.unwrap_or(6)).unwrap_or(6),
+        _ => 0,
+    };
+    let ends: &[char] = if matches!(verb, 'x' | 'X') { &['p', 'P'] } else { &['e', 'E', 'p', 'P'] };
+    let (body, tail) = number.split_at(number.find(ends).unwrap_or(number.len()));
+    let digits = body.trim_start_matches(['+', '-']);
+    let significant = digits.chars().filter(|c| *c != '.').skip_while(|c| *c == '0').count();
+    missing -= i64::try_from(significant).unwrap_or(0);
+    let mut text = body.to_owned();
+    if !digits.contains('.') {
+        missing -= i64::from(digits == "0");
+        text.push('.');
+    }
+    text.extend(std::iter::repeat_n('0', usize::try_from(missing).unwrap_or(0)));
+    text + tail
 }
 
 /// The shortest form, `%v`.

@@ -47,7 +47,9 @@ pub(super) fn render(text: &str, compat: Compat) -> Result<Vec<u8>, String> {
     let mut set = TemplateSet::new(compat);
     let mut context = Context::new(&Still, compat);
     set.add(NAME, text).map_err(|e| e.helm_text())?;
-    set.execute(NAME, data(compat), &mut context).map(super::without_no_value).map_err(|e| e.helm_text())
+    set.execute(NAME, data(compat), &mut context)
+        .map(super::without_no_value)
+        .map_err(|e| e.helm_text(compat))
 }
 
 #[test]

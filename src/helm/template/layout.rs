@@ -4,7 +4,7 @@ use jiff::Zoned;
 use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 
-use super::quote::quote;
+use super::quote::quote_time as quote;
 
 /// One part of a layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +281,7 @@ pub(super) fn parse(layout: &str, value: &str, local: &TimeZone) -> Result<Zoned
     let (mut layout_rest, mut rest) = (layout, value);
     loop {
         let (text, part, after) = next_part(layout_rest);
-        rest = skip(rest, text).ok_or_else(|| fail(text, rest))?;
+        rest = skip(rest, text).map_err(|at| fail(text, at))?;
         let Some((part, element)) = part else {
             if !rest.is_empty() {
                 let value = quote(value.as_bytes());
@@ -329,20 +329,20 @@ fn build(found: &Found, local: &TimeZone) -> Option<Zoned> {
 }
 
 /// Text of a layout in a value; spaces match runs of spaces.
-fn skip<'a>(mut value: &'a str, mut text: &str) -> Option<&'a str> {
+fn skip<'a>(mut value: &'a str, mut text: &str) -> Result<&'a str, &'a str> {
     while let Some(c) = text.chars().next() {
         if c == ' ' {
             if !value.is_empty() && !value.starts_with(' ') {
-                return None;
+                return Err(value);
             }
             text = text.trim_start_matches(' ');
             value = value.trim_start_matches(' ');
             continue;
         }
-        value = value.strip_prefix(c)?;
+        value = value.strip_prefix(c).ok_or(value)?;
         text = &text[c.len_utf8()..];
     }
-    Some(value)
+    Ok(value)
 }
 
 /// One or two digits; two where they are fixed.

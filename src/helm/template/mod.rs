@@ -23,6 +23,7 @@ mod pattern;
 mod print;
 mod printf;
 mod quote;
+mod scope;
 mod set;
 mod text;
 mod value;

@@ -92,13 +92,18 @@ fn parse_hex_float(text: &str) -> Option<f64> {
     Some(value * 2f64.powi(shift))
 }
 
+/// Why a character constant is none: its first character cannot be read, or more follow.
+fn not_a_character(text: &str) -> String {
+    let ends = text.char_indices().map(|(at, _)| at).skip(2);
+    let readable = ends.into_iter().any(|end| unquote_char(&format!("{}'", &text[..end])).is_some());
+    if readable { format!("malformed character constant: {text}") } else { "invalid syntax".to_owned() }
+}
+
 /// All readings of a literal of a template.
 pub(super) fn parse_literal(text: &str) -> Result<Number, String> {
     let mut number = Number { text: text.into(), int: None, uint: None, float: None, complex: false };
     if text.starts_with('\'') {
-        let code = unquote_char(text)
-            .ok_or("invalid syntax")
-            .map_err(|_| format!("malformed character constant: {text}"))?;
+        let code = unquote_char(text).ok_or_else(|| not_a_character(text))?;
         number.int = Some(i64::from(code));
         number.uint = Some(u64::from(code));
         number.float = Some(f64::from(code));

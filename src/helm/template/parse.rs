@@ -7,13 +7,11 @@ use std::sync::Arc;
 use super::error::ParseError;
 use super::funcs::{self, Language};
 use super::lex::{Kind, Lexer, Token};
-use super::node::{Branch, Command, Decl, Expr, ExprKind, Invocation, Node, Pipe, Source, Tree};
+use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Pipe, Source, Tree};
 use super::number::parse_literal;
 use super::quote::{quote, unquote};
+use super::scope::Scope;
 use super::text::Str;
-
-/// Slot of a variable that is named but never declared: an error when it is used.
-pub(super) const UNDECLARED: usize = usize::MAX;
 
 /// Go allows 10,000; the machine's stack sets ours.
 const MAX_NESTING: usize = 500;
@@ -35,26 +33,6 @@ pub(super) fn parse(name: &str, text: &str, language: Language) -> Parsed<BTreeM
     let root = parser.top()?;
     parser.add(Str::from(name), root)?;
     Ok(parser.trees)
-}
-
-struct Variable {
-    name: Arc<str>,
-    slot: usize,
-    ready: bool,
-}
-
-/// What belongs to one tree while it is parsed.
-struct Scope {
-    vars: Vec<Variable>,
-    slots: usize,
-    range_depth: usize,
-}
-
-impl Scope {
-    fn new() -> Scope {
-        let dollar = Variable { name: "$".into(), slot: 0, ready: true };
-        Scope { vars: vec![dollar], slots: 1, range_depth: 0 }
-    }
 }
 
 struct Parser<'a> {
@@ -294,14 +272,16 @@ impl<'a> Parser<'a> {
     }
 
     fn control(&mut self, context: &str) -> Parsed<Branch> {
-        let mark = self.scope.vars.len();
+        let mark = self.scope.mark();
         let pipe = self.pipeline(context, Kind::RightDelim)?;
+        let inside = self.scope.mark();
         let in_range = usize::from(context == "range");
         self.scope.range_depth += in_range;
         let (then, next) = self.item_list()?;
         self.scope.range_depth -= in_range;
         let mut otherwise = None;
         if matches!(next, Item::Else) {
+            self.scope.hide(inside);
             let following = self.peek().kind;
             if context == "if" && following == Kind::If {
                 self.next();
@@ -317,7 +297,7 @@ impl<'a> Parser<'a> {
                 otherwise = Some(list);
             }
         }
-        self.scope.vars.truncate(mark);
+        self.scope.leave(mark);
         Ok(Branch { pipe, then: then.into(), otherwise: otherwise.map(Into::into) })
     }
 
@@ -367,10 +347,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn declare(&mut self, token: Token<'a>) {
-        self.scope.vars.push(Variable { name: token.text.into(), slot: UNDECLARED, ready: false });
-    }
-
     /// Variables before `:=` or `=`: how many, and whether they are assigned.
     fn declarations(&mut self, context: &str) -> Parsed<(usize, bool)> {
         let mut count = 0;
@@ -385,12 +361,12 @@ impl<'a> Parser<'a> {
             match next.kind {
                 Kind::Assign | Kind::Declare => {
                     self.next_non_space();
-                    self.declare(variable);
+                    self.scope.declare(variable.text);
                     return Ok((count + 1, next.kind == Kind::Assign));
                 }
                 Kind::Char if next.text == "," => {
                     self.next_non_space();
-                    self.declare(variable);
+                    self.scope.declare(variable.text);
                     count += 1;
                     if context != "range" || count >= 2 {
                         return self.fail(format!("too many declarations in {context}"));
@@ -416,7 +392,7 @@ impl<'a> Parser<'a> {
 
     fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
         let pos = offset(self.peek_non_space().pos);
-        let first = self.scope.vars.len();
+        let first = self.scope.mark();
         let (count, assign) = self.declarations(context)?;
         let mut commands: Vec<Command> = Vec::new();
         loop {
@@ -424,7 +400,7 @@ impl<'a> Parser<'a> {
             match token.kind {
                 kind if kind == end => {
                     self.check_pipeline(&commands, context)?;
-                    let decls = self.settle(first, count, assign);
+                    let decls = self.scope.settle(first, count, assign);
                     return Ok(Pipe { pos, assign, decls, commands: commands.into() });
                 }
                 Kind::Bool
@@ -445,29 +421,6 @@ impl<'a> Parser<'a> {
                 _ => return self.unexpected(token, context),
             }
         }
-    }
-
-    /// Gives the declared variables of a finished pipeline their slots.
-    fn settle(&mut self, first: usize, count: usize, assign: bool) -> Box<[Decl]> {
-        let mut decls = Vec::with_capacity(count);
-        for i in first..first + count {
-            let name = Arc::clone(&self.scope.vars[i].name);
-            let slot = if assign {
-                self.slot_of(&name)
-            } else {
-                self.scope.slots = self.scope.slots.max(i + 1);
-                i
-            };
-            self.scope.vars[i].slot = slot;
-            self.scope.vars[i].ready = true;
-            decls.push(Decl { name, slot });
-        }
-        decls.into()
-    }
-
-    fn slot_of(&self, name: &str) -> usize {
-        let found = self.scope.vars.iter().rev().find(|v| v.ready && &*v.name == name);
-        found.map_or(UNDECLARED, |v| v.slot)
     }
 
     fn check_pipeline(&self, commands: &[Command], context: &str) -> Parsed<()> {
@@ -545,10 +498,10 @@ impl<'a> Parser<'a> {
             Kind::Dot => ExprKind::Dot,
             Kind::Nil => ExprKind::Nil,
             Kind::Variable => {
-                if !self.scope.vars.iter().any(|v| &*v.name == token.text) {
+                if !self.scope.knows(token.text) {
                     return self.fail(format!("undefined variable {}", quote(token.text.as_bytes())));
                 }
-                let slot = self.slot_of(token.text);
+                let slot = self.scope.slot_of(token.text);
                 ExprKind::Variable { name: token.text.into(), slot, fields: Box::default() }
             }
             Kind::Field => ExprKind::Field(Box::new([Str::from(&token.text[1..])])),

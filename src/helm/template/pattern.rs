@@ -229,7 +229,7 @@ impl<'a> Walker<'a> {
         if matches!(c, 'p' | 'P') {
             let length = property(rest)?;
             self.at += length;
-            self.atom(&rest[..length]);
+            self.atom(&without_caret(&rest[..length]));
             return Ok(());
         }
         let (code, length) = character(rest)?;
@@ -278,7 +278,7 @@ impl<'a> Walker<'a> {
                 }
                 if matches!(after, Some('p' | 'P')) {
                     let length = property(rest)?;
-                    self.out.push_str(&rest[..length]);
+                    self.out.push_str(&without_caret(&rest[..length]));
                     self.at += length;
                     continue;
                 }
@@ -380,12 +380,31 @@ fn property(text: &str) -> Result<usize, PatternError> {
     let bad = |shown: &str| Err(fail("invalid character class range", shown));
     match body.chars().next() {
         Some('{') => match body.find('}') {
-            Some(end) => Ok(end + 3),
+            Some(end) if is_class(&body[1..end]) => Ok(end + 3),
+            Some(end) => bad(&text[..end + 3]),
             None => bad(text),
         },
-        Some(c) => Ok(2 + c.len_utf8()),
+        Some(c) if is_class(&body[..c.len_utf8()]) => Ok(2 + c.len_utf8()),
+        Some(c) => bad(&text[..2 + c.len_utf8()]),
         None => bad(text),
     }
+}
+
+/// `\p{^Greek}` written as `\P{Greek}`.
+fn without_caret(class: &str) -> String {
+    match (class.strip_prefix("\\p{^"), class.strip_prefix("\\P{^")) {
+        (Some(rest), _) => format!("\\P{{{rest}"),
+        (_, Some(rest)) => format!("\\p{{{rest}"),
+        (None, None) => class.to_owned(),
+    }
+}
+
+/// Whether Go knows the Unicode class: a general category or a script, perhaps negated.
+fn is_class(name: &str) -> bool {
+    let name = name.strip_prefix('^').unwrap_or(name);
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic() || c == '_');
+    let known = |kind: &str| Regex::new(&format!("\\p{{{kind}={name}}}")).is_ok();
+    plain && (name == "Any" || known("gc") || known("sc"))
 }
 
 /// The character an escape stands for, and its length.

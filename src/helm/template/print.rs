@@ -377,9 +377,15 @@ impl Printer {
             'e' => (b'e', Some(6)),
             'E' => (b'E', Some(6)),
             'f' | 'F' => (b'f', Some(6)),
+            'x' => (b'x', None),
+            'X' => (b'X', None),
+            'b' => (b'b', None),
             _ => return self.bad_verb(value, verb),
         };
-        let shown = float::format(f, form, self.flags.precision.or(default));
+        let mut shown = float::format(f, form, self.flags.precision.or(default));
+        if self.flags.sharp && verb != 'b' && f.is_finite() {
+            shown = float::sharp(&shown, verb, self.flags.precision);
+        }
         let (mut sign, body) = match shown.strip_prefix('-') {
             Some(body) => ('-', body),
             None => ('+', shown.trim_start_matches('+')),

@@ -47,6 +47,20 @@ pub(super) fn quote_ascii(bytes: &[u8]) -> String {
     quote_with(bytes, '"', true)
 }
 
+/// The quoting of Go's time package: what is not plain ASCII in hex, byte by byte.
+pub(super) fn quote_time(bytes: &[u8]) -> String {
+    let mut out = String::from("\"");
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(*byte)]),
+            b' '..=0x7f => out.push(char::from(*byte)),
+            _ => out.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
 /// Go's strconv.QuoteRune.
 pub(super) fn quote_char(c: char, ascii: bool) -> String {
     quote_with(c.encode_utf8(&mut [0; 4]).as_bytes(), '\'', ascii)

@@ -49,6 +49,11 @@ impl Default for Writer {
 }
 
 impl Writer {
+    /// A scalar as it is; the caller knows that it needs no quotes.
+    pub fn plain(&mut self, text: &str) {
+        self.word(text);
+    }
+
     /// An empty document.
     pub fn new() -> Self {
         Self {

@@ -54,8 +54,18 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }
         let coded = super::encoding::decode64(bytes(args, 1))
             .map_err(|at| FuncError::new(format!("illegal base64 data at input byte {at}")))?;
-        if coded.len() < 32 || coded.len() % 16 != 0 {
+        if coded.len() < 16 {
+            // The capacity Go tells is what the decoder asked for.
+            let capacity = bytes(args, 1).len() / 4 * 3;
+            return Err(
+                format!("runtime error: slice bounds out of range [:16] with capacity {capacity}").into()
+            );
+        }
+        if coded.len() % 16 != 0 {
             return Err("crypto/cipher: input not full blocks".into());
+        }
+        if coded.len() == 16 {
+            return Err("runtime error: index out of range [-1]".into());
         }
         let cipher = aes_key(bytes(args, 0));
         let mut out = Vec::with_capacity(coded.len());
@@ -65,7 +75,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
             out.extend(block.iter().zip(before).map(|(b, c)| b ^ c));
         }
         let padding = usize::from(out.last().copied().unwrap_or(0));
-        let length = out.len().checked_sub(padding).ok_or("runtime error: slice bounds out of range")?;
+        let Some(length) = out.len().checked_sub(padding) else {
+            let below = padding - out.len();
+            return Err(format!("runtime error: slice bounds out of range [:-{below}]").into());
+        };
         out.truncate(length);
         Ok(out.into())
     }),

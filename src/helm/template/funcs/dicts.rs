@@ -58,8 +58,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("mustMerge", DICT, Ty::Dict, |_, args| Ok(merge_all(args, false))),
     variadic("mergeOverwrite", DICT, Ty::Dict, |_, args| Ok(merge_all(args, true))),
     variadic("mustMergeOverwrite", DICT, Ty::Dict, |_, args| Ok(merge_all(args, true))),
-    fixed("deepCopy", &[Ty::Any], |_, args| Ok(deep_copy(&args[0]))),
-    fixed("mustDeepCopy", &[Ty::Any], |_, args| Ok(deep_copy(&args[0]))),
+    fixed("deepCopy", &[Ty::Any], copied),
+    fixed("mustDeepCopy", &[Ty::Any], copied),
     variadic("dig", &[], Ty::Any, dig),
 ];
 
@@ -118,6 +118,13 @@ fn deep_copy(value: &Value) -> Value {
         Value::List(list) if list.is_nil() => value.clone(),
         Value::List(list) => Value::List(List::of(list.elem(), list.items().iter().map(deep_copy).collect())),
         other => other.clone(),
+    }
+}
+
+fn copied(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
+    match &args[0] {
+        Value::Nil => Err("reflect: call of reflect.Value.Type on zero Value".into()),
+        value => Ok(deep_copy(value)),
     }
 }
 

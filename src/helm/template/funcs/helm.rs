@@ -140,6 +140,18 @@ fn write(writer: &mut yaml::Writer, value: &Value, pretty: bool) {
             }
             writer.end();
         }
+        Value::Host(host) if pretty && !host.fields().is_empty() && host.text().is_none() => {
+            writer.start_mapping(false);
+            for (name, value) in host.fields() {
+                writer.key(&name.to_ascii_lowercase());
+                write(writer, &value, pretty);
+            }
+            writer.end();
+        }
+        Value::Host(host) if pretty && host.type_name() == "time.Time" => match host.to_json() {
+            serde_json::Value::String(text) => writer.plain(&text),
+            other => write(writer, &Value::from_json(&other), pretty),
+        },
         Value::Host(host) => write(writer, &Value::from_json(&host.to_json()), pretty),
     }
 }

@@ -48,8 +48,8 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("slice", LIST, Ty::Any, slice),
     variadic("mustSlice", LIST, Ty::Any, slice),
     variadic("concat", &[], Ty::Any, concat),
-    fixed("chunk", &[Ty::Int, Ty::Any], chunk),
-    fixed("mustChunk", &[Ty::Int, Ty::Any], chunk),
+    fixed("chunk", &[Ty::Int, Ty::Any], |_, args| chunk("chunk", args)),
+    fixed("mustChunk", &[Ty::Int, Ty::Any], |_, args| chunk("chunk", args)),
     fixed("sortAlpha", LIST, |_, args| {
         if args[0].as_list().is_none() {
             return Ok(Value::strings([text_of(&args[0])]));
@@ -164,12 +164,22 @@ fn concat(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     Ok(Value::List(if all.is_empty() { List::nil(Elem::Any) } else { List::new(all) }))
 }
 
-fn chunk(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
-    let list = items(args, 1, "chunk")?;
-    let size = usize::try_from(int(args, 0))
-        .ok()
-        .filter(|n| *n > 0)
-        .ok_or("runtime error: makeslice: len out of range")?;
-    let chunks = list.items().chunks(size).map(|c| Value::list(c.to_vec())).collect();
+/// Sprig counts the parts in floating point, so sizes below one give strange but fixed answers.
+fn chunk(call: &str, args: &[Value]) -> Outcome {
+    const RANGE: &str = "runtime error: makeslice: len out of range";
+    let list = items(args, 1, call)?;
+    let (items, size) = (list.items(), int(args, 0));
+    if let Some(size) = usize::try_from(size).ok().filter(|n| *n > 0) {
+        let chunks = items.chunks(size).map(|c| Value::list(c.to_vec())).collect();
+        return Ok(Value::List(List::of(Elem::Lists, chunks)));
+    }
+    let (length, size) = (items.len() as f64, size as f64);
+    let count = ((length - 1.0) / size).floor() + 1.0;
+    let own = length % size;
+    let chunks = match count {
+        0.0 => Vec::new(),
+        1.0 if own > 0.0 => vec![Value::list(items.to_vec())],
+        _ => return Err(RANGE.into()),
+    };
     Ok(Value::List(List::of(Elem::Lists, chunks)))
 }

@@ -112,7 +112,7 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new
 });
 
 /// Functions Helm 3 does not have.
-const SINCE_4: [&str; 2] = ["mustToYaml", "mustToToml"];
+const SINCE_4: [&str; 1] = ["mustToYaml"];
 
 /// Whose functions there are.
 #[derive(Clone, Copy)]

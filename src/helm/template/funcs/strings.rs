@@ -235,11 +235,10 @@ fn substr(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
         |shown: String| FuncError::new(format!("runtime error: slice bounds out of range [{shown}]"));
     let (from, to) = if start < 0 {
         if end < 0 || end > length {
-            return Err(out_of(if end < 0 {
-                format!(":{end}")
-            } else {
-                format!(":{end}] with length {length}")
-            }));
+            return Err(match end {
+                ..0 => out_of(format!(":{end}")),
+                _ => format!("runtime error: slice bounds out of range [:{end}] with length {length}").into(),
+            });
         }
         (0, end)
     } else if end < 0 || end > length {

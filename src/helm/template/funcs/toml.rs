@@ -15,7 +15,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         }
         Ok(written.unwrap_or_else(|error| error.to_string()).into())
     }),
-    fixed("mustToToml", &[Ty::Any], |call, args| Ok(encode(&args[0], call.context.compat)?.into())),
     fixed("fromToml", &[Ty::Str], |_, args| Ok(fromtoml::parse(&string(args, 0)))),
 ];
 

@@ -1,0 +1,83 @@
+//! What a fuzzer calls: bytes in, nothing out; a panic, a hang or unbounded memory is the finding.
+
+use opdev_helm::chart::{Chart, FileSet, read_dir};
+use opdev_helm::engine::{Capabilities, Compat, Environment, ReleaseInfo, RenderInput, Rendered, render};
+use serde_json::json;
+
+/// A world that stands still.
+pub struct Still;
+
+impl Environment for Still {
+    fn now(&self) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(1_700_000_000).unwrap_or_default()
+    }
+
+    fn random(&self, buffer: &mut [u8]) {
+        for (i, byte) in buffer.iter_mut().enumerate() {
+            *byte = (i * 37 % 256) as u8;
+        }
+    }
+
+    fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, String> {
+        Ok(json!({}))
+    }
+}
+
+/// Renders a chart of these files; the error is Helm's text.
+pub fn render_files(files: &FileSet, compat: Compat) -> Result<Rendered, String> {
+    let chart = Chart::load(files).map_err(|error| error.message)?;
+    let values = json!({});
+    let capabilities = Capabilities::default_for(compat);
+    let release = ReleaseInfo::install("release-name", "default");
+    let input = RenderInput { compat, ..RenderInput::new(&values, release, &capabilities, &Still) };
+    render(&chart, &input).map_err(|error| error.message)
+}
+
+/// Reads a YAML text in every way there is, and writes it again.
+pub fn yaml(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let _ = opdev_object::yaml::documents(text);
+    if let Ok(value) = opdev_object::yaml::from_str(text) {
+        let written = opdev_object::yaml::to_string(&value);
+        let again = opdev_object::yaml::from_str(&written);
+        assert_eq!(again.ok().as_ref(), Some(&value), "written as {written:?}");
+        let _ = opdev_object::yaml::to_string_pretty(&value);
+    }
+    let _ = opdev_object::yaml::values_from_str(text);
+}
+
+/// Parses and runs a program; what follows a zero byte is values.yaml.
+pub fn template(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (program, values) = text.split_once('\0').unwrap_or((text, "s: x\nl: [1, a]\nd: {a: {b: 1}}\n"));
+    let files: FileSet = [
+        ("Chart.yaml", "apiVersion: v2\nname: probe\nversion: 0.1.0\n"),
+        ("values.yaml", values),
+        ("templates/NOTES.txt", program),
+    ]
+    .into_iter()
+    .map(|(path, text)| (path, text.as_bytes()))
+    .collect();
+    for compat in [Compat::V3, Compat::V4] {
+        let _ = render_files(&files, compat);
+    }
+}
+
+/// Loads a packaged chart, as `charts/x.tgz` and by itself, and renders it.
+pub fn chart(data: &[u8]) {
+    let files: FileSet = [
+        ("Chart.yaml", &b"apiVersion: v2\nname: probe\nversion: 0.1.0\n"[..]),
+        ("templates/a.yaml", b"a: 1\n"),
+        ("charts/x.tgz", data),
+    ]
+    .into_iter()
+    .collect();
+    let _ = render_files(&files, Compat::V3);
+    let path = std::env::temp_dir().join(format!("opdev-fuzz-{}.tgz", std::process::id()));
+    if std::fs::write(&path, data).is_ok() {
+        if let Ok(files) = read_dir(&path) {
+            let _ = render_files(&files, Compat::V4);
+        }
+        let _ = std::fs::remove_file(&path);
+    }
+}

@@ -1,0 +1,7 @@
+//! What proves the Helm engine from outside: seeded generators, the comparison with real Helm, and fuzz entries.
+//! `cargo run --bin batch` compares, `cargo run --bin soak` runs the entries under a mutation loop of its own.
+
+pub mod compare;
+pub mod entry;
+pub mod generate;
+pub mod random;

@@ -1,0 +1,3 @@
+module opdev.local/batch
+
+go 1.24
