@@ -35,7 +35,8 @@ fn helm_text(helm: &Value, file: &str) -> String {
         return format!("error: {error}");
     }
     let hex = helm.pointer("/out").and_then(|out| out.get(file)).and_then(Value::as_str).unwrap_or_default();
-    let bytes: Vec<u8> = (0..hex.len() / 2).filter_map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).ok()).collect();
+    let bytes: Vec<u8> =
+        (0..hex.len() / 2).filter_map(|i| u8::from_str_radix(&hex[2 * i..2 * i + 2], 16).ok()).collect();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
@@ -60,7 +61,8 @@ fn without_addresses(text: &str) -> String {
 fn program(case: &Value, compat: Compat) -> String {
     let text = |key: &str| case.pointer(key).and_then(Value::as_str).unwrap_or_default();
     let templates = case.get("files").and_then(Value::as_object);
-    let templates = templates.into_iter().flatten().filter_map(|(name, text)| Some((name.as_str(), text.as_str()?)));
+    let templates =
+        templates.into_iter().flatten().filter_map(|(name, text)| Some((name.as_str(), text.as_str()?)));
     let all: Vec<_> = std::iter::once(("values.yaml", text("/values"))).chain(templates).collect();
     match render_files(&files(&all), compat) {
         Ok(rendered) => rendered.notes,
@@ -78,8 +80,18 @@ fn manifest(text: &str, compat: Compat) -> String {
                 out.push_str(&format!("---\n# Source: {}\n{}\n", document.path, document.content));
             }
             for hook in sorted.hooks {
-                let events: Vec<_> = hook.events.iter().filter_map(|event| Some(serde_json::to_value(event).ok()?.as_str()?.to_owned())).collect();
-                out.push_str(&format!("---\n# Hook: {} {} [{}]\n{}\n", hook.name, hook.weight, events.join(" "), hook.manifest));
+                let events: Vec<_> = hook
+                    .events
+                    .iter()
+                    .filter_map(|event| Some(serde_json::to_value(event).ok()?.as_str()?.to_owned()))
+                    .collect();
+                out.push_str(&format!(
+                    "---\n# Hook: {} {} [{}]\n{}\n",
+                    hook.name,
+                    hook.weight,
+                    events.join(" "),
+                    hook.manifest
+                ));
             }
             out
         }
@@ -87,11 +99,15 @@ fn manifest(text: &str, compat: Compat) -> String {
 }
 
 fn yaml_differs(text: &str, helm: &Value) -> Option<Difference> {
-    let want = |key: &str| helm.pointer(&format!("/yaml/{key}")).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let want = |key: &str| {
+        helm.pointer(&format!("/yaml/{key}")).and_then(Value::as_str).unwrap_or_default().to_owned()
+    };
     let said = |error: yaml::Error| format!("error: {error}");
     let json = yaml::from_str(text).map_err(said);
     // Two numbers are one if they are written alike; keys of both are sorted.
-    let plain = |text: &str| serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |value| float(value).to_string());
+    let plain = |text: &str| {
+        serde_json::from_str::<Value>(text).map_or_else(|_| text.to_owned(), |value| float(value).to_string())
+    };
     let got = json.as_ref().map_or_else(Clone::clone, ToString::to_string);
     if plain(&got) != plain(&want("json").replacen("error: ", "error: error converting YAML to JSON: ", 1)) {
         return Some(Difference { what: "json", got, want: want("json") });
@@ -121,7 +137,9 @@ fn float(value: Value) -> Value {
             if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(value) }
         }
         Value::Array(items) => items.into_iter().map(float).collect(),
-        Value::Object(map) => map.into_iter().map(|(key, value)| (key, float(value))).collect::<serde_json::Map<_, _>>().into(),
+        Value::Object(map) => {
+            map.into_iter().map(|(key, value)| (key, float(value))).collect::<serde_json::Map<_, _>>().into()
+        }
         other => other,
     }
 }

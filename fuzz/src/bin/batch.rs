@@ -26,7 +26,10 @@ fn main() -> Result<(), Failure> {
             Ok(())
         }
         ["compare", helm, cases, answers] => differences(helm, cases, answers),
-        _ => Err("usage: batch generate template|yaml|manifest FROM TO | batch compare 3|4 CASES ANSWERS".into()),
+        _ => {
+            Err("usage: batch generate template|yaml|manifest FROM TO | batch compare 3|4 CASES ANSWERS"
+                .into())
+        }
     }
 }
 
@@ -39,13 +42,21 @@ fn differences(helm: &str, cases: &str, answers: &str) -> Result<(), Failure> {
         let (case, answer): (Value, Value) = (serde_json::from_str(&case?)?, serde_json::from_str(&answer?)?);
         all += 1;
         unstable += usize::from(answer.get("unstable").is_some());
-        errors += usize::from(answer.get("error").is_some() || answer.pointer("/yaml/json").and_then(Value::as_str).is_some_and(|text| text.starts_with("error: ")));
+        errors += usize::from(
+            answer.get("error").is_some()
+                || answer
+                    .pointer("/yaml/json")
+                    .and_then(Value::as_str)
+                    .is_some_and(|text| text.starts_with("error: ")),
+        );
         if let Some(difference) = compare::differs(&case, &answer, compat) {
             different += 1;
             writeln!(out, "{}", compare::line(seed as u64, &case, &difference))?;
         }
     }
     out.flush()?;
-    eprintln!("{all} cases, {errors} refused by Helm, {unstable} of which Helm is not sure, {different} different");
+    eprintln!(
+        "{all} cases, {errors} refused by Helm, {unstable} of which Helm is not sure, {different} different"
+    );
     Ok(())
 }

@@ -6,45 +6,344 @@ use crate::random::Random;
 use serde_json::{Value, json};
 
 const STRINGS: &[&str] = &[
-    r#""""#, r#""a""#, r#""abc""#, r#""Hello World""#, r#""x\ny""#, r#""  padded ""#, r#""1""#, r#""0x1F""#, r#""08""#, r#""1e3""#, r#""-7""#, r#""3.14""#,
-    r#""true""#, r#""no""#, r#""a,b,,c""#, r#""/a/b/../c.tar.gz""#, r#""äöü€""#, r#""\U0001F600 x""#, r#""\xff\xfe""#, r#""a\tb""#, r#""<b>&'\"</b>""#,
-    r#""FooBar HTTPServer2""#, r#""foo_bar-baz qux""#, "`raw \\n {{x}}`", "`multi\nline`", r#""%d %s %v""#, r#""aGVsbG8=""#, r#""NBSWY3DP""#,
-    r#""null""#, r#""~""#, r#""key""#, r#""a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 the end of it all""#,
-    r#""\u00a0é\u0085""#, r#""- x""#, r#""a: b""#, r##""#c""##, r#""2024-02-29""#, r#""$1""#, r#""${1}x""#, r#""\\""#, r#"".""#, r#"",""#, r#"" ""#,
-    r#""string""#, r#""map""#, r#""int""#, r#""float64""#, r#""slice""#, r#""[]interface {}""#, r#""2006-01-02T15:04:05Z07:00""#, r#""UTC""#, r#""Europe/Berlin""#,
+    r#""""#,
+    r#""a""#,
+    r#""abc""#,
+    r#""Hello World""#,
+    r#""x\ny""#,
+    r#""  padded ""#,
+    r#""1""#,
+    r#""0x1F""#,
+    r#""08""#,
+    r#""1e3""#,
+    r#""-7""#,
+    r#""3.14""#,
+    r#""true""#,
+    r#""no""#,
+    r#""a,b,,c""#,
+    r#""/a/b/../c.tar.gz""#,
+    r#""äöü€""#,
+    r#""\U0001F600 x""#,
+    r#""\xff\xfe""#,
+    r#""a\tb""#,
+    r#""<b>&'\"</b>""#,
+    r#""FooBar HTTPServer2""#,
+    r#""foo_bar-baz qux""#,
+    "`raw \\n {{x}}`",
+    "`multi\nline`",
+    r#""%d %s %v""#,
+    r#""aGVsbG8=""#,
+    r#""NBSWY3DP""#,
+    r#""null""#,
+    r#""~""#,
+    r#""key""#,
+    r#""a b c d e f g h i j k l m n o p q r s t u v w x y z 0 1 2 3 4 5 6 7 8 9 the end of it all""#,
+    r#""\u00a0é\u0085""#,
+    r#""- x""#,
+    r#""a: b""#,
+    r##""#c""##,
+    r#""2024-02-29""#,
+    r#""$1""#,
+    r#""${1}x""#,
+    r#""\\""#,
+    r#"".""#,
+    r#"",""#,
+    r#"" ""#,
+    r#""string""#,
+    r#""map""#,
+    r#""int""#,
+    r#""float64""#,
+    r#""slice""#,
+    r#""[]interface {}""#,
+    r#""2006-01-02T15:04:05Z07:00""#,
+    r#""UTC""#,
+    r#""Europe/Berlin""#,
 ];
-const INTS: &[&str] = &["0", "1", "2", "3", "-1", "7", "10", "64", "100", "1000000", "9223372036854775807", "-9223372036854775808", "'a'", "'\\n'", "0x1f", "0b101", "0o17", "017", "1_000", "1e3"];
+const INTS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "-1",
+    "7",
+    "10",
+    "64",
+    "100",
+    "1000000",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "'a'",
+    "'\\n'",
+    "0x1f",
+    "0b101",
+    "0o17",
+    "017",
+    "1_000",
+    "1e3",
+];
 const SMALL: &[&str] = &["0", "1", "2", "3", "4", "5", "7", "10", "-1", "-2", "20"];
-const FLOATS: &[&str] = &["1.5", "0.1", "-2.25", "1e10", "1e21", "1e-7", "123456789.125", "0.0", "-0.0", "1.0", "3.0e0", "0x1p4", "1e100", "2.5"];
+const FLOATS: &[&str] = &[
+    "1.5",
+    "0.1",
+    "-2.25",
+    "1e10",
+    "1e21",
+    "1e-7",
+    "123456789.125",
+    "0.0",
+    "-0.0",
+    "1.0",
+    "3.0e0",
+    "0x1p4",
+    "1e100",
+    "2.5",
+];
 const PATTERNS: &[&str] = &[
-    r#""a""#, r#""[a-z]+""#, r#""(a)(b)?""#, r#""^\\d+$""#, r#""\\s+""#, r#""""#, r#""a*""#, r#""(?i)hello""#, r#""[""#, r#""(?P<x>.)""#, r#"".""#, r#""\\bw""#, r#""x{2,3}""#,
-    r#""[^,]*""#, r#""(a|ab)(c|bcd)""#, r#""\\pL+""#, r#""[[:alpha:]]""#, r#""a{1001}""#, r#""\\Qa.b\\E""#, r#""(?s).+""#, r#""(""#, r#""*""#, r#""a**""#, r#""\\8""#, r#""(?=x)""#, r#""[z-a]""#, r#""\\pX""#, r#""(?x)a""#,
+    r#""a""#,
+    r#""[a-z]+""#,
+    r#""(a)(b)?""#,
+    r#""^\\d+$""#,
+    r#""\\s+""#,
+    r#""""#,
+    r#""a*""#,
+    r#""(?i)hello""#,
+    r#""[""#,
+    r#""(?P<x>.)""#,
+    r#"".""#,
+    r#""\\bw""#,
+    r#""x{2,3}""#,
+    r#""[^,]*""#,
+    r#""(a|ab)(c|bcd)""#,
+    r#""\\pL+""#,
+    r#""[[:alpha:]]""#,
+    r#""a{1001}""#,
+    r#""\\Qa.b\\E""#,
+    r#""(?s).+""#,
+    r#""(""#,
+    r#""*""#,
+    r#""a**""#,
+    r#""\\8""#,
+    r#""(?=x)""#,
+    r#""[z-a]""#,
+    r#""\\pX""#,
+    r#""(?x)a""#,
 ];
 const VERSIONS: &[&str] = &[
-    r#""1.2.3""#, r#""v1.34.0-gke.1""#, r#""1""#, r#"">=1.2 <2 || ~3""#, r#""^1.2.3-rc.1""#, r#""1.2.3-rc.1+b5""#, r#""garbage""#, r#""~1.2.x""#, r#""!=1.2.3""#, r#""1.2 - 2.3.4""#, r#""*""#, r#"">=1.21-0""#, r#""=v2""#, r#""01.2.3""#, r#""1.2.3.4""#,
+    r#""1.2.3""#,
+    r#""v1.34.0-gke.1""#,
+    r#""1""#,
+    r#"">=1.2 <2 || ~3""#,
+    r#""^1.2.3-rc.1""#,
+    r#""1.2.3-rc.1+b5""#,
+    r#""garbage""#,
+    r#""~1.2.x""#,
+    r#""!=1.2.3""#,
+    r#""1.2 - 2.3.4""#,
+    r#""*""#,
+    r#"">=1.21-0""#,
+    r#""=v2""#,
+    r#""01.2.3""#,
+    r#""1.2.3.4""#,
 ];
 const FORMATS: &[&str] = &[
-    r#""%d""#, r#""%s""#, r#""%v""#, r#""%+v""#, r#""%#v""#, r#""%T""#, r#""%q""#, r#""%x""#, r#""%X""#, r#""%5d|%-5d|%05d""#, r#""%.2f""#, r#""%e""#, r#""%g""#, r#""%t""#, r#""%c""#, r#""%U""#, r#""%#U""#, r#""%p""#,
-    r#""%%""#, r#""%""#, r#""%!""#, r#""%[2]v %[1]v""#, r#""%*d""#, r#""%[3]*.[2]*[1]f""#, r#""%+d % d""#, r#""%o %O %b""#, r#""%#x %#o %#q""#, r#""%10s|%-10s|%.3s""#, r#""% x""#, r#""%08.3f""#, r#""%6.2f%%""#, r#""%z""#, r#""plain""#, r#""%s %s %s""#,
-    r#""%-010d""#, r#""%+q""#, r#""%x %X""#, r#""%G %E""#, r#""%[5]d""#, r#""%[x]d""#, r#""%.*s""#, r#""%s-%d-%v-%q""#, r#""%w""#, r#""%+.3e""#, r#""%#g""#, r#""%.0f""#, r#""%.10g""#,
+    r#""%d""#,
+    r#""%s""#,
+    r#""%v""#,
+    r#""%+v""#,
+    r#""%#v""#,
+    r#""%T""#,
+    r#""%q""#,
+    r#""%x""#,
+    r#""%X""#,
+    r#""%5d|%-5d|%05d""#,
+    r#""%.2f""#,
+    r#""%e""#,
+    r#""%g""#,
+    r#""%t""#,
+    r#""%c""#,
+    r#""%U""#,
+    r#""%#U""#,
+    r#""%p""#,
+    r#""%%""#,
+    r#""%""#,
+    r#""%!""#,
+    r#""%[2]v %[1]v""#,
+    r#""%*d""#,
+    r#""%[3]*.[2]*[1]f""#,
+    r#""%+d % d""#,
+    r#""%o %O %b""#,
+    r#""%#x %#o %#q""#,
+    r#""%10s|%-10s|%.3s""#,
+    r#""% x""#,
+    r#""%08.3f""#,
+    r#""%6.2f%%""#,
+    r#""%z""#,
+    r#""plain""#,
+    r#""%s %s %s""#,
+    r#""%-010d""#,
+    r#""%+q""#,
+    r#""%x %X""#,
+    r#""%G %E""#,
+    r#""%[5]d""#,
+    r#""%[x]d""#,
+    r#""%.*s""#,
+    r#""%s-%d-%v-%q""#,
+    r#""%w""#,
+    r#""%+.3e""#,
+    r#""%#g""#,
+    r#""%.0f""#,
+    r#""%.10g""#,
 ];
 const YAMLS: &[&str] = &[
-    r#""a: 1""#, r#""- 1\n- x""#, r#""a: [1, {b: yes}]\nc: ~\n""#, r#""""#, r#""x""#, r#""a: b: c""#, r#""[1, 2""#, r#""a: &x 1\nb: *x""#, r#""a: |\n  t\n  u\n""#, r#""? a\n: b""#, r#""{a: 1, a: 2}""#, r#""1: 2\ny: n""#, r#""a:\t1""#, r#""\"\\x41\"""#, r#""a: .inf""#, r#""a: 1e3\nb: 0777\nc: 1_000""#, r#""--- 1\n---\n2""#,
+    r#""a: 1""#,
+    r#""- 1\n- x""#,
+    r#""a: [1, {b: yes}]\nc: ~\n""#,
+    r#""""#,
+    r#""x""#,
+    r#""a: b: c""#,
+    r#""[1, 2""#,
+    r#""a: &x 1\nb: *x""#,
+    r#""a: |\n  t\n  u\n""#,
+    r#""? a\n: b""#,
+    r#""{a: 1, a: 2}""#,
+    r#""1: 2\ny: n""#,
+    r#""a:\t1""#,
+    r#""\"\\x41\"""#,
+    r#""a: .inf""#,
+    r#""a: 1e3\nb: 0777\nc: 1_000""#,
+    r#""--- 1\n---\n2""#,
 ];
-const JSONS: &[&str] = &[r#""{\"a\":1}""#, r#""[1,2,\"x\",null]""#, r#""{\"a\":{\"b\":[true,1.5e3]}}""#, r#""null""#, r#""1""#, r#""{""#, r#""{\"a\":1}x""#, r#""[1,]""#, r#""\"s\"""#, r#""{\"a\":1,\"a\":2}""#, r#""""#, r#"" {} ""#, r#""{'a':1}""#, r#""tru""#, r#""\"\\ud83d\\ude00\\ud800\"""#, r#""1e999""#];
-const TOMLS: &[&str] = &[r#""a = 1""#, r#""[t]\nx = \"y\"\n[t.u]\nz = [1, 2]""#, r#""a = 1.5\nb = true\nc = 'l'""#, r#""a""#, r#""a = ""#, r#""[[x]]\ny = 1\n[[x]]\ny = 2""#, r#""d = 1979-05-27T07:32:00Z""#, r#""a.b.c = 0x1f""#, r#""a = 1\na = 2""#, r#""a = [1, \"x\"]""#, r#""a = {b = 1, c = [ ]}""#];
-const URLS: &[&str] = &[r#""http://u:p@h.example:80/a/b?x=1&y#f""#, r#""/path""#, r#""mailto:x@y""#, r#""://""#, r#""http://[::1]:80/""#, r#""http://h/%zz""#, r#""https://ex ample/""#, r#""//h/p""#, r#""""#, r#""http://h:port/""#];
-const PATHS: &[&str] = &[r#""/a/b/c.txt""#, r#""a/../b/./c""#, r#""""#, r#"".""#, r#""/""#, r#""..//x""#, r#""a.tar.gz""#, r#"".hidden""#, r#""a/""#];
-const KEYS: &[&str] = &[r#""a""#, r#""b""#, r#""s""#, r#""nested""#, r#""missing""#, r#""x""#, r#""""#, r#""scheme""#, r#""host""#];
-const TIMES: &[&str] = &[r#"(toDate "2006-01-02" "2024-02-29")"#, r#"(toDate "2006-01-02 15:04:05" "1999-12-31 23:59:59")"#, "0", "1700000000", "(int64 1700000000)", r#"(toDate "x" "y")"#, "-1"];
+const JSONS: &[&str] = &[
+    r#""{\"a\":1}""#,
+    r#""[1,2,\"x\",null]""#,
+    r#""{\"a\":{\"b\":[true,1.5e3]}}""#,
+    r#""null""#,
+    r#""1""#,
+    r#""{""#,
+    r#""{\"a\":1}x""#,
+    r#""[1,]""#,
+    r#""\"s\"""#,
+    r#""{\"a\":1,\"a\":2}""#,
+    r#""""#,
+    r#"" {} ""#,
+    r#""{'a':1}""#,
+    r#""tru""#,
+    r#""\"\\ud83d\\ude00\\ud800\"""#,
+    r#""1e999""#,
+];
+const TOMLS: &[&str] = &[
+    r#""a = 1""#,
+    r#""[t]\nx = \"y\"\n[t.u]\nz = [1, 2]""#,
+    r#""a = 1.5\nb = true\nc = 'l'""#,
+    r#""a""#,
+    r#""a = ""#,
+    r#""[[x]]\ny = 1\n[[x]]\ny = 2""#,
+    r#""d = 1979-05-27T07:32:00Z""#,
+    r#""a.b.c = 0x1f""#,
+    r#""a = 1\na = 2""#,
+    r#""a = [1, \"x\"]""#,
+    r#""a = {b = 1, c = [ ]}""#,
+];
+const URLS: &[&str] = &[
+    r#""http://u:p@h.example:80/a/b?x=1&y#f""#,
+    r#""/path""#,
+    r#""mailto:x@y""#,
+    r#""://""#,
+    r#""http://[::1]:80/""#,
+    r#""http://h/%zz""#,
+    r#""https://ex ample/""#,
+    r#""//h/p""#,
+    r#""""#,
+    r#""http://h:port/""#,
+];
+const PATHS: &[&str] = &[
+    r#""/a/b/c.txt""#,
+    r#""a/../b/./c""#,
+    r#""""#,
+    r#"".""#,
+    r#""/""#,
+    r#""..//x""#,
+    r#""a.tar.gz""#,
+    r#"".hidden""#,
+    r#""a/""#,
+];
+const KEYS: &[&str] = &[
+    r#""a""#,
+    r#""b""#,
+    r#""s""#,
+    r#""nested""#,
+    r#""missing""#,
+    r#""x""#,
+    r#""""#,
+    r#""scheme""#,
+    r#""host""#,
+];
+const TIMES: &[&str] = &[
+    r#"(toDate "2006-01-02" "2024-02-29")"#,
+    r#"(toDate "2006-01-02 15:04:05" "1999-12-31 23:59:59")"#,
+    "0",
+    "1700000000",
+    "(int64 1700000000)",
+    r#"(toDate "x" "y")"#,
+    "-1",
+];
 const VALUES: &[(char, &[&str])] = &[
     ('s', &[".Values.s", ".Values.t", ".Values.nested.s", "$.Values.u"]),
     ('i', &[".Values.i", ".Values.j", "(len .Values.l)", "(int .Values.i)"]),
     ('n', &[".Values.i", ".Values.f", ".Values.g", ".Values.big", ".Values.neg"]),
     ('b', &[".Values.yes", ".Values.no", "(not .Values.s)"]),
-    ('l', &[".Values.l", ".Values.ls", ".Values.ln", ".Values.el", ".Values.lm", "(list 1 2 3)", "(list \"b\" \"a\" nil)", "(splitList \",\" \"c,a,b\")", "(until 4)", "(list)", "(.Values.ls | sortAlpha)"]),
-    ('d', &[".Values.d", ".Values.nested", ".Values.ed", "(dict \"a\" 1 \"b\" (list 1))", "(dict)", ".Values", "(dict \"scheme\" \"http\" \"host\" \"h\")", "(fromYaml \"a: {b: 1}\")", "(dict \"s\" \"x\" \"nested\" (dict \"s\" \"y\"))"]),
-    ('a', &[".Values.nil", ".Values.missing", ".", "$", ".Values.nested.s", "nil", ".Values.lm", ".Release", ".Release.Name", ".Template.Name", ".Chart.Name", "(semver \"1.2.3-rc.1+b\")", "(toDate \"2006-01-02\" \"2024-02-29\")", "(urlParse \"http://h/p\")", ".Chart", ".Files", ".Template"]),
+    (
+        'l',
+        &[
+            ".Values.l",
+            ".Values.ls",
+            ".Values.ln",
+            ".Values.el",
+            ".Values.lm",
+            "(list 1 2 3)",
+            "(list \"b\" \"a\" nil)",
+            "(splitList \",\" \"c,a,b\")",
+            "(until 4)",
+            "(list)",
+            "(.Values.ls | sortAlpha)",
+        ],
+    ),
+    (
+        'd',
+        &[
+            ".Values.d",
+            ".Values.nested",
+            ".Values.ed",
+            "(dict \"a\" 1 \"b\" (list 1))",
+            "(dict)",
+            ".Values",
+            "(dict \"scheme\" \"http\" \"host\" \"h\")",
+            "(fromYaml \"a: {b: 1}\")",
+            "(dict \"s\" \"x\" \"nested\" (dict \"s\" \"y\"))",
+        ],
+    ),
+    (
+        'a',
+        &[
+            ".Values.nil",
+            ".Values.missing",
+            ".",
+            "$",
+            ".Values.nested.s",
+            "nil",
+            ".Values.lm",
+            ".Release",
+            ".Release.Name",
+            ".Template.Name",
+            ".Chart.Name",
+            "(semver \"1.2.3-rc.1+b\")",
+            "(toDate \"2006-01-02\" \"2024-02-29\")",
+            "(urlParse \"http://h/p\")",
+            ".Chart",
+            ".Files",
+            ".Template",
+        ],
+    ),
 ];
 
 /// The case with that seed.
@@ -78,7 +377,10 @@ fn damage(random: &mut Random, text: &str) -> String {
         }
         1 => characters.insert(at, characters[at]),
         _ => {
-            let strange = random.one(&['}', '{', '"', '`', '(', ')', '|', '$', '.', ' ', '\n', '-', '\'', '@', ':', '=', ',', '\\', 'é', '/', '*', '0']);
+            let strange = random.one(&[
+                '}', '{', '"', '`', '(', ')', '|', '$', '.', ' ', '\n', '-', '\'', '@', ':', '=', ',', '\\',
+                'é', '/', '*', '0',
+            ]);
             characters.insert(at, strange);
         }
     }
@@ -86,10 +388,34 @@ fn damage(random: &mut Random, text: &str) -> String {
 }
 
 fn values(random: &mut Random) -> Value {
-    let strings = ["", "a", "hello world", "x\ny", "1", "true", "äöü", "a,b,c", "{{ .Values.i }}", "Foo_Bar-baz", "  ", "1.2.3", "{{ fail \"no\" }}", "null", "a: 1"];
+    let strings = [
+        "",
+        "a",
+        "hello world",
+        "x\ny",
+        "1",
+        "true",
+        "äöü",
+        "a,b,c",
+        "{{ .Values.i }}",
+        "Foo_Bar-baz",
+        "  ",
+        "1.2.3",
+        "{{ fail \"no\" }}",
+        "null",
+        "a: 1",
+    ];
     let mut string = || random.one(&strings);
     let (s, t, u, ns) = (string(), string(), string(), string());
-    let l = [json!(string()), json!(3), json!(null), json!([1, string()]), json!({"a": string()}), json!(true), json!(1.5)];
+    let l = [
+        json!(string()),
+        json!(3),
+        json!(null),
+        json!([1, string()]),
+        json!({"a": string()}),
+        json!(true),
+        json!(1.5),
+    ];
     let ls = [json!(string()), json!(string()), json!(string())];
     let number = random.one(&[0.5, 1e6, 1e21, -3.25, 1e-9, 100.0, 123456789.0]);
     let l: Vec<_> = l.iter().filter(|_| random.chance(60)).cloned().collect();
@@ -114,7 +440,20 @@ impl Writer {
         let mut text = String::new();
         for _ in 0..pieces {
             if self.random.chance(50) {
-                text.push_str(self.random.pick(&["x", " ", "\n", "a: ", "  - b\n", "é", "{ }", "\n\n  ", "}}", "---\n", "\t", "<no value>"]));
+                text.push_str(self.random.pick(&[
+                    "x",
+                    " ",
+                    "\n",
+                    "a: ",
+                    "  - b\n",
+                    "é",
+                    "{ }",
+                    "\n\n  ",
+                    "}}",
+                    "---\n",
+                    "\t",
+                    "<no value>",
+                ]));
             }
             text.push_str(&self.action());
         }
@@ -151,10 +490,20 @@ impl Writer {
                 }
                 text
             }
-            52..=53 => self.random.one(&["{{/* c */}}", "{{- /* c\n */ -}}", "{{ /* c */ }}", "{{/* c }}*/}}"]).to_owned(),
-            54 => self.random.one(&["{{ break }}", "{{ continue }}", "{{ end }}", "{{ else }}", "{{}}", "{{ . }"]).to_owned(),
+            52..=53 => self
+                .random
+                .one(&["{{/* c */}}", "{{- /* c\n */ -}}", "{{ /* c */ }}", "{{/* c }}*/}}"])
+                .to_owned(),
+            54 => self
+                .random
+                .one(&["{{ break }}", "{{ continue }}", "{{ end }}", "{{ else }}", "{{}}", "{{ . }"])
+                .to_owned(),
             55..=57 if self.defines > 0 => {
-                let inside = format!("template \"t{}\" {}", 1 + self.random.below(self.defines + 1), self.operand('a'));
+                let inside = format!(
+                    "template \"t{}\" {}",
+                    1 + self.random.below(self.defines + 1),
+                    self.operand('a')
+                );
                 if self.defines > 1 || self.random.chance(10) { self.tag(&inside) } else { String::new() }
             }
             55..=59 => {
@@ -192,7 +541,8 @@ impl Writer {
         let condition = self.pipeline();
         let declared = self.random.chance(20);
         let name = format!("$v{before}");
-        let inside = if declared { format!("{word} {name} := {condition}") } else { format!("{word} {condition}") };
+        let inside =
+            if declared { format!("{word} {name} := {condition}") } else { format!("{word} {condition}") };
         if declared {
             self.variables.push(name);
         }
@@ -233,7 +583,10 @@ impl Writer {
         text.push_str(&self.body(1));
         if self.random.chance(10) {
             let condition = self.operand('b');
-            text.push_str(&format!("{{{{ if {condition} }}}}{{{{ {} }}}}{{{{ end }}}}", self.random.one(&["break", "continue"])));
+            text.push_str(&format!(
+                "{{{{ if {condition} }}}}{{{{ {} }}}}{{{{ end }}}}",
+                self.random.one(&["break", "continue"])
+            ));
         }
         self.loops -= 1;
         if self.random.chance(25) {
@@ -245,7 +598,11 @@ impl Writer {
     }
 
     fn variable(&mut self) -> String {
-        if self.variables.is_empty() { "$".to_owned() } else { self.variables[self.random.below(self.variables.len())].clone() }
+        if self.variables.is_empty() {
+            "$".to_owned()
+        } else {
+            self.variables[self.random.below(self.variables.len())].clone()
+        }
     }
 
     fn pipeline(&mut self) -> String {
@@ -273,12 +630,50 @@ impl Writer {
 
     fn call(&mut self) -> String {
         if self.random.chance(6) {
-            return self.random.one(&[
-                "keys .Values.d | sortAlpha", "values .Values.d | len", "include \"t1\" .", "include \"t2\" $", "tpl .Values.s .", "tpl .Values.t $", "tpl \"{{ .Values.s }}-{{ $x := 1 }}{{ $x }}\" .", "include \"missing\" .",
-                "tpl \"{{ define \\\"q\\\" }}Q{{ . }}{{ end }}{{ include \\\"q\\\" 1 }}\" .", "index .Values.lm 0 \"name\"", "index .Values \"d\" \"b\" \"c\"", "(index .Values.lm 1).port", ".Values.nested.deep.er.x", ".Values.missing.x.y", ".Values.s.x",
-                "(dict \"a\" (dict \"b\" 1)).a.b", ".Values.lm.name", "(list 1 2).x", "$.Values.d.b.c", ".Files.Get \"x\"", ".Capabilities.APIVersions.Has \"v1\"", "(semver \"1.2.3\").Major", "(semver \"1.2.3\").Compare", "\"x\".y", "1.Foo", "nil.x", ".Chart.Nope", ".Release.Nope", ".Template.BasePath",
-                "and .Values.nil (fail \"x\")", "or .Values.s (fail \"x\")", ".Values.s 1", "(.Values.s) 1", "$ 1", "1 2", "nil", "| quote", "(toDate \"2006-01-02\" \"2024-02-29\").Year", ".Values.l.x",
-            ]).to_owned();
+            return self
+                .random
+                .one(&[
+                    "keys .Values.d | sortAlpha",
+                    "values .Values.d | len",
+                    "include \"t1\" .",
+                    "include \"t2\" $",
+                    "tpl .Values.s .",
+                    "tpl .Values.t $",
+                    "tpl \"{{ .Values.s }}-{{ $x := 1 }}{{ $x }}\" .",
+                    "include \"missing\" .",
+                    "tpl \"{{ define \\\"q\\\" }}Q{{ . }}{{ end }}{{ include \\\"q\\\" 1 }}\" .",
+                    "index .Values.lm 0 \"name\"",
+                    "index .Values \"d\" \"b\" \"c\"",
+                    "(index .Values.lm 1).port",
+                    ".Values.nested.deep.er.x",
+                    ".Values.missing.x.y",
+                    ".Values.s.x",
+                    "(dict \"a\" (dict \"b\" 1)).a.b",
+                    ".Values.lm.name",
+                    "(list 1 2).x",
+                    "$.Values.d.b.c",
+                    ".Files.Get \"x\"",
+                    ".Capabilities.APIVersions.Has \"v1\"",
+                    "(semver \"1.2.3\").Major",
+                    "(semver \"1.2.3\").Compare",
+                    "\"x\".y",
+                    "1.Foo",
+                    "nil.x",
+                    ".Chart.Nope",
+                    ".Release.Nope",
+                    ".Template.BasePath",
+                    "and .Values.nil (fail \"x\")",
+                    "or .Values.s (fail \"x\")",
+                    ".Values.s 1",
+                    "(.Values.s) 1",
+                    "$ 1",
+                    "1 2",
+                    "nil",
+                    "| quote",
+                    "(toDate \"2006-01-02\" \"2024-02-29\").Year",
+                    ".Values.l.x",
+                ])
+                .to_owned();
         }
         let (name, wanted) = self.random.one(FUNCTIONS);
         let mut wanted: Vec<char> = wanted.chars().collect();
@@ -299,7 +694,11 @@ impl Writer {
         let mut text = name.to_owned();
         for kind in wanted {
             text.push(' ');
-            let kind = if !matches!(kind, 'k' | 't') && self.random.chance(2) { self.random.one(&['s', 'i', 'n', 'b', 'l', 'd', 'a']) } else { *kind };
+            let kind = if !matches!(kind, 'k' | 't') && self.random.chance(2) {
+                self.random.one(&['s', 'i', 'n', 'b', 'l', 'd', 'a'])
+            } else {
+                *kind
+            };
             text.push_str(&self.operand(kind));
         }
         text

@@ -3,17 +3,166 @@
 use crate::random::Random;
 
 const SCALARS: &[&str] = &[
-    "a", "abc", "hello world", "1", "-7", "+1", "0", "007", "08", "0o17", "0x1F", "0b11", "1_000", "1.5", ".5", "5.", "1e3", "1e400", "-0.0", "12e03", "0x", "1e", "1__0", "0b2", "-0x1f", "+0b1",
-    ".inf", "-.INF", ".NaN", "true", "True", "TRUE", "tRue", "yes", "Yes", "no", "on", "OFF", "y", "N", "null", "~", "Null", "", "1:30", "12:30:45", "2020-01-01", "2001-12-14t21:59:43.10-05:00",
-    "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "-9223372036854775808", "-9223372036854775809", "1.7976931348623157e308", "0.1", "1e21", "123456789012345678901234567890",
-    "a#b", "a #c", "a:b", "a: b", "x:", ":x", "-x", "- x", "?x", "? x", "!x", "@x", "`x", "%x", "&x", "*x", "|x", ">x", "=", "<<", "---", "...", "--- a", "é", "\u{a0}", "\u{85}", "\u{2028}", "\u{feff}", "\u{1F600}", "a\tb", "\t", "[", "]", "{", "}", ",", "a,b", "[a]", "{a}", "a\\b", "'", "\"", "it's",
+    "a",
+    "abc",
+    "hello world",
+    "1",
+    "-7",
+    "+1",
+    "0",
+    "007",
+    "08",
+    "0o17",
+    "0x1F",
+    "0b11",
+    "1_000",
+    "1.5",
+    ".5",
+    "5.",
+    "1e3",
+    "1e400",
+    "-0.0",
+    "12e03",
+    "0x",
+    "1e",
+    "1__0",
+    "0b2",
+    "-0x1f",
+    "+0b1",
+    ".inf",
+    "-.INF",
+    ".NaN",
+    "true",
+    "True",
+    "TRUE",
+    "tRue",
+    "yes",
+    "Yes",
+    "no",
+    "on",
+    "OFF",
+    "y",
+    "N",
+    "null",
+    "~",
+    "Null",
+    "",
+    "1:30",
+    "12:30:45",
+    "2020-01-01",
+    "2001-12-14t21:59:43.10-05:00",
+    "9223372036854775807",
+    "9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "-9223372036854775808",
+    "-9223372036854775809",
+    "1.7976931348623157e308",
+    "0.1",
+    "1e21",
+    "123456789012345678901234567890",
+    "a#b",
+    "a #c",
+    "a:b",
+    "a: b",
+    "x:",
+    ":x",
+    "-x",
+    "- x",
+    "?x",
+    "? x",
+    "!x",
+    "@x",
+    "`x",
+    "%x",
+    "&x",
+    "*x",
+    "|x",
+    ">x",
+    "=",
+    "<<",
+    "---",
+    "...",
+    "--- a",
+    "é",
+    "\u{a0}",
+    "\u{85}",
+    "\u{2028}",
+    "\u{feff}",
+    "\u{1F600}",
+    "a\tb",
+    "\t",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "a,b",
+    "[a]",
+    "{a}",
+    "a\\b",
+    "'",
+    "\"",
+    "it's",
 ];
 const QUOTED: &[&str] = &[
-    "''", "'a'", "'it''s'", "'a\n  b'", "'a\n\n  b'", "' x '", "'\\n'", "'a: b'", "'\ta'", "\"\"", "\"a\"", "\"a\\nb\"", "\"\\x41\\u00e9\\U0001F600\"", "\"\\t\\0\\a\\e\\N\\_\\L\\P\"", "\"a\\\n  b\"", "\"a\n  b\"", "\"a \n\n  b\"",
-    "\"\\/\"", "\"\\q\"", "\"\\xZZ\"", "\"\\ud800\"", "\"\\\"\"", "\" x \"", "\"a", "'a", "\"a\tb\"", "\"#\"", "'#'", "\"\\u12\"", "\"\\ \"", "\"\\\t\"", "\"\\U00110000\"", "'a\n--- b'",
+    "''",
+    "'a'",
+    "'it''s'",
+    "'a\n  b'",
+    "'a\n\n  b'",
+    "' x '",
+    "'\\n'",
+    "'a: b'",
+    "'\ta'",
+    "\"\"",
+    "\"a\"",
+    "\"a\\nb\"",
+    "\"\\x41\\u00e9\\U0001F600\"",
+    "\"\\t\\0\\a\\e\\N\\_\\L\\P\"",
+    "\"a\\\n  b\"",
+    "\"a\n  b\"",
+    "\"a \n\n  b\"",
+    "\"\\/\"",
+    "\"\\q\"",
+    "\"\\xZZ\"",
+    "\"\\ud800\"",
+    "\"\\\"\"",
+    "\" x \"",
+    "\"a",
+    "'a",
+    "\"a\tb\"",
+    "\"#\"",
+    "'#'",
+    "\"\\u12\"",
+    "\"\\ \"",
+    "\"\\\t\"",
+    "\"\\U00110000\"",
+    "'a\n--- b'",
 ];
 const TAGS: &[&str] = &[
-    "!!str ", "!!int ", "!!float ", "!!bool ", "!!null ", "!!binary ", "!!map ", "!!seq ", "!!timestamp ", "!x ", "! ", "!!set ", "!!merge ", "!<tag:yaml.org,2002:str> ", "!e!x ", "!!omap ", "!!foo ", "!<> ", "!!", "!", "!%C3%A9 ", "!<!x> ",
+    "!!str ",
+    "!!int ",
+    "!!float ",
+    "!!bool ",
+    "!!null ",
+    "!!binary ",
+    "!!map ",
+    "!!seq ",
+    "!!timestamp ",
+    "!x ",
+    "! ",
+    "!!set ",
+    "!!merge ",
+    "!<tag:yaml.org,2002:str> ",
+    "!e!x ",
+    "!!omap ",
+    "!!foo ",
+    "!<> ",
+    "!!",
+    "!",
+    "!%C3%A9 ",
+    "!<!x> ",
 ];
 
 /// The text with that seed.
@@ -21,10 +170,30 @@ pub fn text(seed: u64) -> String {
     let mut writer = Writer { random: Random::new(seed), anchors: 0 };
     let mut text = String::new();
     if writer.random.chance(4) {
-        text.push_str(writer.random.pick(&["%YAML 1.1\n---\n", "%TAG !e! tag:x,2:\n---\n", "%YAML 1.2\n---\n", "%YAML 2.0\n---\n", "%FOO bar\n---\n", "\u{feff}", "%TAG ! !x\n---\n", "%YAML 1.1\n%YAML 1.1\n---\n", "%\n", "%YAML 1.\n--- "]));
+        text.push_str(writer.random.pick(&[
+            "%YAML 1.1\n---\n",
+            "%TAG !e! tag:x,2:\n---\n",
+            "%YAML 1.2\n---\n",
+            "%YAML 2.0\n---\n",
+            "%FOO bar\n---\n",
+            "\u{feff}",
+            "%TAG ! !x\n---\n",
+            "%YAML 1.1\n%YAML 1.1\n---\n",
+            "%\n",
+            "%YAML 1.\n--- ",
+        ]));
     }
     if writer.random.chance(12) {
-        text.push_str(writer.random.pick(&["---\n", "--- ", "---\t", "# c\n", "\n", "--- # c\n", "...\n", "---"]));
+        text.push_str(writer.random.pick(&[
+            "---\n",
+            "--- ",
+            "---\t",
+            "# c\n",
+            "\n",
+            "--- # c\n",
+            "...\n",
+            "---",
+        ]));
     }
     let node = writer.node(0, 0);
     text.push_str(node.trim_start_matches('\n'));
@@ -32,7 +201,17 @@ pub fn text(seed: u64) -> String {
         text.push('\n');
     }
     if writer.random.chance(10) {
-        text.push_str(writer.random.pick(&["---\nb: 1\n", "...\n", "...\nx", "# end", "--- x", "\n\n", "  \n", "\t", "...\n%YAML 1.1\n---\na"]));
+        text.push_str(writer.random.pick(&[
+            "---\nb: 1\n",
+            "...\n",
+            "...\nx",
+            "# end",
+            "--- x",
+            "\n\n",
+            "  \n",
+            "\t",
+            "...\n%YAML 1.1\n---\na",
+        ]));
     }
     if writer.random.chance(25) {
         text = damage(&mut writer.random, &text);
@@ -46,27 +225,87 @@ pub fn manifest(seed: u64) -> String {
     let mut text = String::new();
     for i in 0..=random.below(4) {
         if i > 0 || random.chance(40) {
-            text.push_str(random.pick(&["---\n", "\n---\n", "--- # c\n", "---", " ---\n", "\n\n---  \n", "---\n---\n", "---\r\n", "----\n", "--- \na: 1\n"]));
+            text.push_str(random.pick(&[
+                "---\n",
+                "\n---\n",
+                "--- # c\n",
+                "---",
+                " ---\n",
+                "\n\n---  \n",
+                "---\n---\n",
+                "---\r\n",
+                "----\n",
+                "--- \na: 1\n",
+            ]));
         }
         if random.chance(15) {
             let inner = random.next();
             text.push_str(&self::text(inner));
             continue;
         }
-        let kind = random.one(&["Pod", "Service", "Job", "Foo", "ConfigMap", "Namespace", "", "List", "Secret", "Deployment", "Ingress", "1", "{}", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"]);
-        text.push_str(&format!("apiVersion: {}\nkind: {kind}\nmetadata:\n  name: n{i}\n", random.one(&["v1", "1", "", "a/b"])));
+        let kind = random.one(&[
+            "Pod",
+            "Service",
+            "Job",
+            "Foo",
+            "ConfigMap",
+            "Namespace",
+            "",
+            "List",
+            "Secret",
+            "Deployment",
+            "Ingress",
+            "1",
+            "{}",
+            "MutatingWebhookConfiguration",
+            "ValidatingWebhookConfiguration",
+            "APIService",
+        ]);
+        text.push_str(&format!(
+            "apiVersion: {}\nkind: {kind}\nmetadata:\n  name: n{i}\n",
+            random.one(&["v1", "1", "", "a/b"])
+        ));
         if random.chance(35) {
-            let hook = random.one(&["pre-install", "post-install,pre-upgrade", "test", "crd-install", "\"\"", " test , pre-delete ", "test-success", "1", "[a]", "pre-install, nope", "Test"]);
+            let hook = random.one(&[
+                "pre-install",
+                "post-install,pre-upgrade",
+                "test",
+                "crd-install",
+                "\"\"",
+                " test , pre-delete ",
+                "test-success",
+                "1",
+                "[a]",
+                "pre-install, nope",
+                "Test",
+            ]);
             text.push_str(&format!("  annotations:\n    helm.sh/hook: {hook}\n"));
             if random.chance(60) {
-                text.push_str(&format!("    helm.sh/hook-weight: {}\n", random.one(&["\"5\"", "\"-3\"", "2", "\"x\"", "\"1.5\"", "\"+4\"", "\" 1\""])));
+                text.push_str(&format!(
+                    "    helm.sh/hook-weight: {}\n",
+                    random.one(&["\"5\"", "\"-3\"", "2", "\"x\"", "\"1.5\"", "\"+4\"", "\" 1\""])
+                ));
             }
             if random.chance(30) {
-                text.push_str(&format!("    helm.sh/hook-delete-policy: {}\n", random.one(&["hook-succeeded", "before-hook-creation, hook-failed", "nope", "\"\""])));
+                text.push_str(&format!(
+                    "    helm.sh/hook-delete-policy: {}\n",
+                    random.one(&["hook-succeeded", "before-hook-creation, hook-failed", "nope", "\"\""])
+                ));
             }
         }
         if random.chance(40) {
-            text.push_str(random.pick(&["data: {a: b}\n", "spec:\n  x: |\n    ---\n    y\n", "# comment\n", "\n\n", "x: \"---\"\n", "metadata: 1\n", "kind: [a]\n", "  bad\n", "\tx: 1\n", "data:\n  a: |\n    x  \n\n\n"]));
+            text.push_str(random.pick(&[
+                "data: {a: b}\n",
+                "spec:\n  x: |\n    ---\n    y\n",
+                "# comment\n",
+                "\n\n",
+                "x: \"---\"\n",
+                "metadata: 1\n",
+                "kind: [a]\n",
+                "  bad\n",
+                "\tx: 1\n",
+                "data:\n  a: |\n    x  \n\n\n",
+            ]));
         }
     }
     if random.chance(10) { damage(&mut random, &text) } else { text }
@@ -83,7 +322,40 @@ fn damage(random: &mut Random, text: &str) -> String {
             1 if at < characters.len() => characters.insert(at, characters[at]),
             _ => {
                 let strange = random.one(&[
-                    ':', ' ', '\n', '\t', '-', '#', '[', ']', '{', '}', ',', '"', '\'', '|', '>', '&', '*', '!', '%', '@', '`', '?', '\r', '\u{85}', '\u{a0}', '\u{feff}', '\u{1}', '\u{7f}', 'é', '\u{1F600}', '\\', '0', '~', '\u{2028}',
+                    ':',
+                    ' ',
+                    '\n',
+                    '\t',
+                    '-',
+                    '#',
+                    '[',
+                    ']',
+                    '{',
+                    '}',
+                    ',',
+                    '"',
+                    '\'',
+                    '|',
+                    '>',
+                    '&',
+                    '*',
+                    '!',
+                    '%',
+                    '@',
+                    '`',
+                    '?',
+                    '\r',
+                    '\u{85}',
+                    '\u{a0}',
+                    '\u{feff}',
+                    '\u{1}',
+                    '\u{7f}',
+                    'é',
+                    '\u{1F600}',
+                    '\\',
+                    '0',
+                    '~',
+                    '\u{2028}',
                 ]);
                 characters.insert(at, strange);
             }
@@ -118,7 +390,12 @@ impl Writer {
             30..=39 => format!("{properties}{}", self.random.pick(QUOTED)),
             40..=43 if self.anchors > 0 => format!("*x{}", 1 + self.random.below(self.anchors + 1)),
             40..=46 => format!("{properties}{}", self.block(indent)),
-            47..=48 => format!("{properties}{}\n{}{}", self.random.pick(SCALARS), Self::pad(indent + self.random.below(3)), self.random.pick(SCALARS)),
+            47..=48 => format!(
+                "{properties}{}\n{}{}",
+                self.random.pick(SCALARS),
+                Self::pad(indent + self.random.below(3)),
+                self.random.pick(SCALARS)
+            ),
             49..=54 => format!("{properties}{}", self.flow(depth)),
             55..=84 => format!("{}{}", properties.trim_end(), self.mapping(indent, depth)),
             _ => format!("{}{}", properties.trim_end(), self.sequence(indent, depth)),
@@ -145,7 +422,11 @@ impl Writer {
             };
             let step = self.random.one(&[2, 2, 2, 4, 1, 0]);
             let value = self.node(indent + step, depth + 1);
-            let space = if value.starts_with('\n') { self.random.one(&["", " ", " # c"]) } else { self.random.one(&[" ", " ", " ", "  ", "\t", ""]) };
+            let space = if value.starts_with('\n') {
+                self.random.one(&["", " ", " # c"])
+            } else {
+                self.random.one(&[" ", " ", " ", "  ", "\t", ""])
+            };
             text.push_str(&format!("{key}:{space}{value}"));
             if self.random.chance(5) {
                 text.push_str(self.random.pick(&[" # c", " ", "\t", " #", "#x"]));
@@ -202,14 +483,32 @@ impl Writer {
     }
 
     fn block(&mut self, indent: usize) -> String {
-        let mut text = self.random.pick(&["|", ">", "|-", "|+", ">-", ">+", "|2", ">1-", "|-2", "|+3", "|0", "|10", "|--", "| # c", "|x"]).to_owned();
+        let mut text = self
+            .random
+            .pick(&[
+                "|", ">", "|-", "|+", ">-", ">+", "|2", ">1-", "|-2", "|+3", "|0", "|10", "|--", "| # c",
+                "|x",
+            ])
+            .to_owned();
         let count = self.random.below(5);
         let base = indent + self.random.one(&[2, 2, 2, 1, 0, 4]);
         for _ in 0..count {
             text.push_str(self.random.pick(&["\n", "\n", "\n", "\n\n", "\n \n", "\n\t\n", "\r\n"]));
             let deeper = self.random.one(&[0, 0, 0, 0, 1, 3]);
             text.push_str(&Self::pad(base + deeper));
-            text.push_str(self.random.pick(&["line", "two words", "x: y", "# no comment", "- a", "", "\ttab", "trailing  ", "é\u{85}x", "---", "\u{feff}"]));
+            text.push_str(self.random.pick(&[
+                "line",
+                "two words",
+                "x: y",
+                "# no comment",
+                "- a",
+                "",
+                "\ttab",
+                "trailing  ",
+                "é\u{85}x",
+                "---",
+                "\u{feff}",
+            ]));
         }
         text.push_str(self.random.pick(&["", "", "\n", "\n\n", "\n  \n"]));
         text
