@@ -1,11 +1,12 @@
-//! Type files and type reconcilers: CRD YAML as a source of its own (`crd`), the contract of reconcilers
-//! (`contract`), what loads them (`program`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a
+//! Type files and type reconcilers: Go type files to CRDs (`go`), CRD YAML as a source of its own (`crd`), the contract
+//! of reconcilers (`contract`), what loads them (`program`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a
 //! reconciler reaches the outside only through `contract::Host`.
 
 pub mod contract;
 pub mod crd;
 pub mod diagnostic;
 pub mod emit;
+pub mod go;
 pub mod impact;
 pub mod kinds;
 pub mod pin;

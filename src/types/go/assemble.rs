@@ -1,0 +1,436 @@
+//! Kinds to CustomResourceDefinitions: versions, names, columns, subresources, and what else markers on a kind say.
+//! Makes no schemas itself.
+
+use super::build::Builder;
+use super::markers::{Marker, Target};
+use super::package::{Package, TypeId};
+use super::profile::Profile;
+use super::schema::Schema;
+use super::syntax::{SourceFile, TypeDecl, TypeKind};
+use super::{Crd, RbacMarker, description, flatten};
+use crate::diagnostic::Diagnostic;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+const META: &str = "k8s.io/apimachinery/pkg/apis/meta/v1";
+
+/// The RBAC markers of some packages.
+pub(crate) fn rbac(roots: &[Arc<Package>], profile: &Profile) -> Vec<RbacMarker> {
+    let markers = roots.iter().flat_map(|package| package.markers(profile));
+    let markers = markers.filter(|(_, marker)| marker.name == "kubebuilder:rbac");
+    let mut out: Vec<RbacMarker> = markers
+        .map(|(file, marker)| RbacMarker {
+            place: file.place(marker.at),
+            args: marker.value.as_object().cloned().unwrap_or_default(),
+        })
+        .collect();
+    out.sort_by(|a, b| a.place.cmp(&b.place));
+    out
+}
+
+/// A kind in one version.
+struct Version {
+    package: Arc<Package>,
+    file: Arc<SourceFile>,
+    id: TypeId,
+    /// Its name; the package's where no marker says otherwise.
+    name: String,
+}
+
+/// All CRDs of some packages.
+pub(crate) fn crds(
+    builder: &mut Builder<'_>,
+    roots: &[Arc<Package>],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Crd> {
+    let mut kinds: BTreeMap<(String, String), Vec<Version>> = BTreeMap::new();
+    let mut found = BTreeSet::new();
+    let mut groups = Vec::new();
+    for package in roots {
+        let markers = package.markers(&builder.options.profile);
+        let first = |name: &str| markers.iter().find(|(_, marker)| marker.name == name);
+        if first("kubebuilder:skip").is_some() {
+            continue;
+        }
+        let text = |name: &str| first(name).and_then(|(_, marker)| marker.value.as_str().map(str::to_owned));
+        let (group, version) = match text("groupName") {
+            Some(group) => (group, text("versionName").unwrap_or_else(|| package.name.clone())),
+            None => (String::new(), String::new()),
+        };
+        let mut has_kinds = None;
+        for (file, decl) in package.types() {
+            if builder.is_kind(package, file, decl) {
+                found.insert((decl.name.to_string(), group.clone()));
+                has_kinds.get_or_insert_with(|| file.place(decl.at));
+            }
+        }
+        if let Some(place) = has_kinds
+            && first("groupName").is_none()
+        {
+            let message =
+                format!("package {} has kinds and no +groupName marker: their group is empty", package.name);
+            let hint = "Write `// +groupName=your.domain` above the package clause.";
+            diagnostics.push(Diagnostic::warning(message, Some(place)).with_hint(hint));
+        }
+        groups.push((package.clone(), group, version));
+    }
+    // A version is every type of the kind's name in a package of its group.
+    for (kind, group) in found {
+        for (package, of_group, version) in &groups {
+            if *of_group == group
+                && let Some((file, decl)) = package.find(&kind)
+            {
+                let id = TypeId { package: package.path.clone(), name: decl.name.clone() };
+                let version =
+                    Version { package: package.clone(), file: file.clone(), id, name: version.clone() };
+                kinds.entry((kind.clone(), group.clone())).or_default().push(version);
+            }
+        }
+    }
+    let kinds = kinds.into_iter();
+    kinds.filter_map(|((kind, group), versions)| builder.crd(&kind, &group, &versions, diagnostics)).collect()
+}
+
+impl Builder<'_> {
+    /// A struct that embeds both `metav1.TypeMeta` and `metav1.ObjectMeta`.
+    fn is_kind(&mut self, package: &Arc<Package>, file: &Arc<SourceFile>, decl: &TypeDecl) -> bool {
+        let TypeKind::Struct(fields) = &decl.ty.kind else { return false };
+        let (mut type_meta, mut object_meta) = (false, false);
+        for field in fields.iter().filter(|field| field.names.is_empty()) {
+            let TypeKind::Qualified(qualifier, name) = &field.ty.kind else { continue };
+            if !matches!(&**name, "TypeMeta" | "ObjectMeta")
+                || self.qualifier(package, file, qualifier).as_deref() != Some(META)
+            {
+                continue;
+            }
+            type_meta |= &**name == "TypeMeta";
+            object_meta |= &**name == "ObjectMeta";
+        }
+        type_meta && object_meta
+    }
+
+    /// One CRD.
+    fn crd(
+        &mut self,
+        kind: &str,
+        group: &str,
+        versions: &[Version],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Option<Crd> {
+        let mut draft = Draft::new(kind, group);
+        let mut places = BTreeMap::new();
+        let mut types = HashSet::new();
+        let mut broken = false;
+        for version in versions {
+            let mut schema = self.root_schema(&version.id);
+            if let Some(limit) = self.options.max_desc_len {
+                shorten(&mut schema, limit, &self.options.profile);
+            }
+            if let Some(metadata) = schema.properties.get_mut("metadata") {
+                *metadata = Arc::new(Schema::of("object"));
+            }
+            self.closure(&version.id, &mut types);
+            locate(&schema, &version.name, &mut places, 0);
+            draft.versions.push(json!({
+                "name": version.name,
+                "served": true,
+                "storage": false,
+                "schema": {"openAPIV3Schema": schema.to_json()},
+            }));
+        }
+        for version in versions {
+            let Some((_, decl)) = version.package.find(&version.id.name) else { continue };
+            self.open.push(version.id.clone());
+            let markers = self.markers(&version.file, &decl.markers, Target::Type);
+            self.open.pop();
+            let skip = markers.iter().filter(|marker| marker.name == "kubebuilder:skipversion");
+            let others = markers.iter().filter(|marker| marker.name != "kubebuilder:skipversion");
+            for marker in others.chain(skip) {
+                if let Err(message) = draft.apply(marker, &version.name) {
+                    broken = true;
+                    diagnostics.push(Diagnostic::error(message, Some(version.file.place(marker.at))));
+                }
+            }
+        }
+        if draft.versions.is_empty() {
+            return None;
+        }
+        let place = versions.first().and_then(|version| {
+            let (_, decl) = version.package.find(&version.id.name)?;
+            Some(version.file.place(decl.at))
+        });
+        for message in draft.finish(&self.options.profile) {
+            broken = true;
+            let hint = "Mark exactly one version with +kubebuilder:storageversion, and serve at least one.";
+            diagnostics.push(Diagnostic::error(message, place.clone()).with_hint(hint));
+        }
+        let mut files = BTreeSet::new();
+        for id in &types {
+            if let Some(problems) = self.kept.problems.get(id) {
+                broken |= !problems.is_empty();
+                diagnostics.extend(problems.iter().map(|problem| match &problem.place {
+                    Some(_) => problem.clone(),
+                    None => Diagnostic { place: place.clone(), ..problem.clone() },
+                }));
+            }
+            if let Some(file) = self.kept.homes.get(id) {
+                broken |= !file.errors.is_empty();
+                files.insert(file.path.to_string());
+            }
+        }
+        Some(Crd { object: draft.object(), files: files.into_iter().collect(), places, broken })
+    }
+
+    /// The whole schema of a kind.
+    fn root_schema(&mut self, id: &TypeId) -> Schema {
+        let mut resolved = std::mem::take(&mut self.kept.resolved);
+        self.open.push(id.clone());
+        let root = flatten::resolve(self, &mut resolved, id);
+        let mut schema = Schema::clone(&root);
+        flatten::embed(self, &mut schema);
+        self.open.pop();
+        self.kept.resolved = resolved;
+        schema
+    }
+
+    /// All types that a type is made of.
+    fn closure(&self, id: &TypeId, out: &mut HashSet<TypeId>) {
+        let mut open = vec![id.clone()];
+        while let Some(id) = open.pop() {
+            if out.insert(id.clone()) {
+                open.extend(self.kept.needs.get(&id).into_iter().flatten().cloned());
+            }
+        }
+    }
+}
+
+/// Cuts descriptions.
+fn shorten(schema: &mut Schema, limit: usize, profile: &Profile) {
+    if let Some(text) = &schema.description {
+        let short = if limit == 0 { String::new() } else { description::truncate(text, limit, profile) };
+        schema.description = Some(short.as_str().into()).filter(|_| !short.is_empty());
+    }
+    flatten::children(schema, &mut |child| shorten(child, limit, profile));
+}
+
+/// Notes where the properties below a schema were declared.
+fn locate(schema: &Schema, path: &str, out: &mut BTreeMap<String, crate::diagnostic::Place>, depth: usize) {
+    if depth > 60 {
+        return;
+    }
+    for (name, property) in &schema.properties {
+        let path = format!("{path}.{name}");
+        if let Some(origin) = &property.origin {
+            out.insert(path.clone(), origin.file.place(origin.at));
+            locate(property, &path, out, depth + 1);
+        }
+    }
+    if let Some(items) = &schema.items {
+        locate(items, &format!("{path}[]"), out, depth + 1);
+    }
+    if let Some(super::schema::Additional::Schema(values)) = &schema.additional {
+        locate(values, &format!("{path}{{}}"), out, depth + 1);
+    }
+}
+
+/// A CRD that is being put together.
+struct Draft {
+    kind: String,
+    group: String,
+    plural: String,
+    singular: String,
+    short_names: Vec<String>,
+    categories: Vec<String>,
+    scope: String,
+    annotations: Map<String, Value>,
+    labels: Map<String, Value>,
+    versions: Vec<Value>,
+}
+
+impl Draft {
+    fn new(kind: &str, group: &str) -> Draft {
+        Draft {
+            kind: kind.to_owned(),
+            group: group.to_owned(),
+            plural: crate::crd::plural(&kind.to_lowercase()),
+            singular: kind.to_lowercase(),
+            short_names: Vec::new(),
+            categories: Vec::new(),
+            scope: "Namespaced".to_owned(),
+            annotations: Map::new(),
+            labels: Map::new(),
+            versions: Vec::new(),
+        }
+    }
+
+    fn version(&mut self, name: &str, what: &str) -> Result<&mut Value, String> {
+        let found = self.versions.iter_mut().find(|version| version["name"] == name);
+        found.ok_or_else(|| format!("{what} applied to version {name:?} not in CRD"))
+    }
+
+    /// Applies one marker of a kind; others than those of CRDs do nothing.
+    fn apply(&mut self, marker: &Marker, version: &str) -> Result<(), String> {
+        match marker.name {
+            "kubebuilder:subresource:status" => {
+                let version = self.version(version, "status subresource")?;
+                version["subresources"]["status"] = json!({});
+            }
+            "kubebuilder:subresource:scale" => {
+                let version = self.version(version, "scale subresource")?;
+                let mut scale = json!({
+                    "specReplicasPath": marker.text("specpath"),
+                    "statusReplicasPath": marker.text("statuspath"),
+                });
+                if let Some(selector) = marker.value.get("selectorpath") {
+                    scale["labelSelectorPath"] = selector.clone();
+                }
+                version["subresources"]["scale"] = scale;
+            }
+            "kubebuilder:printcolumn" => column(marker, self.version(version, "printer columns")?),
+            "kubebuilder:selectablefield" => {
+                let version = self.version(version, "selectable field")?;
+                push(version, "selectableFields", json!({"jsonPath": marker.text("JSONPath")}));
+            }
+            "kubebuilder:resource" => self.resource(marker),
+            "kubebuilder:storageversion" if !version.is_empty() => {
+                if let Ok(version) = self.version(version, "") {
+                    version["storage"] = Value::Bool(true);
+                }
+            }
+            "kubebuilder:unservedversion" => {
+                if let Ok(version) = self.version(version, "") {
+                    version["served"] = Value::Bool(false);
+                }
+            }
+            "kubebuilder:deprecatedversion" if !version.is_empty() => {
+                if let Ok(version) = self.version(version, "") {
+                    version["deprecated"] = Value::Bool(true);
+                    if let Some(warning) = marker.value.get("warning") {
+                        version["deprecationWarning"] = warning.clone();
+                    }
+                }
+            }
+            "kubebuilder:skipversion" => {
+                if version.is_empty() {
+                    return Err("cannot skip a version if there is only a single version".to_owned());
+                }
+                self.versions.retain(|have| have["name"] != version);
+            }
+            "kubebuilder:metadata" => return self.metadata(marker),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn resource(&mut self, marker: &Marker) {
+        if !marker.text("path").is_empty() {
+            marker.text("path").clone_into(&mut self.plural);
+        }
+        if !marker.text("singular").is_empty() {
+            marker.text("singular").clone_into(&mut self.singular);
+        }
+        self.short_names = marker.texts("shortName");
+        self.categories = marker.texts("categories");
+        let scope = marker.text("scope");
+        self.scope = if scope.is_empty() { "Namespaced".to_owned() } else { scope.to_owned() };
+    }
+
+    fn metadata(&mut self, marker: &Marker) -> Result<(), String> {
+        for annotation in marker.texts("annotations") {
+            let Some((key, value)) = annotation.split_once('=') else {
+                return Err(format!("annotation {annotation} is not in 'xxx=xxx' format"));
+            };
+            self.annotations.insert(key.to_owned(), Value::from(value));
+        }
+        for label in marker.texts("labels") {
+            let Some((key, value)) = label.split_once('=') else {
+                return Err(format!("label {label} is not in 'xxx=xxx' format"));
+            };
+            self.labels.insert(key.to_owned(), Value::from(value));
+        }
+        Ok(())
+    }
+
+    /// Orders the versions, and says what is wrong with them.
+    fn finish(&mut self, profile: &Profile) -> Vec<String> {
+        let text = |version: &Value| version["name"].as_str().unwrap_or_default().to_owned();
+        self.versions.sort_by_key(text);
+        if let [only] = self.versions.as_mut_slice() {
+            only["storage"] = Value::Bool(true);
+        }
+        let version = Value::from(profile.version());
+        self.annotations.insert("controller-gen.kubebuilder.io/version".to_owned(), version);
+        let name =
+            if self.group.is_empty() { self.kind.clone() } else { format!("{}.{}", self.kind, self.group) };
+        let mut wrong = Vec::new();
+        if !self.versions.iter().any(|version| version["storage"] == true) {
+            wrong.push(format!("CRD for {name} has no storage version"));
+        }
+        if !self.versions.iter().any(|version| version["served"] == true) {
+            let names: Vec<String> = self.versions.iter().map(text).collect();
+            wrong.push(format!(
+                "CRD for {name} with version(s) [{}] does not serve any version",
+                names.join(" ")
+            ));
+        }
+        wrong
+    }
+
+    fn object(self) -> Value {
+        let mut metadata = json!({
+            "name": format!("{}.{}", self.plural, self.group),
+            "annotations": self.annotations,
+        });
+        if !self.labels.is_empty() {
+            metadata["labels"] = Value::Object(self.labels);
+        }
+        let mut names = json!({
+            "kind": self.kind,
+            "listKind": format!("{}List", self.kind),
+            "plural": self.plural,
+            "singular": self.singular,
+        });
+        if !self.short_names.is_empty() {
+            names["shortNames"] = Value::from(self.short_names);
+        }
+        if !self.categories.is_empty() {
+            names["categories"] = Value::from(self.categories);
+        }
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": metadata,
+            "spec": {"group": self.group, "names": names, "scope": self.scope, "versions": self.versions},
+        })
+    }
+}
+
+fn push(version: &mut Value, list: &str, entry: Value) {
+    match version[list].as_array_mut() {
+        Some(list) => list.push(entry),
+        None => version[list] = json!([entry]),
+    }
+}
+
+fn column(marker: &Marker, version: &mut Value) {
+    // A column brings an empty `subresources` along.
+    if version["subresources"].is_null() {
+        version["subresources"] = json!({});
+    }
+    let mut column = json!({
+        "name": marker.text("name"),
+        "type": marker.text("type"),
+        "jsonPath": marker.text("JSONPath"),
+    });
+    for name in ["description", "format"] {
+        let text = marker.text(name);
+        if !text.is_empty() {
+            column[name] = Value::from(text);
+        }
+    }
+    if let Some(priority) = marker.value.get("priority").filter(|priority| **priority != 0) {
+        column["priority"] = priority.clone();
+    }
+    push(version, "additionalPrinterColumns", column);
+}

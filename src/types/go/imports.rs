@@ -1,0 +1,361 @@
+//! Where the source of an import lies, without a Go toolchain: the module's own folders, `replace` and `go.work`,
+//! `vendor`, then the module cache. Reads `go.mod` and `go.work`; never downloads.
+
+use super::Files;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+/// One `go.mod`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Module {
+    /// Its folder.
+    pub(crate) dir: String,
+    /// Its path, such as `example.com/operator`.
+    pub(crate) path: String,
+    requires: BTreeMap<String, String>,
+    /// Old path and version (any where empty), new path or folder, new version (empty for a folder).
+    replaces: Vec<[String; 4]>,
+}
+
+/// Where a package was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) dir: String,
+    /// It lies in the project or beside it, and may change.
+    pub(crate) ours: bool,
+    /// Something the user should know, such as another version than the pinned one.
+    pub(crate) note: Option<String>,
+}
+
+/// Why a package was not found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// The module it belongs to, and its version, where `go.mod` knows one.
+    pub(crate) module: Option<(String, String)>,
+}
+
+/// The modules of one project.
+#[derive(Debug, Default)]
+pub(crate) struct Modules {
+    main: Rc<Module>,
+    /// Folders of `go.work`, the main module among them.
+    work: Vec<Rc<Module>>,
+    work_replaces: Vec<[String; 4]>,
+    work_dir: Option<String>,
+    cache: Option<String>,
+    /// `go.mod` of modules in the cache that the main one does not speak of.
+    dependencies: BTreeMap<String, Option<Rc<Module>>>,
+}
+
+/// A path below a folder; `.` is where relative paths start.
+pub(crate) fn join(dir: &str, rest: &str) -> String {
+    if rest.starts_with('/') {
+        return clean(rest);
+    }
+    if dir == "." || dir.is_empty() { clean(rest) } else { clean(&format!("{dir}/{rest}")) }
+}
+
+/// Without `.` parts and without `..` parts that can be resolved.
+pub(crate) fn clean(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    let joined = parts.join("/");
+    match (path.starts_with('/'), joined.is_empty()) {
+        (true, _) => format!("/{joined}"),
+        (false, true) => ".".to_owned(),
+        (false, false) => joined,
+    }
+}
+
+/// Capitals as the module cache writes them: `!` and the small letter.
+fn escape(path: &str) -> String {
+    let mut out = String::with_capacity(path.len());
+    for c in path.chars() {
+        if c.is_ascii_uppercase() {
+            out.push('!');
+        }
+        out.push(c.to_ascii_lowercase());
+    }
+    out
+}
+
+/// What is left of an import path below a module's path.
+fn below<'p>(path: &'p str, module: &str) -> Option<&'p str> {
+    if module.is_empty() {
+        return None;
+    }
+    let rest = path.strip_prefix(module)?;
+    if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+}
+
+/// Lines of a `go.mod` or `go.work`, as directive and words, blocks resolved.
+fn directives(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut out = Vec::new();
+    let mut block: Option<String> = None;
+    for line in text.lines() {
+        let line = line.split("//").next().unwrap_or_default();
+        let mut words: Vec<String> =
+            line.split_whitespace().map(|word| word.trim_matches(['"', '`']).to_owned()).collect();
+        if let Some(name) = &block {
+            if words.first().is_some_and(|word| word == ")") {
+                block = None;
+            } else if !words.is_empty() {
+                out.push((name.clone(), words));
+            }
+            continue;
+        }
+        if words.is_empty() {
+            continue;
+        }
+        let name = words.remove(0);
+        if words.first().is_some_and(|word| word == "(") {
+            block = Some(name);
+        } else {
+            out.push((name, words));
+        }
+    }
+    out
+}
+
+fn replacement(words: &[String]) -> Option<[String; 4]> {
+    let arrow = words.iter().position(|word| word == "=>")?;
+    let at = |index: usize| words.get(index).cloned().unwrap_or_default();
+    let version = if arrow > 1 { at(1) } else { String::new() };
+    Some([at(0), version, at(arrow + 1), at(arrow + 2)])
+}
+
+fn module(files: &dyn Files, dir: &str) -> Option<Module> {
+    let text = files.read(&join(dir, "go.mod"))?;
+    let mut module = Module { dir: dir.to_owned(), ..Module::default() };
+    for (directive, words) in directives(&text) {
+        match (directive.as_str(), words.as_slice()) {
+            ("module", [path, ..]) => module.path.clone_from(path),
+            ("require", [path, version, ..]) => {
+                module.requires.insert(path.clone(), version.clone());
+            }
+            ("replace", words) => module.replaces.extend(replacement(words)),
+            _ => {}
+        }
+    }
+    (!module.path.is_empty()).then_some(module)
+}
+
+/// The folder above; `None` at the top.
+fn parent(dir: &str) -> Option<String> {
+    match dir.rsplit_once('/') {
+        Some(("", "")) => None,
+        Some(("", _)) => Some("/".to_owned()),
+        Some((parent, _)) => Some(parent.to_owned()),
+        None if dir == "." => None,
+        None => Some(".".to_owned()),
+    }
+}
+
+impl Modules {
+    /// The modules as seen from a folder: the nearest `go.mod` above it, and `go.work` where there is one.
+    pub(crate) fn of(files: &dyn Files, dir: &str) -> Modules {
+        let mut modules = Modules { cache: files.module_cache(), ..Modules::default() };
+        let mut at = Some(clean(dir));
+        let mut found = false;
+        while let Some(dir) = at {
+            if !found && let Some(module) = module(files, &dir) {
+                modules.main = Rc::new(module);
+                found = true;
+            }
+            if let Some(text) = files.read(&join(&dir, "go.work")) {
+                modules.read_work(files, &dir, &text);
+                break;
+            }
+            at = parent(&dir);
+        }
+        modules
+    }
+
+    fn read_work(&mut self, files: &dyn Files, dir: &str, text: &str) {
+        self.work_dir = Some(dir.to_owned());
+        for (directive, words) in directives(text) {
+            match (directive.as_str(), words.as_slice()) {
+                ("use", [folder, ..]) => {
+                    self.work.extend(module(files, &join(dir, folder)).map(Rc::new));
+                }
+                ("replace", words) => self.work_replaces.extend(replacement(words)),
+                _ => {}
+            }
+        }
+    }
+
+    /// The import path of one of the project's folders.
+    pub(crate) fn path_of(&self, dir: &str) -> String {
+        let dir = clean(dir);
+        let modules = std::iter::once(&self.main).chain(&self.work);
+        let best = modules
+            .filter(|module| !module.path.is_empty())
+            .filter_map(|module| {
+                let rest = if module.dir == "." {
+                    (!dir.starts_with('/')).then_some(dir.as_str())
+                } else {
+                    below(&dir, &module.dir)
+                };
+                rest.map(|rest| {
+                    (
+                        module.dir.len(),
+                        if rest.is_empty() || rest == "." {
+                            module.path.clone()
+                        } else {
+                            format!("{}/{rest}", module.path)
+                        },
+                    )
+                })
+            })
+            .max_by_key(|(length, _)| *length);
+        best.map_or(dir, |(_, path)| path)
+    }
+
+    /// Where a package lies.
+    ///
+    /// # Errors
+    /// Where none of the places has it.
+    pub(crate) fn find(
+        &mut self,
+        files: &dyn Files,
+        path: &str,
+        from: Option<&str>,
+    ) -> Result<Found, Missing> {
+        let ours = |dir: String| Found { dir, ours: true, note: None };
+        let modules: Vec<Rc<Module>> = std::iter::once(&self.main).chain(&self.work).cloned().collect();
+        for module in &modules {
+            if let Some(rest) = below(path, &module.path) {
+                let dir = join(&module.dir, rest);
+                if has_source(files, &dir) {
+                    return Ok(ours(dir));
+                }
+            }
+        }
+        for vendor in std::iter::once(&self.main.dir).chain(&self.work_dir) {
+            let dir = join(vendor, &format!("vendor/{path}"));
+            if has_source(files, &dir) {
+                return Ok(ours(dir));
+            }
+        }
+        let mut missing = Missing { module: None };
+        for module in &modules {
+            match self.by_module(files, module, path, &mut missing) {
+                Some(found) => return Ok(found),
+                None => continue,
+            }
+        }
+        // A dependency of a dependency that an old go.mod does not list.
+        if let Some(from) = from
+            && let Some(module) = self.dependency(files, from)
+            && let Some(found) = self.by_module(files, &module, path, &mut missing)
+        {
+            return Ok(found);
+        }
+        Err(missing)
+    }
+
+    fn dependency(&mut self, files: &dyn Files, dir: &str) -> Option<Rc<Module>> {
+        let cache = self.cache.clone()?;
+        let mut at = Some(dir.to_owned());
+        while let Some(dir) = at.filter(|dir| dir.len() > cache.len() && dir.starts_with(&cache)) {
+            let known =
+                self.dependencies.entry(dir.clone()).or_insert_with(|| module(files, &dir).map(Rc::new));
+            if known.is_some() {
+                return known.clone();
+            }
+            at = parent(&dir);
+        }
+        None
+    }
+
+    fn by_module(
+        &self,
+        files: &dyn Files,
+        module: &Module,
+        path: &str,
+        missing: &mut Missing,
+    ) -> Option<Found> {
+        let replaces =
+            || self.work_replaces.iter().map(|replace| (self.work_dir.as_deref().unwrap_or("."), replace));
+        let replaces =
+            || replaces().chain(module.replaces.iter().map(|replace| (module.dir.as_str(), replace)));
+        let required = module.requires.iter().map(|(path, version)| (path.as_str(), version.as_str()));
+        let replaced = replaces().map(|(_, [old, version, ..])| (old.as_str(), version.as_str()));
+        let mut candidates: Vec<(&str, &str)> =
+            required.chain(replaced).filter(|(module, _)| below(path, module).is_some()).collect();
+        candidates.sort_by_key(|(module, _)| std::cmp::Reverse(module.len()));
+        for (name, version) in candidates {
+            let rest = below(path, name)?;
+            missing.module.get_or_insert_with(|| (name.to_owned(), version.to_owned()));
+            let replace =
+                replaces().find(|(_, [old, of, ..])| old == name && (of.is_empty() || of == version));
+            match replace {
+                Some((base, [_, _, new, new_version])) if new_version.is_empty() => {
+                    let dir = join(&join(base, new), rest);
+                    if has_source(files, &dir) {
+                        return Some(Found { dir, ours: true, note: None });
+                    }
+                }
+                Some((_, [_, _, new, new_version])) => {
+                    if let Some(found) = self.cached(files, new, new_version, rest) {
+                        return Some(found);
+                    }
+                }
+                None => {
+                    if let Some(found) = self.cached(files, name, version, rest) {
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A module in the cache; another version of it where the wanted one was never downloaded.
+    fn cached(&self, files: &dyn Files, module: &str, version: &str, rest: &str) -> Option<Found> {
+        let cache = self.cache.as_deref()?;
+        let escaped = escape(module);
+        let dir = join(&format!("{cache}/{escaped}@{}", escape(version)), rest);
+        if has_source(files, &dir) {
+            return Some(Found { dir, ours: false, note: None });
+        }
+        let (parent, last) = escaped.rsplit_once('/').unwrap_or(("", &escaped));
+        let prefix = format!("{last}@");
+        let folder = join(cache, parent);
+        let others = files.list(&folder).into_iter().filter(|name| name.starts_with(&prefix));
+        let (_, nearest) = others
+            .filter(|name| has_source(files, &join(&folder, &format!("{name}/{rest}"))))
+            .map(|name| (away(version, &name[prefix.len()..]), name))
+            .min()?;
+        let note = format!(
+            "{module} {version} is not in the module cache; its {} is read instead",
+            &nearest[prefix.len()..]
+        );
+        Some(Found { dir: join(&folder, &format!("{nearest}/{rest}")), ours: false, note: Some(note) })
+    }
+}
+
+/// How far two versions are apart.
+fn away(a: &str, b: &str) -> [u64; 3] {
+    let parts = |version: &str| {
+        let mut numbers = [0; 3];
+        for (slot, part) in numbers.iter_mut().zip(version.trim_start_matches('v').split(['.', '-', '+'])) {
+            *slot = part.parse::<u64>().unwrap_or(0);
+        }
+        numbers
+    };
+    let (a, b) = (parts(a), parts(b));
+    [a[0].abs_diff(b[0]), a[1].abs_diff(b[1]), a[2].abs_diff(b[2])]
+}
+
+fn has_source(files: &dyn Files, dir: &str) -> bool {
+    files.list(dir).iter().any(|name| name.ends_with(".go"))
+}

@@ -1,0 +1,114 @@
+//! What to say of a marker that has no effect: unknown, misspelt, too new for the pinned release, or standing where
+//! it describes nothing. controller-gen passes over all of them in silence.
+
+use super::inventory::{DECLARATIVE, Target, all};
+use super::{lookup, split};
+use crate::go::profile::Profile;
+
+/// What is odd and what to do, for a marker that was not understood on such a target; `None` where it is none of
+/// our business.
+pub(crate) fn unknown(text: &str, target: Target, profile: &Profile) -> Option<(String, String)> {
+    let (short, full, _, _) = split(text);
+    for other in [Target::Field, Target::Type, Target::Package] {
+        let Some((name, definition)) = lookup(text, other) else { continue };
+        if !profile.at_least(definition.since) {
+            return Some((
+                format!("+{name} is not known to controller-gen {profile} and has no effect"),
+                "Pin a newer CONTROLLER_TOOLS_VERSION, or remove the marker.".to_owned(),
+            ));
+        }
+        if other == target || definition.arguments == super::Arguments::Foreign {
+            return None;
+        }
+        return Some((
+            format!("+{name} has no effect on {}: it describes {}", target.words(), other.words()),
+            format!("Move it to {}, or remove it.", other.words()),
+        ));
+    }
+    if DECLARATIVE.iter().any(|tag| matches_tag(full, tag) || matches_tag(short, tag)) {
+        let tag = full.split('(').next().unwrap_or(full);
+        return Some((
+            format!("+{tag} is not turned into a schema: controller-gen does not know this declarative tag"),
+            "Say the same with a +kubebuilder:validation marker.".to_owned(),
+        ));
+    }
+    let name = full.trim_end_matches(':');
+    let word = name.split_whitespace().next().unwrap_or_default();
+    if word != name && all().contains_key(word) {
+        return Some((
+            format!("+{name} has no effect: a marker is followed by nothing but its arguments"),
+            format!("Write +{word} on a line of its own."),
+        ));
+    }
+    let ours = ["kubebuilder:", "k8s:"].iter().any(|prefix| name.starts_with(prefix));
+    let candidates = [full, short, name];
+    let best = all()
+        .keys()
+        .filter_map(|known| {
+            let distance =
+                candidates.iter().map(|written| distance(&normal(written), &normal(known))).min()?;
+            Some((distance, known))
+        })
+        .min();
+    let close = best.filter(|(distance, known)| {
+        let allowed = if ours { 2 + known.len() / 8 } else { known.len().min(24) / 8 };
+        *distance <= allowed
+    });
+    match close {
+        Some((_, known)) => Some((
+            format!("+{name} is not a marker that controller-gen knows; it has no effect"),
+            format!("Did you mean +{known}?"),
+        )),
+        None if ours => Some((
+            format!("+{name} is not a marker that controller-gen knows; it has no effect"),
+            "Remove it, or check its spelling.".to_owned(),
+        )),
+        None => misprefixed(name),
+    }
+}
+
+/// `kube:validation:Optional`, `kubebuilder.validation.Optional`: the end is right, the beginning is not.
+fn misprefixed(name: &str) -> Option<(String, String)> {
+    let (prefix, rest) = name.split_once([':', '.'])?;
+    let rest = rest.replace('.', ":");
+    let known = format!("kubebuilder:{rest}");
+    let near = prefix.starts_with("kube") || distance(prefix, "kubebuilder") <= 3;
+    (near && (all().contains_key(&known) || all().contains_key(known.rsplit_once(':')?.0))).then(|| {
+        (
+            format!("+{name} is not a marker that controller-gen knows; it has no effect"),
+            format!("Did you mean +{known}?"),
+        )
+    })
+}
+
+fn matches_tag(name: &str, tag: &str) -> bool {
+    name.strip_prefix(tag).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+}
+
+fn normal(name: &str) -> String {
+    name.to_lowercase()
+}
+
+/// How many characters to insert, drop, change or swap; hopeless pairs are cut short.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(80).collect(), b.chars().take(80).collect());
+    if a.len().abs_diff(b.len()) > 5 {
+        return usize::MAX / 2;
+    }
+    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    rows[0] = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}

@@ -1,0 +1,100 @@
+//! Which release of controller-gen is followed: its output changed from release to release, and a project pins one.
+//! Holds no rules itself; the places that differ ask `Profile::at_least`.
+
+use std::fmt;
+
+/// Releases that changed the output, oldest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// v0.14 and older.
+    V0_14,
+    /// Markers for items, `messageExpression`.
+    V0_15,
+    /// `+default`, `+required`, descriptions cut at `---`, rules of type and field joined.
+    V0_16,
+    /// Types with `MarshalText` are strings.
+    V0_17,
+    /// Titles, `optionalOldSelf`.
+    V0_18,
+    /// `AtMostOneOf`, `ExactlyOneOf`.
+    V0_19,
+    /// `AtLeastOneOf`, `k8s:optional`, `k8s:required`.
+    V0_20,
+    /// `k8s:immutable`, `k8s:enum`, `externalDocs`.
+    V0_21,
+    /// What is to come after v0.21.
+    Main,
+}
+
+/// One release of controller-gen, with its name for the annotation it leaves on each CRD.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Profile {
+    level: Level,
+    version: String,
+}
+
+impl Default for Profile {
+    fn default() -> Profile {
+        Profile { level: Level::V0_21, version: "v0.21.0".to_owned() }
+    }
+}
+
+impl Profile {
+    /// The profile of a version as a project pins it, such as `v0.18.0`; anything that is no release of controller-gen
+    /// (`master`, a commit) is what is to come.
+    pub fn parse(version: &str) -> Profile {
+        let version = version.trim();
+        let mut numbers = version.trim_start_matches('v').split(['.', '-', '+']).map(str::parse::<u32>);
+        let level = match (numbers.next(), numbers.next()) {
+            (Some(Ok(0)), Some(Ok(minor))) => match minor {
+                0..=14 => Level::V0_14,
+                15 => Level::V0_15,
+                16 => Level::V0_16,
+                17 => Level::V0_17,
+                18 => Level::V0_18,
+                19 => Level::V0_19,
+                20 => Level::V0_20,
+                21 => Level::V0_21,
+                _ => Level::Main,
+            },
+            _ => Level::Main,
+        };
+        Profile { level, version: version.to_owned() }
+    }
+
+    /// The release whose rules hold.
+    pub fn level(&self) -> Level {
+        self.level
+    }
+
+    /// The version in its own words, such as `v0.18.0`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    pub(crate) fn at_least(&self, level: Level) -> bool {
+        self.level >= level
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.version)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_and_kept() {
+        let old = Profile::parse("v0.16.5");
+        assert_eq!((old.level(), old.version()), (Level::V0_16, "v0.16.5"));
+        assert!(old.at_least(Level::V0_15) && !old.at_least(Level::V0_17));
+        assert_eq!(Profile::parse("0.9.2").level(), Level::V0_14);
+        assert_eq!(Profile::parse("master").level(), Level::Main);
+        assert_eq!(Profile::parse("v0.22.0").level(), Level::Main);
+        assert_eq!(Profile::default().to_string(), "v0.21.0");
+    }
+}
