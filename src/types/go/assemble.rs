@@ -186,9 +186,7 @@ impl Builder<'_> {
     fn root_schema(&mut self, id: &TypeId) -> Schema {
         let mut resolved = std::mem::take(&mut self.kept.resolved);
         self.open.push(id.clone());
-        let root = flatten::resolve(self, &mut resolved, id);
-        let mut schema = Schema::clone(&root);
-        flatten::embed(self, &mut schema);
+        let schema = flatten::flatten(self, &mut resolved, id);
         self.open.pop();
         self.kept.resolved = resolved;
         schema

@@ -40,7 +40,7 @@ impl Kept {
         self.schemas.retain(|id, _| steady.contains(id));
         self.needs.retain(|id, _| steady.contains(id));
         self.problems.retain(|id, _| steady.contains(id));
-        self.resolved.retain(|id, _| steady.contains(id));
+        self.resolved.retain(|id| steady.contains(id));
         self.homes.clear();
         self.steady = steady;
     }
@@ -89,6 +89,11 @@ impl flatten::Types for Builder<'_> {
 
     fn profile(&self) -> &Profile {
         &self.options.profile
+    }
+
+    fn too_large(&mut self) {
+        let message = "the schema is nested too deeply or too large; what goes beyond is left out";
+        self.problem(Diagnostic::error(message, None));
     }
 }
 

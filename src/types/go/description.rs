@@ -70,9 +70,9 @@ fn is_directive(comment: &str) -> bool {
         return true;
     }
     let word = |part: &str| part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-    comment.split_once(':').is_some_and(|(tool, rest)| {
-        !tool.is_empty() && word(tool) && rest.get(..1).is_some_and(|first| word(first))
-    })
+    comment
+        .split_once(':')
+        .is_some_and(|(tool, rest)| !tool.is_empty() && word(tool) && rest.get(..1).is_some_and(word))
 }
 
 /// A description of at most `limit` bytes: cut behind the last sentence that fits, else behind a word.

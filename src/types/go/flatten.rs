@@ -13,22 +13,79 @@ pub(crate) trait Types {
     fn schema(&mut self, id: &TypeId) -> Arc<Schema>;
     /// Two branches of one schema have different types.
     fn conflict(&mut self, have: &str, want: &str);
-    /// A reference of `context`'s package.
+    /// Which release is followed.
     fn profile(&self) -> &Profile;
+    /// The schema is nested too deeply, or has become too large, to go on.
+    fn too_large(&mut self);
 }
 
-/// Resolved types, kept for reuse.
-pub(crate) type Resolved = HashMap<TypeId, Arc<Schema>>;
+/// Types with their references resolved, and schemas with their `allOf` merged by the schema they were made of;
+/// kept for reuse.
+#[derive(Debug, Default)]
+pub(crate) struct Resolved {
+    types: HashMap<TypeId, Arc<Schema>>,
+    /// By address, which stays taken as the schema is kept beside.
+    merged: HashMap<usize, (Arc<Schema>, Arc<Schema>)>,
+    depth: usize,
+    /// How many schemas one CRD may still make.
+    budget: usize,
+}
+
+/// How deep a CRD's schema may be nested.
+const DEPTH: usize = 80;
+/// How many schemas one CRD may have.
+const MOST: usize = 400_000;
+/// How many merged schemas are kept.
+const KEPT: usize = 60_000;
+
+impl Resolved {
+    /// Forgets all but some types.
+    pub(crate) fn retain(&mut self, keep: impl Fn(&TypeId) -> bool) {
+        self.types.retain(|id, _| keep(id));
+        if self.merged.len() > KEPT {
+            self.merged.clear();
+        }
+    }
+}
+
+/// The whole schema of a type.
+pub(crate) fn flatten(types: &mut dyn Types, resolved: &mut Resolved, id: &TypeId) -> Schema {
+    resolved.depth = 0;
+    resolved.budget = MOST;
+    let root = resolve(types, resolved, id);
+    let mut schema = Schema::clone(&root);
+    embed(types, resolved, &mut schema);
+    // Shared parts count as often as they stand in the CRD.
+    let mut left = MOST;
+    if !fits(&schema, &mut left) {
+        types.too_large();
+        return Schema::of("object");
+    }
+    schema
+}
+
+fn fits(schema: &Schema, left: &mut usize) -> bool {
+    if *left == 0 {
+        return false;
+    }
+    *left -= 1;
+    let additional = match &schema.additional {
+        Some(Additional::Schema(schema)) => Some(schema),
+        Some(Additional::Anything) | None => None,
+    };
+    let inner = schema.items.iter().chain(&schema.all_of).chain(schema.properties.values()).chain(additional);
+    inner.into_iter().all(|child| fits(child, left))
+}
 
 /// A type with all references in it resolved; they stand in `allOf` still.
-pub(crate) fn resolve(types: &mut dyn Types, resolved: &mut Resolved, id: &TypeId) -> Arc<Schema> {
-    if let Some(found) = resolved.get(id) {
+fn resolve(types: &mut dyn Types, resolved: &mut Resolved, id: &TypeId) -> Arc<Schema> {
+    if let Some(found) = resolved.types.get(id) {
         return found.clone();
     }
     let mut schema = Arc::unwrap_or_clone(types.schema(id));
     walk(types, resolved, &mut schema);
     let schema = Arc::new(schema);
-    resolved.insert(id.clone(), schema.clone());
+    resolved.types.insert(id.clone(), schema.clone());
     schema
 }
 
@@ -36,7 +93,7 @@ fn walk(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
     let mut open: Vec<(TypeId, Schema)> = Vec::new();
     let mut done = false;
     while let Some(id) = schema.reference.take() {
-        if let Some(found) = resolved.get(&id) {
+        if let Some(found) = resolved.types.get(&id) {
             let field = std::mem::replace(schema, Schema::clone(found));
             preserve(schema, field);
             done = true;
@@ -44,19 +101,29 @@ fn walk(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
         }
         let field = std::mem::replace(schema, Arc::unwrap_or_clone(types.schema(&id)));
         // A type that contains itself ends here: with nothing.
-        resolved.insert(id.clone(), Arc::default());
+        resolved.types.insert(id.clone(), Arc::default());
         open.push((id, field));
     }
     if !done {
-        children(schema, &mut |child| walk(types, resolved, child));
+        resolved.depth += 1;
+        if resolved.depth > DEPTH {
+            types.too_large();
+        } else {
+            children(schema, &mut |child| walk(types, resolved, child));
+        }
+        resolved.depth -= 1;
     }
     for (id, field) in open.into_iter().rev() {
-        resolved.insert(id, Arc::new(schema.clone()));
+        resolved.types.insert(id, Arc::new(schema.clone()));
         preserve(schema, field);
     }
 }
 
 pub(crate) fn children(schema: &mut Schema, visit: &mut dyn FnMut(&mut Schema)) {
+    each_child(schema, &mut |child| visit(Arc::make_mut(child)));
+}
+
+fn each_child(schema: &mut Schema, visit: &mut dyn FnMut(&mut Arc<Schema>)) {
     let inner = schema.items.iter_mut().chain(&mut schema.all_of).chain(&mut schema.any_of);
     let inner = inner.chain(schema.properties.values_mut());
     let additional = match &mut schema.additional {
@@ -65,7 +132,7 @@ pub(crate) fn children(schema: &mut Schema, visit: &mut dyn FnMut(&mut Schema)) 
     };
     for child in inner.chain(additional) {
         if !is_leaf(child) {
-            visit(Arc::make_mut(child));
+            visit(child);
         }
     }
 }
@@ -99,11 +166,34 @@ fn preserve(schema: &mut Schema, mut field: Schema) {
 }
 
 /// Merges every `allOf` of a resolved schema into the schema it stands in.
-pub(crate) fn embed(types: &mut dyn Types, schema: &mut Schema) {
+fn embed(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
     for branch in std::mem::take(&mut schema.all_of) {
         merge(types, schema, &branch);
     }
-    children(schema, &mut |child| embed(types, child));
+    resolved.depth += 1;
+    if resolved.depth > 2 * DEPTH || resolved.budget == 0 {
+        types.too_large();
+        *schema = Schema::default();
+    } else {
+        resolved.budget -= 1;
+        each_child(schema, &mut |child| embed_shared(types, resolved, child));
+    }
+    resolved.depth -= 1;
+}
+
+/// The same for a schema that others may share: what was made of it once is used again.
+fn embed_shared(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Arc<Schema>) {
+    if Arc::strong_count(schema) == 1 {
+        return embed(types, resolved, Arc::make_mut(schema));
+    }
+    let address = Arc::as_ptr(schema) as usize;
+    if let Some((_, merged)) = resolved.merged.get(&address) {
+        *schema = merged.clone();
+        return;
+    }
+    let source = schema.clone();
+    embed(types, resolved, Arc::make_mut(schema));
+    resolved.merged.insert(address, (source, schema.clone()));
 }
 
 struct Merge<'m> {

@@ -1,5 +1,7 @@
 //! Golden cases of `tests/golden/types/go`: own Go files, and what the real controller-gen made of them, release by
-//! release. `OPDEV_TYPES_PROJECT=folder[,packages[,folder of CRDs[,version]]]` compares a whole project by hand.
+//! release. `OPDEV_TYPES_PROJECT=folder[,packages[,folder of CRDs[,version[,maxDescLen]]]]` compares a whole project by hand.
+
+#![allow(clippy::disallowed_methods)]
 
 use super::*;
 use std::fs;
@@ -82,7 +84,9 @@ fn compare(want: &BTreeMap<String, Value>, made: &Generated) -> Vec<String> {
             None => out.push(format!("{name}: was not made")),
         }
     }
-    out.extend(have.keys().filter(|name| !want.contains_key(*name)).map(|name| format!("{name}: is too much")));
+    out.extend(
+        have.keys().filter(|name| !want.contains_key(*name)).map(|name| format!("{name}: is too much")),
+    );
     out
 }
 
@@ -103,7 +107,8 @@ fn a_whole_project_by_hand() {
     let packages: Vec<String> = parts.next().unwrap_or("./...").split(';').map(str::to_owned).collect();
     let folder = root.join(parts.next().unwrap_or("config/crd/bases"));
     let profile = Profile::parse(parts.next().unwrap_or("v0.21.0"));
-    let options = Options { profile, ..Options::default() };
+    let max_desc_len = parts.next().and_then(|limit| limit.parse().ok());
+    let options = Options { profile, max_desc_len, ..Options::default() };
     let files = Disk(root);
     let mut generator = Generator::new();
     let start = std::time::Instant::now();

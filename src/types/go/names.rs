@@ -152,10 +152,7 @@ impl Builder<'_> {
 
     /// What lies under a type expression.
     pub(crate) fn under(&mut self, package: &Arc<Package>, file: &SourceFile, ty: &TypeExpr) -> Under {
-        let mut named = match self.name_of(package, file, ty) {
-            Some(named) => named,
-            None => return plain(&ty.kind),
-        };
+        let Some(mut named) = self.name_of(package, file, ty) else { return plain(&ty.kind) };
         for _ in 0..CHAIN {
             match named {
                 Named::Builtin("any" | "error" | "comparable") => return Under::Interface,

@@ -115,7 +115,7 @@ impl Schema {
         let properties = self.properties.iter();
         let properties: Map<String, Value> =
             properties.map(|(name, schema)| (name.to_string(), schema.to_json())).collect();
-        put("properties", (!properties.is_empty()).then(|| Value::Object(properties)));
+        put("properties", (!properties.is_empty()).then_some(Value::Object(properties)));
         put(
             "additionalProperties",
             self.additional.as_ref().map(|additional| match additional {

@@ -44,7 +44,7 @@ impl Store {
         }
         let tree = (text.len() <= LARGEST).then(|| self.parser.parse(text.as_bytes(), None)).flatten();
         let file = Arc::new(match tree {
-            Some(tree) => read(path, text.clone(), tree.root_node()),
+            Some(tree) => read(path, text, tree.root_node()),
             None => {
                 SourceFile::broken(path, text.clone(), "this file is too large to be read as a type file")
             }

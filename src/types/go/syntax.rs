@@ -128,8 +128,8 @@ struct Reader<'t> {
 }
 
 /// Reads a file out of its syntax tree.
-pub(crate) fn read(path: &str, text: Arc<str>, root: Node<'_>) -> SourceFile {
-    let reader = Reader { text: &text };
+pub(crate) fn read(path: &str, text: &Arc<str>, root: Node<'_>) -> SourceFile {
+    let reader = Reader { text };
     let mut file = SourceFile {
         path: path.into(),
         text: text.clone(),
@@ -145,16 +145,16 @@ pub(crate) fn read(path: &str, text: Arc<str>, root: Node<'_>) -> SourceFile {
     let children: Vec<Node<'_>> = root.children(&mut walk).collect();
     let mut groups = Groups::default();
     for node in children.iter().filter(|node| node.kind() == "comment") {
-        groups.push(*node, &text);
+        groups.push(*node, text);
     }
     let mut cursor = Cursor::new(groups.list());
     for node in children.iter().filter(|node| node.is_named() && node.kind() != "comment") {
         let above = cursor.above(node.start_byte(), node.start_position().row);
-        markers(&text, above.free, false, &mut file.markers);
+        markers(text, above.free, false, &mut file.markers);
         reader.declaration(*node, &above, &mut file);
         cursor.leave(node.end_byte(), if in_line(*node) { node.end_position().row } else { usize::MAX });
     }
-    markers(&text, cursor.rest(), false, &mut file.markers);
+    markers(text, cursor.rest(), false, &mut file.markers);
     if root.has_error() {
         reader.errors(root, &mut file.errors);
     }

@@ -148,10 +148,23 @@ impl<'t> Scanner<'t> {
                 Some('\\') => {
                     self.at += 1;
                     match self.peek() {
-                        Some('a' | 'b' | 'f' | 'n' | 'r' | 't' | 'v' | '\\' | '"' | '0'..='7') => {
-                            self.at += 1
+                        Some(
+                            'a'
+                            | 'b'
+                            | 'f'
+                            | 'n'
+                            | 'r'
+                            | 't'
+                            | 'v'
+                            | '\\'
+                            | '"'
+                            | '0'..='7'
+                            | 'x'
+                            | 'u'
+                            | 'U',
+                        ) => {
+                            self.at += 1;
                         }
-                        Some('x' | 'u' | 'U') => self.at += 1,
                         _ => self.fail("invalid char escape"),
                     }
                 }
