@@ -251,7 +251,7 @@ impl Draft {
         Draft {
             kind: kind.to_owned(),
             group: group.to_owned(),
-            plural: crate::crd::plural(&kind.to_lowercase()),
+            plural: crate::plural::plural(kind).to_lowercase(),
             singular: kind.to_lowercase(),
             short_names: Vec::new(),
             categories: Vec::new(),
