@@ -4,6 +4,7 @@
 
 pub mod contract;
 pub mod crd;
+pub mod declarations;
 pub mod diagnostic;
 pub mod emit;
 pub mod go;
