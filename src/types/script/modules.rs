@@ -90,7 +90,12 @@ impl Gathering<'_> {
         let typed = name.ends_with(".ts") || name.ends_with(".mts");
         let broken = if typed { tree.broken() } else { None };
         let broken = broken.map(|at| {
-            Box::new(Diagnostic::error("this is not TypeScript that can be read", Some(source.place(at))))
+            Box::new(
+                Diagnostic::error("this is not TypeScript that can be read", Some(source.place(at)))
+                    .with_hint(
+                        "if tsc accepts it, write the type more plainly, with `;` between its members",
+                    ),
+            )
         });
         if self.marks.is_none() {
             self.marks = Some(places::marks(&source, &tree));

@@ -21,25 +21,22 @@ enum Edit {
 /// # Errors
 /// Syntax that has no meaning without types being compiled, with its place.
 pub(super) fn strip(source: &Source<'_>, tree: &Tree) -> Result<String, Box<Diagnostic>> {
-    let mut walk = Walk { text: source.text, source, edits: Vec::new(), open: Vec::new() };
+    let mut walk = Walk { text: source.text, source, edits: Vec::new(), gone: Vec::new(), open: Vec::new() };
     walk.run(tree.root())?;
-    Ok(apply(source.text, &walk.edits))
+    Ok(apply(source.text, &walk.edits, &walk.gone))
 }
 
-fn apply(text: &str, edits: &[Edit]) -> String {
+fn apply(text: &str, edits: &[Edit], gone: &[Edit]) -> String {
     let mut out = Vec::with_capacity(text.len());
     // What each byte becomes: 0 keeps it, a blank or another character replaces the whole character there.
     let mut marks = vec![0_u8; text.len()];
-    for edit in edits {
+    let puts = |edit: &&Edit| matches!(edit, Edit::Put(..));
+    let (put, blank): (Vec<&Edit>, Vec<&Edit>) = edits.iter().partition(puts);
+    let (put_last, blank_last): (Vec<&Edit>, Vec<&Edit>) = gone.iter().partition(puts);
+    for edit in [blank, put, blank_last, put_last].into_iter().flatten() {
         match *edit {
             Edit::Blank(from, to) => marks[from..to].iter_mut().for_each(|mark| *mark = b' '),
-            Edit::Put(..) => {}
-        }
-    }
-    for edit in edits {
-        match *edit {
             Edit::Put(at, character) => marks[at] = character,
-            Edit::Blank(..) => {}
         }
     }
     let mut buffer = [0; 4];
@@ -59,6 +56,8 @@ struct Walk<'a, 's> {
     text: &'a str,
     source: &'a Source<'s>,
     edits: Vec<Edit>,
+    /// Blanks over what the grammar took for values; they come last, over all that was done inside them.
+    gone: Vec<Edit>,
     /// The nodes around the one at hand, outermost first.
     open: Vec<Node<'a>>,
 }
@@ -105,6 +104,7 @@ impl<'a> Walk<'a, '_> {
                 Ok(Down::No)
             }
             "as_expression" | "satisfies_expression" => self.type_operator(node),
+            "binary_expression" => self.comparison(node),
             "non_null_expression" => self.last_token(node, "!"),
             "type_assertion" => {
                 self.refuse(node, "a type in angle brackets before a value", "write `value as Type`")
@@ -217,9 +217,48 @@ impl<'a> Walk<'a, '_> {
         // The operator, not a comment before it, is where the type begins.
         let operator = children(node).into_iter().find(|child| matches!(child.kind(), "as" | "satisfies"));
         let from = operator.map_or(value.end_byte(), |operator| operator.start_byte());
-        self.edits.push(Edit::Blank(from, node.end_byte()));
-        if self.ends_statement(node) && self.continues(node.end_byte()) {
-            self.edits.push(Edit::Put(from, b';'));
+        // In `value as a.b.c` the grammar takes `.c` for a member of the whole, and in
+        // `value as T` before a line that begins with `(` or `[`, that for a call or an index.
+        let mut last = node;
+        let mut next_line = false;
+        for around in self.open.iter().rev().filter(|around| around.kind() != "arguments") {
+            let goes_on =
+                matches!(around.kind(), "member_expression" | "subscript_expression" | "call_expression");
+            if !goes_on || around.start_byte() != node.start_byte() {
+                break;
+            }
+            let rest = &self.text[last.end_byte()..around.end_byte()];
+            let breaks = rest[..rest.len() - rest.trim_start().len()].contains(['\n', '\r']);
+            if around.kind() == "call_expression" || (around.kind() == "subscript_expression" && breaks) {
+                next_line = breaks;
+                break;
+            }
+            last = *around;
+        }
+        let mut end = last.end_byte();
+        if let Some(broken) = line_that_indexes(&self.text[from..end]) {
+            (end, next_line) = (from + broken, true);
+        }
+        self.gone.push(Edit::Blank(from, end));
+        if next_line || (self.ends_statement(last) && self.continues(last.end_byte())) {
+            self.gone.push(Edit::Put(from, b';'));
+        }
+        Ok(Down::Yes)
+    }
+
+    /// `` tag<T>`…` `` and `f<T>` at the end of a line, which the grammar takes for two comparisons.
+    fn comparison(&mut self, node: Node<'a>) -> Step {
+        let (left, right) = (node.child_by_field_name("left"), node.child_by_field_name("right"));
+        let operator = |node: Node<'a>| node.child_by_field_name("operator");
+        if let (Some(left), Some(right), Some(close)) = (left, right, operator(node))
+            && close.kind() == ">"
+            && (leftmost(right).kind() == "template_string"
+                || right.kind() != "unary_expression"
+                    && self.text[close.end_byte()..right.start_byte()].contains(['\n', '\r']))
+            && left.kind() == "binary_expression"
+            && let Some(open) = operator(left).filter(|open| open.kind() == "<")
+        {
+            self.gone.push(Edit::Blank(open.start_byte(), close.end_byte()));
         }
         Ok(Down::Yes)
     }
@@ -420,6 +459,38 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
+/// The operand that a chain of members, indexes and calls begins with.
+fn leftmost(mut node: Node<'_>) -> Node<'_> {
+    while let Some(inner) =
+        node.child_by_field_name("object").or_else(|| node.child_by_field_name("function"))
+    {
+        node = inner;
+    }
+    node
+}
+
+/// Where a type ends because a line begins with `[` or a template: neither goes on with a type.
+fn line_that_indexes(text: &str) -> Option<usize> {
+    let mut depth = 0_i32;
+    let (mut last, mut breaks, mut before) = (0, false, ' ');
+    for (at, character) in text.char_indices() {
+        match character {
+            '[' | '`' if depth == 0 && breaks && !matches!(before, '|' | '&' | ',' | ':' | '?' | '=') => {
+                return Some(last);
+            }
+            '(' | '[' | '{' | '<' => depth += 1,
+            ')' | ']' | '}' => depth -= 1,
+            '>' if before != '=' => depth -= 1,
+            '\n' | '\r' => breaks = true,
+            _ => {}
+        }
+        if !character.is_whitespace() {
+            (last, breaks, before) = (at + character.len_utf8(), false, character);
+        }
+    }
+    None
+}
+
 fn children(node: Node<'_>) -> Vec<Node<'_>> {
     let mut cursor = node.walk();
     node.children(&mut cursor).collect()
@@ -438,3 +509,6 @@ fn after_trivia(mut text: &str) -> &str {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
