@@ -1,12 +1,15 @@
 //! Reads everything a project is made of, once for each load, and says which folders to watch for it.
 //! The last disk access before `sources/load.rs`; judges nothing.
 
+use super::go_types::GoTypes;
 use super::project::Project;
 use super::requests::yaml_files;
 use super::watcher::WatchSet;
 use crate::sources::load::{Files, Loader, Options};
 use crate::sources::{Allow, Sources};
+use anyhow::{Context as _, Result};
 use opdev_helm::chart;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,9 +31,23 @@ pub(super) fn options(project: &Project, only: &[String]) -> Arc<Options> {
     })
 }
 
-/// Reads the project.
-pub(super) fn read(project: &Project, loader: &Loader, options: &Arc<Options>) -> Files {
+/// What changes from load to load.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Makes sources of files.
+    pub(super) loader: Loader,
+    types: GoTypes,
+}
+
+/// Reads the project. `changed` are the files that were saved; without any, all may have changed.
+pub(super) fn read(
+    project: &Project,
+    memory: &mut Memory,
+    options: &Arc<Options>,
+    changed: &[String],
+) -> Files {
     let root = &project.root;
+    let loader = &memory.loader;
     let (watches_path, text) = match &project.watches {
         Some(path) => {
             let text = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string());
@@ -52,13 +69,16 @@ pub(super) fn read(project: &Project, loader: &Loader, options: &Arc<Options>) -
             .filter_map(|file| Some((project.relative(&file), std::fs::read_to_string(&file).ok()?)))
             .collect()
     };
+    let reconcilers = reconcilers(project);
+    let year = jiff::Zoned::now().year().to_string();
     Files {
         watches: (watches_path, text),
         charts,
-        named_charts: BTreeMap::new(),
-        types: crate::sources::definitions::Types::default(),
+        // Only programs name charts.
+        named_charts: if reconcilers.is_empty() { BTreeMap::new() } else { named_charts(project) },
+        types: memory.types.read(project, changed, &year),
         crds: texts(&project.crds),
-        reconcilers: reconcilers(project),
+        reconcilers,
         samples: texts(&project.samples),
         // Variables that are no UTF-8 cannot stand in a YAML file anyway.
         env: std::env::vars_os()
@@ -66,6 +86,46 @@ pub(super) fn read(project: &Project, loader: &Loader, options: &Arc<Options>) -
             .collect(),
         options: Arc::clone(options),
     }
+}
+
+/// Deepest folder in which charts are looked for, and how many are taken.
+const DEEPEST: usize = 4;
+const MOST_CHARTS: usize = 200;
+
+/// Every chart of the project, folder or archive: a release of a program may name any of them.
+fn named_charts(project: &Project) -> BTreeMap<String, Result<chart::FileSet, String>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![(project.root.clone(), 0)];
+    while let Some((folder, depth)) = open.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths.into_iter().rev() {
+            if found.len() >= MOST_CHARTS {
+                tracing::warn!("only {MOST_CHARTS} charts of the project are read");
+                return found;
+            }
+            if path.is_dir() && !path.is_symlink() && !is_foreign(&path) {
+                if path.join("Chart.yaml").is_file() {
+                    let files = chart::read_dir(&path).map_err(|error| error.to_string());
+                    found.insert(project.relative(&path), files);
+                } else if depth < DEEPEST {
+                    open.push((path, depth + 1));
+                }
+            } else if path.extension().is_some_and(|end| end == "tgz") {
+                found.insert(project.relative(&path), archive(&path));
+            }
+        }
+    }
+    found
+}
+
+/// An archive stands for itself: one file of its own name.
+fn archive(path: &Path) -> Result<chart::FileSet, String> {
+    let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+    let mut files = chart::FileSet::new();
+    files.insert("chart.tgz", bytes);
+    Ok(files)
 }
 
 /// The folders in which reconcilers and what they import lie.
@@ -117,7 +177,21 @@ fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
 /// What is not the user's own: packages and hidden files.
 fn is_foreign(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-    name.starts_with('.') || name == "node_modules"
+    name.starts_with('.') || matches!(&*name, "node_modules" | "vendor" | "target" | "testdata")
+}
+
+/// Writes `opdev.d.ts`, whole or not at all, where it differs.
+///
+/// # Errors
+/// Where it cannot be written.
+pub(super) fn write_declarations(folder: &Path, crds: &[Value]) -> Result<()> {
+    let text = opdev_types::declarations::declarations(crds);
+    let path = folder.join("opdev.d.ts");
+    if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
+    super::cluster::write_private(&path, &text)
 }
 
 /// The folders and files to listen to for the newest sources.
@@ -132,6 +206,9 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
     if let Some(watches) = &project.watches {
         flat(&root.join(watches));
     }
+    // Packages that the types import lie anywhere in the project.
+    let made_of = sources.definitions.iter().flat_map(|definition| &definition.files);
+    made_of.for_each(|file| flat(&root.join(file)));
     for path in paths(project, sources).into_iter().map(|path| root.join(path)) {
         // The parent tells when the folder itself is replaced, or a link points elsewhere.
         flat(&path);

@@ -10,7 +10,7 @@ use super::requests::{Ask, Requests};
 use crate::event::{Event, Level, Notice, Request, RequestId, Started};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
-use crate::sources::load::{Loaded, Loader, Options};
+use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
@@ -61,7 +61,7 @@ pub async fn run(input: Input) -> Result<()> {
     let first_options = Arc::clone(&options);
     // Files are read while the API server starts.
     let reading = tokio::task::spawn_blocking(move || {
-        reload::load(&project, &first_options, Loader::default(), &[], None, false)
+        reload::load(&project, &first_options, files::Memory::default(), &[], None, false)
     });
     let connection = tokio::select! {
         () = input.shutdown.cancelled() => return Ok(()),
@@ -118,7 +118,7 @@ impl Running {
         options: Arc<Options>,
         connection: &Connection,
         api_ready: Duration,
-        first: (Loader, Option<Loaded>),
+        first: (files::Memory, Option<Loaded>),
     ) -> Running {
         let Input { project, events, shutdown, .. } = &input;
         let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
@@ -136,6 +136,7 @@ impl Running {
             client: connection.client.clone(),
             events: events.clone(),
             read_only,
+            cautious: connection.allowed,
             publish: publish.clone(),
             asked,
             poll: input.poll || project.settings.reload.poll,

@@ -6,6 +6,7 @@ pub mod bus;
 pub mod cluster;
 mod crds;
 mod files;
+mod go_types;
 pub mod inner_loop;
 pub mod journal;
 mod observe;

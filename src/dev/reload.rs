@@ -1,19 +1,23 @@
 //! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server, publish.
 //! One load at a time, the newest files win, and a broken edit never takes away what serves.
 
-use super::crds::Crds;
+use super::crds::{Crds, Origin, Outcome};
 use super::files;
 use super::project::Project;
 use super::requests::Ask;
 use super::watcher::{self, Batch, Watcher};
-use crate::event::{Event, KindStatus, Level, Notice, ReloadFailed, SourcesChanged};
+use crate::event::{
+    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Place, Released, ReloadFailed, Severity,
+    SourcesChanged, Verdict,
+};
 use crate::sources::Sources;
-use crate::sources::load::{Loaded, Loader, Options};
+use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use kube::Client;
 use opdev_object::meta::Gvk;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
@@ -31,6 +35,8 @@ pub(super) struct Reloader {
     pub(super) events: EventSink,
     /// Whether CRDs may be written.
     pub(super) read_only: bool,
+    /// Whether nothing that anybody could notice goes to the cluster without the user's word.
+    pub(super) cautious: bool,
     /// Where the newest set goes.
     pub(super) publish: watch::Sender<Arc<Sources>>,
     /// What the user asks for.
@@ -41,8 +47,10 @@ pub(super) struct Reloader {
 
 /// What changes from load to load.
 struct Memory {
-    loader: Loader,
+    files: files::Memory,
     crds: Crds,
+    /// Reconcilers that wait for the user's word, by the names of the questions.
+    held: Vec<(String, Gvk)>,
     plurals: Vec<(Gvk, String)>,
 }
 
@@ -50,11 +58,12 @@ impl Reloader {
     /// Loads and publishes the first set, then follows the files until `shutdown`.
     pub(super) async fn run(
         mut self,
-        first: (Loader, Option<Loaded>),
+        first: (files::Memory, Option<Loaded>),
         shutdown: CancellationToken,
     ) -> Result<()> {
-        let (loader, loaded) = first;
-        let mut memory = Memory { loader, crds: Crds::default(), plurals: Vec::new() };
+        let (files, loaded) = first;
+        let crds = Crds::new(self.cautious);
+        let mut memory = Memory { files, crds, held: Vec::new(), plurals: Vec::new() };
         if let Some(loaded) = loaded {
             self.bring_live(&mut memory, loaded, Vec::new()).await;
         }
@@ -128,25 +137,31 @@ impl Reloader {
     fn moved(&self, batch: &Batch) -> bool {
         let set = files::watch_set(&self.project, &self.publish.borrow());
         let watched: BTreeSet<&PathBuf> = set.deep.iter().chain(&set.flat).collect();
-        let links: Vec<PathBuf> =
-            self.publish.borrow().watches.iter().map(|watch| self.project.root.join(watch.path())).collect();
+        let links: Vec<PathBuf> = {
+            let sources = self.publish.borrow();
+            let charts = sources.watches.iter().filter_map(|watch| watch.chart());
+            charts.map(|chart| self.project.root.join(&chart.path)).collect()
+        };
         batch.paths.iter().any(|path| {
             watched.iter().any(|at| at.starts_with(path)) || links.contains(path) || path.is_dir()
         })
     }
 
     async fn reload(&self, memory: &mut Memory, batch: Option<Batch>, forced: bool) {
+        if forced {
+            memory.crds.ask_again();
+        }
         let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
         let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
-        let loader = std::mem::take(&mut memory.loader);
+        let files = std::mem::take(&mut memory.files);
         let project = self.project.clone();
         let names = changed.clone();
         let options = Arc::clone(&self.options);
         let work =
-            tokio::task::spawn_blocking(move || load(&project, &options, loader, &names, saved_at, forced));
+            tokio::task::spawn_blocking(move || load(&project, &options, files, &names, saved_at, forced));
         match work.await {
-            Ok((loader, loaded)) => {
-                memory.loader = loader;
+            Ok((files, loaded)) => {
+                memory.files = files;
                 if let Some(loaded) = loaded {
                     self.bring_live(memory, loaded, changed).await;
                 }
@@ -163,31 +178,122 @@ impl Reloader {
         }
     }
 
-    /// The user's word about a held change.
-    async fn answer_held(&self, _memory: &mut Memory, id: &str, _apply: bool) -> Result<String, String> {
-        std::future::ready(Err(format!("{id} is not held any more"))).await
+    /// The user's word about a held change: what was done, or why nothing was.
+    async fn answer_held(&self, memory: &mut Memory, id: &str, apply: bool) -> Result<String, String> {
+        if let Some(at) = memory.held.iter().position(|(held, _)| held == id) {
+            let (id, kind) = memory.held.remove(at);
+            return self.answer_program(memory, id, kind, apply).await;
+        }
+        let sources = self.publish.borrow().number + 1;
+        let gone = || format!("{id} is not held any more");
+        let (kind, outcome) = match memory.crds.answer(&self.client, id, apply, sources).await {
+            Some(Ok(answered)) => answered,
+            Some(Err(error)) => return Err(format!("{error:#}")),
+            None => return Err(gone()),
+        };
+        let affected = if apply { vec![kind.clone()] } else { Vec::new() };
+        let files = outcome.files();
+        let told = self.tell(outcome).await;
+        if let Some(loaded) = memory.files.loader.renew(&affected) {
+            self.publish_set(memory, loaded, files, told.stale).await;
+        }
+        let what = if apply { "changed" } else { "stays as it was" };
+        Ok(format!("the type of {} {what}", kind.kind))
+    }
+
+    /// The user's word about a held reconciler.
+    async fn answer_program(
+        &self,
+        memory: &mut Memory,
+        id: String,
+        kind: Gvk,
+        apply: bool,
+    ) -> Result<String, String> {
+        let loader = &mut memory.files.loader;
+        let (loaded, verdict, what) = if apply {
+            (loader.accept(&kind), Verdict::Applied, "runs")
+        } else {
+            let message = format!("the new reconciler of {} was discarded; the older one runs", kind.kind);
+            let place = self.publish.borrow().watch(&kind.group, &kind.kind).map(|watch| Place {
+                file: watch.path().to_owned(),
+                line: 0,
+                column: 0,
+            });
+            let problem = Diagnostic {
+                severity: Severity::Error,
+                message,
+                place,
+                excerpt: None,
+                hint: Some("undo the edit, or press R to be asked again".to_owned()),
+                kind: Some(kind.clone()),
+            };
+            (loader.discard(&kind, &problem), Verdict::Discarded, "is dropped")
+        };
+        self.events.emit(Event::Released(Released { at: Timestamp::now(), id: id.clone(), verdict })).await;
+        let Some(loaded) = loaded else { return Err(format!("{id} is not held any more")) };
+        let files: Vec<String> = loaded.sources.files.clone();
+        self.publish_set(memory, loaded, files, Vec::new()).await;
+        Ok(format!("the new reconciler of {} {what}", kind.kind))
+    }
+
+    /// New programs are tried on every object before they take over.
+    async fn try_out(&self, memory: &mut Memory) {
+        // Whatever waited has been replaced, or undone, by this load.
+        let still = |kind: &Gvk| memory.files.loader.waits(kind);
+        let (waiting, answered): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut memory.held).into_iter().partition(|(_, kind)| still(kind));
+        memory.held = waiting;
+        for (id, _) in answered {
+            let released = Released { at: Timestamp::now(), id, verdict: Verdict::Undone };
+            self.events.emit(Event::Released(released)).await;
+        }
     }
 
     /// CRDs first, then the sources, so that the kinds exist when the operator begins to watch them.
-    async fn bring_live(&self, memory: &mut Memory, loaded: Loaded, files: Vec<String>) {
+    async fn bring_live(&self, memory: &mut Memory, mut loaded: Loaded, files: Vec<String>) {
+        self.write_declarations(&loaded.sources).await;
+        self.try_out(memory).await;
+        let mut stale = Vec::new();
         if !self.read_only {
-            let (applied, failed) = memory.crds.apply(&self.client, &loaded.sources.definitions).await;
-            for crd in applied {
-                tracing::info!("CustomResourceDefinition {} applied", crd.name);
-                for warning in crd.warnings {
-                    self.notice(
-                        Level::Warn,
-                        format!("CustomResourceDefinition {}: {warning}", crd.name),
-                        None,
-                    )
-                    .await;
-                }
-            }
-            for (name, error) in failed {
-                let hint = Some(
-                    "correct the CRD and save it; objects of this kind are not touched until then".to_owned(),
-                );
-                self.notice(Level::Error, format!("CustomResourceDefinition {name}: {error:#}"), hint).await;
+            let since = loaded.sources.saved_at.unwrap_or_else(Instant::now);
+            let origin = Origin { sources: loaded.sources.number, files: &files, since };
+            let outcome = memory.crds.apply(&self.client, &loaded.sources.definitions, origin).await;
+            let told = self.tell(outcome).await;
+            loaded.errors.extend(told.errors);
+            stale = told.stale;
+        }
+        self.publish_set(memory, loaded, files, stale).await;
+    }
+
+    /// Passes on what came of a set of CRDs; what is left are the diagnostics.
+    async fn tell(&self, mut outcome: Outcome) -> Outcome {
+        for event in std::mem::take(&mut outcome.events) {
+            self.events.emit(event).await;
+        }
+        for warning in std::mem::take(&mut outcome.warnings) {
+            self.notice(Level::Warn, warning, None).await;
+        }
+        outcome
+    }
+
+    /// What `stale` is about does not serve in its newest version, whatever the files say.
+    async fn publish_set(
+        &self,
+        memory: &mut Memory,
+        mut loaded: Loaded,
+        files: Vec<String>,
+        stale: Vec<Diagnostic>,
+    ) {
+        for kind in &mut loaded.kinds {
+            let about = |problem: &&Diagnostic| {
+                problem
+                    .kind
+                    .as_ref()
+                    .is_some_and(|gvk| gvk.group == kind.gvk.group && gvk.kind == kind.gvk.kind)
+            };
+            let healthy = matches!(kind.health, KindHealth::Serving | KindHealth::Shown { .. });
+            if let Some(problem) = stale.iter().find(about).filter(|_| healthy) {
+                kind.health = KindHealth::Stale { problem: problem.clone() };
             }
         }
         let kinds = self.with_plurals(memory, loaded.kinds).await;
@@ -211,6 +317,16 @@ impl Reloader {
         self.publish.send_replace(sources);
     }
 
+    /// The declarations of `opdev` and `opdev:types`, so that editors know the fields of the kinds at once.
+    async fn write_declarations(&self, sources: &Sources) {
+        let crds: Vec<Value> = sources.definitions.iter().map(|one| Value::clone(&one.crd)).collect();
+        let folder = self.project.root.join(".opdev/types");
+        let written = tokio::task::spawn_blocking(move || files::write_declarations(&folder, &crds)).await;
+        if let Ok(Err(error)) = written {
+            tracing::warn!("the declarations for editors are not written: {error:#}");
+        }
+    }
+
     async fn with_plurals(&self, memory: &mut Memory, mut kinds: Vec<KindStatus>) -> Vec<KindStatus> {
         for kind in &mut kinds {
             if let Some((_, plural)) = memory.plurals.iter().find(|(gvk, _)| *gvk == kind.gvk) {
@@ -230,7 +346,8 @@ impl Reloader {
         let links: Vec<(PathBuf, &str)> = sources
             .watches
             .iter()
-            .filter_map(|watch| Some((root.join(watch.path()).canonicalize().ok()?, watch.path())))
+            .filter_map(|watch| watch.chart())
+            .filter_map(|chart| Some((root.join(&chart.path).canonicalize().ok()?, chart.path.as_str())))
             .collect();
         let name = |path: &PathBuf| {
             for (real, link) in &links {
@@ -252,16 +369,16 @@ impl Reloader {
 pub(super) fn load(
     project: &Project,
     options: &Arc<Options>,
-    mut loader: Loader,
+    mut memory: files::Memory,
     changed: &[String],
     saved_at: Option<Instant>,
     forced: bool,
-) -> (Loader, Option<Loaded>) {
+) -> (files::Memory, Option<Loaded>) {
     // A bug in here must cost neither the last good charts nor the count of sources.
     let loading = || {
-        let files = files::read(project, &loader, options);
-        loader.load(&files, changed, saved_at, forced)
+        let files = files::read(project, &mut memory, options, changed);
+        memory.loader.load(&files, changed, saved_at, forced)
     };
     let loaded = std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default();
-    (loader, loaded)
+    (memory, loaded)
 }

@@ -132,6 +132,11 @@ impl Requests {
         let namespace = if namespaced { object.namespace.as_deref() } else { None };
         let path = object_path(&resource, namespace, &object.name);
         let summary = format!("{object} scaled to {replicas}");
+        let of_kind = |(kind, _): &(&String, &String)| kind.eq_ignore_ascii_case(&object.gvk.kind);
+        if let Some((_, field)) = self.project.settings.scale.iter().find(of_kind) {
+            let warnings = self.scale_field(&path, field, replicas).await?;
+            return Ok(Done { summary: format!("{summary} ({field})"), warnings });
+        }
         let body = json!({"spec": {"replicas": replicas}});
         let uri = format!("{path}/scale?fieldManager={MANAGER}");
         match self.send("PATCH", &uri, "application/merge-patch+json", Some(&body)).await {
@@ -150,10 +155,20 @@ impl Requests {
             } else {
                 "replicaCount"
             });
-        let body = json!({"spec": {field: replicas}});
+        let warnings = self.scale_field(&path, &format!(".spec.{field}"), replicas).await?;
+        Ok(Done { summary: format!("{summary} (.spec.{field})"), warnings })
+    }
+
+    /// Sets the field that holds the number, such as `.spec.size`; returns the API server's warnings.
+    async fn scale_field(&self, path: &str, field: &str, replicas: i32) -> Result<Vec<String>> {
+        let names: Vec<&str> = field.split('.').filter(|name| !name.is_empty()).collect();
+        if names.is_empty() || field.contains(['[', ']']) {
+            bail!("{field:?} is not the path of a field; scale in opdev.yaml takes paths such as .spec.size");
+        }
+        let body = names.iter().rev().fold(json!(replicas), |value, name| json!({*name: value}));
         let uri = format!("{path}?fieldManager={MANAGER}&fieldValidation=Strict");
         let (_, warnings) = self.send("PATCH", &uri, "application/merge-patch+json", Some(&body)).await?;
-        Ok(Done { summary: format!("{summary} (.spec.{field})"), warnings })
+        Ok(warnings)
     }
 
     async fn delete(&self, object: &ObjectRef, propagation: Propagation) -> Result<Done> {

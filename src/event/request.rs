@@ -39,7 +39,7 @@ pub enum Request {
         /// The `id` of the held change.
         id: String,
     },
-    /// Drop a held change: what serves goes on serving until the file is saved again.
+    /// Drop a held change: what serves goes on serving.
     DiscardHeld {
         /// The `id` of the held change.
         id: String,

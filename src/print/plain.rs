@@ -153,7 +153,7 @@ fn held(held: &Held) -> String {
 fn released(released: &Released) -> String {
     let how = match released.verdict {
         Verdict::Applied => "let through",
-        Verdict::Discarded => "discarded; what serves goes on serving until the file is saved again",
+        Verdict::Discarded => "discarded; what serves goes on serving",
         Verdict::Undone => "undone, nothing waits any more",
     };
     format!("released   {}: {how}", released.id)

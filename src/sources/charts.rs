@@ -129,7 +129,11 @@ fn checked(
         Err(why) => return Err(Box::new(unreadable(why))),
     };
     let load = || {
-        Chart::load(files)
+        let loaded = match files.get("chart.tgz").filter(|_| files.len() == 1) {
+            Some(archive) => Chart::load_archive(archive),
+            None => Chart::load(files),
+        };
+        loaded
             .map_err(|error| Box::new(broken::chart(path, files, &error)))
             .and_then(|chart| broken::check(path, &chart, strict).map(|renders| (chart, renders)))
     };

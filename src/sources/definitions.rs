@@ -21,7 +21,9 @@ pub struct Definition {
     pub crd: Arc<Value>,
     /// The file that defines it, relative to the project's root; empty for a scaffolded one.
     pub file: String,
-    /// Where the source says what stands at a path of an object, such as `spec.size`; the empty path is the type.
+    /// All files of the project that it is made of.
+    pub files: Vec<String>,
+    /// Where the source declares each field, by version and path: `v1.spec.size`, `v1.spec.ports[].name`.
     pub places: BTreeMap<String, Place>,
     /// The texts of those places' files.
     pub texts: Texts,
@@ -46,19 +48,27 @@ impl Definition {
         kinds.iter().find(|gvk| Some(gvk.version.as_str()) == stored).or_else(|| kinds.first()).cloned()
     }
 
-    /// Where the source says what stands at a path; the nearest thing around it where it does not say.
-    pub fn place(&self, path: &str) -> Option<Place> {
-        let mut path = path.trim_start_matches('.');
-        loop {
-            if let Some(place) = self.places.get(path) {
+    /// Where the source says what stands at a path of an object, such as `spec.ports[*].name`; the nearest thing around
+    /// it where it does not say. Without a version, in whichever says it.
+    pub fn place(&self, version: &str, path: &str) -> Option<Place> {
+        let mut path = path.trim_start_matches('.').replace("[*]", "[]");
+        while !path.is_empty() {
+            let fits = |known: &String| match known
+                .strip_suffix(path.as_str())
+                .and_then(|rest| rest.strip_suffix('.'))
+            {
+                Some(of) => of == version || version.is_empty() && !of.contains(['.', '[']),
+                None => false,
+            };
+            if let Some((_, place)) = self.places.iter().find(|(known, _)| fits(known)) {
                 return Some(place.clone());
             }
-            if path.is_empty() {
-                let file = Some(&self.file).filter(|file| !file.is_empty())?;
-                return Some(Place { file: file.clone(), line: 0, column: 0 });
-            }
-            path = path.rfind(['.', '[']).map_or("", |at| &path[..at]);
+            path.truncate(path.rfind(['.', '[', '{']).unwrap_or(0));
         }
+        let file = Some(&self.file).filter(|file| !file.is_empty())?;
+        let line = self.places.values().filter(|place| place.file == *file).map(|place| place.line).min();
+        // The type begins a little above its first field, which is close enough to see it.
+        Some(Place { file: file.clone(), line: line.unwrap_or(0), column: 0 })
     }
 
     /// The lines around a place.
@@ -112,8 +122,12 @@ pub struct Made {
     pub crd: Arc<Value>,
     /// The file with the kind's type.
     pub file: String,
-    /// Where the source says what stands at a path of an object.
+    /// All files of the project that it is made of.
+    pub files: Vec<String>,
+    /// Where the source declares each field, by version and path.
     pub places: BTreeMap<String, Place>,
+    /// Something in it could not be read.
+    pub broken: bool,
 }
 
 /// What loads CRDs again and again.
@@ -173,23 +187,30 @@ impl Definitions {
             let definition = Definition {
                 crd: Arc::clone(&made.crd),
                 file: made.file.clone(),
+                files: made.files.clone(),
                 places: made.places.clone(),
                 texts: texts_of(&made.places, &types.texts),
                 broken: None,
                 scaffolded: false,
             };
-            if !errors.iter().any(|error| touches(error, &definition)) {
+            if !made.broken && !errors.iter().any(|error| touches(error, &definition)) {
                 newest.insert(definition.name().to_owned(), Arc::new(definition));
             }
         }
         for (name, good) in &self.made {
+            if newest.contains_key(name) {
+                continue;
+            }
             // Without an error it is gone because the files do not define it any more.
-            let Some(error) = errors.iter().find(|error| touches(error, good)) else { continue };
+            let Some(error) = errors.iter().find(|error| touches(error, good)).or(errors.first()) else {
+                continue;
+            };
             let mut broken = Diagnostic::clone(error);
             broken.kind = good.gvk();
             let kept = Definition {
                 crd: Arc::clone(&good.crd),
                 file: good.file.clone(),
+                files: good.files.clone(),
                 places: good.places.clone(),
                 texts: good.texts.clone(),
                 broken: Some(broken),
@@ -210,6 +231,7 @@ impl Definitions {
                     let of = |crd| Definition {
                         crd: Arc::new(crd),
                         file: path.clone(),
+                        files: vec![path.clone()],
                         places: BTreeMap::new(),
                         texts: texts.clone(),
                         broken: None,
@@ -232,13 +254,9 @@ impl Definitions {
     }
 }
 
-/// Whether an error lies in a package that a CRD is made of; one without a place may lie anywhere.
+/// Whether an error lies in a file that a CRD is made of; one without a place may lie anywhere.
 fn touches(error: &Diagnostic, definition: &Definition) -> bool {
-    let folder = |file: &str| file.rsplit_once('/').map_or(String::new(), |(folder, _)| folder.to_owned());
-    error.place.as_ref().is_none_or(|place| {
-        let at = folder(&place.file);
-        folder(&definition.file) == at || definition.places.values().any(|place| folder(&place.file) == at)
-    })
+    error.place.as_ref().is_none_or(|place| definition.files.contains(&place.file))
 }
 
 /// The texts that places lead to.
@@ -267,6 +285,7 @@ pub(super) fn scaffold(gvk: &Gvk) -> Arc<Definition> {
     Arc::new(Definition {
         crd: Arc::new(crd::scaffold(gvk)),
         file: String::new(),
+        files: Vec::new(),
         places: BTreeMap::new(),
         texts: Texts::new(),
         broken: None,

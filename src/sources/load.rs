@@ -1,6 +1,10 @@
 //! Texts and file sets in, a numbered set of sources out. Remembers the last good version of each part (`charts`,
 //! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `dev/files.rs` reads the disk.
 
+mod trial;
+
+pub use trial::Trial;
+
 use super::charts::Charts;
 use super::definitions::{self, Definition, Definitions, Types};
 use super::reconcilers::{Fed, Reconcilers, Texts};
@@ -66,6 +70,8 @@ pub struct Loaded {
     pub affected: Vec<Gvk>,
     /// Problems that keep the newest files from serving.
     pub errors: Vec<Diagnostic>,
+    /// Programs that take the place of another one in this set: to be tried before it is published.
+    pub trials: Vec<Trial>,
 }
 
 /// Loads set after set.
@@ -134,10 +140,11 @@ impl Loader {
             diagnostics: diagnostics.clone(),
         };
         sources.leave_out(&files.options.only);
+        let trials = self.trials(&sources.watches, number);
         let sources = Arc::new(sources);
         self.before = Some(Arc::clone(&sources));
         let errors = diagnostics.into_iter().filter(|one| one.severity == Severity::Error).collect();
-        Some(Loaded { kinds: sources.kinds(), sources, affected, errors })
+        Some(Loaded { kinds: sources.kinds(), sources, affected, errors, trials })
     }
 
     fn read_entries(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A set of sources.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Counted from 1.
     pub number: u64,
@@ -53,7 +53,7 @@ pub struct Shown {
 }
 
 /// A kind and what reconciles its objects, loaded.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Watch {
     /// The kind it reconciles.
     pub gvk: Gvk,
@@ -72,7 +72,7 @@ pub struct Watch {
 }
 
 /// What reconciles the objects of a kind.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Reconciler {
     /// A chart, as in `watches.yaml`: the custom resource's spec are its values.
     Chart(Arc<ChartReconciler>),
@@ -96,7 +96,7 @@ pub struct ChartReconciler {
 }
 
 /// A script or a folder of templates that feeds a kind.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TypeReconciler {
     /// Its file or folder, relative to the project's root.
     pub path: String,

@@ -26,6 +26,10 @@ struct Loading {
     good: Option<Arc<dyn Program>>,
     /// The texts of the good one.
     files: Texts,
+    /// The one that served before the good one, until that has been tried.
+    previous: Option<(Arc<dyn Program>, Texts)>,
+    /// One that waits for the user's word.
+    waiting: Option<(Arc<dyn Program>, Texts)>,
     broken: Option<Diagnostic>,
 }
 
@@ -102,7 +106,7 @@ impl Reconcilers {
                 Ok(gvk) => gvk,
                 Err(why) => {
                     // What keeps it from loading says more than what it might be for.
-                    diagnostics.push(loading.broken.clone().unwrap_or(why));
+                    diagnostics.push(loading.broken.clone().unwrap_or(*why));
                     continue;
                 }
             };
@@ -134,12 +138,18 @@ impl Reconcilers {
             return false;
         }
         loading.content = content;
+        loading.waiting = None;
+        if loading.good.is_some() && loading.files == *texts && !forced {
+            // The edit was undone: what serves is what the files say.
+            loading.broken = None;
+            return false;
+        }
         // A file that trips over a bug of opdev is one broken reconciler, not the end of the operator.
         let loaded = std::panic::catch_unwind(|| program::load(path, all));
         match loaded {
             Ok(Ok(program)) => {
-                loading.good = Some(program);
-                loading.files.clone_from(texts);
+                let older = std::mem::replace(&mut loading.files, texts.clone());
+                loading.previous = loading.good.replace(program).map(|good| (good, older));
                 loading.broken = None;
                 true
             }
@@ -154,6 +164,41 @@ impl Reconcilers {
                 loading.broken = Some(broken);
                 false
             }
+        }
+    }
+}
+
+impl Reconcilers {
+    /// The newest program of a file does not serve: the one before it does.
+    pub(super) fn hold_back(&mut self, path: &str, problem: &Diagnostic, waits: bool) {
+        let Some(loading) = self.loading.get_mut(path) else { return };
+        let Some((good, files)) = loading.previous.take() else { return };
+        let newest = loading.good.replace(good);
+        let texts = std::mem::replace(&mut loading.files, files);
+        loading.waiting = newest.map(|newest| (newest, texts)).filter(|_| waits);
+        loading.broken = Some(problem.clone());
+    }
+
+    /// Whether one waits.
+    pub(super) fn waits(&self, path: &str) -> bool {
+        self.loading.get(path).is_some_and(|loading| loading.waiting.is_some())
+    }
+
+    /// The program that waits serves from now on.
+    pub(super) fn accept(&mut self, path: &str) -> Option<(Arc<dyn Program>, Texts)> {
+        let loading = self.loading.get_mut(path)?;
+        let (program, files) = loading.waiting.take()?;
+        loading.good = Some(Arc::clone(&program));
+        loading.files.clone_from(&files);
+        loading.broken = None;
+        Some((program, files))
+    }
+
+    /// The program that waits is dropped.
+    pub(super) fn discard(&mut self, path: &str, problem: &Diagnostic) {
+        if let Some(loading) = self.loading.get_mut(path) {
+            loading.waiting = None;
+            loading.broken = Some(problem.clone());
         }
     }
 }
@@ -259,7 +304,7 @@ fn kind(
     asked: Option<Gvk>,
     matching: &[&Defined],
     defined: &[Defined],
-) -> Result<Gvk, Diagnostic> {
+) -> Result<Gvk, Box<Diagnostic>> {
     let path = &candidate.path;
     if let Some(gvk) = asked {
         let known = defined.iter().find(|one| one.gvk.group == gvk.group && one.gvk.kind == gvk.kind);
@@ -267,7 +312,7 @@ fn kind(
             Some(one) if !one.versions.contains(&gvk.version) => {
                 let mut why = problem(path, format!("{gvk} is not a served version of {}", gvk.kind));
                 why.hint = Some(format!("served are {}", one.versions.join(", ")));
-                Err(why)
+                Err(Box::new(why))
             }
             // Kinds that no type of the project defines may be served by the cluster.
             Some(_) | None => Ok(gvk),
@@ -287,7 +332,7 @@ fn kind(
                 }
                 None => format!("the project's kinds are {}", kinds.join(", ")),
             });
-            Err(why)
+            Err(Box::new(why))
         }
         many => {
             let names: Vec<String> = many.iter().map(|one| one.gvk.to_string()).collect();
@@ -298,7 +343,7 @@ fn kind(
                 many[0].gvk.kind,
                 names.join(" and ")
             ));
-            Err(why)
+            Err(Box::new(why))
         }
     }
 }

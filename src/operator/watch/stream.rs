@@ -65,6 +65,11 @@ impl Streams {
                             continue;
                         }
                         Ended::Nobody => return,
+                        // A saved type: the server sets the kind's storage up anew and says so for about a second.
+                        Ended::Busy => {
+                            tokio::time::sleep(FIRST_PAUSE).await;
+                            continue;
+                        }
                         Ended::Broken(why) => why,
                     }
                 }
@@ -119,6 +124,7 @@ impl Streams {
                 Err(error) if is_not_served(&error) => return Ended::NotServed,
                 // The server closed a stream that had become too old: the watcher lists again by itself.
                 Err(watcher::Error::WatchError(status)) if status.code == 410 => continue,
+                Err(error) if is_busy(&error) => return Ended::Busy,
                 Err(error) => return Ended::Broken(describe(&error)),
             };
             *pause = FIRST_PAUSE;
@@ -132,6 +138,7 @@ impl Streams {
 
 enum Ended {
     NotServed,
+    Busy,
     Nobody,
     Broken(String),
 }
@@ -147,6 +154,25 @@ fn is_not_served(error: &watcher::Error) -> bool {
         | watcher::Error::WatchFailed(_)
         | watcher::Error::NoResourceVersion => false,
     }
+}
+
+/// Whether the server asks to come back in a moment.
+fn is_busy(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => is_reinitializing(status),
+        watcher::Error::WatchError(status) => is_reinitializing(status),
+        watcher::Error::InitialListFailed(_)
+        | watcher::Error::WatchStartFailed(_)
+        | watcher::Error::WatchFailed(_)
+        | watcher::Error::NoResourceVersion => false,
+    }
+}
+
+/// What apiextensions answers while a kind's storage is set up: 429, `storage is (re)initializing`.
+fn is_reinitializing(status: &kube::core::Status) -> bool {
+    status.code == 429 && status.message.contains("initializing")
 }
 
 fn describe(error: &watcher::Error) -> String {

@@ -15,8 +15,14 @@ fn crd_of(kind: &str, field: &str) -> Value {
 
 fn made(kind: &str, field: &str, file: &str) -> Made {
     let place = |line| Place { file: file.to_owned(), line, column: 2 };
-    let places = [(String::new(), place(3)), (format!("spec.{field}"), place(5))].into();
-    Made { crd: Arc::new(crd_of(kind, field)), file: file.to_owned(), places }
+    let places = [("v1.spec".to_owned(), place(3)), (format!("v1.spec.{field}"), place(5))].into();
+    Made {
+        crd: Arc::new(crd_of(kind, field)),
+        file: file.to_owned(),
+        files: vec![file.to_owned()],
+        places,
+        broken: false,
+    }
 }
 
 fn found(file: &str, line: u32) -> Found {
@@ -109,9 +115,17 @@ fn places_are_those_of_the_field_or_of_what_is_around_it() {
     let loaded =
         Loader::default().load(&files(vec![made("Set", "size", A)], vec![]), &[], None, false).unwrap();
     let definition = loaded.sources.definition("a.b", "Set").unwrap();
-    let line = |path: &str| definition.place(path).unwrap().line;
-    assert_eq!((line("spec.size"), line(".spec.size.x[0]"), line("spec.none"), line("")), (5, 5, 3, 3));
-    assert!(definition.excerpt(&definition.place("spec.size").unwrap()).unwrap().contains("Size"));
+    let line = |path: &str| definition.place("", path).unwrap().line;
+    assert_eq!((line("spec.size"), line(".spec.size.x[*]"), line("spec.none"), line("")), (5, 5, 3, 3));
+    assert_eq!(
+        (
+            definition.place("v1", "spec.size").unwrap().line,
+            definition.place("v2", "spec.size").unwrap().line
+        ),
+        (5, 3)
+    );
+    let place = definition.place("v1", "spec.size").unwrap();
+    assert!(definition.excerpt(&place).unwrap().contains("Size"));
 }
 
 #[test]

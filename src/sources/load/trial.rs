@@ -1,0 +1,113 @@
+//! Programs that are new but do not serve yet: tried first, then let in, refused, or held for the user's word. Until
+//! then the older program stays in the set. Pure.
+
+use super::{Loaded, Loader};
+use crate::event::Diagnostic;
+use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
+use opdev_object::meta::Gvk;
+use std::sync::Arc;
+
+/// A program that would take the place of another one.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The kind with its new program.
+    pub watch: Arc<Watch>,
+    /// The kind with the one that runs.
+    pub before: Arc<Watch>,
+}
+
+impl Loader {
+    /// The programs of a new set that would take the place of another one.
+    pub(super) fn trials(&self, watches: &[Arc<Watch>], number: u64) -> Vec<Trial> {
+        let trial = |watch: &&Arc<Watch>| {
+            let before = self.before.as_ref()?.watch(&watch.gvk.group, &watch.gvk.kind)?;
+            let (new, old) = (watch.program()?, before.program()?);
+            let both = new.program.is_some() && old.program.is_some();
+            (both && watch.changed_in == number && new.files != old.files)
+                .then(|| Trial { watch: Arc::clone(watch), before: Arc::clone(before) })
+        };
+        watches.iter().filter_map(|watch| trial(&watch)).collect()
+    }
+
+    /// The new program does not serve: the older one stays in the set. Where it `waits`, [`Loader::accept`] may let it in
+    /// later.
+    pub fn hold_back(&mut self, loaded: &mut Loaded, trial: &Trial, problem: &Diagnostic, waits: bool) {
+        self.reconcilers.hold_back(trial.watch.path(), problem, waits);
+        let older = Watch { broken: Some(problem.clone()), ..Watch::clone(&trial.before) };
+        let mut sources = Sources::clone(&loaded.sources);
+        replace(&mut sources, older);
+        sources.diagnostics.push(problem.clone());
+        loaded.affected.retain(|gvk| *gvk != trial.watch.gvk);
+        self.take(sources, loaded);
+    }
+
+    /// Whether a program waits for a kind.
+    pub fn waits(&self, gvk: &Gvk) -> bool {
+        let watch = self.before.as_ref().and_then(|before| before.watch(&gvk.group, &gvk.kind));
+        watch.is_some_and(|watch| self.reconcilers.waits(watch.path()))
+    }
+
+    /// The program that waits for a kind serves from now on; a new set, or `None` where none waits.
+    pub fn accept(&mut self, gvk: &Gvk) -> Option<Loaded> {
+        let (watch, mut sources) = self.next(gvk)?;
+        let program = watch.program()?;
+        let (newest, files) = self.reconcilers.accept(&program.path)?;
+        let reconciler = TypeReconciler { program: Some(newest), files, ..TypeReconciler::clone(program) };
+        let watch = Watch {
+            reconciler: Reconciler::Type(Arc::new(reconciler)),
+            broken: None,
+            changed_in: sources.number,
+            ..Watch::clone(&watch)
+        };
+        replace(&mut sources, watch);
+        Some(self.publish(sources, vec![gvk.clone()]))
+    }
+
+    /// The program that waits for a kind is dropped; a new set that says why it does not serve.
+    pub fn discard(&mut self, gvk: &Gvk, problem: &Diagnostic) -> Option<Loaded> {
+        let (watch, mut sources) = self.next(gvk)?;
+        self.reconcilers.discard(watch.path(), problem);
+        replace(&mut sources, Watch { broken: Some(problem.clone()), ..Watch::clone(&watch) });
+        Some(self.publish(sources, Vec::new()))
+    }
+
+    /// A new set like the last one, in which objects of these kinds are reconciled again.
+    pub fn renew(&mut self, affected: &[Gvk]) -> Option<Loaded> {
+        let mut sources = Sources::clone(self.before.as_ref()?);
+        sources.number += 1;
+        let number = sources.number;
+        let mut kinds = Vec::new();
+        for gvk in affected {
+            let Some(watch) = sources.watch(&gvk.group, &gvk.kind).cloned() else { continue };
+            kinds.push(watch.gvk.clone());
+            replace(&mut sources, Watch { changed_in: number, ..Watch::clone(&watch) });
+        }
+        Some(self.publish(sources, kinds))
+    }
+
+    fn next(&self, gvk: &Gvk) -> Option<(Arc<Watch>, Sources)> {
+        let before = self.before.as_ref()?;
+        let watch = Arc::clone(before.watch(&gvk.group, &gvk.kind)?);
+        Some((watch, Sources { number: before.number + 1, ..Sources::clone(before) }))
+    }
+
+    fn take(&mut self, sources: Sources, loaded: &mut Loaded) {
+        loaded.sources = Arc::new(sources);
+        loaded.kinds = loaded.sources.kinds();
+        self.before = Some(Arc::clone(&loaded.sources));
+    }
+
+    fn publish(&mut self, sources: Sources, affected: Vec<Gvk>) -> Loaded {
+        let sources = Arc::new(sources);
+        self.before = Some(Arc::clone(&sources));
+        Loaded { kinds: sources.kinds(), sources, affected, errors: Vec::new(), trials: Vec::new() }
+    }
+}
+
+fn replace(sources: &mut Sources, watch: Watch) {
+    let same =
+        |known: &&mut Arc<Watch>| known.gvk.group == watch.gvk.group && known.gvk.kind == watch.gvk.kind;
+    if let Some(place) = sources.watches.iter_mut().find(same) {
+        *place = Arc::new(watch);
+    }
+}
