@@ -1,6 +1,7 @@
 //! Commands and their wiring; the only room that knows everyone. One file a command.
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
+mod crd;
 mod logging;
 pub mod render;
 mod run;
@@ -24,6 +25,8 @@ enum Command {
     Run(run::RunArgs),
     Serve(serve::ServeArgs),
     Render(render::RenderArgs),
+    Crd(crd::CrdArgs),
+    Rbac(crd::RbacArgs),
     /// Follow the events of an opdev that runs in this project
     Tail(tail::TailArgs),
 }
@@ -40,18 +43,22 @@ pub fn main() -> ExitCode {
     };
     say_nothing_of_yaml();
     let result = match cli.command {
+        Command::Crd(args) => return code(crd::crd(&args)),
+        Command::Rbac(args) => return code(crd::rbac(&args)),
         Command::Run(args) => run::run(args, began),
         Command::Serve(args) => return serve::run(&args),
         Command::Render(args) => return render::run(&args),
         Command::Tail(args) => tail::run(&args),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
-        }
-    }
+    code(result.map(|()| ExitCode::SUCCESS))
+}
+
+/// The exit code of a command; what failed is told.
+fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
+    result.unwrap_or_else(|error| {
+        complain(&error);
+        ExitCode::FAILURE
+    })
 }
 
 /// A text the YAML parser panics on is an error about that text, which is told where it was read.

@@ -9,6 +9,7 @@ mod files;
 mod go_types;
 pub mod inner_loop;
 pub mod journal;
+pub mod manifests;
 mod observe;
 pub mod project;
 mod reload;

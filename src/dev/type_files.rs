@@ -3,15 +3,20 @@
 //! folders that `replace` names and in the module cache.
 
 use anyhow::{Context as _, Result, bail};
+use opdev_types::go::Files;
 use opdev_types::pin::{self, Inputs, Output, Settings, Source};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Deepest folder that is looked into, and the largest file that counts as source.
 const MAX_DEPTH: usize = 32;
 const MAX_FILE: u64 = 8 << 20;
 /// Folders of types where no Makefile names any.
 const USUAL: [&str; 4] = ["api", "apis", "pkg/apis", "config/types"];
+/// Folders of generated CRDs.
+const OUTPUTS: [&str; 7] =
+    ["config/crd/bases", "config/crd", "deploy/crds", "deploy/crd", "config/crds", "manifests", "crds"];
 const ROOTS: [&str; 6] =
     ["PROJECT", "go.mod", "opdev.yaml", "config/opdev.yaml", "watches.yaml", "config/watches.yaml"];
 
@@ -63,10 +68,12 @@ pub fn settings(root: &Path, year: &str) -> Settings {
         year,
     };
     let mut settings = pin::settings(&inputs);
+    place_outputs(root, &mut settings);
     if settings.version.is_none() {
         let crds = committed(root, &settings);
         let crds: Vec<Source<'_>> = crds.iter().map(|(path, text)| Source { path, text }).collect();
         settings = pin::settings(&Inputs { crds: &crds, ..inputs });
+        place_outputs(root, &mut settings);
     }
     for call in settings.invocations.iter_mut().filter(|call| call.place.is_none()) {
         let usual: Vec<String> = USUAL
@@ -189,6 +196,28 @@ fn parts_below(root: &Path, folder: &Path, depth: usize, found: &mut Vec<String>
     }
 }
 
+/// A call whose output only a shell can name, such as a folder for scratch, writes where generated CRDs stand.
+fn place_outputs(root: &Path, settings: &mut Settings) {
+    let generated = |folder: &&str| {
+        let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return false };
+        let yaml = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|end| end == "yaml"));
+        yaml.filter_map(|path| read_small(&path))
+            .any(|text| text.contains("controller-gen.kubebuilder.io/version"))
+    };
+    for call in &mut settings.invocations {
+        if call.crd_output == Output::Folder(String::new()) {
+            let folder = OUTPUTS.into_iter().find(generated).unwrap_or(OUTPUTS[0]);
+            call.crd_output = Output::Folder(folder.to_owned());
+        }
+        if call.rbac_output == Output::Folder(String::new()) {
+            call.rbac_output = Output::Folder("config/rbac".to_owned());
+        }
+    }
+}
+
 /// CRDs that stand where the calls write them; only their annotation is of interest.
 fn committed(root: &Path, settings: &Settings) -> Vec<(String, String)> {
     let mut found = Vec::new();
@@ -226,6 +255,38 @@ pub fn module_cache() -> Option<PathBuf> {
         .or_else(|| Some(first(set("GOPATH")?)?.join("pkg/mod")))
         .or_else(|| Some(set("HOME")?.join("go/pkg/mod")))
         .filter(|folder| folder.is_dir())
+}
+
+/// The files of a project on disk, for the generator.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    root: PathBuf,
+    cache: Option<String>,
+}
+
+impl Disk {
+    /// The files below a root.
+    pub fn new(root: &Path) -> Disk {
+        Disk { root: root.to_owned(), cache: module_cache().map(|folder| folder.display().to_string()) }
+    }
+}
+
+impl Files for Disk {
+    fn read(&self, path: &str) -> Option<Arc<str>> {
+        text(&self.root, path).map(Arc::from)
+    }
+
+    fn list(&self, dir: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    fn module_cache(&self) -> Option<String> {
+        self.cache.clone()
+    }
 }
 
 #[cfg(test)]

@@ -139,9 +139,14 @@ pub fn excerpt(text: &str, line: u32, column: u32) -> Option<String> {
         let shown = masked(line);
         out.push_str(&format!("{:>width$} | {shown}\n", number + 1));
         if number == at {
-            let indent =
-                if column > 0 { column as usize - 1 } else { shown.len() - shown.trim_start().len() };
-            out.push_str(&format!("{:>width$} | {:indent$}^\n", "", ""));
+            let before = match column {
+                0 => shown.chars().take_while(|c| c.is_whitespace()).count(),
+                column => column as usize - 1,
+            };
+            // Tabs stay tabs, so that the mark stands below its column however wide they are shown.
+            let known = shown.chars().map(|c| if c == '\t' { '\t' } else { ' ' });
+            let indent: String = known.chain(std::iter::repeat(' ')).take(before).collect();
+            out.push_str(&format!("{:>width$} | {indent}^\n", ""));
         }
     }
     Some(out.trim_end().to_owned())

@@ -6,6 +6,8 @@ pub mod contract;
 pub mod crd;
 pub mod declarations;
 pub mod diagnostic;
+#[cfg(test)]
+mod edits;
 pub mod emit;
 pub mod go;
 pub mod impact;

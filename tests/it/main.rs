@@ -18,3 +18,4 @@ mod pty;
 mod reload;
 mod render;
 mod terminal;
+mod type_files;

@@ -87,10 +87,10 @@ impl Walk {
             (Some(old), Some(new)) => self.node(old, new, &items(path), depth + 1),
             (None, None) => {}
             (None, Some(_)) => {
-                self.add(Severity::Break, Change::Type, &items(path), "the items have a schema now")
+                self.add(Severity::Break, Change::Type, &items(path), "the items have a schema now");
             }
             (Some(_), None) => {
-                self.add(Severity::Warn, Change::Relaxed, &items(path), "the items have no schema any more")
+                self.add(Severity::Warn, Change::Relaxed, &items(path), "the items have no schema any more");
             }
         }
         self.additional(old, new, path, depth);
@@ -388,10 +388,15 @@ impl Walk {
         }
         match (was, now) {
             (_, "") => {
-                self.add(Severity::Warn, Change::Relaxed, path, format!("is not checked as {was} any more"))
+                self.add(Severity::Warn, Change::Relaxed, path, format!("is not checked as {was} any more"));
             }
             ("", now) => {
-                self.add(Severity::Break, Change::Pattern, path, format!("has to be in the format {now} now"))
+                self.add(
+                    Severity::Break,
+                    Change::Pattern,
+                    path,
+                    format!("has to be in the format {now} now"),
+                );
             }
             (was, now) => {
                 let what = format!("has to be in the format {now} now, was {was}");

@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value, clippy::too_many_lines)]
+
 use super::*;
 use serde_json::json;
 use std::sync::Arc;

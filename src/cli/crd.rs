@@ -1,0 +1,126 @@
+//! `opdev crd` and `opdev rbac`: what controller-gen would write, written, printed or compared. Starts no runtime, asks no
+//! cluster, runs no Go.
+
+use crate::dev::manifests::{self, Asked, Made};
+use crate::dev::type_files;
+use crate::event::{Diagnostic, Severity};
+use anyhow::{Context as _, Result};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What both commands take.
+#[derive(Debug, clap::Args)]
+pub(super) struct ManifestArgs {
+    /// Packages, as `./api/...` or `./api/v1`; default: those in the Makefile's call of controller-gen, else ./...
+    #[arg(value_name = "PATHS")]
+    paths: Vec<String>,
+    /// The project's folder; default: the nearest one above the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases and config/rbac
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write nothing; show how the committed files differ, and fail where they do
+    #[arg(long)]
+    check: bool,
+    /// The release of controller-gen to follow, as `v0.18.0`; default: the one the project pins
+    #[arg(long, value_name = "VERSION")]
+    version_profile: Option<String>,
+}
+
+/// Write the CRDs of the project's Go types, as controller-gen does
+#[derive(Debug, clap::Args)]
+pub(super) struct CrdArgs {
+    #[command(flatten)]
+    manifest: ManifestArgs,
+}
+
+/// Write the roles that the project's RBAC markers ask for, as controller-gen does
+#[derive(Debug, clap::Args)]
+pub(super) struct RbacArgs {
+    #[command(flatten)]
+    manifest: ManifestArgs,
+}
+
+/// Runs `opdev crd`.
+pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
+    run(&args.manifest, manifests::crds)
+}
+
+/// Runs `opdev rbac`.
+pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
+    run(&args.manifest, manifests::roles)
+}
+
+fn run(args: &ManifestArgs, make: fn(&std::path::Path, &Asked) -> Result<Made>) -> Result<ExitCode> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let root = type_files::root(args.project.as_deref(), &here)?;
+    let asked = Asked {
+        paths: args.paths.clone(),
+        version: args.version_profile.clone(),
+        output: args.output.clone(),
+        year: jiff::Zoned::now().year().to_string(),
+    };
+    let made = make(&root, &asked)?;
+    let mut told = String::new();
+    for diagnostic in &made.diagnostics {
+        tell(&mut told, diagnostic);
+    }
+    for name in &made.broken {
+        let _ = writeln!(told, "{name} is left as it is until the errors above are gone");
+    }
+    let mut out = String::new();
+    let mut failed = made.failed();
+    if args.check {
+        let differences = manifests::differences(&root, &made)?;
+        for difference in &differences {
+            out.push_str(&difference.diff);
+        }
+        match differences.len() {
+            0 => {}
+            1 => told.push_str("1 file differs from what is committed; "),
+            many => {
+                let _ = write!(told, "{many} files differ from what is committed; ");
+            }
+        }
+        if !differences.is_empty() {
+            let _ =
+                writeln!(told, "run the command without --check to write (controller-gen {})", made.version);
+            failed = true;
+        }
+    } else {
+        for path in manifests::write(&root, &made)? {
+            let _ = writeln!(told, "wrote {path}");
+        }
+        out.extend(
+            made.files.iter().filter(|file| file.path.is_none()).map(|file| file.artifact.text.as_str()),
+        );
+    }
+    let _ = std::io::stderr().lock().write_all(told.as_bytes());
+    let written = std::io::stdout().lock().write_all(out.as_bytes());
+    Ok(if failed || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// `file:line:column: error: message`, the lines around it, and what to do.
+fn tell(out: &mut String, diagnostic: &Diagnostic) {
+    if let Some(place) = &diagnostic.place {
+        let _ = match (place.line, place.column) {
+            (0, _) => write!(out, "{}: ", place.file),
+            (line, 0) => write!(out, "{}:{line}: ", place.file),
+            (line, column) => write!(out, "{}:{line}:{column}: ", place.file),
+        };
+    }
+    let severity = match diagnostic.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let _ = writeln!(out, "{severity}: {}", diagnostic.message);
+    for line in diagnostic.excerpt.iter().flat_map(|text| text.lines()) {
+        let _ = writeln!(out, "  {line}");
+    }
+    if let Some(hint) = &diagnostic.hint {
+        let _ = writeln!(out, "  {hint}");
+    }
+}

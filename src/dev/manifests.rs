@@ -1,0 +1,306 @@
+//! What controller-gen would write for a project: CRDs and roles, as files with their places, and how they differ from
+//! what is committed. Writes only where `write` is called; runs no Go.
+
+use super::type_files::{self, Disk, Wanted};
+use crate::event;
+use crate::sources::broken;
+use anyhow::{Context as _, Result, bail};
+use opdev_object::lines;
+use opdev_types::diagnostic::{Diagnostic, Place};
+use opdev_types::emit::{self, Artifact};
+use opdev_types::go::{Generator, Options, Profile, RbacMarker};
+use opdev_types::pin::{CrdFlags, Invocation, Output, Settings};
+use opdev_types::rbac::{self, Merging, Rule};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What the user asks for beside what the project says.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    /// Package patterns in place of those of the Makefile.
+    pub paths: Vec<String>,
+    /// The release of controller-gen to follow in place of the pinned one.
+    pub version: Option<String>,
+    /// The folder to write to in place of the Makefile's, as it is seen from the working directory.
+    pub output: Option<PathBuf>,
+    /// This year, for headers.
+    pub year: String,
+}
+
+/// A file that is made.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Where it belongs; `None` where it goes to standard output.
+    pub path: Option<PathBuf>,
+    /// Its name and text.
+    pub artifact: Artifact,
+}
+
+/// What was made.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// The files, in order.
+    pub files: Vec<Target>,
+    /// What is wrong, with excerpts.
+    pub diagnostics: Vec<event::Diagnostic>,
+    /// Names of CRDs that could not be made in full; they are not among the files.
+    pub broken: Vec<String>,
+    /// The release of controller-gen that was followed, and why.
+    pub version: String,
+}
+
+impl Made {
+    /// Whether something is wrong that has to be put right.
+    pub fn failed(&self) -> bool {
+        self.diagnostics.iter().any(|one| one.severity == event::Severity::Error)
+    }
+}
+
+/// One run: the project, its settings and a generator.
+struct Run<'a> {
+    root: &'a Path,
+    asked: &'a Asked,
+    settings: Settings,
+    profile: Profile,
+    disk: Disk,
+    made: Made,
+}
+
+impl<'a> Run<'a> {
+    fn new(root: &'a Path, asked: &'a Asked) -> Run<'a> {
+        let mut settings = type_files::settings(root, &asked.year);
+        let (profile, version) = match (&asked.version, &settings.version) {
+            (Some(asked), _) => (Profile::parse(asked), format!("{asked}, as asked for")),
+            (None, Some(pinned)) => {
+                (Profile::parse(&pinned.text), format!("{} by {}", pinned.text, pinned.said_by))
+            }
+            (None, None) => {
+                let profile = Profile::default();
+                let version = format!("{profile}, because the project pins none");
+                (profile, version)
+            }
+        };
+        let mut made = Made { version, ..Made::default() };
+        let said = std::mem::take(&mut settings.diagnostics);
+        let disk = Disk::new(root);
+        made.diagnostics.extend(said.iter().map(|one| shown(&disk, one)));
+        Run { root, asked, settings, profile, disk, made }
+    }
+
+    /// The folders of a call: those of the patterns the user names, or of the call itself.
+    fn packages(&self, call: &Invocation, wanted: Wanted) -> Vec<String> {
+        let (folder, patterns) = match self.asked.paths.as_slice() {
+            [] => (call.folder.as_str(), call.paths.as_slice()),
+            asked => ("", asked),
+        };
+        type_files::packages(self.root, folder, patterns, wanted)
+    }
+
+    /// The header of a call's files.
+    fn header(&self, call: &Invocation, file: Option<&String>, year: &str) -> Result<String> {
+        let Some(file) = file else { return Ok(String::new()) };
+        let path = self.root.join(&call.folder).join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!("the header file {} cannot be read; headerFile names it", path.display())
+        })?;
+        Ok(emit::header(&text, year))
+    }
+
+    fn add(&mut self, call: &Invocation, output: &Output, artifact: Artifact) {
+        let path = match (&self.asked.output, output) {
+            (Some(folder), _) if folder.as_os_str() == "-" => None,
+            (Some(folder), _) => Some(folder.join(&artifact.name)),
+            (None, Output::Folder(folder)) => {
+                Some(self.root.join(&call.folder).join(folder).join(&artifact.name))
+            }
+            (None, Output::Stdout) => None,
+            (None, Output::Nothing) => return,
+        };
+        self.made.files.push(Target { path, artifact });
+    }
+
+    fn say(&mut self, diagnostics: &[Diagnostic]) {
+        for one in diagnostics {
+            let shown = shown(&self.disk, one);
+            if !self.made.diagnostics.contains(&shown) {
+                self.made.diagnostics.push(shown);
+            }
+        }
+    }
+}
+
+fn options(flags: &CrdFlags, profile: &Profile) -> Options {
+    Options {
+        profile: profile.clone(),
+        max_desc_len: flags.max_description,
+        allow_dangerous_types: flags.allow_dangerous_types,
+        ignore_unexported_fields: flags.ignore_unexported_fields,
+        generate_embedded_object_meta: flags.generate_embedded_object_meta,
+    }
+}
+
+/// The CRDs of a project.
+///
+/// # Errors
+/// Where there are no kinds at all, or a header cannot be read.
+pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
+    let mut run = Run::new(root, asked);
+    let mut generator = Generator::new();
+    let mut patterns = Vec::new();
+    for call in run.settings.invocations.clone() {
+        let Some(flags) = &call.crd else { continue };
+        let header = run.header(&call, flags.header_file.as_ref(), &flags.year)?;
+        let packages = run.packages(&call, Wanted::Kinds);
+        patterns.extend(call.paths.iter().cloned());
+        if packages.is_empty() {
+            continue;
+        }
+        let generated = generator.generate(&run.disk, &packages, &options(flags, &run.profile));
+        run.say(&generated.diagnostics);
+        for crd in generated.crds {
+            let mut object = crd.object;
+            if crd.broken {
+                run.made.broken.push(object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
+                continue;
+            }
+            if let Some(preserve) = flags.preserve_unknown_fields {
+                object["spec"]["preserveUnknownFields"] = Value::Bool(preserve);
+            }
+            let artifact = emit::crd(&object, &header)?;
+            run.add(&call, &call.crd_output, artifact);
+        }
+        if !asked.paths.is_empty() {
+            break;
+        }
+    }
+    if run.made.files.is_empty() && run.made.broken.is_empty() && !run.made.failed() {
+        let patterns = if asked.paths.is_empty() { patterns } else { asked.paths.clone() };
+        bail!(
+            "no kinds in {} below {}: a kind is a struct that embeds metav1.TypeMeta and metav1.ObjectMeta",
+            patterns.join(", "),
+            root.display()
+        );
+    }
+    Ok(run.made)
+}
+
+/// The roles that the RBAC markers of a project ask for.
+///
+/// # Errors
+/// Where there are no markers at all, or a header cannot be read.
+pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
+    let mut run = Run::new(root, asked);
+    let mut generator = Generator::new();
+    for call in run.settings.invocations.clone() {
+        let Some(flags) = &call.rbac else { continue };
+        let header = run.header(&call, flags.header_file.as_ref(), &flags.year)?;
+        let packages = run.packages(&call, Wanted::Rbac);
+        let options = Options { profile: run.profile.clone(), ..Options::default() };
+        let generated = generator.generate(&run.disk, &packages, &options);
+        let of_markers = |one: &&Diagnostic| one.message.contains("rbac");
+        run.say(&generated.diagnostics.iter().filter(of_markers).cloned().collect::<Vec<_>>());
+        let rules: Vec<Rule> = generated.rbac.iter().map(rule).collect();
+        let roles = rbac::roles(&rules, &flags.role_name, Merging::of(run.profile.version()));
+        let name = flags.file_name.as_deref().unwrap_or("role.yaml");
+        if let Some(artifact) = rbac::file(name, &roles, &header)? {
+            run.add(&call, &call.rbac_output, artifact);
+        }
+        if !asked.paths.is_empty() {
+            break;
+        }
+    }
+    if run.made.files.is_empty() && !run.made.failed() {
+        bail!("no +kubebuilder:rbac markers below {}", root.display());
+    }
+    Ok(run.made)
+}
+
+fn rule(marker: &RbacMarker) -> Rule {
+    let list = |name: &str| -> Vec<String> { texts(&marker.args, name) };
+    let text = |name: &str| marker.args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Rule {
+        groups: list("groups"),
+        resources: list("resources"),
+        resource_names: list("resourceNames"),
+        verbs: list("verbs"),
+        urls: list("urls"),
+        namespace: text("namespace"),
+        role_name: text("roleName"),
+    }
+}
+
+fn texts(args: &Map<String, Value>, name: &str) -> Vec<String> {
+    let items = args.get(name).and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// A diagnostic with the lines around its place.
+fn shown(disk: &Disk, found: &Diagnostic) -> event::Diagnostic {
+    let mut texts = BTreeMap::new();
+    if let Some(Place { file, .. }) = &found.place
+        && let Some(text) = opdev_types::go::Files::read(disk, file)
+    {
+        texts.insert(file.clone(), text);
+    }
+    broken::program(&texts, found)
+}
+
+/// How a file differs from the one that is committed.
+#[derive(Debug)]
+pub struct Difference {
+    /// The file, relative to the root where it lies below it.
+    pub path: String,
+    /// `diff -u` from what is committed to what is made.
+    pub diff: String,
+}
+
+/// Where committed files are not what is made.
+///
+/// # Errors
+/// Where a file is there and cannot be read.
+pub fn differences(root: &Path, made: &Made) -> Result<Vec<Difference>> {
+    let mut found = Vec::new();
+    for target in &made.files {
+        let Some(path) = &target.path else { continue };
+        let shown = clean(path.strip_prefix(root).unwrap_or(path));
+        let (old_name, old) = match std::fs::read_to_string(path) {
+            Ok(text) => (format!("a/{shown}"), text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                ("/dev/null".to_owned(), String::new())
+            }
+            Err(error) => return Err(error).with_context(|| format!("{shown} cannot be read")),
+        };
+        if let Some(diff) = lines::unified(&old_name, &format!("b/{shown}"), &old, &target.artifact.text) {
+            found.push(Difference { path: shown, diff });
+        }
+    }
+    Ok(found)
+}
+
+/// A path without `.` parts.
+fn clean(path: &Path) -> String {
+    path.components().collect::<PathBuf>().display().to_string()
+}
+
+/// Writes the files that are not yet as they should be, and gives the paths of those it wrote.
+///
+/// # Errors
+/// The first file or folder that cannot be written.
+pub fn write(root: &Path, made: &Made) -> Result<Vec<String>> {
+    let mut written = Vec::new();
+    for target in &made.files {
+        let Some(path) = &target.path else { continue };
+        let shown = clean(path.strip_prefix(root).unwrap_or(path));
+        if std::fs::read(path).is_ok_and(|old| old == target.artifact.text.as_bytes()) {
+            continue;
+        }
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)
+                .with_context(|| format!("the folder {} cannot be created", folder.display()))?;
+        }
+        std::fs::write(path, &target.artifact.text).with_context(|| format!("{shown} cannot be written"))?;
+        written.push(shown);
+    }
+    Ok(written)
+}

@@ -1,0 +1,174 @@
+//! `opdev crd` and `opdev rbac` from the outside: a project with Go types in, files, diffs and exit codes out. No Go
+//! toolchain takes part; the little API machinery that the types import lies in a module cache of the test's own.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+const TYPES: &str = r#"// Package v1 holds the API of the park.
+// +groupName=fun.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ParkSpec says what the park should be.
+type ParkSpec struct {
+	// Rides is how many rides there are.
+	// +kubebuilder:validation:Minimum=0
+	Rides int32 `json:"rides"`
+}
+
+// +kubebuilder:object:root=true
+
+// Park is a park.
+type Park struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec ParkSpec `json:"spec,omitempty"`
+}
+"#;
+
+const MAKEFILE: &str = "CONTROLLER_TOOLS_VERSION ?= v0.18.0\n\nmanifests: controller-gen\n\t\
+    $(CONTROLLER_GEN) rbac:roleName=keeper crd:headerFile=hack/head.txt,year=2031 paths=\"./...\" \
+    output:crd:artifacts:config=deploy/crds\n";
+
+const CONTROLLER: &str = "package controller\n\n\
+    // +kubebuilder:rbac:groups=fun.example.com,resources=parks,verbs=get;list;watch\n\
+    // +kubebuilder:rbac:groups=fun.example.com,resources=parks/status,verbs=watch;get;list\n\
+    // +kubebuilder:rbac:groups=core,resources=pods,namespace=park,verbs=*;get\n\n\
+    func Setup() {}\n";
+
+const MACHINERY: &str = "package v1\n\ntype TypeMeta struct {\n\tKind string `json:\"kind,omitempty\"`\n\
+    \tAPIVersion string `json:\"apiVersion,omitempty\"`\n}\n\ntype ObjectMeta struct {\n\tName string `json:\"name,omitempty\"`\n}\n";
+
+fn project() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("PROJECT", "version: \"3\"\n"),
+        ("go.mod", "module example.com/park\n\nrequire k8s.io/apimachinery v0.34.0\n"),
+        ("Makefile", MAKEFILE),
+        ("hack/head.txt", "# Copyright YEAR the park\n"),
+        ("api/v1/park_types.go", TYPES),
+        ("internal/controller/park.go", CONTROLLER),
+        (".cache/k8s.io/apimachinery@v0.34.0/pkg/apis/meta/v1/types.go", MACHINERY),
+    ] {
+        write(folder.path(), path, text);
+    }
+    folder
+}
+
+fn write(root: &Path, path: &str, text: &str) {
+    let path = root.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn opdev(project: &TempDir, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(arguments)
+        .current_dir(project.path().join("api"))
+        .env("GOMODCACHE", project.path().join(".cache"))
+        .output()
+        .unwrap();
+    (status.code(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
+}
+
+#[test]
+fn types_are_written_compared_and_written_again() {
+    let project = project();
+    let (code, out, said) = opdev(&project, &["crd", "--check"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        out.starts_with("--- /dev/null\n+++ b/deploy/crds/fun.example.com_parks.yaml\n@@ -0,0 +1,"),
+        "{out}"
+    );
+    let (code, out, said) = opdev(&project, &["crd"]);
+    assert_eq!(
+        (code, out.as_str(), said.as_str()),
+        (Some(0), "", "wrote deploy/crds/fun.example.com_parks.yaml\n")
+    );
+    let written = fs::read_to_string(project.path().join("deploy/crds/fun.example.com_parks.yaml")).unwrap();
+    assert!(
+        written.starts_with(
+            "# Copyright 2031 the park\n---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  \
+             annotations:\n    controller-gen.kubebuilder.io/version: v0.18.0\n  name: parks.fun.example.com\n"
+        ),
+        "{written}"
+    );
+    assert_eq!(opdev(&project, &["crd", "--check"]), (Some(0), String::new(), String::new()));
+    assert_eq!(opdev(&project, &["crd"]), (Some(0), String::new(), String::new()));
+
+    write(project.path(), "api/v1/park_types.go", &TYPES.replace("Minimum=0", "Minimum=1"));
+    let (code, out, said) = opdev(&project, &["crd", "--check"]);
+    assert_eq!(code, Some(1));
+    assert!(out.contains("\n-                minimum: 0\n+                minimum: 1\n"), "{out}");
+    assert_eq!(
+        said,
+        "1 file differs from what is committed; run the command without --check to write \
+         (controller-gen v0.18.0 by CONTROLLER_TOOLS_VERSION in Makefile:1)\n"
+    );
+    let (code, out, _) = opdev(&project, &["crd", "./v1", "-o", "-", "--version-profile", "v0.21.0"]);
+    // Patterns of the command line start at the project's root, as those of the Makefile do.
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    let (code, out, _) = opdev(&project, &["crd", "./api/v1", "-o", "-", "--version-profile", "v0.21.0"]);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("kubebuilder.io/version: v0.21.0\n") && out.contains("minimum: 1\n"), "{out}");
+}
+
+#[test]
+fn what_is_wrong_is_shown_with_its_line_and_nothing_is_overwritten() {
+    let project = project();
+    opdev(&project, &["crd"]);
+    let path = project.path().join("deploy/crds/fun.example.com_parks.yaml");
+    let before = fs::read_to_string(&path).unwrap();
+    write(
+        project.path(),
+        "api/v1/park_types.go",
+        &TYPES.replace("Rides int32 `json:\"rides\"`", "Rides float64 `json:\"rides\"`"),
+    );
+    let (code, _, said) = opdev(&project, &["crd"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("api/v1/park_types.go:11:") && said.contains(": error: "), "{said}");
+    assert!(said.contains("11 | \tRides float64"), "{said}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+}
+
+#[test]
+fn markers_become_roles() {
+    let project = project();
+    let (code, out, said) = opdev(&project, &["rbac", "-o", "-"]);
+    assert_eq!((code, said.as_str()), (Some(0), ""));
+    assert_eq!(
+        out,
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: keeper\nrules:\n\
+         - apiGroups:\n  - fun.example.com\n  resources:\n  - parks\n  - parks/status\n  verbs:\n  - get\n  - list\n  - watch\n\
+         ---\napiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata:\n  name: keeper\n  namespace: park\nrules:\n\
+         - apiGroups:\n  - \"\"\n  resources:\n  - pods\n  verbs:\n  - '*'\n"
+    );
+    assert_eq!(opdev(&project, &["rbac", "--check"]).0, Some(1));
+    let (code, _, said) = opdev(&project, &["rbac"]);
+    assert_eq!((code, said.as_str()), (Some(0), "wrote config/rbac/role.yaml\n"));
+    assert_eq!(opdev(&project, &["rbac", "--check"]).0, Some(0));
+}
+
+#[test]
+fn a_folder_without_types_says_what_a_kind_is() {
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "go.mod", "module example.com/none\n");
+    let root = folder.path().to_str().unwrap();
+    let run = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_opdev")).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = run(&["crd", "--project", root]);
+    assert!(
+        code == Some(1) && said.contains("error: no kinds in ./...") && said.contains("metav1.TypeMeta"),
+        "{said}"
+    );
+    let (code, said) = run(&["rbac", "--project", root]);
+    assert!(code == Some(1) && said.contains("no +kubebuilder:rbac markers below"), "{said}");
+    let (code, said) = run(&["crd", "--project", "/no/such"]);
+    assert!(code == Some(1) && said.contains("/no/such cannot be opened"), "{said}");
+}
