@@ -1,3 +1,5 @@
+//! Tests from Go text to CRDs, on files in memory.
+
 use super::*;
 use std::collections::BTreeSet;
 

@@ -1,3 +1,5 @@
+//! Tests: each kind of change with the severity it must have.
+
 #![allow(clippy::needless_pass_by_value, clippy::too_many_lines)]
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Tests of Makefiles and versions as projects write them.
+
 use super::*;
 
 fn read(makefile: &str) -> Settings {

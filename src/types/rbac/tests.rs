@@ -1,3 +1,5 @@
+//! Tests of how rules merge, release by release.
+
 use super::*;
 
 fn rule(groups: &str, resources: &str, verbs: &str) -> Rule {

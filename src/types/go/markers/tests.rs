@@ -1,3 +1,5 @@
+//! Tests of markers: what is read of them, and what is said of odd ones.
+
 use super::*;
 
 fn value(text: &str, target: Target) -> Value {
