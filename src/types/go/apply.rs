@@ -192,7 +192,7 @@ fn numeric(schema: &Schema, value: &Value, what: &str) -> Result<Value, String> 
 fn textual(name: &str, value: &Value, schema: &mut Schema, profile: &Profile) -> Result<(), String> {
     let lower = name.to_lowercase();
     let is_text = schema.kind() == "string";
-    if profile.at_least(Level::V0_18) {
+    if profile.at_least(Level::V0_17) {
         if !is_text && !schema.int_or_string {
             return Err(format!("must apply {lower} to a textual value, found type {:?}", schema.kind()));
         }

@@ -209,7 +209,7 @@ fn shorten(schema: &mut Schema, limit: usize, profile: &Profile) {
         let short = if limit == 0 { String::new() } else { description::truncate(text, limit, profile) };
         schema.description = Some(short.as_str().into()).filter(|_| !short.is_empty());
     }
-    flatten::children(schema, &mut |child| shorten(child, limit, profile));
+    flatten::each_child(schema, &mut |child| shorten(Arc::make_mut(child), limit, profile));
 }
 
 /// Notes where the properties below a schema were declared.

@@ -315,7 +315,8 @@ impl<'a> Builder<'a> {
         schema
     }
 
-    /// A reference to a type; it is made as well.
+    /// A reference to a type, which is made when it is resolved: type after type, so that long chains are no deep
+    /// recursion.
     fn reference(&mut self, id: TypeId) -> Schema {
         if let Some(open) = self.open.last() {
             let needs = self.kept.needs.entry(open.clone()).or_default();
@@ -323,7 +324,6 @@ impl<'a> Builder<'a> {
                 needs.push(id.clone());
             }
         }
-        self.schema_of(&id);
         Schema { reference: Some(id), ..Schema::default() }
     }
 
@@ -435,6 +435,7 @@ impl<'a> Builder<'a> {
             Named::Declared(package, name) => self.reference(TypeId { package: package.path.clone(), name }),
             Named::Elsewhere(id) => {
                 let reference = self.reference(id.clone());
+                self.schema_of(&id);
                 if self.kept.problems.get(&id).is_some_and(|problems| !problems.is_empty()) {
                     let why = self.kept.problems[&id][0].clone();
                     self.problem(Diagnostic { place: Some(at.file.place(ty.at)), ..why });
@@ -451,7 +452,7 @@ impl<'a> Builder<'a> {
     fn slice(&mut self, at: At<'_>, element: &TypeExpr, open_ended: bool) -> Schema {
         if open_ended
             && let TypeKind::Ident(name) = &element.kind
-            && matches!(self.identifier(at.package, at.file, name), Named::Builtin("byte" | "uint8"))
+            && matches!(self.identifier(at.package, at.file, name), Named::Builtin("byte"))
         {
             return Schema { format: Some("byte".into()), ..Schema::of("string") };
         }

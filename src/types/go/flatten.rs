@@ -103,6 +103,10 @@ fn walk(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
         // A type that contains itself ends here: with nothing.
         resolved.types.insert(id.clone(), Arc::default());
         open.push((id, field));
+        if open.len() > DEPTH {
+            types.too_large();
+            break;
+        }
     }
     if !done {
         resolved.depth += 1;
@@ -119,11 +123,16 @@ fn walk(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
     }
 }
 
-pub(crate) fn children(schema: &mut Schema, visit: &mut dyn FnMut(&mut Schema)) {
-    each_child(schema, &mut |child| visit(Arc::make_mut(child)));
+fn children(schema: &mut Schema, visit: &mut dyn FnMut(&mut Schema)) {
+    each_child(schema, &mut |child| {
+        if !is_leaf(child) {
+            visit(Arc::make_mut(child));
+        }
+    });
 }
 
-fn each_child(schema: &mut Schema, visit: &mut dyn FnMut(&mut Arc<Schema>)) {
+/// All schemas right below one.
+pub(crate) fn each_child(schema: &mut Schema, visit: &mut dyn FnMut(&mut Arc<Schema>)) {
     let inner = schema.items.iter_mut().chain(&mut schema.all_of).chain(&mut schema.any_of);
     let inner = inner.chain(schema.properties.values_mut());
     let additional = match &mut schema.additional {
@@ -131,9 +140,7 @@ fn each_child(schema: &mut Schema, visit: &mut dyn FnMut(&mut Arc<Schema>)) {
         Some(Additional::Anything) | None => None,
     };
     for child in inner.chain(additional) {
-        if !is_leaf(child) {
-            visit(child);
-        }
+        visit(child);
     }
 }
 
@@ -176,7 +183,11 @@ fn embed(types: &mut dyn Types, resolved: &mut Resolved, schema: &mut Schema) {
         *schema = Schema::default();
     } else {
         resolved.budget -= 1;
-        each_child(schema, &mut |child| embed_shared(types, resolved, child));
+        each_child(schema, &mut |child| {
+            if !is_leaf(child) {
+                embed_shared(types, resolved, child);
+            }
+        });
     }
     resolved.depth -= 1;
 }

@@ -1,5 +1,5 @@
 //! Golden cases of `tests/golden/types/go`: own Go files, and what the real controller-gen made of them, release by
-//! release. `OPDEV_TYPES_PROJECT=folder[,packages[,folder of CRDs[,version[,maxDescLen]]]]` compares a whole project by hand.
+//! release. `OPDEV_TYPES_PROJECT=folder[,packages[,folder of CRDs[,version[,maxDescLen[,dangerous+unexported+meta]]]]]` compares a whole project by hand.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -108,7 +108,14 @@ fn a_whole_project_by_hand() {
     let folder = root.join(parts.next().unwrap_or("config/crd/bases"));
     let profile = Profile::parse(parts.next().unwrap_or("v0.21.0"));
     let max_desc_len = parts.next().and_then(|limit| limit.parse().ok());
-    let options = Options { profile, max_desc_len, ..Options::default() };
+    let flags = parts.next().unwrap_or_default();
+    let options = Options {
+        profile,
+        max_desc_len,
+        allow_dangerous_types: flags.contains("dangerous"),
+        ignore_unexported_fields: flags.contains("unexported"),
+        generate_embedded_object_meta: flags.contains("meta"),
+    };
     let files = Disk(root);
     let mut generator = Generator::new();
     let start = std::time::Instant::now();
@@ -135,4 +142,58 @@ fn a_whole_project_by_hand() {
         made.read.len()
     );
     assert!(wrong.is_empty());
+}
+
+fn cases(folder: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/types").join(folder)
+}
+
+fn folders(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten().filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> = entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// One module with every marker and every form of type, and the CRDs that nine releases made of it.
+#[test]
+fn crds_are_what_each_release_of_controller_gen_makes() {
+    let root = cases("go");
+    let files = Disk(root.clone());
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for version in folders(&root.join("expected")) {
+        let want = expected(&root.join("expected").join(&version));
+        let options = Options { profile: Profile::parse(&version), ..Options::default() };
+        let mut made = Generator::new().generate(&files, &["./...".to_owned()], &options);
+        // A release that fails on a package made nothing of it.
+        made.crds.retain(|crd| want.contains_key(crd.object["metadata"]["name"].as_str().unwrap()));
+        count += made.crds.len();
+        wrong.extend(compare(&want, &made).into_iter().map(|line| format!("{version} {line}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count > 60, "{count} CRDs were compared");
+}
+
+/// What controller-gen refuses is refused in its words, at a place in the file, and the CRD counts as broken.
+#[test]
+fn errors_are_those_of_controller_gen() {
+    let root = cases("errors");
+    let files = Disk(root.clone());
+    let names: Vec<String> = folders(&root).into_iter().filter(|name| name != "vendor").collect();
+    assert!(names.len() > 30);
+    for name in names {
+        let want = fs::read_to_string(root.join(&name).join("expected.txt")).unwrap();
+        let made = Generator::new().generate(&files, &[format!("./{name}")], &Options::default());
+        let errors = made.diagnostics.iter().filter(|d| d.severity == crate::diagnostic::Severity::Error);
+        let mut have: Vec<&str> = errors.clone().map(|error| error.message.as_str()).collect();
+        have.sort_unstable();
+        have.dedup();
+        assert_eq!(have.join("\n"), want.trim_end(), "{name}");
+        for error in errors {
+            let place = error.place.as_ref().unwrap();
+            assert!(place.file.ends_with("types.go") && place.line > 3, "{name}: {error:?}");
+        }
+        assert!(made.crds.iter().all(|crd| crd.broken), "{name}");
+    }
 }

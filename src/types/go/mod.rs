@@ -132,7 +132,10 @@ impl Generator {
         let rbac = assemble::rbac(&roots, &options.profile);
         let crds = assemble::crds(&mut builder, &roots, &mut diagnostics);
         diagnostics.append(&mut builder.loader.notes);
-        diagnostics.sort_by(|a, b| (&a.place, &a.message).cmp(&(&b.place, &b.message)));
+        diagnostics.sort_by(|a, b| {
+            let key = |diagnostic: &Diagnostic| diagnostic.place.is_none();
+            (key(a), &a.place, &a.message).cmp(&(key(b), &b.place, &b.message))
+        });
         diagnostics.dedup();
         Generated { crds, rbac, diagnostics, read: builder.loader.read.into_iter().collect() }
     }

@@ -12,9 +12,9 @@ pub enum Level {
     V0_15,
     /// `+default`, `+required`, descriptions cut at `---`, rules of type and field joined.
     V0_16,
-    /// Types with `MarshalText` are strings.
+    /// Types with `MarshalText` are strings, `optionalOldSelf`.
     V0_17,
-    /// Titles, `optionalOldSelf`.
+    /// Titles.
     V0_18,
     /// `AtMostOneOf`, `ExactlyOneOf`.
     V0_19,

@@ -26,9 +26,12 @@ pub(crate) fn folders(files: &dyn Files, patterns: &[String]) -> Vec<String> {
 
 fn walk(files: &dyn Files, base: &str, out: &mut Vec<String>) {
     let mut open = vec![base.to_owned()];
+    let mut seen = 0;
     while let Some(dir) = open.pop() {
-        if out.len() >= MOST {
-            return;
+        seen += 1;
+        // Links can make a circle of folders.
+        if seen > MOST || dir.matches('/').count() > 40 {
+            continue;
         }
         let names = files.list(&dir);
         if dir != base && names.iter().any(|name| name == "go.mod") {
@@ -38,7 +41,9 @@ fn walk(files: &dyn Files, base: &str, out: &mut Vec<String>) {
             out.push(dir.clone());
         }
         let skipped = |name: &str| {
-            name.starts_with(['.', '_']) || matches!(name, "vendor" | "testdata" | "node_modules")
+            name.is_empty()
+                || name.starts_with(['.', '_'])
+                || matches!(name, "vendor" | "testdata" | "node_modules")
         };
         // A name with an ending is a file, most likely; listing a file gives nothing.
         let folders = names.into_iter().filter(|name| !skipped(name) && !is_file(name));

@@ -18,6 +18,7 @@ pub(crate) struct Store {
     parser: tree_sitter::Parser,
     files: HashMap<String, Arc<SourceFile>>,
     packages: HashMap<String, Arc<Package>>,
+    parsed: usize,
 }
 
 impl fmt::Debug for Store {
@@ -31,17 +32,24 @@ impl Default for Store {
         let mut parser = tree_sitter::Parser::new();
         // Fails only where grammar and library are of different ABIs; then every file has an error that says so.
         let _ = parser.set_language(&tree_sitter_go::LANGUAGE.into());
-        Store { parser, files: HashMap::new(), packages: HashMap::new() }
+        Store { parser, files: HashMap::new(), packages: HashMap::new(), parsed: 0 }
     }
 }
 
 impl Store {
+    /// How many files were parsed so far.
+    #[cfg(test)]
+    pub(crate) fn parsed(&self) -> usize {
+        self.parsed
+    }
+
     fn parse(&mut self, path: &str, text: &Arc<str>) -> Arc<SourceFile> {
         if let Some(file) = self.files.get(path)
             && (Arc::ptr_eq(&file.text, text) || file.text == *text)
         {
             return file.clone();
         }
+        self.parsed += 1;
         let tree = (text.len() <= LARGEST).then(|| self.parser.parse(text.as_bytes(), None)).flatten();
         let file = Arc::new(match tree {
             Some(tree) => read(path, text, tree.root_node()),

@@ -74,7 +74,7 @@ impl Builder<'_> {
                 }
                 let tag = self.tag(&json);
                 let markers = self.markers(at.file, &field.markers, Target::Field);
-                if required(&markers, &tag, optional) {
+                if required(&markers, &tag, optional, self.options.profile.at_least(Level::V0_16)) {
                     if groups.contains(&*tag.name) {
                         let why = required_words(&markers, self.options.profile.at_least(Level::Main));
                         self.error(
@@ -131,7 +131,15 @@ fn has(markers: &[Marker], names: &[&str]) -> bool {
 }
 
 /// Whether a field is required: by its markers, else by the package's mode and its tag.
-fn required(markers: &[Marker], tag: &Tag, optional_by_default: bool) -> bool {
+fn required(markers: &[Marker], tag: &Tag, optional_by_default: bool, always: bool) -> bool {
+    if !always {
+        // Older releases heed `Required` only where fields are optional by default.
+        return if optional_by_default {
+            has(markers, &["kubebuilder:validation:Required"])
+        } else {
+            !tag.inline && !tag.omitted && !has(markers, &["kubebuilder:validation:Optional", "optional"])
+        };
+    }
     if has(markers, &["kubebuilder:validation:Optional"]) {
         false
     } else if has(markers, &["kubebuilder:validation:Required"]) {

@@ -84,3 +84,274 @@ type Thing struct {
     assert_eq!(crd.places["v1.spec.size"].line, 9);
     assert!(!crd.broken);
 }
+
+const KIND: &str = r#"// +groupName=example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+type ThingSpec struct {
+	// Size of it.
+	// +kubebuilder:validation:Minimum=0
+	Size int32 `json:"size"`
+	Part *Part `json:"part,omitempty"`
+}
+
+type Thing struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec ThingSpec `json:"spec"`
+}
+"#;
+
+const PART: &str =
+    "package v1\n\n// Part of a thing.\ntype Part struct {\n\tName string `json:\"name\"`\n}\n";
+
+fn project(files: &[(&str, &str)]) -> Memory {
+    let mut all = vec![("go.mod", "module example.com/op\n")];
+    all.extend_from_slice(files);
+    Memory::of(&all)
+}
+
+fn generate(files: &Memory) -> Generated {
+    Generator::new().generate(files, &["./...".to_owned()], &Options::default())
+}
+
+fn spec(made: &Generated) -> &Value {
+    &made.crds[0].object["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+}
+
+fn messages(made: &Generated) -> Vec<&str> {
+    made.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect()
+}
+
+#[test]
+fn one_changed_file_is_parsed_again_and_nothing_else() {
+    let mut files = project(&[("api/v1/thing.go", KIND), ("api/v1/part.go", PART)]);
+    let mut generator = Generator::new();
+    let options = Options::default();
+    let first = generator.generate(&files, &["./api/...".to_owned()], &options);
+    assert_eq!(first.crds[0].files, ["api/v1/part.go", "api/v1/thing.go"]);
+    assert_eq!(first.read, ["api/v1/part.go", "api/v1/thing.go"]);
+    assert_eq!(first.crds[0].places["v1.spec.part.name"].file, "api/v1/part.go");
+    let parsed = generator.store.parsed();
+    files.0.insert("api/v1/part.go".to_owned(), PART.replace("Name string", "Name int64").into());
+    let second = generator.generate(&files, &["./api/...".to_owned()], &options);
+    assert_eq!(generator.store.parsed() - parsed, 1);
+    assert_eq!(spec(&second)["part"]["properties"]["name"]["format"], "int64");
+    files.0.insert("api/v1/part.go".to_owned(), PART.into());
+    let third = generator.generate(&files, &["./api/...".to_owned()], &options);
+    assert_eq!(third.crds[0].object, first.crds[0].object);
+    let short = Options { max_desc_len: Some(4), ..Options::default() };
+    let fourth = generator.generate(&files, &["./api/...".to_owned()], &short);
+    assert_eq!(spec(&fourth)["size"]["description"], "Size...");
+}
+
+#[test]
+fn a_file_that_is_being_typed_says_where_and_marks_its_crds() {
+    let half = KIND.replace("Size int32 `json:\"size\"`", "Size int32 `json:");
+    let made = generate(&project(&[("api/v1/thing.go", &half), ("api/v1/part.go", PART)]));
+    let error = &made.diagnostics[0];
+    assert_eq!(error.severity, crate::diagnostic::Severity::Error);
+    assert_eq!(error.place.as_ref().unwrap().file, "api/v1/thing.go");
+    assert!(made.crds.iter().all(|crd| crd.broken), "{made:?}");
+    // Another package does not suffer.
+    let other = KIND.replace("example.com", "other.com").replace("Thing", "Other");
+    let files = project(&[("api/v1/thing.go", &half), ("other/v1/o.go", &other), ("other/v1/part.go", PART)]);
+    let made = generate(&files);
+    let whole: Vec<&Crd> = made.crds.iter().filter(|crd| !crd.broken).collect();
+    assert_eq!(whole.len(), 1);
+    assert_eq!(whole[0].object["metadata"]["name"], "others.other.com");
+}
+
+#[test]
+fn imports_are_found_where_go_finds_them() {
+    let with = |import: &str, ty: &str| {
+        KIND.replace("import metav1", &format!("import (\n\tmetav1"))
+            .replace("meta/v1\"\n", &format!("meta/v1\"\n\t\"{import}\"\n)\n"))
+            .replace("*Part", ty)
+    };
+    let size = |text: &str| format!("package {text}\n\ntype Size int64\n");
+    let work =
+        [("go.work", "go 1.24\n\nuse (\n\t.\n\t./lib\n)\n"), ("lib/go.mod", "module example.com/lib\n")];
+    let replaced = "module example.com/op\n\nrequire (\n\texample.com/dep v1.2.3\n\tgithub.com/Big/dep/v2 v2.0.0 // indirect\n)\n\nreplace example.com/dep => ../dep\n";
+    for (name, import, ty, more) in [
+        (
+            "the same module",
+            "example.com/op/pkg/sizes",
+            "*sizes.Size",
+            vec![("pkg/sizes/s.go", size("sizes"))],
+        ),
+        ("go.work", "example.com/lib/sizes", "*sizes.Size", vec![("lib/sizes/s.go", size("sizes"))]),
+        (
+            "vendor",
+            "example.com/far/sizes",
+            "*sizes.Size",
+            vec![("vendor/example.com/far/sizes/s.go", size("sizes"))],
+        ),
+        ("replace", "example.com/dep/sizes", "*sizes.Size", vec![("../dep/sizes/s.go", size("sizes"))]),
+        (
+            "the module cache",
+            "github.com/Big/dep/v2/go-sizes",
+            "*sizes.Size",
+            vec![("/cache/github.com/!big/dep/v2@v2.0.0/go-sizes/s.go", size("sizes"))],
+        ),
+        (
+            "another version",
+            "github.com/Big/dep/v2",
+            "*dep.Size",
+            vec![("/cache/github.com/!big/dep/v2@v2.1.0/s.go", size("dep"))],
+        ),
+    ] {
+        let text = with(import, ty);
+        let mut all = vec![("go.mod", replaced), ("api/v1/thing.go", text.as_str())];
+        all.extend(work);
+        all.extend(more.iter().map(|(path, text)| (*path, text.as_str())));
+        let made = generate(&Memory::of(&all));
+        assert_eq!(spec(&made)["part"]["format"], "int64", "{name}: {:?}", made.diagnostics);
+        assert!(!made.crds[0].broken, "{name}");
+        let noted = messages(&made).iter().any(|text| text.contains("v2.1.0 is read instead"));
+        assert_eq!(noted, name == "another version", "{name}: {:?}", made.diagnostics);
+    }
+}
+
+#[test]
+fn without_source_the_facts_or_the_module_are_named() {
+    let go_mod = "module example.com/op\nrequire k8s.io/api v0.34.1\nrequire example.com/dep v1.2.3\n";
+    let text = KIND.replace(
+        "import metav1",
+        "import corev1 \"k8s.io/api/core/v1\"\nimport \"example.com/dep/x\"\nimport metav1",
+    );
+    let text = text.replace("*Part", "corev1.Container").replace("Size int32", "Size x.Size");
+    let made = generate(&Memory::of(&[("go.mod", go_mod), ("api/v1/thing.go", &text)]));
+    let part = &spec(&made)["part"];
+    assert_eq!(
+        part["properties"]["ports"]["x-kubernetes-list-map-keys"],
+        serde_json::json!(["containerPort", "protocol"])
+    );
+    assert_eq!(
+        part["properties"]["resources"]["properties"]["limits"]["additionalProperties"]["x-kubernetes-int-or-string"],
+        true
+    );
+    assert_eq!(part["required"], serde_json::json!(["name"]));
+    assert!(made.crds[0].broken);
+    let said = messages(&made).join("\n");
+    assert!(said.contains("the source of k8s.io/api v0.34.1 is not on this machine"), "{said}");
+    assert!(said.contains("the schema of example.com/dep/x.Size is unknown: the source of module example.com/dep v1.2.3 is not on this machine"), "{said}");
+    let error = made.diagnostics.iter().find(|d| d.message.contains("x.Size")).unwrap();
+    assert_eq!(error.place.as_ref().map(|place| (place.line, place.column)), Some((11, 7)), "{error:?}");
+}
+
+#[test]
+fn standard_types_are_known() {
+    let text = KIND.replace("import metav1", "import (\n\t\"encoding/json\"\n\t\"time\"\n)\nimport metav1");
+    let text = text
+        .replace("*Part", "time.Duration")
+        .replace("Size int32", "Size json.RawMessage")
+        .replace("\t// +kubebuilder:validation:Minimum=0\n", "");
+    let made = generate(&project(&[("api/v1/thing.go", &text)]));
+    assert_eq!(spec(&made)["part"]["format"], "int64");
+    assert_eq!(spec(&made)["size"]["format"], "byte");
+    let made = generate(&project(&[("api/v1/thing.go", &text.replace("time.Duration", "time.Time"))]));
+    assert_eq!(
+        made.diagnostics.iter().find(|d| d.message.contains("time.Time")).unwrap().hint.as_deref(),
+        Some("Use metav1.Time.")
+    );
+}
+
+#[test]
+fn rbac_markers_stand_where_controller_gen_looks() {
+    let text = "package c\n\n// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list\n\n// Reconcile is documented.\n// +kubebuilder:rbac:groups=lost,resources=x,verbs=get\nfunc Reconcile() {\n\t// +kubebuilder:rbac:groups=lost,resources=y,verbs=get\n}\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=*\n";
+    let made = generate(&project(&[("internal/c/c.go", text)]));
+    let found: Vec<(u32, &Value)> =
+        made.rbac.iter().map(|marker| (marker.place.line, &marker.args["resources"])).collect();
+    assert_eq!(found, [(3, &serde_json::json!(["deployments"])), (10, &serde_json::json!(["pods"]))]);
+}
+
+#[test]
+fn odd_markers_are_told_with_their_place() {
+    let text = KIND.replace("validation:Minimum=0", "validation:Minimun=0");
+    let made = generate(&project(&[("api/v1/thing.go", &text), ("api/v1/part.go", PART)]));
+    let warning = &made.diagnostics[0];
+    assert_eq!(warning.hint.as_deref(), Some("Did you mean +kubebuilder:validation:Minimum?"));
+    assert_eq!(warning.place.as_ref().map(|place| (place.line, place.column)), Some((8, 5)));
+    assert!(!made.crds[0].broken);
+}
+
+#[test]
+fn hostile_files_end_and_never_panic() {
+    // Types that double at each step, and a type that is nested without end.
+    let mut bomb = String::from(KIND);
+    for level in 0..60 {
+        bomb += &format!("type T{level} struct {{ A T{0} `json:\"a\"`; B T{0} `json:\"b\"` }}\n", level + 1);
+    }
+    bomb += "type T60 string\ntype Part T0\n";
+    let made = generate(&project(&[("api/v1/thing.go", &bomb)]));
+    assert!(
+        made.crds[0].broken && messages(&made).iter().any(|text| text.contains("too large")),
+        "{:?}",
+        made.diagnostics
+    );
+    let mut chain = String::from(KIND);
+    for level in 0..2000 {
+        chain += &format!("type C{level} struct {{ A *C{} `json:\"a\"` }}\n", level + 1);
+    }
+    chain += "type C2000 string\ntype Part C0\n";
+    let made = generate(&project(&[("api/v1/thing.go", &chain)]));
+    assert!(made.crds[0].broken);
+    let deep = format!("{}type Part {}string\n", KIND, "[]".repeat(20_000));
+    assert!(generate(&project(&[("api/v1/thing.go", &deep)])).crds[0].broken);
+    let loops = format!(
+        "{KIND}type Part A\ntype A B\ntype B A\ntype X = Y\ntype Y = X\ntype S struct {{ *S; Z }}\ntype Z struct {{ S }}\n"
+    );
+    generate(&project(&[("api/v1/thing.go", &loops.replace("*Part", "X"))]));
+    generate(&project(&[("api/v1/thing.go", &loops)]));
+    generate(&project(&[("api/v1/thing.go", &loops.replace("*Part", "S"))]));
+}
+
+#[test]
+fn truncations_and_mutations_never_panic() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/types/go");
+    let disk = super::golden::Disk(root);
+    let mut generator = Generator::new();
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        usize::try_from(seed % below as u64).unwrap()
+    };
+    let pieces = [
+        "{", "}", "`", "\"", "//", "/*", "*/", "(", ")", "[", "]", "+", "=", "\n", "type ", "struct", "é",
+        "\u{0}", ":", ";",
+    ];
+    for case in ["markers", "shapes", "flatten", "comments", "kinds"] {
+        let path = format!("{case}/v1/types.go");
+        let text = disk.read(&path).unwrap().to_string();
+        for _ in 0..24 {
+            let mut chars: Vec<char> = text.chars().collect();
+            match random(3) {
+                0 => chars.truncate(random(chars.len())),
+                1 => {
+                    let from = random(chars.len());
+                    let to = (from + random(200)).min(chars.len());
+                    chars.drain(from..to);
+                }
+                _ => {
+                    for _ in 0..=random(6) {
+                        let at = random(chars.len());
+                        let piece = pieces[random(pieces.len())];
+                        chars.splice(at..at, piece.chars());
+                    }
+                }
+            }
+            let mut files = project(&[(&path, &chars.into_iter().collect::<String>())]);
+            files.0.insert("go.mod".to_owned(), disk.read("go.mod").unwrap());
+            for vendored in ["apimachinery/pkg/apis/meta/v1/types.go"] {
+                let path = format!("vendor/k8s.io/{vendored}");
+                files.0.insert(path.clone(), disk.read(&path).unwrap());
+            }
+            generator.generate(&files, &["./...".to_owned()], &Options::default());
+        }
+    }
+}

@@ -89,7 +89,11 @@ pub(crate) fn read(text: &str, at: usize, target: Target, profile: &Profile) -> 
     if definition.arguments == Arguments::Foreign {
         return Reading::Foreign;
     }
-    if !profile.at_least(definition.since) {
+    let since = match (name, target) {
+        ("kubebuilder:title", Target::Type) => Level::V0_20,
+        _ => definition.since,
+    };
+    if !profile.at_least(since) {
         return Reading::Unknown;
     }
     match arguments(text, &definition, profile) {
@@ -105,6 +109,7 @@ fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<V
         return json(rest).map_err(|message| (rest_at, message));
     }
     let named = matches!(definition.arguments, Arguments::Named(_));
+    let known = known_arguments(definition, profile);
     // `a:b:c=x`: `c` is the first argument's name.
     let fields = if named && full.len() > short.len() {
         text.get(rest_at - 1 - (full.len() - short.len() - 1)..).unwrap_or_default()
@@ -123,7 +128,7 @@ fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<V
                 given = true;
             }
         }
-        Arguments::Named(known) => {
+        Arguments::Named(_) => {
             if scanner.peek().is_some() {
                 read_named(&reader, &mut scanner, known, &mut seen);
             }
@@ -137,7 +142,7 @@ fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<V
     match definition.arguments {
         Arguments::One(_) if !given => scanner.fail("missing argument \"\""),
         Arguments::MaybeOne(_) if !given => value = Value::from(""),
-        Arguments::Named(known) => {
+        Arguments::Named(_) => {
             for (name, _, optional) in known {
                 if !optional && !seen.contains_key(*name) {
                     scanner.fail(format!("missing argument {name:?}"));
@@ -151,6 +156,23 @@ fn arguments(text: &str, definition: &Definition, profile: &Profile) -> Result<V
         Some((offset, message)) => Err((base + offset, message)),
         None => Ok(value),
     }
+}
+
+/// The named arguments that the pinned release knows.
+fn known_arguments(
+    definition: &Definition,
+    profile: &Profile,
+) -> &'static [(&'static str, argument::Kind, bool)] {
+    let Arguments::Named(all) = definition.arguments else { return &[] };
+    let since = |name: &str| match name {
+        "messageExpression" => Level::V0_15,
+        "reason" | "fieldPath" => Level::V0_16,
+        "optionalOldSelf" => Level::V0_17,
+        "roleName" => Level::V0_21,
+        _ => Level::V0_14,
+    };
+    let known = all.iter().take_while(|(name, ..)| profile.at_least(since(name))).count();
+    all.get(..known).unwrap_or(all)
 }
 
 fn read_named(

@@ -40,6 +40,16 @@ pub(crate) fn unknown(text: &str, target: Target, profile: &Profile) -> Option<(
             format!("Write +{word} on a line of its own."),
         ));
     }
+    // `kubebuilder:validation:nullable`: known under another prefix.
+    let last = name.rsplit(':').next().unwrap_or(name);
+    if last != name
+        && let Some((known, _)) = lookup(&format!("+{last}"), target)
+    {
+        return Some((
+            format!("+{name} is not a marker that controller-gen knows; it has no effect"),
+            format!("Did you mean +{known}?"),
+        ));
+    }
     let ours = ["kubebuilder:", "k8s:"].iter().any(|prefix| name.starts_with(prefix));
     let candidates = [full, short, name];
     let best = all()

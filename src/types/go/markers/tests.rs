@@ -118,6 +118,7 @@ fn odd_markers_get_a_suggestion() {
     for (text, wanted) in [
         ("+kubebuilder:validation:Minimun=1", "Did you mean +kubebuilder:validation:Minimum?"),
         ("+kubebuilder:validaton:MaxLength=1", "Did you mean +kubebuilder:validation:MaxLength?"),
+        ("+kubebuilder:validation:nullable", "Did you mean +nullable?"),
         ("+kube:validation:Optional", "Did you mean +kubebuilder:validation:Optional?"),
         ("+optinal", "Did you mean +optional?"),
         ("+optional because", "Write +optional on a line of its own."),

@@ -1,0 +1,17 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BadSpec is wrong.
+type BadSpec struct {
+	A string `json:"a"`
+}
+
+// Bad is wrong.
+// +kubebuilder:printcolumn:name=A,type=string
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,22 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Inner has it too.
+type Inner struct {
+	A string `json:"a"`
+}
+
+// BadSpec is wrong.
+type BadSpec struct {
+	Inner `json:",inline"`
+	A     int `json:"a"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,20 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Word is one.
+// +k8s:enum
+type Word string
+
+// BadSpec is wrong.
+type BadSpec struct {
+	A Word `json:"a"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,19 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BadSpec is wrong.
+type BadSpec struct {
+	// +kubebuilder:validation:items:Minimum=1
+	A string `json:"a"`
+	// +kubebuilder:validation:items:MaxLength=1
+	B []int `json:"b"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,21 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BadSpec is wrong.
+type BadSpec struct {
+	// +kubebuilder:validation:MaxLength=1
+	A int `json:"a"`
+	// +kubebuilder:validation:MinLength=1
+	B bool `json:"b"`
+	// +kubebuilder:validation:Pattern=x
+	C []string `json:"c"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,23 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BadSpec is wrong.
+type BadSpec struct {
+	// +listType=queue
+	A []string `json:"a"`
+	// +listType=set
+	B string `json:"b"`
+	// +listMapKey=x
+	C []string `json:"c"`
+	// +listMapKey=x
+	D string `json:"d"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,18 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BadSpec is wrong.
+// +kubebuilder:validation:ExactlyOneOf=a;b
+type BadSpec struct {
+	// +kubebuilder:validation:Required
+	A string `json:"a,omitempty"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

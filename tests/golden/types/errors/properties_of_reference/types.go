@@ -1,0 +1,20 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Map is a map.
+type Map map[string]string
+
+// BadSpec is wrong.
+type BadSpec struct {
+	// +kubebuilder:validation:MaxProperties=2
+	A Map `json:"a"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

@@ -1,0 +1,21 @@
+// +groupName=errors.example.com
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BadSpec is wrong.
+type BadSpec struct {
+	// +kubebuilder:title=3
+	A string `json:"a"`
+	// +kubebuilder:title={a: 1}
+	B string `json:"b"`
+	// +kubebuilder:title=true
+	C string `json:"c"`
+}
+
+// Bad is wrong.
+type Bad struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	Spec              BadSpec `json:"spec"`
+}

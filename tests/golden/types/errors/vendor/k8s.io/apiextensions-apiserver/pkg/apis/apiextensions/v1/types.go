@@ -1,0 +1,4 @@
+package v1
+
+// JSON is any value.
+type JSON struct{ Raw []byte }

@@ -1,0 +1,4 @@
+package resource
+
+// Quantity is an amount.
+type Quantity struct{ i int64 }

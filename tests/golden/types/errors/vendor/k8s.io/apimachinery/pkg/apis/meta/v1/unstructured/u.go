@@ -1,0 +1,6 @@
+package unstructured
+
+// Unstructured is any object.
+type Unstructured struct {
+	Object map[string]interface{}
+}

@@ -1,0 +1,4 @@
+package runtime
+
+// RawExtension is any object.
+type RawExtension struct{ Raw []byte }

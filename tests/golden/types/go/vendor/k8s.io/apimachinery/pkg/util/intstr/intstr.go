@@ -1,0 +1,4 @@
+package intstr
+
+// IntOrString is one of both.
+type IntOrString struct{ StrVal string }
