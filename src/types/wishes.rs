@@ -142,7 +142,7 @@ pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .iter()
         .map(|candidate| (*candidate, distance(&word.to_lowercase(), &candidate.to_lowercase())))
         .min_by_key(|(_, distance)| *distance)?;
-    (distance <= 1 + word.chars().count() / 4).then_some(best)
+    (distance <= 1 + word.chars().count() / 3).then_some(best)
 }
 
 /// Edits from one word to another.

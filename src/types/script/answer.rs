@@ -56,7 +56,7 @@ pub(super) fn desired<'js>(
     let said =
         hooks.get("said").and_then(|said: Function<'js>| said.call::<_, Object<'js>>((answer.clone(),)));
     let said = said.catch(ctx).map_err(|error| failure.diagnostic(&caught(error)))?;
-    let mut reader = Reader { ctx, path: Vec::new(), values: 0, bytes: 0 };
+    let mut reader = Reader { path: Vec::new(), values: 0, bytes: 0, classes: classes(ctx) };
     let read = reader.answer(answer).and_then(|answer| {
         reader.path.clear();
         let said = reader.json(&said.into_value())?.unwrap_or_default();
@@ -86,15 +86,27 @@ impl Failure {
     }
 }
 
-struct Reader<'c, 'js> {
-    ctx: &'c Ctx<'js>,
+struct Reader<'js> {
     /// The way to the value at hand, each part with its dot or brackets.
     path: Vec<String>,
     values: usize,
     bytes: usize,
+    /// Classes that would come out as empty objects, by their prototypes.
+    classes: Vec<(&'static str, Object<'js>)>,
 }
 
-impl<'js> Reader<'_, 'js> {
+/// The classes that are no data.
+fn classes<'js>(ctx: &Ctx<'js>) -> Vec<(&'static str, Object<'js>)> {
+    ["Map", "Set", "RegExp", "ArrayBuffer"]
+        .into_iter()
+        .filter_map(|name| {
+            let class: Object<'js> = ctx.globals().get(name).ok()?;
+            Some((name, class.get("prototype").ok()?))
+        })
+        .collect()
+}
+
+impl<'js> Reader<'js> {
     fn answer(&mut self, answer: &Value<'js>) -> Result<Map<String, Json>, Wrong> {
         let nonsense = |what: &str| Err(Wrong::Nonsense(what.to_owned()));
         if answer.is_undefined() || answer.is_null() {
@@ -175,7 +187,7 @@ impl<'js> Reader<'_, 'js> {
         }
         if value.abs() > WIDE as f64 {
             return Err(Wrong::Nonsense(format!(
-                "is {value}, beyond 2^53, where numbers lose digits; use a BigInt, such as {value:.0}n"
+                "is {value:.0}, beyond 2^53, where numbers lose digits; use a BigInt, such as {value:.0}n"
             )));
         }
         Ok(Json::from(value as i64))
@@ -201,12 +213,9 @@ impl<'js> Reader<'_, 'js> {
     }
 
     fn object(&mut self, object: &Object<'js>) -> Result<Json, Wrong> {
-        for class in ["Map", "Set", "RegExp", "ArrayBuffer"] {
-            let constructor: Option<Object<'js>> = self.ctx.globals().get(class)?;
-            if constructor.is_some_and(|constructor| object.is_instance_of(constructor)) {
-                let what = format!("is a {class}; make a plain object or list of it");
-                return Err(Wrong::Nonsense(what));
-            }
+        let prototype = object.get_prototype();
+        if let Some((class, _)) = self.classes.iter().find(|(_, known)| prototype.as_ref() == Some(known)) {
+            return Err(Wrong::Nonsense(format!("is a {class}; make a plain object or list of it")));
         }
         if object.is_error() {
             return Err(Wrong::Nonsense("is an Error; throw it instead".to_owned()));

@@ -27,13 +27,13 @@ const LONGEST_LINE: usize = 4096;
 
 /// One call's way to its host.
 pub(super) struct Bridge {
-    answers: Answers,
+    answers: Rc<Answers>,
     reads: RefCell<BTreeSet<Read>>,
     lines: Cell<u32>,
 }
 
 impl Bridge {
-    pub(super) fn new(answers: Answers) -> Rc<Bridge> {
+    pub(super) fn new(answers: Rc<Answers>) -> Rc<Bridge> {
         Rc::new(Bridge { answers, reads: RefCell::default(), lines: Cell::new(0) })
     }
 

@@ -4,6 +4,7 @@
 
 mod answer;
 mod bridge;
+mod machine;
 mod modules;
 mod places;
 mod run;
@@ -16,10 +17,11 @@ mod trace;
 use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
 use crate::diagnostic::Diagnostic;
 use crate::kinds;
+use machine::Declared;
 use modules::Module;
 use opdev_object::meta::Gvk;
 use places::Marks;
-use run::{Declared, Job, Stuck};
+use run::{Job, Stuck};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

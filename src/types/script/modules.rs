@@ -4,7 +4,7 @@
 use super::places::{self, Marks};
 use super::strip::strip;
 use super::syntax::{self, Source, Tree};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tree_sitter::Node;
@@ -23,6 +23,8 @@ pub(super) struct Module {
     pub(super) name: String,
     /// JavaScript with every line and column where the author wrote it.
     pub(super) text: String,
+    /// The names that it imports and where.
+    pub(super) imports: Vec<(String, Place)>,
     /// Where the grammar could not read on, if anywhere: the engine's own words are better, if it has any.
     pub(super) broken: Option<Box<Diagnostic>>,
 }
@@ -69,7 +71,7 @@ struct Gathering<'f> {
 struct Open {
     module: Module,
     /// Imports that are left, the first one last, with the place that names them.
-    wants: Vec<(String, crate::diagnostic::Place)>,
+    wants: Vec<(String, Place)>,
 }
 
 impl Gathering<'_> {
@@ -102,14 +104,13 @@ impl Gathering<'_> {
         }
         let wants = self.imports(&source, &tree)?;
         let text = if typed { strip(&source, &tree)? } else { source.text.to_owned() };
-        Ok(Open { module: Module { name: name.to_owned(), text, broken }, wants })
+        Ok(Open {
+            module: Module { name: name.to_owned(), text, imports: imported(&source, &tree), broken },
+            wants,
+        })
     }
 
-    fn imports(
-        &self,
-        source: &Source<'_>,
-        tree: &Tree,
-    ) -> Result<Vec<(String, crate::diagnostic::Place)>, Box<Diagnostic>> {
+    fn imports(&self, source: &Source<'_>, tree: &Tree) -> Result<Vec<(String, Place)>, Box<Diagnostic>> {
         let root = tree.root();
         let mut wants = Vec::new();
         let mut cursor = root.walk();
@@ -172,6 +173,23 @@ impl Gathering<'_> {
         };
         Err(Box::new(Diagnostic::error(format!("{path} is not there"), None).with_hint(hint)))
     }
+}
+
+/// The names in import clauses.
+fn imported(source: &Source<'_>, tree: &Tree) -> Vec<(String, Place)> {
+    let mut found = Vec::new();
+    let mut cursor = tree.root().walk();
+    let statements: Vec<Node<'_>> = tree.root().children(&mut cursor).collect();
+    let mut open: Vec<Node<'_>> =
+        statements.into_iter().filter(|node| node.kind() == "import_statement").collect();
+    while let Some(node) = open.pop() {
+        if let Some(name) = node.child_by_field_name("name").filter(|_| node.kind() == "import_specifier") {
+            found.push((source.text[name.byte_range()].to_owned(), source.place(name.start_byte())));
+        }
+        let mut cursor = node.walk();
+        open.extend(node.named_children(&mut cursor));
+    }
+    found
 }
 
 /// Whether an import or export goes away with the types.

@@ -11,6 +11,8 @@ use tree_sitter::Node;
 pub(super) struct Marks {
     functions: BTreeMap<String, Mark>,
     exports: BTreeMap<String, Place>,
+    /// Loops without a body, in the order of the text: the engine cannot tell where it is in them.
+    empty_loops: Vec<Place>,
 }
 
 #[derive(Debug)]
@@ -40,6 +42,11 @@ impl Marks {
             [one] => Some(one.place.clone()),
             _ => Some(mark.place.clone()),
         }
+    }
+
+    /// The first loop without a body behind a place.
+    pub(super) fn empty_loop(&self, place: &Place) -> Option<Place> {
+        self.empty_loops.iter().find(|at| at.file == place.file && *at >= place).cloned()
     }
 
     /// Where a name is declared at the top level.
@@ -73,7 +80,30 @@ pub(super) fn marks(source: &Source<'_>, tree: &Tree) -> Marks {
             _ => {}
         }
     }
+    empty_loops(source, tree.root(), &mut marks.empty_loops);
     marks
+}
+
+fn empty_loops(source: &Source<'_>, root: Node<'_>, found: &mut Vec<Place>) {
+    let mut cursor = root.walk();
+    loop {
+        let node = cursor.node();
+        if matches!(node.kind(), "while_statement" | "for_statement" | "do_statement")
+            && node.child_by_field_name("body").is_some_and(|body| {
+                body.kind() == "empty_statement" || named(body).iter().all(|inner| inner.kind() == "comment")
+            })
+        {
+            found.push(source.place(node.start_byte()));
+        }
+        if cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return;
+            }
+        }
+    }
 }
 
 fn add(marks: &mut Marks, source: &Source<'_>, owner: Node<'_>, function: Node<'_>) {

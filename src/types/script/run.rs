@@ -3,20 +3,16 @@
 //! left behind, named, and not called again while it lasts.
 
 use super::Code;
-use super::answer;
-use super::bridge::{self, Bridge};
-use super::modules::{HOST, TYPES};
-use super::trace::{Failure, caught};
-use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read, ReleaseState};
+use super::machine::{Declared, Machine};
+use super::trace;
+use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
 use crate::diagnostic::Diagnostic;
 use crate::time;
-use opdev_object::meta::{self, Gvk};
-use rquickjs::context::intrinsic;
-use rquickjs::function::Args;
-use rquickjs::{CatchResultExt, Context, Ctx, Function, Module, Object, Persistent, Promise, Runtime, Value};
+use opdev_object::meta::Gvk;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -25,22 +21,9 @@ use std::time::Duration;
 /// How long a script has to stop once its time is over.
 const GRACE: Duration = Duration::from_millis(400);
 /// Stack of native code beside the script's own.
-const NATIVE_STACK: usize = 2 << 20;
-/// Memory that the surroundings of a script take, beside its own.
-const SURROUNDINGS: usize = 2 << 20;
-
-/// The built-in objects of a script: no clock of high resolution, no weak references that would show the collector.
-type Intrinsics = (
-    intrinsic::Date,
-    intrinsic::Eval,
-    intrinsic::RegExpCompiler,
-    intrinsic::RegExp,
-    intrinsic::Json,
-    intrinsic::Proxy,
-    intrinsic::MapSet,
-    intrinsic::TypedArrays,
-    intrinsic::Promise,
-);
+pub(super) const NATIVE_STACK: usize = 2 << 20;
+/// How many answers of the host are kept for a second look.
+const MOST_PAST: usize = 10_000;
 
 /// A call to make.
 pub(super) struct Job {
@@ -48,16 +31,6 @@ pub(super) struct Job {
     pub(super) function: &'static str,
     pub(super) observed: Observed,
     pub(super) owns: Vec<Gvk>,
-}
-
-/// What the exports of a script say.
-#[derive(Default)]
-pub(super) struct Declared {
-    pub(super) kind: Option<String>,
-    pub(super) owns: Vec<String>,
-    pub(super) allow: Vec<String>,
-    /// The exported functions that mean something.
-    pub(super) functions: Vec<String>,
 }
 
 /// What a script asks of the host.
@@ -71,6 +44,7 @@ pub(super) enum Ask {
 }
 
 /// What the host says.
+#[derive(Clone)]
 pub(super) enum Reply {
     Object(Option<Arc<serde_json::Value>>),
     Objects(Vec<Arc<serde_json::Value>>),
@@ -91,25 +65,47 @@ enum Message<T> {
 pub(super) struct Answers {
     ask: Box<dyn Fn(Ask) -> bool>,
     replies: Receiver<Reply>,
+    past: RefCell<Vec<Reply>>,
+    /// Where in the past a call that is made again stands.
+    again: Cell<Option<usize>>,
 }
 
 impl Answers {
     /// Asks and waits; `None` when nobody listens any more.
     pub(super) fn ask(&self, question: Ask) -> Option<Reply> {
-        if (self.ask)(question) { self.replies.recv().ok() } else { None }
+        if let Some(at) = self.again.get() {
+            self.again.set(Some(at + 1));
+            return self.past.borrow().get(at).cloned();
+        }
+        if !(self.ask)(question) {
+            return None;
+        }
+        let reply = self.replies.recv().ok()?;
+        let mut past = self.past.borrow_mut();
+        if past.len() < MOST_PAST {
+            past.push(reply.clone());
+        }
+        Some(reply)
+    }
+
+    fn record(&self) {
+        self.past.borrow_mut().clear();
+        self.again.set(None);
+    }
+
+    /// From now on the answers are those of before.
+    fn repeat(&self) {
+        self.again.set(Some(0));
     }
 }
 
 /// Runs the top level of a script and reads what it exports.
 pub(super) fn load(code: &Arc<Code>, limits: &Limits, stuck: &Stuck) -> Result<Declared, Box<Diagnostic>> {
-    let task = {
-        let (code, limits) = (Arc::clone(code), *limits);
-        move |answers: Answers, stop: Arc<AtomicBool>| {
-            let machine = Machine::new(code, &limits, stop)?;
-            machine.declared(answers)
-        }
+    let (own, limits) = (Arc::clone(code), *limits);
+    let task = move |answers: &Rc<Answers>, stop: &Arc<AtomicBool>| {
+        attempt(&own, &limits, answers, stop, |machine| machine.declared(answers))
     };
-    supervise(code, None, limits, stuck, task)
+    supervise(code, None, &limits, stuck, task)
 }
 
 /// Calls a function of a script.
@@ -119,15 +115,63 @@ pub(super) fn reconcile(
     limits: &Limits,
     stuck: &Stuck,
 ) -> Result<Desired, Box<Diagnostic>> {
-    let code = Arc::clone(&job.code);
-    let task = {
-        let limits = *limits;
-        move |answers: Answers, stop: Arc<AtomicBool>| {
-            let machine = Machine::new(Arc::clone(&job.code), &limits, stop)?;
-            machine.call(&job, answers)
-        }
+    let (code, limits) = (Arc::clone(&job.code), *limits);
+    let task = move |answers: &Rc<Answers>, stop: &Arc<AtomicBool>| {
+        attempt(&job.code, &limits, answers, stop, |machine| machine.call(&job, answers))
     };
-    supervise(&code, Some(host), limits, stuck, task)
+    supervise(&code, Some(host), &limits, stuck, task)
+}
+
+/// Makes a call. Where memory ran out there is none left to say where; then the call is made once more with room to
+/// spare and the same answers of the host, up to the moment before.
+fn attempt<T>(
+    code: &Arc<Code>,
+    limits: &Limits,
+    answers: &Answers,
+    stop: &Arc<AtomicBool>,
+    call: impl Fn(Machine) -> Result<T, Box<Diagnostic>>,
+) -> Result<T, Box<Diagnostic>> {
+    let watch = Watch::new(Arc::clone(stop), u64::MAX);
+    let ticks = Arc::clone(&watch.ticks);
+    let wide = Limits { memory: limits.memory.saturating_mul(2), ..*limits };
+    answers.record();
+    let failed = match Machine::new(Arc::clone(code), limits, watch).and_then(&call) {
+        Err(failed) if trace::is_out_of_memory(&failed) && failed.stack.is_empty() => failed,
+        done => return done,
+    };
+    let ticks = ticks.load(Ordering::Relaxed);
+    if ticks == 0 {
+        return Err(failed);
+    }
+    answers.repeat();
+    let watch = Watch::new(Arc::clone(stop), ticks);
+    match Machine::new(Arc::clone(code), &wide, watch).and_then(&call) {
+        Err(found) if !found.stack.is_empty() => {
+            Err(Box::new(Diagnostic { place: found.place, stack: found.stack, ..*failed }))
+        }
+        _ => Err(failed),
+    }
+}
+
+/// When to interrupt a script.
+pub(super) struct Watch {
+    pub(super) stop: Arc<AtomicBool>,
+    /// How often the engine asked so far.
+    ticks: Arc<AtomicU64>,
+    /// At which time of asking to say yes.
+    last: u64,
+}
+
+impl Watch {
+    fn new(stop: Arc<AtomicBool>, last: u64) -> Watch {
+        Watch { stop, ticks: Arc::default(), last }
+    }
+
+    /// Asked by the engine again and again.
+    pub(super) fn interrupts(&self) -> bool {
+        let ticks = self.ticks.fetch_add(1, Ordering::Relaxed) + 1;
+        self.stop.load(Ordering::Relaxed) || ticks >= self.last
+    }
 }
 
 /// The call that was given up and may still be running.
@@ -139,7 +183,7 @@ fn supervise<T: Send + 'static>(
     host: Option<&dyn Host>,
     limits: &Limits,
     stuck: &Stuck,
-    task: impl FnOnce(Answers, Arc<AtomicBool>) -> Result<T, Box<Diagnostic>> + Send + 'static,
+    task: impl FnOnce(&Rc<Answers>, &Arc<AtomicBool>) -> Result<T, Box<Diagnostic>> + Send + 'static,
 ) -> Result<T, Box<Diagnostic>> {
     let fail = |message: String| Box::new(Diagnostic::error(message, Some(code.start())));
     let is_stuck = stuck.lock().unwrap_or_else(PoisonError::into_inner).upgrade().is_some();
@@ -164,8 +208,8 @@ fn supervise<T: Send + 'static>(
     let script = move || {
         let ask = say.clone();
         let ask = Box::new(move |question| ask.send(Message::Ask(question)).is_ok());
-        let answers = Answers { ask, replies };
-        let done = catch_unwind(AssertUnwindSafe(|| task(answers, stop)));
+        let answers = Rc::new(Answers { ask, replies, past: RefCell::default(), again: Cell::new(None) });
+        let done = catch_unwind(AssertUnwindSafe(|| task(&answers, &stop)));
         let done = done.unwrap_or_else(|_| {
             Err(Box::new(Diagnostic::error(format!("the script engine failed inside {entry}"), None)))
         });
@@ -231,238 +275,4 @@ fn answer_of(host: Option<&dyn Host>, question: Ask) -> Reply {
             Reply::Logged
         }
     }
-}
-
-/// An engine that will make one call.
-struct Machine {
-    runtime: Runtime,
-    context: Context,
-    failure: Failure,
-}
-
-type Step<T> = Result<T, Box<Diagnostic>>;
-
-impl Machine {
-    fn new(code: Arc<Code>, limits: &Limits, stop: Arc<AtomicBool>) -> Step<Machine> {
-        let failure = Failure { code, limits: *limits, stop: Arc::clone(&stop), function: None };
-        let no_room = |error: rquickjs::Error| failure.engine(&error.to_string());
-        let runtime = Runtime::new().map_err(no_room)?;
-        runtime.set_memory_limit(limits.memory.saturating_add(SURROUNDINGS));
-        runtime.set_max_stack_size(limits.stack);
-        runtime.set_gc_threshold(4 << 20);
-        runtime.set_interrupt_handler(Some(Box::new(move || stop.load(Ordering::Relaxed))));
-        let context = Context::custom::<Intrinsics>(&runtime).map_err(no_room)?;
-        Ok(Machine { runtime, context, failure })
-    }
-
-    /// Reads the exports.
-    fn declared(mut self, answers: Answers) -> Step<Declared> {
-        let bridge = Bridge::new(answers);
-        let start = Start { now: 0, now_text: String::new(), seed: 0 };
-        let (hooks, exports) = self.start(&bridge, &start)?;
-        self.failure.function = None;
-        self.context.with(|ctx| {
-            let facts: rquickjs::Result<Declared> = (|| {
-                let (hooks, exports) = (hooks.restore(&ctx)?, exports.restore(&ctx)?);
-                let facts: Function<'_> = hooks.get("facts")?;
-                let facts: Object<'_> = facts.call((exports,))?;
-                let mut declared = Declared::default();
-                for name in ["reconcile", "sync", "finalize", "customize"] {
-                    if facts.get::<_, String>(name)? == "function" {
-                        declared.functions.push(name.to_owned());
-                    }
-                }
-                declared.kind = text(&ctx, &facts, "kind")?;
-                declared.owns = texts(&ctx, &facts, "owns")?;
-                declared.allow = texts(&ctx, &facts, "allow")?;
-                Ok(declared)
-            })();
-            facts.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))
-        })
-    }
-
-    /// Calls the function of the job.
-    fn call(mut self, job: &Job, answers: Answers) -> Step<Desired> {
-        let bridge = Bridge::new(answers);
-        let now = job.observed.now.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_millisecond);
-        let start = Start { now, now_text: job.observed.now.clone(), seed: job.observed.seed };
-        let (hooks, exports) = self.start(&bridge, &start)?;
-        self.failure.function = Some(job.function);
-        let answer = self.context.with(|ctx| {
-            let called = (|| {
-                let hooks = hooks.clone().restore(&ctx)?;
-                let exports = exports.restore(&ctx)?;
-                hooks.set("parent", bridge::text_of(&job.observed.parent))?;
-                hooks.set("finalizing", job.observed.finalizing)?;
-                let by_kind = children(job);
-                hooks.set(
-                    "children",
-                    Function::new(ctx.clone(), move |at: usize| {
-                        by_kind.get(at).map(|list| bridge::list_text(list)).unwrap_or_default()
-                    })?,
-                )?;
-                let releases = job.observed.releases.clone();
-                hooks.set("releases", Function::new(ctx.clone(), move || releases_text(&releases))?)?;
-                let owns: Vec<Vec<String>> =
-                    job.owns.iter().map(|gvk| vec![gvk.api_version(), gvk.kind.clone()]).collect();
-                let call: Function<'_> = hooks.get("call")?;
-                let mut args = Args::new(ctx.clone(), 3);
-                args.push_arg(exports)?;
-                args.push_arg(job.function)?;
-                args.push_arg(owns)?;
-                let answer: Value<'_> = call.call_arg(args)?;
-                Ok(Persistent::save(&ctx, answer))
-            })();
-            CatchResultExt::catch(called, &ctx).map_err(|error| self.failure.diagnostic(&caught(error)))
-        })?;
-        let answer = self.settle(&answer)?;
-        self.context.with(|ctx| {
-            let restored = hooks.restore(&ctx).and_then(|hooks| Ok((hooks, answer.restore(&ctx)?)));
-            let (hooks, answer) =
-                restored.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))?;
-            let mut desired = answer::desired(&ctx, &hooks, &answer, &self.failure)?;
-            desired.reads = bridge.take_reads();
-            Ok(desired)
-        })
-    }
-
-    /// Surroundings and modules: the host's hooks and the exports of the entry.
-    #[allow(clippy::type_complexity, reason = "two handles of the engine")]
-    fn start(
-        &mut self,
-        bridge: &Rc<Bridge>,
-        start: &Start,
-    ) -> Step<(Persistent<Object<'static>>, Persistent<Object<'static>>)> {
-        let (hooks, entry, promise) = self.context.with(|ctx| {
-            let surroundings = (|| {
-                let hooks = Object::new(ctx.clone())?;
-                bridge::install(&ctx, &hooks, bridge)?;
-                hooks.set("now", start.now as f64)?;
-                hooks.set("nowText", start.now_text.as_str())?;
-                hooks.set("seed", rquickjs::BigInt::from_u64(ctx.clone(), start.seed)?)?;
-                ctx.globals().set("__opdev", hooks.clone())?;
-                let (_, promise) = Module::declare(ctx.clone(), HOST, include_str!("opdev.js"))?.eval()?;
-                promise.finish::<()>()?;
-                Module::declare(ctx.clone(), TYPES, "")?;
-                Ok(hooks)
-            })();
-            let hooks = CatchResultExt::catch(surroundings, &ctx)
-                .map_err(|error| self.failure.diagnostic(&caught(error)))?;
-            let mut entry = None;
-            for module in &self.failure.code.modules {
-                let declared = Module::declare(ctx.clone(), module.name.as_str(), module.text.as_str());
-                match (declared.catch(&ctx), &module.broken) {
-                    (Ok(_), Some(broken)) => return Err(broken.clone()),
-                    (Ok(declared), None) => entry = Some(declared),
-                    (Err(error), _) => return Err(self.failure.diagnostic(&caught(error))),
-                }
-            }
-            let Some(entry) = entry else { return Err(self.failure.engine("no module")) };
-            let evaluated = entry.eval().and_then(|(module, promise)| Ok((module.namespace()?, promise)));
-            let (exports, promise) =
-                evaluated.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))?;
-            Ok((
-                Persistent::save(&ctx, hooks),
-                Persistent::save(&ctx, exports),
-                Persistent::save(&ctx, promise.into_value()),
-            ))
-        })?;
-        self.settle(&promise)?;
-        Ok((hooks, entry))
-    }
-
-    /// Runs jobs until a promise is settled; anything else is its own result.
-    fn settle(&self, value: &Persistent<Value<'static>>) -> Step<Persistent<Value<'static>>> {
-        loop {
-            enum State {
-                Done(Step<Persistent<Value<'static>>>),
-                Pending,
-            }
-            let state = self.context.with(|ctx| {
-                let value = match value.clone().restore(&ctx) {
-                    Ok(value) => value,
-                    Err(error) => return State::Done(Err(self.failure.engine(&error.to_string()))),
-                };
-                let Some(promise) = value.as_promise().cloned() else {
-                    return State::Done(Ok(Persistent::save(&ctx, value)));
-                };
-                self.settled(&ctx, &promise).map_or(State::Pending, State::Done)
-            });
-            if let State::Done(done) = state {
-                return done;
-            }
-            match self.runtime.execute_pending_job() {
-                Ok(true) => {}
-                Ok(false) => return Err(self.failure.never_settled()),
-                Err(thrown) => {
-                    return Err(thrown.0.with(|ctx| {
-                        let error = rquickjs::CaughtError::from_error(&ctx, rquickjs::Error::Exception);
-                        self.failure.diagnostic(&caught(error))
-                    }));
-                }
-            }
-        }
-    }
-
-    fn settled<'js>(
-        &self,
-        ctx: &Ctx<'js>,
-        promise: &Promise<'js>,
-    ) -> Option<Step<Persistent<Value<'static>>>> {
-        let result = promise.result::<Value<'js>>()?;
-        Some(
-            result
-                .catch(ctx)
-                .map(|value| Persistent::save(ctx, value))
-                .map_err(|error| self.failure.diagnostic(&caught(error))),
-        )
-    }
-}
-
-/// What a call starts from.
-struct Start {
-    /// Milliseconds since 1970.
-    now: i64,
-    now_text: String,
-    seed: u64,
-}
-
-/// The observed children, kind by kind in the order of `owns`.
-fn children(job: &Job) -> Vec<Vec<Arc<serde_json::Value>>> {
-    let mut lists = vec![Vec::new(); job.owns.len()];
-    for child in &job.observed.children {
-        let gvk = Gvk::of(child);
-        if meta::name(child).is_some()
-            && let Some(at) = job.owns.iter().position(|owned| Some(owned) == gvk.as_ref())
-        {
-            lists[at].push(Arc::clone(child));
-        }
-    }
-    lists
-}
-
-fn releases_text(releases: &[ReleaseState]) -> String {
-    let states: Vec<serde_json::Value> = releases.iter().map(ReleaseState::to_json).collect();
-    bridge::text_of(&serde_json::Value::Array(states))
-}
-
-fn text<'js>(ctx: &Ctx<'js>, facts: &Object<'js>, name: &str) -> rquickjs::Result<Option<String>> {
-    let value: Value<'js> = facts.get(name)?;
-    if value.is_undefined() {
-        return Ok(None);
-    }
-    let text = value
-        .as_string()
-        .ok_or_else(|| rquickjs::Exception::throw_type(ctx, &format!("`{name}` must be a text")))?;
-    text.to_string().map(Some)
-}
-
-fn texts<'js>(ctx: &Ctx<'js>, facts: &Object<'js>, name: &str) -> rquickjs::Result<Vec<String>> {
-    let value: Value<'js> = facts.get(name)?;
-    if value.is_undefined() {
-        return Ok(Vec::new());
-    }
-    let wrong = || rquickjs::Exception::throw_type(ctx, &format!("`{name}` must be a list of texts"));
-    let list = value.as_array().ok_or_else(wrong)?;
-    list.iter::<Value<'js>>().map(|item| item?.as_string().ok_or_else(wrong)?.to_string()).collect()
 }

@@ -14,6 +14,9 @@ const MOST_FRAMES: usize = 10;
 /// Characters of a message that are kept.
 const LONGEST: usize = 2000;
 
+/// How the message of a call without memory ends.
+const OF_MEMORY: &str = " MiB of memory";
+
 /// What was thrown, as texts.
 pub(super) struct Thrown {
     /// `TypeError`, empty for what is no error object.
@@ -90,7 +93,15 @@ impl Failure {
     /// What was thrown.
     pub(super) fn diagnostic(&self, thrown: &Thrown) -> Box<Diagnostic> {
         let frames = self.frames(&thrown.stack);
-        let place = frames.first().map(|(_, place)| place.clone()).or_else(|| self.place());
+        let mut place = frames.first().map(|(_, place)| place.clone()).or_else(|| self.place());
+        if frames.is_empty()
+            && let Some(at) = self.missing_import(&thrown.message)
+        {
+            place = Some(at);
+        }
+        if thrown.message == "interrupted" && frames.len() < 2 {
+            place = place.map(|place| self.code.marks.empty_loop(&place).unwrap_or(place));
+        }
         let (message, hint) = self.words(thrown);
         Box::new(Diagnostic {
             hint,
@@ -106,6 +117,14 @@ impl Failure {
         })
     }
 
+    /// Where a name is imported that its module does not export.
+    fn missing_import(&self, message: &str) -> Option<Place> {
+        let rest = message.strip_prefix("Could not find export '")?;
+        let (name, _) = rest.split_once('\'')?;
+        let all = self.code.modules.iter().flat_map(|module| &module.imports);
+        all.into_iter().find(|(imported, _)| imported == name).map(|(_, place)| place.clone())
+    }
+
     fn words(&self, thrown: &Thrown) -> (String, Option<String>) {
         let what = self.function.unwrap_or("loading the file");
         let text = shorten(&thrown.message);
@@ -117,7 +136,7 @@ impl Failure {
             return (message, Some("an endless loop, or a call that waits too long?".to_owned()));
         }
         if internal && thrown.message == "out of memory" {
-            let message = format!("{what} needs more than {} MiB of memory", self.limits.memory >> 20);
+            let message = format!("{what} needs more than {}{OF_MEMORY}", self.limits.memory >> 20);
             return (message, Some("something grows without end, or far too much is kept".to_owned()));
         }
         if thrown.message.contains("Maximum call stack size exceeded")
@@ -143,6 +162,11 @@ impl Failure {
     fn frames(&self, stack: &str) -> Vec<(String, Place)> {
         stack.lines().filter_map(frame).filter(|(_, place)| self.code.owns_file(&place.file)).collect()
     }
+}
+
+/// Whether a call failed because its memory was used up.
+pub(super) fn is_out_of_memory(diagnostic: &Diagnostic) -> bool {
+    diagnostic.message.ends_with(OF_MEMORY)
 }
 
 fn shorten(text: &str) -> String {
