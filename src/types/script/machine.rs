@@ -9,6 +9,7 @@ use super::run::{Answers, Job, NATIVE_STACK, Watch};
 use super::trace::{Failure, caught};
 use crate::contract::{Desired, Limits, ReleaseState};
 use crate::diagnostic::Diagnostic;
+use crate::readiness;
 use opdev_object::meta::{self, Gvk};
 use rquickjs::context::intrinsic;
 use rquickjs::function::Args;
@@ -103,11 +104,21 @@ impl Machine {
                 let exports = exports.restore(&ctx)?;
                 hooks.set("parent", bridge::text_of(&job.observed.parent))?;
                 hooks.set("finalizing", job.observed.finalizing)?;
-                let by_kind = children(job);
+                let by_kind = Rc::new(children(job));
+                let lists = Rc::clone(&by_kind);
                 hooks.set(
                     "children",
                     Function::new(ctx.clone(), move |at: usize| {
-                        by_kind.get(at).map(|list| bridge::list_text(list)).unwrap_or_default()
+                        lists.get(at).map(|list| bridge::list_text(list)).unwrap_or_default()
+                    })?,
+                )?;
+                hooks.set(
+                    "readyChild",
+                    Function::new(ctx.clone(), move |at: usize, index: usize| {
+                        by_kind
+                            .get(at)
+                            .and_then(|list| list.get(index))
+                            .is_some_and(|child| readiness::ready(child))
                     })?,
                 )?;
                 let releases = job.observed.releases.clone();

@@ -93,8 +93,13 @@ export function list(kind, selector, namespace) {
   return listOf(apiVersion, name, read(found));
 }
 
+// Where children stand in what was observed, so that they need not be handed back to be looked at.
+const origins = new Map();
+
 export function ready(object) {
   if (object === undefined || object === null) return false;
+  const origin = origins.get(object);
+  if (origin !== undefined) return host.readyChild(origin[0], origin[1]);
   return host.ready(JSON.stringify(plain("ready: the object", object), (_, value) => (typeof value === "bigint" ? Number(value) : value)));
 }
 
@@ -312,7 +317,13 @@ host.call = (exports, name, owns) => {
   owns.forEach(([apiVersion, kind], at) => {
     let items;
     const key = kind + "." + apiVersion;
-    const load = () => (items ??= read(host.children(at)));
+    const load = () => {
+      if (items === undefined) {
+        items = read(host.children(at));
+        items.forEach((object, index) => origins.set(object, [at, index]));
+      }
+      return items;
+    };
     pass.byKind.set(key, load);
     let named;
     const map = () => (named ??= Object.freeze(Object.fromEntries(load().map((object) => [
