@@ -25,7 +25,7 @@ impl Environment for Still {
 
 /// Renders a chart of these files; the error is Helm's text.
 pub fn render_files(files: &FileSet, compat: Compat) -> Result<Rendered, String> {
-    let chart = Chart::load(files).map_err(|error| error.message)?;
+    let chart = Chart::load_for(files, compat).map_err(|error| error.message)?;
     let values = json!({});
     let capabilities = Capabilities::default_for(compat);
     let release = ReleaseInfo::install("release-name", "default");

@@ -56,9 +56,6 @@ pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
 fn report_panics(pane: &'static Pane) {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if opdev_object::yaml::panic_is_told() {
-            return;
-        }
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
         // A message put together at run time may quote an object, and with it a secret.

@@ -41,7 +41,6 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    say_nothing_of_yaml();
     let result = match cli.command {
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
@@ -59,16 +58,6 @@ fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
         complain(&error);
         ExitCode::FAILURE
     })
-}
-
-/// A text the YAML parser panics on is an error about that text, which is told where it was read.
-fn say_nothing_of_yaml() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        if !opdev_object::yaml::panic_is_told() {
-            usual(info);
-        }
-    }));
 }
 
 /// Tells the user what failed, on standard error.

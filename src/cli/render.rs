@@ -86,9 +86,9 @@ fn output(args: &RenderArgs) -> Result<String> {
         _ => bail!("a chart is required"),
     };
     check_release_name(name)?;
-    let chart = load(Path::new(path))?;
-    let values = user_values(args)?;
     let compat = if args.helm_compat == "4" { Compat::V4 } else { Compat::V3 };
+    let chart = load(Path::new(path), compat)?;
+    let values = user_values(args, compat)?;
     let mut capabilities = Capabilities::default_for(compat);
     if let Some(version) = &args.kube_version {
         capabilities = capabilities.with_kube_version(version, compat).map_err(anyhow::Error::msg)?;
@@ -135,12 +135,12 @@ fn check_release_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn load(path: &Path) -> Result<Chart> {
+fn load(path: &Path, compat: Compat) -> Result<Chart> {
     if !path.exists() {
         bail!("path \"{}\" not found", path.display());
     }
     let files = read_dir(path)?;
-    let chart = Chart::load(&files)?;
+    let chart = Chart::load_for(&files, compat)?;
     if chart.metadata.kind == "library" {
         bail!("library charts are not installable");
     }
@@ -154,7 +154,7 @@ fn load(path: &Path) -> Result<Chart> {
     Ok(chart)
 }
 
-fn user_values(args: &RenderArgs) -> Result<Value> {
+fn user_values(args: &RenderArgs, compat: Compat) -> Result<Value> {
     let mut found = json!({});
     for path in &args.values {
         let text = if path.as_os_str() == "-" {
@@ -167,7 +167,8 @@ fn user_values(args: &RenderArgs) -> Result<Value> {
                 _ => anyhow::anyhow!("open {}: {error}", path.display()),
             })?
         };
-        let more = values::from_yaml(&text).with_context(|| format!("failed to parse {}", path.display()))?;
+        let more = values::from_yaml(&text, compat)
+            .with_context(|| format!("failed to parse {}", path.display()))?;
         values::merge(&mut found, more);
     }
     let failed = |what: &str| {

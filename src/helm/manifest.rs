@@ -260,7 +260,7 @@ pub fn documents(manifest: &str, compat: Compat) -> Result<Vec<Document>, Manife
     for (_, content) in split(manifest) {
         let path =
             content.lines().find_map(|line| line.strip_prefix("# Source: ")).unwrap_or_default().to_owned();
-        let (object, head) = parse(&path, content)?;
+        let (object, head) = parse(&path, content, compat)?;
         found.push(Document { path, content: content.to_owned(), object, kind: head.kind });
     }
     let _ = compat;
@@ -276,7 +276,7 @@ pub fn sort(files: &BTreeMap<String, String>, compat: Compat) -> Result<Sorted, 
             continue;
         }
         for (_, content) in split(text) {
-            let (object, head) = parse(path, content)?;
+            let (object, head) = parse(path, content, compat)?;
             place_document(&mut sorted, path, content, object, head);
         }
     }
@@ -327,7 +327,7 @@ struct Head {
     annotations: BTreeMap<String, String>,
 }
 
-fn parse(path: &str, content: &str) -> Result<(Value, Head), ManifestError> {
+fn parse(path: &str, content: &str, compat: Compat) -> Result<(Value, Head), ManifestError> {
     let wrong = |line: u32, column: u32, message: String| ManifestError {
         message: format!("YAML parse error on {path}: {message}"),
         excerpt: content.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().to_owned(),
@@ -336,6 +336,10 @@ fn parse(path: &str, content: &str) -> Result<(Value, Head), ManifestError> {
     let node = yaml::parse(content).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
     let object = yaml::to_json(&node).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
     let head = head(&node).map_err(|(at, what)| {
+        let what = match compat {
+            Compat::V3 => what,
+            Compat::V4 => what.replace("releaseutil.SimpleHead", "util.SimpleHead"),
+        };
         wrong(
             at.line,
             at.column,
@@ -395,22 +399,20 @@ fn head(node: &Node) -> Result<Head, (&Node, String)> {
         ));
     }
     if let Some(name) = metadata.get("name").filter(|value| value.kind != Kind::Null) {
-        head.name = string_field(name, "SimpleHead.metadata.name")?;
+        head.name = string_field(name, ".metadata.name")?;
     }
     if let Some(annotations) = metadata.get("annotations").filter(|value| value.kind != Kind::Null) {
         let Kind::Mapping(pairs) = &annotations.kind else {
             let kind = json_kind(&annotations.kind);
             return Err((
                 annotations,
-                format!(
-                    "{kind} into Go struct field SimpleHead.metadata.annotations of type map[string]string"
-                ),
+                format!("{kind} into Go struct field .metadata.annotations of type map[string]string"),
             ));
         };
         for (key, value) in pairs {
             let text = match value.kind {
                 Kind::Null => String::new(),
-                _ => string_field(value, "SimpleHead.metadata.annotations")?,
+                _ => string_field(value, ".metadata.annotations")?,
             };
             head.annotations.insert(key.to_text().unwrap_or_default(), text);
         }

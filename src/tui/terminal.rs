@@ -107,9 +107,6 @@ fn install_hook() {
     HOOK.call_once(|| {
         let usual = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if opdev_object::yaml::panic_is_told() {
-                return;
-            }
             if !UP.load(Ordering::SeqCst) {
                 return usual(info);
             }

@@ -10,13 +10,6 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // A panic of the YAML parser is told as an error of the text.
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        if !opdev_object::yaml::panic_is_told() {
-            hook(info);
-        }
-    }));
     match arguments[..] {
         ["generate", kind, from, to] => {
             let mut out = BufWriter::new(std::io::stdout().lock());

@@ -4,6 +4,7 @@ use super::decode::Mismatch;
 use super::ignore::Rules;
 use super::metadata::Metadata;
 use super::{Chart, ChartError, File, FileSet, Place, archive};
+use crate::template::Compat;
 use crate::values::merge;
 use opdev_object::yaml;
 use serde_json::{Map, Value};
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Loads a chart's folder.
-pub(super) fn load(files: &FileSet) -> Result<Chart, ChartError> {
+pub(super) fn load(files: &FileSet, compat: Compat) -> Result<Chart, ChartError> {
     let rules = match files.get(".helmignore") {
         Some(text) => Rules::parse(&String::from_utf8_lossy(text))
             .map_err(|error| ChartError { place: place("", ".helmignore", 0, 0), ..error })?,
@@ -22,11 +23,11 @@ pub(super) fn load(files: &FileSet) -> Result<Chart, ChartError> {
         .filter(|(path, _)| !rules.ignores(path))
         .map(|(path, data)| (path, data.clone()))
         .collect();
-    load_files(&kept, "")
+    load_files(&kept, "", compat)
 }
 
 /// Loads a chart from files that all belong to it; `prefix` leads to it from the root chart's folder.
-pub(super) fn load_files(files: &FileSet, prefix: &str) -> Result<Chart, ChartError> {
+pub(super) fn load_files(files: &FileSet, prefix: &str, compat: Compat) -> Result<Chart, ChartError> {
     let mut chart = Chart::default();
     let Some(data) = files.get("Chart.yaml") else {
         return Err(ChartError { message: "Chart.yaml file is missing".to_owned(), place: None });
@@ -37,7 +38,7 @@ pub(super) fn load_files(files: &FileSet, prefix: &str) -> Result<Chart, ChartEr
     }
     let mut subcharts: BTreeMap<&str, FileSet> = BTreeMap::new();
     for (path, data) in files.iter() {
-        place_file(&mut chart, path, &without_mark(data), prefix, &mut subcharts)?;
+        place_file(&mut chart, path, &without_mark(data), prefix, compat, &mut subcharts)?;
     }
     chart
         .metadata
@@ -47,7 +48,7 @@ pub(super) fn load_files(files: &FileSet, prefix: &str) -> Result<Chart, ChartEr
         if name.starts_with(['_', '.']) {
             continue;
         }
-        let loaded = load_subchart(name, &files, prefix).map_err(|error| ChartError {
+        let loaded = load_subchart(name, &files, prefix, compat).map_err(|error| ChartError {
             message: format!("error unpacking subchart {name} in {}: {}", chart.metadata.name, error.message),
             ..error
         })?;
@@ -61,6 +62,7 @@ fn place_file<'f>(
     path: &'f str,
     data: &Arc<[u8]>,
     prefix: &str,
+    compat: Compat,
     subcharts: &mut BTreeMap<&'f str, FileSet>,
 ) -> Result<(), ChartError> {
     let file = || File { name: path.to_owned(), data: data.clone() };
@@ -69,7 +71,7 @@ fn place_file<'f>(
         "Chart.lock" => chart.lock = Some(lock(data, prefix, path)?),
         "values.yaml" => {
             let text = String::from_utf8_lossy(data);
-            chart.values = values(&text).map_err(|error| ChartError {
+            chart.values = values(&text, compat).map_err(|error| ChartError {
                 message: format!("cannot load values.yaml: {}", error.message),
                 place: error.place.and_then(|at| place(prefix, path, at.line, at.column)),
             })?;
@@ -106,61 +108,83 @@ fn place_file<'f>(
     Ok(())
 }
 
-fn load_subchart(name: &str, files: &FileSet, prefix: &str) -> Result<Chart, ChartError> {
+fn load_subchart(name: &str, files: &FileSet, prefix: &str, compat: Compat) -> Result<Chart, ChartError> {
     if std::path::Path::new(name).extension().is_some_and(|end| end == "tgz") {
         let Some(data) = files.get(name) else {
             return Err(ChartError::new(format!("expected {name}, got a folder")));
         };
-        return load_files(&archive::unpack(data)?, &format!("{prefix}charts/{name}!"));
+        return load_files(&archive::unpack(data)?, &format!("{prefix}charts/{name}!"), compat);
     }
-    load_files(&files.below(name), &format!("{prefix}charts/{name}/"))
+    load_files(&files.below(name), &format!("{prefix}charts/{name}/"), compat)
 }
 
-/// The documents of a values file, merged; every number a float64.
-pub(crate) fn values(text: &str) -> Result<Value, ChartError> {
+/// A values file, every number a float64: Helm 3 takes its first document, Helm 4 merges all.
+pub(crate) fn values(text: &str, compat: Compat) -> Result<Value, ChartError> {
     let mut found = Value::Object(Map::new());
-    for (first_line, document) in split_documents(text) {
-        let at = |line: u32, column: u32| place("", "", line + first_line, column);
-        let value = yaml::values_from_str(document).map_err(|error| ChartError {
-            message: format!("cannot unmarshal yaml document: {error}"),
-            place: at(error.line, error.column),
-        })?;
-        match value {
-            Value::Null => {}
-            Value::Object(_) => merge(&mut found, value),
-            other => {
-                let kind = match other {
-                    Value::Array(_) => "array",
-                    Value::String(_) => "string",
-                    Value::Bool(_) => "bool",
-                    Value::Number(_) | Value::Null | Value::Object(_) => "number",
+    match compat {
+        Compat::V3 => merge_document(&mut found, text, 0)?,
+        Compat::V4 => {
+            for document in documents(text) {
+                let wrapped = |error: ChartError| ChartError {
+                    message: format!("cannot unmarshal yaml document: {}", error.message),
+                    ..error
                 };
-                return Err(ChartError {
-                    message: format!(
-                        "cannot unmarshal yaml document: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
-                    ),
-                    place: at(1, 1),
-                });
+                let (first_line, document) = document?;
+                merge_document(&mut found, &document, first_line).map_err(wrapped)?;
             }
         }
     }
     Ok(found)
 }
 
-/// Splits at lines that start with `---`, as Kubernetes' reader does; each part with the lines before it.
-fn split_documents(text: &str) -> Vec<(u32, &str)> {
-    let mut parts = Vec::new();
-    let (mut start, mut first_line) = (0, 0);
-    let mut at = 0;
-    for (number, line) in text.split_inclusive('\n').enumerate() {
-        if line.starts_with("---") && at > 0 {
-            parts.push((first_line, &text[start..at]));
-            start = at + line.len();
-            first_line = number as u32 + 1;
+fn merge_document(found: &mut Value, text: &str, first_line: u32) -> Result<(), ChartError> {
+    let at = |line: u32, column: u32| place("", "", line + first_line, column);
+    let value = yaml::values_from_str(text)
+        .map_err(|error| ChartError { message: error.to_string(), place: at(error.line, error.column) })?;
+    let kind = match value {
+        Value::Null => return Ok(()),
+        Value::Object(_) => {
+            merge(found, value);
+            return Ok(());
         }
-        at += line.len();
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+    };
+    let message = format!(
+        "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
+    );
+    Err(ChartError { message, place: at(1, 1) })
+}
+
+/// Splits at lines that start with `---`, as Kubernetes' reader does; each part with the lines before it.
+fn documents(text: &str) -> Vec<Result<(u32, String), ChartError>> {
+    let mut parts = Vec::new();
+    let (mut part, mut first_line) = (String::new(), 0);
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let number = u32::try_from(number).unwrap_or(u32::MAX);
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        if let Some(after) = line.strip_prefix("---").map(str::trim) {
+            if !after.is_empty() && !after.starts_with('#') {
+                let message =
+                    format!("error reading yaml document: invalid Yaml document separator: {after}");
+                parts.push(Err(ChartError { message, place: place("", "", number + 1, 1) }));
+                return parts;
+            }
+            if !part.is_empty() {
+                parts.push(Ok((first_line, std::mem::take(&mut part))));
+                first_line = number + 1;
+                continue;
+            }
+        }
+        part.push_str(line);
+        part.push('\n');
     }
-    parts.push((first_line, &text[start.min(text.len())..]));
+    if !part.is_empty() {
+        parts.push(Ok((first_line, part)));
+    }
     parts
 }
 

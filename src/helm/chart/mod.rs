@@ -20,6 +20,7 @@ pub fn path_matches(pattern: &str, path: &str) -> bool {
     ignore::matches(pattern, path).unwrap_or(false)
 }
 
+use crate::template::Compat;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -127,12 +128,17 @@ impl Default for Chart {
 impl Chart {
     /// Loads a chart; files that `.helmignore` names are left out.
     pub fn load(files: &FileSet) -> Result<Chart, ChartError> {
-        load::load(files)
+        load::load(files, Compat::V3)
+    }
+
+    /// Loads a chart's folder as that Helm does: they read `values.yaml` in different ways.
+    pub fn load_for(files: &FileSet, compat: Compat) -> Result<Chart, ChartError> {
+        load::load(files, compat)
     }
 
     /// Loads a chart from a `.tgz`.
     pub fn load_archive(data: &[u8]) -> Result<Chart, ChartError> {
-        load::load_files(&archive::unpack(data)?, "")
+        load::load_files(&archive::unpack(data)?, "", Compat::V3)
     }
 
     /// The chart's name.

@@ -11,9 +11,10 @@ pub use merge_values::{merge, merge_tables, path_value, table};
 pub use set::{parse_set, parse_set_json, parse_set_string};
 
 use crate::chart::ChartError;
+use crate::template::Compat;
 use serde_json::Value;
 
-/// Reads a values file: every document merged, every number a float64.
-pub fn from_yaml(text: &str) -> Result<Value, ChartError> {
-    crate::chart::parse_values(text)
+/// Reads a values file as that Helm does; every number is a float64.
+pub fn from_yaml(text: &str, compat: Compat) -> Result<Value, ChartError> {
+    crate::chart::parse_values(text, compat)
 }

@@ -1,12 +1,11 @@
 //! From parser events to nodes: anchors, merge keys, tags, the alias limit, and go-yaml's error texts.
-//! The only place that names the YAML parser.
+//! A mistake in the value of a node is told only if the whole document is well formed, as go-yaml does.
 
-use super::guard;
+use super::events::{Event, Parser, What};
+use super::reader::{Mark, Problem, Stage, is_allowed};
 use super::resolve::{Scalar, resolve};
 use super::{Error, Kind, Node};
 use base64::Engine;
-use libyaml_safer::{ErrorKind, Event, EventData, Mark, Parser, ScalarStyle};
-use std::borrow::Cow;
 use std::collections::HashMap;
 
 const PREFIX: &str = "tag:yaml.org,2002:";
@@ -16,15 +15,13 @@ const MAX_DEPTH: usize = 250;
 
 /// Reads the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Node, Error> {
-    let padded = pad(text);
-    let mut composer = Composer::new(&padded, text)?;
+    let mut composer = Composer::new(text);
     Ok(composer.document()?.unwrap_or(Node { line: 1, column: 1, kind: Kind::Null }))
 }
 
 /// Reads every document of a text; documents without content are left out.
 pub fn documents(text: &str) -> Result<Vec<Node>, Error> {
-    let padded = pad(text);
-    let mut composer = Composer::new(&padded, text)?;
+    let mut composer = Composer::new(text);
     let mut found = Vec::new();
     while let Some(node) = composer.document()? {
         if node.kind != Kind::Null {
@@ -32,32 +29,6 @@ pub fn documents(text: &str) -> Result<Vec<Node>, Error> {
         }
     }
     Ok(found)
-}
-
-/// The parser cannot end a block scalar without a line break; `unpad` takes it back.
-fn pad(text: &str) -> Cow<'_, str> {
-    if text.ends_with('\n') || !text.contains(['|', '>']) || !text.lines().any(opens_block) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(format!("{text}\n"))
-}
-
-/// Whether a line may be the head of a block scalar: `|` or `>`, signs and digits, perhaps a comment.
-fn opens_block(line: &str) -> bool {
-    let line = line.split(" #").next().unwrap_or(line).trim_end();
-    line.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-')).ends_with(['|', '>'])
-}
-
-/// The value of a block scalar that ends with the text, without the line break that `pad` added.
-fn unpad(mut value: String, text: &str) -> String {
-    let last = |text: &str| text.rsplit('\n').next().unwrap_or_default().to_owned();
-    let content = value.strip_suffix('\n').map(last).unwrap_or_default();
-    let blank = last(text).trim().is_empty();
-    let own = if blank { content.is_empty() || content.trim().is_empty() } else { true };
-    if own && value.ends_with('\n') {
-        value.pop();
-    }
-    value
 }
 
 /// An anchored node, once it is complete.
@@ -69,54 +40,40 @@ struct Anchored {
 }
 
 struct Composer<'t> {
-    parser: Parser<&'t [u8]>,
-    /// The text as it was given; the parser's may be one line break longer.
+    parser: Parser<'t>,
     text: &'t str,
     anchors: HashMap<String, Anchored>,
     decoded: usize,
     through_aliases: usize,
     depth: usize,
-    /// The end of the last event.
-    reached: Mark,
-    /// The first value that does not fit its tag; reported once the document is known to be well formed.
+    /// The first value that cannot be taken; told once the document is known to be well formed.
     refused: Option<Error>,
 }
 
 impl<'t> Composer<'t> {
-    fn new(padded: &'t str, text: &'t str) -> Result<Self, Error> {
-        let mut parser = Parser::<&'t [u8]>::new();
-        parser.set_input(padded.as_bytes());
-        let mut composer = Self {
-            parser,
+    fn new(text: &'t str) -> Self {
+        Self {
+            parser: Parser::new(text),
             text,
             anchors: HashMap::new(),
             decoded: 0,
             through_aliases: 0,
             depth: 0,
-            reached: Mark::default(),
             refused: None,
-        };
-        composer.next()?;
-        Ok(composer)
-    }
-
-    fn next(&mut self) -> Result<Event, Error> {
-        // After a panic the parser is not asked again: the error ends the reading.
-        let parser = &mut self.parser;
-        match guard::run(|| parser.parse()) {
-            Ok(Ok(event)) => {
-                self.reached = event.end_mark;
-                Ok(event)
-            }
-            Ok(Err(error)) => Err(syntax(&error, self.text)),
-            Err(guard::Panicked) => Err(unread(self.reached, self.text)),
         }
     }
 
+    fn next(&mut self) -> Result<Event, Error> {
+        self.parser.next().map_err(|problem| told(&problem, self.text))
+    }
+
+    fn refuse(&mut self, mark: Mark, problem: &str) {
+        self.refused.get_or_insert_with(|| failure(mark, problem));
+    }
+
     fn document(&mut self) -> Result<Option<Node>, Error> {
-        match self.next()?.data {
-            EventData::DocumentStart { .. } => {}
-            _ => return Ok(None),
+        if self.next()?.what != What::DocumentStart {
+            return Ok(None);
         }
         self.anchors.clear();
         let event = self.next()?;
@@ -127,31 +84,32 @@ impl<'t> Composer<'t> {
 
     /// The node an event starts, and how many nodes it holds.
     fn node(&mut self, event: Event) -> Result<(Node, usize), Error> {
-        let mark = event.start_mark;
-        let at_end = event.end_mark.index > self.text.len() as u64;
+        let mark = event.start;
         self.decoded += 1;
-        let (anchor, kind, size) = match event.data {
-            EventData::Alias { anchor } => return self.alias(&anchor, mark),
-            EventData::Scalar { anchor, tag, value, plain_implicit, style, .. } => {
-                let block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
-                let value = if block && at_end { unpad(value, self.text) } else { value };
-                let kind = scalar(value, tag.as_deref(), plain_implicit, mark).unwrap_or_else(|error| {
+        let (anchor, kind, size) = match event.what {
+            What::Alias(anchor) => return self.alias(&anchor, mark),
+            What::Scalar { anchor, tag, value, implicit } => {
+                let kind = scalar(value, tag.as_deref(), implicit, mark).unwrap_or_else(|error| {
                     self.refused.get_or_insert(error);
                     Kind::Null
                 });
                 (anchor, kind, 1)
             }
-            EventData::SequenceStart { anchor, .. } => {
+            What::SequenceStart { anchor } => {
                 self.open(anchor.as_deref(), mark)?;
                 let (items, size) = self.sequence()?;
                 (anchor, Kind::Sequence(items), size)
             }
-            EventData::MappingStart { anchor, .. } => {
+            What::MappingStart { anchor } => {
                 self.open(anchor.as_deref(), mark)?;
                 let (pairs, size) = self.mapping()?;
                 (anchor, Kind::Mapping(pairs), size)
             }
-            _ => return Err(failure(mark, "attempted to parse unknown event")),
+            What::StreamEnd
+            | What::DocumentStart
+            | What::DocumentEnd
+            | What::SequenceEnd
+            | What::MappingEnd => return Err(failure(mark, "attempted to parse unknown event")),
         };
         let node = Node { line: place(mark.line), column: place(mark.column), kind };
         if let Some(anchor) = anchor {
@@ -173,7 +131,8 @@ impl<'t> Composer<'t> {
             return Err(failure(mark, &format!("unknown anchor '{anchor}' referenced")));
         };
         let Some(node) = &found.node else {
-            return Err(failure(mark, &format!("anchor '{anchor}' value contains itself")));
+            self.refuse(mark, &format!("anchor '{anchor}' value contains itself"));
+            return Ok((Node { line: place(mark.line), column: place(mark.column), kind: Kind::Null }, 1));
         };
         within_depth(self.depth + found.height, mark)?;
         self.decoded += found.size;
@@ -190,7 +149,7 @@ impl<'t> Composer<'t> {
         let mut size = 1;
         loop {
             let event = self.next()?;
-            if matches!(event.data, EventData::SequenceEnd) {
+            if event.what == What::SequenceEnd {
                 self.depth -= 1;
                 return Ok((items, size));
             }
@@ -205,24 +164,25 @@ impl<'t> Composer<'t> {
         let mut size = 1;
         loop {
             let event = self.next()?;
-            if matches!(event.data, EventData::MappingEnd) {
+            if event.what == What::MappingEnd {
                 self.depth -= 1;
                 return Ok((pairs, size));
             }
-            let mark = event.start_mark;
-            let merge = is_merge(&event.data);
+            let mark = event.start;
+            let merge = is_merge(&event.what);
             let (key, key_size) = self.node(event)?;
+            let strange = matches!(key.kind, Kind::Sequence(_) | Kind::Mapping(_));
+            if strange && self.refused.is_none() {
+                self.refuse(mark, &format!("invalid map key: {}", go_syntax(&key)));
+            }
             let event = self.next()?;
             let (value, value_size) = self.node(event)?;
             size += key_size + value_size;
-            if merge {
-                merge_into(&mut pairs, value, mark)?;
-                continue;
+            if !merge {
+                pairs.push((key, value));
+            } else if !merge_into(&mut pairs, value) {
+                self.refuse(mark, "map merge requires map or sequence of maps as the value");
             }
-            if matches!(key.kind, Kind::Sequence(_) | Kind::Mapping(_)) {
-                return Err(failure(mark, &format!("invalid map key: {}", go_syntax(&key))));
-            }
-            pairs.push((key, value));
         }
     }
 }
@@ -245,33 +205,32 @@ fn height(node: &Node) -> usize {
     tallest.unwrap_or(0) + 1
 }
 
-fn is_merge(event: &EventData) -> bool {
-    match event {
-        EventData::Scalar { tag, value, plain_implicit, .. } => {
+fn is_merge(key: &What) -> bool {
+    match key {
+        What::Scalar { tag, value, implicit, .. } => {
             value == "<<"
-                && (*plain_implicit
-                    || tag.as_deref().is_some_and(|tag| tag.strip_prefix(PREFIX) == Some("merge")))
+                && (*implicit || tag.as_deref().is_some_and(|tag| tag.strip_prefix(PREFIX) == Some("merge")))
         }
         _ => false,
     }
 }
 
-fn merge_into(pairs: &mut Vec<(Node, Node)>, value: Node, mark: Mark) -> Result<(), Error> {
-    let wrong = || failure(mark, "map merge requires map or sequence of maps as the value");
+/// Takes over the pairs of a map, or of each map of a list; false for anything else.
+fn merge_into(pairs: &mut Vec<(Node, Node)>, value: Node) -> bool {
     match value.kind {
         Kind::Mapping(more) => pairs.extend(more),
         Kind::Sequence(items) => {
             // Earlier maps win, so they come last.
             for item in items.into_iter().rev() {
-                let Kind::Mapping(more) = item.kind else { return Err(wrong()) };
+                let Kind::Mapping(more) = item.kind else { return false };
                 pairs.extend(more);
             }
         }
         Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) | Kind::String(_) => {
-            return Err(wrong());
+            return false;
         }
     }
-    Ok(())
+    true
 }
 
 fn scalar(value: String, tag: Option<&str>, plain: bool, mark: Mark) -> Result<Kind, Error> {
@@ -283,7 +242,7 @@ fn scalar(value: String, tag: Option<&str>, plain: bool, mark: Mark) -> Result<K
         "binary" => match base64::engine::general_purpose::STANDARD
             .decode(value.replace(['\n', '\r'], "").as_bytes())
         {
-            Ok(bytes) => Ok(Kind::String(String::from_utf8_lossy(&bytes).into_owned())),
+            Ok(bytes) => Ok(Kind::String(replaced(&bytes))),
             Err(_) => Err(failure(mark, "!!binary value contains invalid base64 data")),
         },
         "bool" | "int" | "float" | "null" | "timestamp" => {
@@ -302,6 +261,22 @@ fn scalar(value: String, tag: Option<&str>, plain: bool, mark: Mark) -> Result<K
             }
         }
         _ => Ok(Kind::String(value)),
+    }
+}
+
+/// The text with each byte that is no UTF-8 replaced, as Go does.
+fn replaced(mut bytes: &[u8]) -> String {
+    let mut text = String::new();
+    loop {
+        match std::str::from_utf8(bytes) {
+            Ok(rest) => return text + rest,
+            Err(error) => {
+                let (good, bad) = bytes.split_at(error.valid_up_to());
+                text.push_str(&String::from_utf8_lossy(good));
+                text.push('\u{fffd}');
+                bytes = &bad[1..];
+            }
+        }
     }
 }
 
@@ -329,7 +304,7 @@ fn short_tag(kind: &Kind) -> &'static str {
 }
 
 /// A key that is a list or a map, as Go's `%#v` shows it.
-fn go_syntax(node: &Node) -> String {
+pub(super) fn go_syntax(node: &Node) -> String {
     match &node.kind {
         Kind::Null => "interface {}(nil)".to_owned(),
         Kind::Bool(value) => value.to_string(),
@@ -363,7 +338,7 @@ fn allowed_share(decoded: usize) -> f64 {
     }
 }
 
-fn place(number: u64) -> u32 {
+fn place(number: usize) -> u32 {
     u32::try_from(number + 1).unwrap_or(u32::MAX)
 }
 
@@ -371,60 +346,25 @@ fn failure(mark: Mark, problem: &str) -> Error {
     Error { line: place(mark.line), column: place(mark.column), message: format!("yaml: {problem}") }
 }
 
-/// A parser error in go-yaml's words; its line is go-yaml's, ours is the true one.
-fn syntax(error: &libyaml_safer::Error, text: &str) -> Error {
-    let problem = match error.kind() {
-        ErrorKind::Reader if error.problem().contains("UTF-8") => error.problem(),
-        ErrorKind::Reader => "control characters are not allowed",
-        _ => error.problem(),
+/// A mistake in go-yaml's words; its line is go-yaml's, ours is the true one.
+fn told(problem: &Problem, text: &str) -> Error {
+    let Problem { stage, text: words, mark, context } = problem;
+    let said = match mark.line {
+        0 => context.line,
+        line => line + usize::from(*stage == Stage::Scanner),
     };
-    let mark = error.problem_mark().unwrap_or_default();
-    let context = error.context_mark().unwrap_or_default();
-    let said =
-        if mark.line != 0 { mark.line + u64::from(error.kind() == ErrorKind::Scanner) } else { context.line };
-    let message =
-        if said == 0 { format!("yaml: {problem}") } else { format!("yaml: line {said}: {problem}") };
-    if error.kind() == ErrorKind::Reader {
+    let message = if said == 0 { format!("yaml: {words}") } else { format!("yaml: line {said}: {words}") };
+    if *stage == Stage::Reader {
         let (line, column) = control_character(text);
         return Error { line, column, message };
     }
     Error { line: place(mark.line), column: place(mark.column), message }
 }
 
-/// What the parser gave up on without an error of its own, after the last event it read.
-fn unread(reached: Mark, text: &str) -> Error {
-    let after = usize::try_from(reached.index).ok().and_then(|at| text.get(at..)).unwrap_or_default();
-    if let Some(tag) = tag_before_comma(after) {
-        let before = &after[..tag];
-        let lines = before.matches('\n').count() as u64;
-        let last = before.rsplit('\n').next().unwrap_or_default().chars().count() as u64;
-        let column = if lines == 0 { reached.column + last } else { last };
-        let line = place(reached.line + lines);
-        let message =
-            format!("yaml: line {line}: a tag stands right before a comma; put a space between them");
-        return Error { line, column: place(column), message };
-    }
-    if text.trim_end_matches('\n').ends_with('\\') {
-        return failure(reached, "found unknown escape character");
-    }
-    let line = place(reached.line);
-    failure(reached, &format!("line {line}: what follows here cannot be read"))
-}
-
-/// Where a text has `!` and what may be part of a tag, then a comma.
-fn tag_before_comma(text: &str) -> Option<usize> {
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}' | '"');
-    text.match_indices('!').map(|(at, _)| at).find(|at| {
-        let tag = &text[*at..];
-        tag.find(ends).is_some_and(|end| tag[end..].starts_with(','))
-    })
-}
-
 fn control_character(text: &str) -> (u32, u32) {
-    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{A0}'..='\u{FFFD}' | '\u{10000}'..);
     for (number, line) in text.split('\n').enumerate() {
-        if let Some(column) = line.chars().position(|c| !allowed(c)) {
-            return (place(number as u64), place(column as u64));
+        if let Some(column) = line.chars().position(|c| !is_allowed(c)) {
+            return (place(number), place(column));
         }
     }
     (0, 0)

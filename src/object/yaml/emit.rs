@@ -494,7 +494,7 @@ pub(super) fn write_json(writer: &mut Writer, value: &Value) {
         Value::Object(map) => {
             writer.start_mapping(map.is_empty());
             let mut pairs: Vec<(&String, &Value)> = map.iter().collect();
-            sort_keys(&mut pairs, |(key, _)| key.as_str());
+            sort_keys(&mut pairs, writer.pretty, |(key, _)| key.as_str());
             for (key, value) in pairs {
                 writer.key(key);
                 write_json(writer, value);

@@ -53,7 +53,9 @@ fn key_text(key: &Node, value: &Node) -> Result<String, Error> {
         Kind::Bool(value) => value.to_string(),
         Kind::Int(value) => value.to_string(),
         Kind::Float(value) if value.is_nan() => ".nan".to_owned(),
-        Kind::Float(value) if value.is_infinite() => if *value > 0.0 { ".inf" } else { "-.inf" }.to_owned(),
+        Kind::Float(value) if short(*value).is_infinite() => {
+            if *value > 0.0 { ".inf" } else { "-.inf" }.to_owned()
+        }
         // sigs.k8s.io/yaml prints keys with the digits of a float32.
         Kind::Float(value) => number::format_g(short(*value)),
         Kind::Null => {
@@ -87,13 +89,7 @@ fn short(value: f64) -> f64 {
 fn scalar_syntax(node: &Node) -> String {
     match &node.kind {
         Kind::Null => "<nil>".to_owned(),
-        Kind::Bool(value) => value.to_string(),
-        Kind::Int(value) => value.to_string(),
-        Kind::Uint(value) => format!("{value:#x}"),
-        Kind::Float(value) => number::format_g(*value),
-        Kind::String(text) => format!("{text:?}"),
-        Kind::Sequence(_) => "[]interface {}{…}".to_owned(),
-        Kind::Mapping(_) => "map[interface {}]interface {}{…}".to_owned(),
+        _ => super::compose::go_syntax(node),
     }
 }
 

@@ -4,17 +4,22 @@
 
 mod compose;
 pub mod emit;
-mod guard;
+mod events;
+#[cfg(test)]
+mod hostile;
 mod json;
 pub mod number;
 mod order;
 mod pretty;
+mod reader;
 mod resolve;
 mod scalar;
+mod scan;
+mod scan_scalar;
+mod scan_tag;
 
 pub use compose::{documents, parse};
 pub use emit::Writer;
-pub use guard::panic_is_told;
 pub use json::{to_json, to_values};
 pub use order::{key_order, sort_keys};
 pub use pretty::to_string_pretty;

@@ -1,16 +1,17 @@
-//! The order in which go-yaml writes the keys of a map: digit runs by value, letters before digits where they meet.
+//! The order in which go-yaml writes the keys of a map: digit runs by value; letters last where they meet other
+//! characters, except in go-yaml v3 (`pretty`) after a digit that both keys share.
 //! The rule is not transitive, so Helm's own order may change from run to run; ours is always one of Helm's.
 
 use std::cmp::Ordering;
 
-/// Compares two keys.
-pub fn key_order(a: &str, b: &str) -> Ordering {
+/// Compares two keys as go-yaml v2 does, or as v3 does.
+pub fn key_order(a: &str, b: &str, pretty: bool) -> Ordering {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     let mut digits = false;
     for i in 0..a.len().min(b.len()) {
         if a[i] == b[i] {
-            digits = is_digit(a[i]);
+            digits = pretty && is_digit(a[i]);
             continue;
         }
         match (a[i].is_alphabetic(), b[i].is_alphabetic()) {
@@ -47,10 +48,10 @@ fn numbers(a: &[char], b: &[char], at: usize) -> Ordering {
 }
 
 /// Sorts by key, stably and without asking the rule to be an order.
-pub fn sort_keys<T>(items: &mut [T], key: impl Fn(&T) -> &str) {
+pub fn sort_keys<T>(items: &mut [T], pretty: bool, key: impl Fn(&T) -> &str) {
     for i in 1..items.len() {
         let mut j = i;
-        while j > 0 && key_order(key(&items[j]), key(&items[j - 1])) == Ordering::Less {
+        while j > 0 && key_order(key(&items[j]), key(&items[j - 1]), pretty) == Ordering::Less {
             items.swap(j, j - 1);
             j -= 1;
         }

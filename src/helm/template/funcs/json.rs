@@ -24,7 +24,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(map @ Value::Map(_)) => return Ok(map),
             Ok(Value::Nil) => return Ok(Value::Map(Map::nil())),
             Ok(other) => cannot(&other, "map[string]interface {}"),
-            Err(error) => error,
+            Err(error) => told(&string(args, 0), error, "map[string]interface {}"),
         };
         Ok(Value::Map(Map::from_entries([("Error", Value::from(error))])))
     }),
@@ -33,11 +33,20 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Ok(list @ Value::List(_)) => return Ok(list),
             Ok(Value::Nil) => return Ok(Value::List(List::nil(Elem::Any))),
             Ok(other) => cannot(&other, "[]interface {}"),
-            Err(error) => error,
+            Err(error) => told(&string(args, 0), error, "[]interface {}"),
         };
         Ok(Value::list(vec![error.into()]))
     }),
 ];
+
+/// A number beyond float64 is first of all no map or list.
+fn told(text: &str, error: String, target: &str) -> String {
+    let number = text.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit());
+    if number && error.ends_with("of type float64") {
+        return format!("json: cannot unmarshal number into Go value of type {target}");
+    }
+    error
+}
 
 fn cannot(value: &Value, target: &str) -> String {
     let kind = match value {
