@@ -127,7 +127,7 @@ impl<'t> Scanner<'t> {
 
     fn fetch(&mut self) -> Result<(), Problem> {
         self.reader.ensure(1)?;
-        self.to_next_token()?;
+        self.skip_to_token()?;
         self.unroll(isize::try_from(self.reader.mark.column).unwrap_or(isize::MAX));
         self.reader.ensure(4)?;
         let reader = &self.reader;
@@ -195,7 +195,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Steps over spaces, comments and line breaks. A tab may not stand where a block could begin.
-    fn to_next_token(&mut self) -> Result<(), Problem> {
+    fn skip_to_token(&mut self) -> Result<(), Problem> {
         loop {
             self.reader.ensure(1)?;
             if self.reader.mark.column == 0 && self.reader.at_second_mark() {
