@@ -8,11 +8,13 @@ use crate::diagnostic::Diagnostic;
 use crate::wishes;
 use rquickjs::{CatchResultExt, Coerced, Ctx, Function, Object, Value};
 use serde_json::{Map, Value as Json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How deep an answer may be nested.
 const DEEPEST: usize = 100;
 /// How many values an answer may hold.
-const MOST_VALUES: usize = 1_000_000;
+const MOST_VALUES: usize = 300_000;
 /// How many bytes of text an answer may hold.
 const MOST_BYTES: usize = 32 << 20;
 
@@ -56,7 +58,13 @@ pub(super) fn desired<'js>(
     let said =
         hooks.get("said").and_then(|said: Function<'js>| said.call::<_, Object<'js>>((answer.clone(),)));
     let said = said.catch(ctx).map_err(|error| failure.diagnostic(&caught(error)))?;
-    let mut reader = Reader { path: Vec::new(), values: 0, bytes: 0, classes: classes(ctx) };
+    let mut reader = Reader {
+        path: Vec::new(),
+        values: 0,
+        bytes: 0,
+        classes: classes(ctx),
+        stop: Arc::clone(&failure.stop),
+    };
     let read = reader.answer(answer).and_then(|answer| {
         reader.path.clear();
         let said = reader.json(&said.into_value())?.unwrap_or_default();
@@ -93,6 +101,8 @@ struct Reader<'js> {
     bytes: usize,
     /// Classes that would come out as empty objects, by their prototypes.
     classes: Vec<(&'static str, Object<'js>)>,
+    /// Set once the time of the call is over.
+    stop: Arc<AtomicBool>,
 }
 
 /// The classes that are no data.
@@ -127,6 +137,10 @@ impl<'js> Reader<'js> {
         if self.values > MOST_VALUES || self.bytes > MOST_BYTES {
             self.path.truncate(1);
             return Err(Wrong::Nonsense("is too large".to_owned()));
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            self.path.truncate(1);
+            return Err(Wrong::Nonsense("takes too long to be read".to_owned()));
         }
         if self.path.len() > DEEPEST {
             self.path.truncate(8);

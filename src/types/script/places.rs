@@ -11,8 +11,16 @@ use tree_sitter::Node;
 pub(super) struct Marks {
     functions: BTreeMap<String, Mark>,
     exports: BTreeMap<String, Place>,
-    /// Loops without a body, in the order of the text: the engine cannot tell where it is in them.
-    empty_loops: Vec<Place>,
+    /// Loops in the order of the text.
+    loops: Vec<Loop>,
+}
+
+#[derive(Debug)]
+struct Loop {
+    from: Place,
+    to: Place,
+    /// Whether no condition ends it.
+    endless: bool,
 }
 
 #[derive(Debug)]
@@ -44,9 +52,14 @@ impl Marks {
         }
     }
 
-    /// The first loop without a body behind a place.
-    pub(super) fn empty_loop(&self, place: &Place) -> Option<Place> {
-        self.empty_loops.iter().find(|at| at.file == place.file && *at >= place).cloned()
+    /// The loop that a script was in when it was interrupted: the engine knows no place for the jump at the end of a
+    /// loop and gives that of the function. `None` where the place lies in a loop already.
+    pub(super) fn interrupted_loop(&self, place: &Place) -> Option<Place> {
+        let behind = || self.loops.iter().filter(|l| l.from.file == place.file && l.from >= *place);
+        if self.loops.iter().any(|l| l.from <= *place && *place < l.to) {
+            return None;
+        }
+        behind().find(|l| l.endless).or_else(|| behind().next()).map(|l| l.from.clone())
     }
 
     /// Where a name is declared at the top level.
@@ -80,20 +93,22 @@ pub(super) fn marks(source: &Source<'_>, tree: &Tree) -> Marks {
             _ => {}
         }
     }
-    empty_loops(source, tree.root(), &mut marks.empty_loops);
+    loops(source, tree.root(), &mut marks.loops);
     marks
 }
 
-fn empty_loops(source: &Source<'_>, root: Node<'_>, found: &mut Vec<Place>) {
+fn loops(source: &Source<'_>, root: Node<'_>, found: &mut Vec<Loop>) {
     let mut cursor = root.walk();
     loop {
         let node = cursor.node();
-        if matches!(node.kind(), "while_statement" | "for_statement" | "do_statement")
-            && node.child_by_field_name("body").is_some_and(|body| {
-                body.kind() == "empty_statement" || named(body).iter().all(|inner| inner.kind() == "comment")
-            })
-        {
-            found.push(source.place(node.start_byte()));
+        if matches!(node.kind(), "while_statement" | "for_statement" | "do_statement") {
+            let condition = node.child_by_field_name("condition");
+            let condition = condition.map_or("", |condition| source.text[condition.byte_range()].trim());
+            found.push(Loop {
+                from: source.place(node.start_byte()),
+                to: source.place(node.end_byte()),
+                endless: matches!(condition, "" | ";" | "(true)" | "(1)" | "true"),
+            });
         }
         if cursor.goto_first_child() {
             continue;

@@ -99,8 +99,8 @@ impl Failure {
         {
             place = Some(at);
         }
-        if thrown.message == "interrupted" && frames.len() < 2 {
-            place = place.map(|place| self.code.marks.empty_loop(&place).unwrap_or(place));
+        if thrown.message == "interrupted" {
+            place = place.map(|place| self.code.marks.interrupted_loop(&place).unwrap_or(place));
         }
         let (message, hint) = self.words(thrown);
         Box::new(Diagnostic {
