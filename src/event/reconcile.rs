@@ -40,6 +40,9 @@ pub struct Reconcile {
     pub objects: Vec<ObjectChange>,
     /// When it runs again by itself.
     pub requeue: Option<Requeue>,
+    /// What it waits for, in the words of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
     /// Why it failed.
     pub failure: Option<Failure>,
 }

@@ -149,14 +149,17 @@ impl Api {
         Ok(self.wrote(at.resource, meta::resource_version(object), updated))
     }
 
-    /// Applies an object server-side, forced. `live` is its state before, where that is known.
+    /// Applies an object, or one of its subresources, server-side and forced. `live` is its state before, where that
+    /// is known.
     pub(crate) async fn apply(
         &self,
         at: &At<'_>,
+        subresource: &str,
         object: &Value,
         live: Option<&Value>,
+        manager: &str,
     ) -> Result<Value, ApiError> {
-        let path = format!("{}?fieldManager={HELM_MANAGER}&force=true", at.path(""));
+        let path = format!("{}?fieldManager={}&force=true", at.path(subresource), escape(manager));
         let applied = self.call(Method::PATCH, path, Some(object), APPLY).await?;
         Ok(self.wrote(at.resource, live.and_then(meta::resource_version), applied))
     }
@@ -170,6 +173,15 @@ impl Api {
 
     /// Deletes exactly the object with this uid, its dependents in the background.
     pub(crate) async fn delete(&self, at: &At<'_>, uid: Option<&str>) -> Result<Deletion, ApiError> {
+        Ok(self.delete_object(at, uid).await?.0)
+    }
+
+    /// The same, with the object as it is left while it waits for its end.
+    pub(crate) async fn delete_object(
+        &self,
+        at: &At<'_>,
+        uid: Option<&str>,
+    ) -> Result<(Deletion, Option<Value>), ApiError> {
         let mut options =
             json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"});
         if let Some(uid) = uid {
@@ -178,7 +190,7 @@ impl Api {
         // Only a deletion that is done is ours: one that waits for finalizers is ended by somebody else.
         let gone = || {
             uid.into_iter().for_each(|uid| self.echo.deleted(uid));
-            Ok(Deletion::Gone)
+            Ok((Deletion::Gone, None))
         };
         match self.call(Method::DELETE, at.path(""), Some(&options), JSON).await {
             Ok(answer) if answer.get("kind").and_then(Value::as_str) == Some("Status") => gone(),
@@ -188,7 +200,7 @@ impl Api {
                     || object.pointer("/metadata/deletionGracePeriodSeconds").and_then(Value::as_i64)
                         > Some(0);
                 self.echo.wrote(&object);
-                if pending { Ok(Deletion::Pending) } else { gone() }
+                if pending { Ok((Deletion::Pending, Some(at.resource.complete(object)))) } else { gone() }
             }
             Err(error) if error.is_not_found() => gone(),
             Err(error) => Err(error),
@@ -294,6 +306,7 @@ mod tests {
             plural: "roles".into(),
             namespaced: true,
             verbs: Vec::new(),
+            has_status: false,
         };
         let at = At { resource: &resource, namespace: Some("default"), name: "system:x" };
         assert_eq!(

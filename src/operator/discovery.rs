@@ -17,6 +17,8 @@ pub(crate) struct Resource {
     pub(crate) plural: String,
     pub(crate) namespaced: bool,
     pub(crate) verbs: Vec<String>,
+    /// Whether its status is written apart.
+    pub(crate) has_status: bool,
 }
 
 impl Resource {
@@ -65,6 +67,46 @@ impl Served {
     pub(crate) fn api_versions(&self) -> Vec<String> {
         let kinds = self.resources.keys().map(|gvk| format!("{}/{}", gvk.api_version(), gvk.kind));
         self.group_versions.iter().cloned().chain(kinds).collect()
+    }
+
+    /// The kind that a text such as `Pod`, `v1/Pod`, `apps/Deployment` or `apps/v1/Deployment` names: where no version
+    /// is written, the preferred one. In words, where none does.
+    pub(crate) fn kind(&self, text: &str) -> Result<Gvk, String> {
+        let (before, kind) =
+            text.rsplit_once('/').map_or((None, text), |(before, kind)| (Some(before), kind));
+        let fits = |gvk: &&Gvk| {
+            gvk.kind.eq_ignore_ascii_case(kind)
+                && before.is_none_or(|before| before == gvk.api_version() || before == gvk.group)
+        };
+        let preferred = |gvk: &&Gvk| {
+            let version = gvk.api_version();
+            self.group_versions.iter().position(|known| *known == version).unwrap_or(usize::MAX)
+        };
+        let mut found: Vec<&Gvk> = self.resources.keys().filter(fits).collect();
+        found.sort_by_key(preferred);
+        let Some(first) = found.first() else {
+            let near = self.nearest(kind);
+            let near = near.map_or(String::new(), |near| {
+                format!("; did you mean {}/{}?", near.api_version(), near.kind)
+            });
+            return Err(format!("the API server serves no kind {text:?}{near}"));
+        };
+        if let Some(other) = found.iter().find(|gvk| gvk.group != first.group && !first.group.is_empty()) {
+            return Err(format!(
+                "{text:?} is served by more than one group: write {}/{} or {}/{}",
+                first.api_version(),
+                first.kind,
+                other.api_version(),
+                other.kind
+            ));
+        }
+        Ok((*first).clone())
+    }
+
+    fn nearest(&self, kind: &str) -> Option<&Gvk> {
+        let kinds: Vec<&str> = self.resources.keys().map(|gvk| gvk.kind.as_str()).collect();
+        let near = crate::sources::nearest(kind, &kinds)?;
+        self.resources.keys().find(|gvk| gvk.kind == near)
     }
 
     /// The resource of a kind at that version.
@@ -181,6 +223,8 @@ fn read_aggregated(list: &Value, served: &mut Served) {
                     plural: text(resource, "resource").to_owned(),
                     namespaced: text(resource, "scope") == "Namespaced",
                     verbs: verbs(resource),
+                    has_status: items(resource, "subresources")
+                        .any(|one| text(one, "subresource") == "status"),
                 };
                 served.resources.entry(gvk).or_insert_with(|| Arc::new(resource));
             }
@@ -203,6 +247,10 @@ fn read_plain(version: &str, list: &Value, served: &mut Served) {
             plural: text(resource, "name").to_owned(),
             namespaced: resource.get("namespaced").and_then(Value::as_bool).unwrap_or(false),
             verbs: verbs(resource),
+            has_status: {
+                let status = format!("{}/status", text(resource, "name"));
+                items(list, "resources").any(|one| text(one, "name") == status)
+            },
         };
         served.resources.entry(gvk).or_insert_with(|| Arc::new(resource));
     }
@@ -218,10 +266,11 @@ mod tests {
         let aggregated = json!({"kind": "APIGroupDiscoveryList", "items": [{
             "metadata": {"name": "apps"}, "versions": [{"version": "v1", "resources": [{
                 "resource": "deployments", "responseKind": {"group": "apps", "version": "v1", "kind": "Deployment"},
-                "scope": "Namespaced", "verbs": ["get"], "subresources": [{"subresource": "scale"}]}]}]}]});
+                "scope": "Namespaced", "verbs": ["get"], "subresources": [{"subresource": "scale"}, {"subresource": "status"}]}]}]}]});
         let plain = json!({"resources": [
             {"name": "deployments", "kind": "Deployment", "namespaced": true, "verbs": ["get"]},
-            {"name": "deployments/scale", "kind": "Scale", "namespaced": true, "verbs": ["get"]}]});
+            {"name": "deployments/scale", "kind": "Scale", "namespaced": true, "verbs": ["get"]},
+            {"name": "deployments/status", "kind": "Deployment", "namespaced": true, "verbs": ["get"]}]});
         let (mut one, mut two) = (Served::default(), Served::default());
         read_aggregated(&aggregated, &mut one);
         read_plain("apps/v1", &plain, &mut two);
@@ -231,6 +280,11 @@ mod tests {
         let found = one.find(&Gvk::new("apps", "v1", "Deployment")).unwrap();
         assert_eq!(found.collection(Some("x")), "/apis/apps/v1/namespaces/x/deployments");
         assert_eq!(found.collection(None), "/apis/apps/v1/deployments");
+        assert!(found.has_status);
+        for text in ["Deployment", "apps/Deployment", "apps/v1/Deployment"] {
+            assert_eq!(one.kind(text).unwrap(), found.gvk, "{text}");
+        }
+        assert!(one.kind("Deploymnet").unwrap_err().ends_with("did you mean apps/v1/Deployment?"));
     }
 
     #[test]

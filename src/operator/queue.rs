@@ -37,6 +37,14 @@ pub(crate) enum Urgency {
 /// Where a cause came from: enough to tell later whether an own write was behind it.
 pub(crate) type Mark = (String, String);
 
+/// A cause that may turn out to be the echo of an own write.
+#[derive(Clone, Debug)]
+pub(crate) struct Trace {
+    pub(crate) mark: Mark,
+    /// As an echo it asks for nothing.
+    pub(crate) quiet: bool,
+}
+
 /// An object for a worker.
 #[derive(Debug)]
 pub(crate) struct Taken {
@@ -69,7 +77,7 @@ struct Entry {
 struct Pending {
     cause: Cause,
     urgency: Urgency,
-    mark: Option<Mark>,
+    trace: Option<Trace>,
 }
 
 #[derive(Debug, Default)]
@@ -108,18 +116,18 @@ impl Queue {
         self.limits.insert(kind, limit.max(1));
     }
 
-    /// Adds a cause. `mark` names the write it may be the echo of, for `end` to judge.
+    /// Adds a cause. `trace` names the write it may be the echo of, for `end` to judge.
     pub(crate) fn add(
         &mut self,
         key: &ObjectKey,
         cause: Cause,
         urgency: Urgency,
-        mark: Option<Mark>,
+        trace: Option<Trace>,
         now: Instant,
     ) {
         let entry = self.entries.entry(key.clone()).or_default();
         if entry.pending.len() < CAUSE_LIMIT || urgency == Urgency::Now {
-            entry.pending.push(Pending { cause, urgency, mark });
+            entry.pending.push(Pending { cause, urgency, trace });
         }
         let backing_off = entry.timer.as_ref().is_some_and(|timer| timer.backoff);
         if urgency == Urgency::Now || (urgency == Urgency::Wait && !backing_off) {
@@ -147,7 +155,7 @@ impl Queue {
             let Some(entry) = self.entries.get_mut(&key) else { continue };
             if let Some(timer) = entry.timer.take() {
                 let cause = Cause { at: wall, kind: timer.why };
-                entry.pending.push(Pending { cause, urgency: Urgency::Now, mark: None });
+                entry.pending.push(Pending { cause, urgency: Urgency::Now, trace: None });
                 self.make_ready(&key, now);
             }
         }
@@ -192,11 +200,12 @@ impl Queue {
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.state = State::Idle;
         for pending in &mut entry.pending {
-            if pending.mark.as_ref().is_some_and(&own) {
+            let Some(trace) = pending.trace.as_ref().filter(|trace| own(&trace.mark)) else { continue };
+            if trace.quiet {
                 pending.urgency = Urgency::Record;
-                if let CauseKind::Watch { own_write, .. } = &mut pending.cause.kind {
-                    *own_write = true;
-                }
+            }
+            if let CauseKind::Watch { own_write, .. } = &mut pending.cause.kind {
+                *own_write = true;
             }
         }
         let again = match ended {
@@ -216,7 +225,7 @@ impl Queue {
             if let Some((_, why @ CauseKind::Retry { .. }, _)) = again {
                 let at = entry.pending[0].cause.at;
                 let cause = Cause { at, kind: why };
-                entry.pending.insert(0, Pending { cause, urgency: Urgency::Now, mark: None });
+                entry.pending.insert(0, Pending { cause, urgency: Urgency::Now, trace: None });
             }
             self.make_ready(key, now);
         } else if let Some((after, why, backoff)) = again {
@@ -468,7 +477,7 @@ mod tests {
             &key("a"),
             modified(".spec.x", "1", "2"),
             Urgency::Wait,
-            Some(mark.clone()),
+            Some(Trace { mark: mark.clone(), quiet: true }),
             world.now,
         );
         world.queue.end(&key("a"), Ended::Done(None), |m| *m == mark, world.now);

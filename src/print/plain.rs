@@ -175,6 +175,9 @@ fn reconciled(pass: &Reconcile) -> String {
         let place = place.map_or_else(String::new, |place| format!("{place}: "));
         text.push_str(&format!("; attempt {}: {place}{}", failure.attempt, chain.join(": ")));
     }
+    if let Some(words) = &pass.waiting {
+        text.push_str(&format!("; waits: {}", words::one_line(words)));
+    }
     if let Some(requeue) = pass.requeue.as_ref().filter(|_| pass.outcome != Outcome::Unchanged) {
         text.push_str(&format!(
             "; again in {} ({})",

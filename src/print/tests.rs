@@ -95,6 +95,7 @@ fn reconcile() -> Reconcile {
             taken_from: vec!["kubectl".to_owned()],
         }],
         requeue: Some(Requeue { after: ms(4000), why: "retry".to_owned() }),
+        waiting: None,
         failure: Some(Failure {
             chain: vec!["cannot apply".to_owned(), "conflict\nwith b".to_owned()],
             diagnostic: Some(problem()),

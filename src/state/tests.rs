@@ -201,6 +201,7 @@ fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
         status: vec![],
         objects: vec![],
         requeue: None,
+        waiting: None,
         failure: (outcome == Outcome::Failed).then_some(failure),
     }
 }

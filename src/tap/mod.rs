@@ -60,6 +60,11 @@ impl Recorder {
         calls
     }
 
+    /// Records a call that does not go through a tap: one that a cache answers, or one to somewhere else.
+    pub fn note(&self, call: Call) {
+        self.lock().calls.push(call);
+    }
+
     /// The API server's warnings so far, each once.
     pub fn warnings(&self) -> Vec<String> {
         self.lock().warnings.clone()

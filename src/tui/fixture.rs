@@ -185,6 +185,7 @@ pub(super) fn pass(
         status: Vec::new(),
         objects: Vec::new(),
         requeue: Some(Requeue { after: Duration::from_secs(60), why: "period".to_owned() }),
+        waiting: None,
         failure: None,
     }
 }

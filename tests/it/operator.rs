@@ -3,5 +3,7 @@
 
 mod failure;
 mod install;
+mod scripted;
+mod typed;
 mod watching;
 mod world;

@@ -1,18 +1,19 @@
-//! What is watched: the kinds of the sources, the kinds of their releases' objects, and the CRDs. Turns what the
-//! streams say into objects to wake, with causes. Never queues by itself.
+//! What is watched: the kinds of the sources, the kinds of their releases' objects, the children and the reads of
+//! programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody does any more.
+//! Never queues by itself; `wakes` says which objects an event wakes.
 
-use crate::event::{CauseKind, Relation, WatchEvent};
-use crate::operator::echo::mark;
-use crate::operator::queue::{Kind, Mark};
+use super::wakes::{self, Readers, Wake};
+use crate::operator::queue::Kind;
 use crate::operator::reconcile::{CHART_LABEL, selector};
-use crate::operator::watch::cache::{Cache, Happened, Raw};
-use crate::operator::watch::change::{changed_fields, dependent_update_counts, last_writer};
+use crate::operator::watch::cache::Raw;
+use crate::operator::watch::hub::{Hub, Shared};
 use crate::operator::watch::mapping::{Primary, primaries_of};
 use crate::operator::watch::stream::{Follow, Said, Streams};
-use crate::sources::{Sources, Watch};
-use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+use crate::sources::{Reconciler, Sources, Watch};
+use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
+use opdev_types::contract::Read;
 use serde_json::Value;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
@@ -24,23 +25,26 @@ pub(super) struct Message {
     said: Said,
 }
 
-/// An object to wake.
-#[derive(Debug)]
-pub(super) struct Wake {
-    pub(super) key: ObjectKey,
-    pub(super) kind: CauseKind,
-    pub(super) mark: Option<Mark>,
-    /// The object itself is gone.
-    pub(super) gone: bool,
-    /// The object itself is to go.
-    pub(super) leaving: bool,
-}
-
 /// What follows from a message.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) wakes: Vec<Wake>,
     pub(super) problem: Option<String>,
+}
+
+/// What a pass wants to be followed, and what it has seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Kinds of a release's objects.
+    pub(super) dependents: Vec<Gvk>,
+    /// Kinds of children.
+    pub(super) children: Vec<Gvk>,
+    /// What was read, where the pass is a program's.
+    pub(super) reads: Option<Vec<Read>>,
+    /// States of objects, and whether the pass wrote them.
+    pub(super) known: Vec<(Arc<Value>, bool)>,
+    /// Objects that the pass deleted.
+    pub(super) buried: Vec<Arc<Value>>,
 }
 
 /// Everything that is watched.
@@ -49,23 +53,35 @@ pub(super) struct Kinds {
     types: watch::Sender<u64>,
     inbox: mpsc::Sender<Message>,
     namespace: Option<String>,
+    hub: Arc<Hub>,
     primaries: HashMap<Kind, Served>,
-    dependents: HashMap<Gvk, Stream>,
-    roles: HashMap<u64, Role>,
+    /// Kinds of charts' objects, by the charts' label.
+    dependents: HashSet<Gvk>,
+    readers: Readers,
+    open: HashMap<Follow, Stream>,
+    ids: HashMap<u64, Follow>,
     next: u64,
-    crds: Option<AbortHandle>,
+    crds: Option<(u64, AbortHandle)>,
 }
 
-struct Served {
-    watch: Arc<Watch>,
-    stream: Stream,
-    namespaced: bool,
+pub(super) struct Served {
+    pub(super) watch: Arc<Watch>,
+    pub(super) follow: Follow,
+    pub(super) namespaced: bool,
+    /// Kinds of children, of a program only: those it names and those it was seen to write.
+    pub(super) children: BTreeSet<Gvk>,
+}
+
+impl Served {
+    /// Whether a program reconciles it.
+    pub(super) fn is_typed(&self) -> bool {
+        matches!(self.watch.reconciler, Reconciler::Type(_))
+    }
 }
 
 struct Stream {
     id: u64,
-    follow: Follow,
-    cache: Cache,
+    cache: Shared,
     task: AbortHandle,
     problem: Option<String>,
 }
@@ -74,13 +90,6 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.task.abort();
     }
-}
-
-#[derive(Clone)]
-enum Role {
-    Primary(Kind),
-    Dependent(Gvk),
-    Types,
 }
 
 impl Kinds {
@@ -94,17 +103,25 @@ impl Kinds {
             streams,
             types,
             inbox,
+            hub: Arc::new(Hub::new(namespace.clone())),
             namespace,
             primaries: HashMap::new(),
-            dependents: HashMap::new(),
-            roles: HashMap::new(),
+            dependents: HashSet::new(),
+            readers: Readers::default(),
+            open: HashMap::new(),
+            ids: HashMap::new(),
             next: 0,
             crds: None,
         };
         let gvk = Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
         let follow = Follow { gvk, namespace: None, selector: String::new() };
-        kinds.crds = Some(kinds.start(Role::Types, &follow).1);
+        kinds.crds = Some(kinds.spawn(&follow));
         kinds
+    }
+
+    /// The caches, for passes to read from.
+    pub(super) fn hub(&self) -> Arc<Hub> {
+        Arc::clone(&self.hub)
     }
 
     /// Follows the kinds of the sources; returns those that left.
@@ -114,6 +131,7 @@ impl Kinds {
         let left: Vec<Kind> = self.primaries.keys().filter(|kind| !wanted.contains(*kind)).cloned().collect();
         for kind in &left {
             self.primaries.remove(kind);
+            self.readers.forget_kind(kind);
         }
         for watch in &sources.watches {
             let kind = (watch.gvk.group.clone(), watch.gvk.kind.clone());
@@ -122,49 +140,96 @@ impl Kinds {
                 namespace: self.namespace.clone(),
                 selector: selector::text(&watch.selector),
             };
-            match self.primaries.get_mut(&kind) {
-                Some(served) if served.stream.follow == follow => served.watch = Arc::clone(watch),
-                _ => {
-                    let (id, task) = self.start(Role::Primary(kind.clone()), &follow);
-                    let stream = Stream { id, follow, cache: Cache::default(), task, problem: None };
-                    let served = Served { watch: Arc::clone(watch), stream, namespaced: true };
-                    self.primaries.insert(kind, served);
+            let before = self.primaries.remove(&kind);
+            let (namespaced, mut children) =
+                before.map_or((true, BTreeSet::new()), |before| (before.namespaced, before.children));
+            match &watch.reconciler {
+                Reconciler::Chart(_) => {
+                    children.clear();
+                    self.readers.forget_kind(&kind);
+                }
+                Reconciler::Type(typed) => {
+                    let owns = typed.program.as_ref().map(|program| program.facts().owns.clone());
+                    children.extend(owns.into_iter().flatten());
                 }
             }
+            self.primaries.insert(kind, Served { watch: Arc::clone(watch), follow, namespaced, children });
         }
+        self.sweep();
         left
     }
 
-    /// Follows the kinds of a release's objects and takes in what a pass has seen of them.
-    pub(super) fn follow(&mut self, gvks: Vec<Gvk>, known: Vec<(Arc<Value>, bool)>) {
-        let mut new: HashMap<Gvk, Cache> = gvks
-            .into_iter()
-            .filter(|gvk| !self.dependents.contains_key(gvk))
-            .map(|gvk| (gvk, Cache::default()))
-            .collect();
-        for (object, wrote) in known {
-            let Some(gvk) = Gvk::of(&object) else { continue };
-            match (new.get_mut(&gvk), self.dependents.get_mut(&gvk)) {
-                (Some(cache), _) => cache.know(object, wrote),
-                (None, Some(stream)) => stream.cache.know(object, wrote),
-                (None, None) => {}
+    /// Follows what a pass needs and takes in what it has seen.
+    pub(super) fn follow(&mut self, key: &ObjectKey, seen: Seen) {
+        self.dependents.extend(seen.dependents);
+        if let Some(served) = self.primaries.get_mut(&(key.group.clone(), key.kind.clone())) {
+            served.children.extend(seen.children);
+            if let Some(reads) = seen.reads.filter(|_| served.is_typed()) {
+                self.readers.set(key, reads);
             }
         }
-        for (gvk, cache) in new {
-            let follow = Follow {
-                gvk: gvk.clone(),
-                namespace: self.namespace.clone(),
-                selector: CHART_LABEL.to_owned(),
-            };
-            let (id, task) = self.start(Role::Dependent(gvk.clone()), &follow);
-            self.dependents.insert(gvk, Stream { id, follow, cache, task, problem: None });
+        let new = self.wanted();
+        let fresh: Vec<Follow> = new.into_iter().filter(|follow| !self.open.contains_key(follow)).collect();
+        // What is known is told before a new stream lists, so that its list is compared with it.
+        let caches: Vec<(Follow, Shared)> =
+            self.open.keys().chain(&fresh).map(|follow| (follow.clone(), self.hub.open(follow))).collect();
+        for (object, wrote) in &seen.known {
+            for (_, cache) in caches.iter().filter(|(follow, _)| holds(follow, object)) {
+                cache.write().know(Arc::clone(object), *wrote);
+            }
+        }
+        for object in &seen.buried {
+            for (_, cache) in caches.iter().filter(|(follow, _)| holds(follow, object)) {
+                cache.write().bury(object);
+            }
+        }
+        self.sweep();
+    }
+
+    /// Nobody reads for an object any more.
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
+        if self.readers.forget(key) {
+            self.sweep();
         }
     }
 
-    fn start(&mut self, role: Role, follow: &Follow) -> (u64, AbortHandle) {
+    /// Everything that somebody wants to be followed.
+    fn wanted(&self) -> HashSet<Follow> {
+        let primaries = self.primaries.values().map(|served| served.follow.clone());
+        let charts = self.dependents.iter().map(|gvk| Follow {
+            gvk: gvk.clone(),
+            namespace: self.namespace.clone(),
+            selector: CHART_LABEL.to_owned(),
+        });
+        let children =
+            self.primaries.values().flat_map(|s| &s.children).map(|gvk| self.hub.follow_children(gvk));
+        let reads = self.readers.all().map(|read| self.hub.follow_of(&read.gvk, read.namespace.as_deref()));
+        primaries.chain(charts).chain(children).chain(reads).collect()
+    }
+
+    /// Starts the streams that are wanted and ends the others.
+    fn sweep(&mut self) {
+        let wanted = self.wanted();
+        let old: Vec<Follow> = self.open.keys().filter(|follow| !wanted.contains(*follow)).cloned().collect();
+        for follow in old {
+            if let Some(stream) = self.open.remove(&follow) {
+                self.ids.remove(&stream.id);
+            }
+            self.hub.close(&follow);
+        }
+        for follow in wanted {
+            if !self.open.contains_key(&follow) {
+                let (id, task) = self.spawn(&follow);
+                let cache = self.hub.open(&follow);
+                self.ids.insert(id, follow.clone());
+                self.open.insert(follow, Stream { id, cache, task, problem: None });
+            }
+        }
+    }
+
+    fn spawn(&mut self, follow: &Follow) -> (u64, AbortHandle) {
         self.next += 1;
         let stream = self.next;
-        self.roles.insert(stream, role);
         let wrap = move |said| Message { stream, said };
         let work = self.streams.clone().follow(follow.clone(), self.inbox.clone(), wrap);
         (stream, tokio::spawn(work).abort_handle())
@@ -174,34 +239,50 @@ impl Kinds {
     pub(super) fn stop(&mut self) {
         self.primaries.clear();
         self.dependents.clear();
-        if let Some(task) = self.crds.take() {
+        self.readers = Readers::default();
+        self.sweep();
+        if let Some((_, task)) = self.crds.take() {
             task.abort();
         }
     }
 
+    fn primary(&self, group: &str, kind: &str) -> Option<(&Served, Shared)> {
+        let served = self.primaries.get(&(group.to_owned(), kind.to_owned()))?;
+        Some((served, self.open.get(&served.follow)?.cache.clone()))
+    }
+
     /// The objects of a kind that are known now.
     pub(super) fn objects(&self, gvk: &Gvk) -> Vec<ObjectKey> {
-        let served = self.primaries.get(&(gvk.group.clone(), gvk.kind.clone()));
-        served
-            .into_iter()
-            .flat_map(|served| served.stream.cache.objects())
-            .filter_map(|object| ObjectRef::of(object))
-            .map(|object| object.key())
-            .collect()
+        let keys = self.states(gvk).into_iter().filter_map(|object| ObjectRef::of(&object));
+        keys.map(|object| object.key()).collect()
+    }
+
+    /// The objects of a kind as they are known now.
+    pub(super) fn states(&self, gvk: &Gvk) -> Vec<Arc<Value>> {
+        let found = self.primary(&gvk.group, &gvk.kind);
+        found.map(|(_, cache)| cache.read().objects().cloned().collect()).unwrap_or_default()
     }
 
     /// The last known state of a custom resource.
-    pub(super) fn object(&self, key: &ObjectKey) -> Option<&Value> {
-        let served = self.primaries.get(&(key.group.clone(), key.kind.clone()))?;
-        served.stream.cache.get(key).map(|object| &**object)
+    pub(super) fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        let (_, cache) = self.primary(&key.group, &key.kind)?;
+        cache.read().get(key).cloned()
+    }
+
+    /// Whether a program reconciles an object.
+    pub(super) fn is_typed(&self, key: &ObjectKey) -> bool {
+        self.primaries.get(&(key.group.clone(), key.kind.clone())).is_some_and(Served::is_typed)
+    }
+
+    /// The kinds of children that a program has been seen to write, its own words included.
+    pub(super) fn children_of(&self, key: &ObjectKey) -> Vec<Gvk> {
+        let served = self.primaries.get(&(key.group.clone(), key.kind.clone()));
+        served.into_iter().flat_map(|served| served.children.iter().cloned()).collect()
     }
 
     /// A reference with version and uid, as far as they are known.
     pub(super) fn reference(&self, key: &ObjectKey, gvk: &Gvk) -> ObjectRef {
-        let served = self.primaries.get(&(key.group.clone(), key.kind.clone()));
-        let uid = served
-            .and_then(|served| served.stream.cache.get(key))
-            .and_then(|object| opdev_object::meta::uid(object).map(str::to_owned));
+        let uid = self.object(key).and_then(|object| meta::uid(&object).map(str::to_owned));
         ObjectRef { gvk: gvk.clone(), namespace: key.namespace.clone(), name: key.name.clone(), uid }
     }
 
@@ -211,10 +292,10 @@ impl Kinds {
         if self.primaries.contains_key(&(key.group.clone(), key.kind.clone())) {
             return vec![key];
         }
-        let stream = self.dependents.get(&object.gvk);
-        let found = stream.and_then(|stream| stream.cache.get(&key));
+        let streams = self.open.iter().filter(|(follow, _)| follow.gvk == object.gvk);
+        let found = streams.filter_map(|(_, stream)| stream.cache.read().get(&key).cloned()).next();
         found.map_or_else(Vec::new, |object| {
-            primaries_of(object, &self.mapping()).into_iter().map(|(key, _)| key).collect()
+            primaries_of(&object, &self.mapping()).into_iter().map(|(key, _)| key).collect()
         })
     }
 
@@ -234,45 +315,34 @@ impl Kinds {
 
     /// Takes one message in. Messages of streams that were stopped meanwhile are dropped.
     pub(super) async fn hear(&mut self, message: Message) -> Heard {
-        let Some(role) = self.roles.get(&message.stream).cloned() else { return Heard::default() };
-        if matches!(role, Role::Types) {
+        if self.crds.as_ref().is_some_and(|(id, _)| *id == message.stream) {
             return self.hear_types(message.said).await;
         }
-        let mapping = self.mapping();
-        let stream = match &role {
-            Role::Primary(kind) => self.primaries.get_mut(kind).map(|served| &mut served.stream),
-            Role::Dependent(gvk) => self.dependents.get_mut(gvk),
-            Role::Types => None,
-        };
-        let Some(stream) = stream.filter(|stream| stream.id == message.stream) else {
-            self.roles.remove(&message.stream);
-            return Heard::default();
-        };
-        let gvk = stream.follow.gvk.clone();
+        let Some(follow) = self.ids.get(&message.stream).cloned() else { return Heard::default() };
+        let Some(stream) = self.open.get_mut(&follow) else { return Heard::default() };
         let happened = match message.said {
             Said::Event(raw) => {
                 stream.problem = None;
-                stream.cache.take(raw)
+                stream.cache.write().take(raw)
             }
             Said::Broken(problem) => {
+                let gvk = &follow.gvk;
                 let problem = format!("cannot watch {} ({}): {problem}", gvk.kind, gvk.api_version());
                 let new = stream.problem.as_ref() != Some(&problem);
+                stream.cache.write().broke();
                 stream.problem = Some(problem.clone());
                 return Heard { wakes: Vec::new(), problem: new.then_some(problem) };
             }
         };
-        let wakes = match &role {
-            Role::Primary(kind) => {
-                if let (Some(first), Some(served)) = (happened.first(), self.primaries.get_mut(kind)) {
-                    served.namespaced = opdev_object::meta::namespace(&first.object).is_some();
-                }
-                happened.into_iter().filter_map(|happened| primary_wake(&happened, &gvk)).collect()
+        if let Some(first) = happened.first() {
+            let namespaced = meta::namespace(&first.object).is_some();
+            for served in self.primaries.values_mut().filter(|served| served.follow == follow) {
+                served.namespaced = namespaced;
             }
-            Role::Dependent(_) => {
-                happened.iter().flat_map(|happened| dependent_wakes(happened, &gvk, &mapping)).collect()
-            }
-            Role::Types => Vec::new(),
-        };
+        }
+        let mapping = self.mapping();
+        let view = wakes::View { primaries: &self.primaries, mapping: &mapping, readers: &self.readers };
+        let wakes = happened.iter().flat_map(|happened| view.wakes(happened, &follow)).collect();
         Heard { wakes, problem: None }
     }
 
@@ -289,66 +359,17 @@ impl Kinds {
     }
 }
 
-fn primary_wake(happened: &Happened, gvk: &Gvk) -> Option<Wake> {
-    let mut object = ObjectRef::of(&happened.object)?;
-    object.gvk = gvk.clone();
-    let key = object.key();
-    let gone = happened.event == WatchEvent::Deleted;
-    let kind =
-        if happened.initial { CauseKind::Start } else { watch_cause(happened, object, Relation::Primary) };
-    let leaving = opdev_object::meta::deletion_timestamp(&happened.object).is_some();
-    Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving })
-}
-
-fn dependent_wakes(happened: &Happened, gvk: &Gvk, mapping: &[Primary]) -> Vec<Wake> {
-    let counts = match (&happened.event, &happened.old) {
-        (WatchEvent::Added, _) | (WatchEvent::Modified, None) => false,
-        (WatchEvent::Deleted, _) => true,
-        (WatchEvent::Modified, Some(old)) => dependent_update_counts(old, &happened.object),
+/// Whether an object would show in a stream.
+fn holds(follow: &Follow, object: &Value) -> bool {
+    let same_kind = Gvk::of(object).is_some_and(|gvk| gvk == follow.gvk);
+    let namespace = meta::namespace(object);
+    let inside =
+        follow.namespace.is_none() || namespace.is_none() || follow.namespace.as_deref() == namespace;
+    let picked = match follow.selector.as_str() {
+        "" => true,
+        CHART_LABEL => meta::label(object, CHART_LABEL).is_some(),
+        // A primary's selector: its own writes are seen in the stream soon enough.
+        _ => false,
     };
-    let Some(mut object) = ObjectRef::of(&happened.object).filter(|_| counts) else { return Vec::new() };
-    object.gvk = gvk.clone();
-    let gone = happened.event == WatchEvent::Deleted;
-    let before = happened.old.as_deref().into_iter().flat_map(|old| primaries_of(old, mapping));
-    let mut found: Vec<(ObjectKey, Relation)> = primaries_of(&happened.object, mapping);
-    for (key, relation) in before {
-        if !found.iter().any(|(known, _)| *known == key) {
-            found.push((key, relation));
-        }
-    }
-    found.dedup_by(|a, b| a.0 == b.0);
-    found
-        .into_iter()
-        .map(|(key, relation)| Wake {
-            key,
-            kind: watch_cause(happened, object.clone(), relation),
-            mark: mark(&happened.object, gone),
-            gone: false,
-            leaving: false,
-        })
-        .collect()
-}
-
-fn watch_cause(happened: &Happened, object: ObjectRef, relation: Relation) -> CauseKind {
-    let old = happened.old.as_deref().filter(|_| happened.event == WatchEvent::Modified);
-    let dependent = relation != Relation::Primary;
-    CauseKind::Watch {
-        object,
-        event: happened.event,
-        fields: old.map(|old| changed_fields(old, &happened.object, dependent)).unwrap_or_default(),
-        by: match happened.event {
-            WatchEvent::Deleted => None,
-            WatchEvent::Added | WatchEvent::Modified => last_writer(old, &happened.object, dependent),
-        },
-        own_write: false,
-        relation,
-    }
-}
-
-/// Marks a cause as the echo of an own write.
-pub(super) fn with_own_write(mut kind: CauseKind, own: bool) -> CauseKind {
-    if let CauseKind::Watch { own_write, .. } = &mut kind {
-        *own_write = own;
-    }
-    kind
+    same_kind && inside && picked
 }

@@ -5,14 +5,18 @@
 mod kinds;
 mod pass;
 mod reload;
+mod wakes;
 
 use super::api::Api;
 use super::discovery::Discovery;
 use super::echo::Echo;
-use super::queue::{Ended, Queue, Urgency, kind_of};
+use super::queue::{Ended, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
 use super::watch::stream::Streams;
-use crate::event::{Cause, CauseKind, Event, Level, Notice, QueueChanged, ReconcileStarted, mask};
+use crate::event::{
+    Action, Cause, CauseKind, Diagnostic, Event, Level, Notice, QueueChanged, ReconcileStarted, Relation,
+    ShadowObject, mask, words,
+};
 use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, Recorder, Tap};
 use jiff::Timestamp;
@@ -24,10 +28,11 @@ use reload::Reload;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use wakes::Wake;
 
 /// What the manager needs.
 pub struct ManagerInput {
@@ -46,13 +51,45 @@ pub struct ManagerInput {
 }
 
 /// What one can ask of a running manager.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum ManagerRequest {
     /// Reconcile an object now, whatever its back-off; a dependent stands for the object it belongs to.
     ReconcileNow {
         /// Which object.
         object: ObjectRef,
     },
+    /// Try a program that does not serve yet on every known object of its kind. Nothing is written.
+    Shadow {
+        /// The kind with its new program.
+        watch: Arc<Watch>,
+        /// Where the answer goes; nobody need wait for it.
+        reply: oneshot::Sender<Shadowed>,
+    },
+}
+
+/// What a program would do to the objects of its kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shadowed {
+    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases show as
+    /// objects of kind `Release` in the group `helm.sh`.
+    pub objects: Vec<ShadowObject>,
+    /// On how many objects it ran.
+    pub ran: u32,
+    /// Objects about which nothing can be told, and why: such as that the program would have run something.
+    pub skipped: Vec<(ObjectRef, String)>,
+}
+
+impl Shadowed {
+    /// What the program threw, of the first object on which it did.
+    pub fn problem(&self) -> Option<&Diagnostic> {
+        self.objects.iter().find_map(|object| object.problem.as_ref())
+    }
+
+    /// Objects that it would delete, and releases that it would uninstall.
+    pub fn deletions(&self) -> impl Iterator<Item = &ObjectRef> {
+        let children = self.objects.iter().flat_map(|object| &object.children);
+        children.filter(|change| change.action == Action::Deleted).map(|change| &change.object)
+    }
 }
 
 /// How the manager runs.
@@ -126,7 +163,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
                 Err(_) => shutdown.cancelled().await,
             },
             Some(message) = messages.recv() => manager.hear(message).await,
-            Some(request) = requests.recv() => manager.carry_out(&request),
+            Some(request) = requests.recv() => manager.carry_out(request),
             Some(ended) = manager.workers.join_next_with_id(), if !manager.workers.is_empty() => {
                 manager.worker_ended(ended).await;
             }
@@ -218,7 +255,8 @@ impl Manager {
         }
         for watch in &sources.watches {
             let limit = watch.max_concurrent.unwrap_or(self.settings.max_concurrent);
-            self.queue.limit((watch.gvk.group.clone(), watch.gvk.kind.clone()), limit);
+            let kind = (watch.gvk.group.clone(), watch.gvk.kind.clone());
+            self.queue.limit(kind, limit);
         }
         if before.number == 0 || sources.number <= before.number {
             return;
@@ -254,7 +292,7 @@ impl Manager {
         if let Some(problem) = heard.problem {
             self.notice(Level::Warn, problem, None, None).await;
         }
-        for kinds::Wake { key, kind, mark, gone, leaving } in heard.wakes {
+        for Wake { key, kind, mark, gone, leaving, echo } in heard.wakes {
             let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
             if gone && own {
                 self.forget(&key);
@@ -263,17 +301,34 @@ impl Manager {
             if leaving {
                 self.stop_waiting(&key);
             }
-            let kind = kinds::with_own_write(kind, own);
+            let quiet = self.is_quiet(&key, &kind, echo);
+            let kind = wakes::with_own_write(kind, own);
             let urgency = match &kind {
-                _ if own => Urgency::Record,
-                CauseKind::Watch { relation: crate::event::Relation::Primary, .. } | CauseKind::Start => {
-                    Urgency::Now
-                }
+                _ if own && quiet => Urgency::Record,
+                CauseKind::Watch { relation: Relation::Primary, .. } | CauseKind::Start => Urgency::Now,
                 _ => Urgency::Wait,
             };
             // While a pass runs, the answer to its write may still be on its way: the mark is judged at its end.
             let mark = mark.filter(|_| !own && self.queue.is_running(&key));
-            self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, mark, Instant::now());
+            let trace = mark.map(|mark| Trace { mark, quiet });
+            self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, trace, Instant::now());
+        }
+    }
+
+    /// Whether a cause asks for nothing where it is an own write. A pass writes the status and the finalizers of its
+    /// own object; a chart's writes of other objects are as it wants them, while a program is asked again once what
+    /// it wanted is there, unless it goes round in a circle.
+    fn is_quiet(&self, key: &ObjectKey, kind: &CauseKind, echo: bool) -> bool {
+        let paused = || self.memories.get(key).is_some_and(reconcile::Memory::is_paused);
+        match kind {
+            CauseKind::Watch { relation: Relation::Primary, .. } => echo,
+            CauseKind::Watch { .. } => !self.kinds.is_typed(key) || paused(),
+            CauseKind::Start
+            | CauseKind::Reload { .. }
+            | CauseKind::Period
+            | CauseKind::Retry { .. }
+            | CauseKind::Wait { .. }
+            | CauseKind::User => echo,
         }
     }
 
@@ -287,15 +342,39 @@ impl Manager {
     fn forget(&mut self, key: &ObjectKey) {
         self.queue.forget(key);
         if !self.queue.is_running(key) {
+            self.kinds.forget(key);
             self.memories.remove(key);
         }
     }
 
-    fn carry_out(&mut self, request: &ManagerRequest) {
-        let ManagerRequest::ReconcileNow { object } = request;
-        for key in self.kinds.primaries(object) {
-            let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
-            self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+    fn carry_out(&mut self, request: ManagerRequest) {
+        match request {
+            ManagerRequest::ReconcileNow { object } => {
+                for key in self.kinds.primaries(&object) {
+                    let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
+                    self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+                }
+            }
+            ManagerRequest::Shadow { watch, reply } => {
+                let objects = self.kinds.states(&watch.gvk);
+                let key = ObjectKey {
+                    group: watch.gvk.group.clone(),
+                    kind: watch.gvk.kind.clone(),
+                    ..ObjectKey::default()
+                };
+                let trial = reconcile::shadow::Trial {
+                    kinds: self.kinds.children_of(&key),
+                    watch,
+                    objects,
+                    api: self.api.clone(),
+                    hub: self.kinds.hub(),
+                    settings: Arc::clone(&self.settings),
+                };
+                tokio::spawn(async move {
+                    // Whoever asked may have saved again meanwhile.
+                    let _ = reply.send(reconcile::shadow::run(trial).await);
+                });
+            }
         }
     }
 
@@ -326,6 +405,9 @@ impl Manager {
                 cancel: cancel.clone(),
                 templates: Arc::clone(&self.templates),
                 memory: self.memories.remove(&taken.key).unwrap_or_default(),
+                hub: self.kinds.hub(),
+                kinds: self.kinds.children_of(&taken.key),
+                own_only: taken.causes.iter().all(words::is_echo),
             };
             let recorder = Arc::new(Recorder::default());
             let work = Arc::clone(&recorder).scope(reconcile::run(job));
@@ -347,7 +429,8 @@ impl Manager {
     /// What must not show in the facts of a pass that is about to begin.
     fn secrets_of(&self, key: &ObjectKey, watch: &Watch) -> Vec<String> {
         let object = self.kinds.object(key);
-        let spec = object.and_then(|object| object.get("spec")).map(mask::secrets).unwrap_or_default();
+        let spec =
+            object.as_deref().and_then(|object| object.get("spec")).map(mask::secrets).unwrap_or_default();
         let overrides = watch.chart().map(|chart| reconcile::override_secrets(chart)).unwrap_or_default();
         let before = self.memories.get(key).map(|memory| memory.secrets().to_vec()).unwrap_or_default();
         mask::known(spec.into_iter().chain(before).chain(overrides))

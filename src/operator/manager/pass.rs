@@ -1,7 +1,8 @@
 //! The end of a worker: its report, or its panic, becomes the `Reconciled` event and the object's next turn.
 
 use super::Manager;
-use crate::event::{Cause, CauseKind, Event, Failure, Level, Outcome, Reconcile, Requeue, mask};
+use super::kinds::Seen;
+use crate::event::{Cause, CauseKind, Event, Failure, Level, LogLine, Outcome, Reconcile, Requeue, mask};
 use crate::operator::queue::{Ended, Taken, backoff};
 use crate::operator::reconcile::Report;
 use crate::tap::Recorder;
@@ -46,7 +47,24 @@ impl Manager {
         self.say_warnings(&running, &report, &known).await;
         let (ended, requeue) = next_turn(&report, running.taken.failures);
         let echo = Arc::clone(&self.api.echo);
-        self.kinds.follow(report.dependents, report.known);
+        let seen = Seen {
+            dependents: report.dependents,
+            children: report.children,
+            reads: report.reads,
+            known: report.known,
+            buried: report.buried,
+        };
+        self.kinds.follow(&key, seen);
+        for (level, message) in report.logs {
+            let target = running.object.gvk.kind.clone();
+            self.events.log(LogLine {
+                at: Timestamp::now(),
+                level,
+                target,
+                message,
+                reconcile: Some(running.id),
+            });
+        }
         let mut object = running.object.clone();
         object.uid = report.uid.or(object.uid);
         let reconcile = Reconcile {
@@ -62,6 +80,7 @@ impl Manager {
             status: mask::changes(&key.kind, report.status),
             objects: report.objects,
             requeue,
+            waiting: report.waiting,
             failure: report.failure.map(|failure| Failure {
                 chain: failure.chain,
                 diagnostic: failure.diagnostic,
@@ -73,6 +92,8 @@ impl Manager {
         self.queue.end(&key, ended, |mark| echo.is_own(mark), Instant::now());
         if !matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled) {
             self.memories.insert(key.clone(), report.memory);
+        } else {
+            self.kinds.forget(&key);
         }
         let known = self.kinds.objects(&reconcile.object.gvk);
         self.events.emit(Event::Reconciled(Arc::new(reconcile))).await;

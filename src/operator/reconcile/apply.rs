@@ -151,7 +151,7 @@ async fn write(api: &Api, planned: &Planned, force: Force) -> anyhow::Result<Val
     let name = wanted.at().name.to_owned();
     let kind = &wanted.resource.gvk.kind;
     let Some(live) = live else {
-        let created = api.apply(&wanted.at(), &wanted.object, None).await;
+        let created = api.apply(&wanted.at(), "", &wanted.object, None, HELM_MANAGER).await;
         return created.with_context(|| format!("failed to create resource: {kind} {name:?}"));
     };
     if force == Force::Replace {
@@ -159,7 +159,7 @@ async fn write(api: &Api, planned: &Planned, force: Force) -> anyhow::Result<Val
             .await
             .with_context(|| format!("failed to replace object: {kind} {name:?}"));
     }
-    match api.apply(&wanted.at(), &wanted.object, Some(live)).await {
+    match api.apply(&wanted.at(), "", &wanted.object, Some(live), HELM_MANAGER).await {
         Err(ApiError::Refused { code: 422, .. }) if force == Force::Fallback => replace(api, wanted, live)
             .await
             .with_context(|| format!("failed to replace object: {kind} {name:?}")),

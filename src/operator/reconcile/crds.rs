@@ -1,6 +1,6 @@
 //! The `crds/` of a chart: created once, before the first revision, and waited for. Never upgraded, never deleted.
 
-use super::Pass;
+use super::engine::Engine;
 use super::inject::ReleaseNames;
 use super::objects;
 use super::wait::{self, Limits};
@@ -14,11 +14,11 @@ use std::time::Duration;
 /// How long a new CRD may take until it is served.
 const ESTABLISH: Duration = Duration::from_secs(60);
 
-impl Pass {
+impl Engine {
     /// Creates the chart's CRDs that do not exist yet and waits until they are served.
     pub(super) async fn install_crds(&mut self, chart: &Chart) -> anyhow::Result<()> {
-        let namespace = self.namespace();
-        let names = ReleaseNames { name: &self.reference.name, namespace: &namespace, chart: chart.name() };
+        let namespace = self.namespace.clone();
+        let names = ReleaseNames { name: &self.name, namespace: &namespace, chart: chart.name() };
         let mut created = Vec::new();
         for file in chart.crds() {
             let objects = objects::parse(&file.content)

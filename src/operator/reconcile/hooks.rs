@@ -1,8 +1,8 @@
 //! Runs a chart's hooks for one event: by weight and name, each created, waited for and deleted by its policies.
 //! A hook has a finite time and can be stopped; its failure says which hook failed and why.
 
-use super::Pass;
 use super::apply::{Effects, remove};
+use super::engine::Engine;
 use super::inject::{Owner, ReleaseNames};
 use super::objects::{self, Wanted};
 use super::wait::{self, Limits};
@@ -32,15 +32,15 @@ const SUCCEEDED: &str = "hook-succeeded";
 const FAILED: &str = "hook-failed";
 
 impl Hooks {
-    pub(super) fn of(pass: &Pass, chart: &str) -> Hooks {
+    pub(super) fn of(engine: &Engine, chart: &str) -> Hooks {
         Hooks {
-            api: pass.api.clone(),
-            owner: pass.owner.clone(),
-            name: pass.reference.name.clone(),
-            namespace: pass.namespace(),
+            api: engine.api.clone(),
+            owner: engine.owner.clone(),
+            name: engine.name.clone(),
+            namespace: engine.namespace.clone(),
             chart: chart.to_owned(),
-            timeout: pass.settings.hook_timeout,
-            cancel: pass.cancel.clone(),
+            timeout: engine.settings.hook_timeout,
+            cancel: engine.cancel.clone(),
         }
     }
 

@@ -19,6 +19,8 @@ pub(super) struct Owner {
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) uid: String,
+    /// Whether what it owns also names its uid in a label: a program's.
+    pub(super) marks: bool,
 }
 
 /// A release, as its objects name it.
@@ -64,6 +66,14 @@ pub(super) fn inject(object: &mut Value, owner: &Owner, release: ReleaseNames<'_
     put(object, "labels", MANAGED_BY, "Helm");
     put(object, "annotations", RELEASE_NAME, release.name);
     put(object, "annotations", RELEASE_NAMESPACE, release.namespace);
+}
+
+/// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner reference can.
+pub(super) fn put_owner_note(object: &mut Value, owner: &Owner, label: &str) {
+    let primary = format!("{}/{}", owner.namespace.as_deref().unwrap_or_default(), owner.name);
+    put(object, "annotations", PRIMARY_RESOURCE, &primary);
+    put(object, "annotations", PRIMARY_RESOURCE_TYPE, &owner.gvk.kind_group());
+    put(object, "labels", label, &owner.uid);
 }
 
 /// Whether an object stays when its release goes.
@@ -135,6 +145,7 @@ mod tests {
             namespace: namespace.map(str::to_owned),
             name: "m".into(),
             uid: "u-1".into(),
+            marks: false,
         }
     }
 

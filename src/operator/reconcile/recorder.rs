@@ -1,4 +1,4 @@
-//! Emits the one Kubernetes event of the classic engine: that a chart value was overridden. Repeats are counted.
+//! Emits Kubernetes Events: that a chart value was overridden, and what programs wish. Repeats are counted, floods cut.
 
 use super::inject::Owner;
 use crate::event::mask;
@@ -6,13 +6,44 @@ use crate::operator::api::{Api, At};
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 /// How many events of one object are counted on; more begin anew.
 const MOST: usize = 64;
+/// As many events of one object are written at once, then one in a while: what Kubernetes' own recorder allows.
+const BURST: u32 = 25;
+const REFILL: Duration = Duration::from_secs(300);
 
 /// The events of one object that were emitted before, by message: name and count.
-#[derive(Debug, Default)]
-pub(in crate::operator) struct Emitted(HashMap<String, (String, u64)>);
+#[derive(Debug)]
+pub(in crate::operator) struct Emitted {
+    known: HashMap<String, (String, u64)>,
+    /// How many more may be written now.
+    tokens: u32,
+    filled: Instant,
+}
+
+impl Default for Emitted {
+    fn default() -> Emitted {
+        Emitted { known: HashMap::new(), tokens: BURST, filled: Instant::now() }
+    }
+}
+
+impl Emitted {
+    /// Takes a token: a loop must not flood the API server.
+    fn spend(&mut self) -> bool {
+        while self.tokens < BURST && self.filled.elapsed() >= REFILL {
+            self.tokens += 1;
+            self.filled += REFILL;
+        }
+        if self.tokens == BURST {
+            self.filled = Instant::now();
+        }
+        let spent = self.tokens > 0;
+        self.tokens = self.tokens.saturating_sub(1);
+        spent
+    }
+}
 
 /// One warning per override. An event that cannot be written is no reason to stop.
 pub(super) async fn override_values(
@@ -25,24 +56,39 @@ pub(super) async fn override_values(
     for (key, value) in overrides {
         let value = if suppress || mask::is_secret_path(key) { "****" } else { value.as_str() };
         let message = format!("Chart value {key:?} overridden to {value:?} by operator's watches.yaml");
-        if let Err(error) = emit(api, owner, "OverrideValuesInUse", &message, emitted).await {
+        let note = Note { kind: "Warning", reason: "OverrideValuesInUse", message: &message };
+        if let Err(error) = emit(api, owner, note, emitted).await {
             tracing::warn!(object = %owner.name, %error, "cannot write an event");
         }
     }
 }
 
-async fn emit(
+/// A Kubernetes Event.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Note<'a> {
+    /// `Normal` or `Warning`.
+    pub(super) kind: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) message: &'a str,
+}
+
+/// Writes an event, or counts it on where it was written before.
+pub(super) async fn emit(
     api: &Api,
     owner: &Owner,
-    reason: &str,
-    message: &str,
+    note: Note<'_>,
     emitted: &mut Emitted,
 ) -> anyhow::Result<()> {
+    let Note { kind, reason, message } = note;
+    let identity = format!("{kind} {reason} {message}");
+    if !emitted.spend() {
+        return Ok(());
+    }
     let resource = api.resource(&Gvk::new("", "v1", "Event")).await?;
     let namespace = owner.namespace.as_deref().unwrap_or("default");
     let now = jiff::Timestamp::now();
     let at = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    if let Some((name, count)) = emitted.0.get_mut(message) {
+    if let Some((name, count)) = emitted.known.get_mut(&identity) {
         let patch = json!({"count": *count + 1, "lastTimestamp": at});
         let place = At { resource: &resource, namespace: Some(namespace), name };
         if api.merge(&place, &patch).await.is_ok() {
@@ -62,7 +108,7 @@ async fn emit(
         },
         "reason": reason,
         "message": message,
-        "type": "Warning",
+        "type": kind,
         "count": 1,
         "firstTimestamp": at,
         "lastTimestamp": at,
@@ -71,9 +117,9 @@ async fn emit(
         "reportingInstance": "",
     });
     api.create(&resource, Some(namespace), &event).await?;
-    if emitted.0.len() >= MOST {
-        emitted.0.clear();
+    if emitted.known.len() >= MOST {
+        emitted.known.clear();
     }
-    emitted.0.insert(message.to_owned(), (name, 1));
+    emitted.known.insert(identity, (name, 1));
     Ok(())
 }

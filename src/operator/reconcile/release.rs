@@ -1,7 +1,8 @@
 //! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
 //! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
-use super::inject::Owner;
+use super::inject::{Owner, put_owner_note};
+use super::program::OWNER_LABEL;
 use super::render::Rendered;
 use super::upgrade::Wish;
 use crate::operator::api::{Api, At};
@@ -9,13 +10,15 @@ use crate::operator::discovery::Resource;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook};
-use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// All revisions of one release, oldest first.
 pub(super) struct History {
     name: String,
+    namespace: String,
     secrets: Arc<Resource>,
     entries: Vec<Entry>,
 }
@@ -37,16 +40,57 @@ impl History {
     pub(super) async fn read(api: &Api, namespace: &str, name: &str) -> anyhow::Result<History> {
         let secrets = api.resource(&Gvk::new("", "v1", "Secret")).await?;
         let found = api.list(&secrets, Some(namespace), &format!("name={name},owner=helm")).await?;
-        let mut entries: Vec<Entry> = found
-            .into_iter()
-            .filter_map(|secret| {
-                let revision = meta::label(&secret, "version")?.parse().ok()?;
-                let status = meta::label(&secret, "status").unwrap_or_default().to_owned();
-                Some(Entry { revision, status, secret })
-            })
-            .collect();
+        let mut entries: Vec<Entry> = found.into_iter().filter_map(Entry::of).collect();
         entries.sort_by_key(|entry| entry.revision);
-        Ok(History { name: name.to_owned(), secrets, entries })
+        Ok(History { name: name.to_owned(), namespace: namespace.to_owned(), secrets, entries })
+    }
+
+    /// The releases that some Secrets hold, by namespace and name.
+    pub(super) fn all(secrets: &Arc<Resource>, found: Vec<Value>) -> Vec<History> {
+        let mut releases: BTreeMap<(String, String), Vec<Entry>> = BTreeMap::new();
+        for secret in found {
+            let Some(name) = meta::label(&secret, "name").map(str::to_owned) else { continue };
+            let namespace = meta::namespace(&secret).unwrap_or_default().to_owned();
+            releases.entry((namespace, name)).or_default().extend(Entry::of(secret));
+        }
+        let history = |((namespace, name), mut entries): ((String, String), Vec<Entry>)| {
+            entries.sort_by_key(|entry| entry.revision);
+            History { name, namespace, secrets: Arc::clone(secrets), entries }
+        };
+        releases.into_iter().map(history).collect()
+    }
+
+    /// The release's name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its namespace.
+    pub(super) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The newest revision.
+    pub(super) fn newest(&self) -> anyhow::Result<Option<Stored>> {
+        self.entries.last().map(Entry::read).transpose()
+    }
+
+    /// Refuses a release that another custom resource, or nobody that opdev knows, has installed.
+    pub(super) fn check_uid(&self, owner: &Owner, label: &str) -> anyhow::Result<()> {
+        let ours = |entry: &Entry| meta::label(&entry.secret, label) == Some(owner.uid.as_str());
+        if self.entries.iter().all(ours) {
+            return Ok(());
+        }
+        let whose = self.entries.iter().find_map(|entry| meta::controller(&entry.secret));
+        let whose = whose.map_or_else(
+            || "somebody else".to_owned(),
+            |controller| format!("{} {}", controller.kind, controller.name),
+        );
+        Err(anyhow!(
+            "release {:?} in namespace {:?} was installed by {whose}; give one of the two another name",
+            self.name,
+            self.namespace
+        ))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -151,13 +195,7 @@ impl History {
     }
 
     /// The record of the next revision, not yet stored.
-    pub(super) fn next(
-        &self,
-        object: &ObjectRef,
-        namespace: &str,
-        wish: &Wish,
-        rendered: Rendered,
-    ) -> Release {
+    pub(super) fn next(&self, name: &str, namespace: &str, wish: &Wish, rendered: Rendered) -> Release {
         let now = Timestamp::now();
         let revision = self.last_revision() + 1;
         let before = self.deployed().ok().flatten();
@@ -166,7 +204,7 @@ impl History {
             None => (Status::PendingInstall, "Initial install underway"),
         };
         Release {
-            name: object.name.clone(),
+            name: name.to_owned(),
             info: release::Info {
                 first_deployed: before.and_then(|stored| stored.release.info.first_deployed).or(Some(now)),
                 last_deployed: Some(now),
@@ -259,12 +297,24 @@ impl History {
     }
 }
 
+/// Leads a record to its owner: by a reference where that can be, of a program's release also by a label.
 fn owned(mut secret: Value, owner: &Owner) -> Value {
-    secret["metadata"]["ownerReferences"] = json!([owner.reference()]);
+    if owner.namespace.is_none() || owner.namespace.as_deref() == meta::namespace(&secret) {
+        secret["metadata"]["ownerReferences"] = json!([owner.reference()]);
+    }
+    if owner.marks {
+        put_owner_note(&mut secret, owner, OWNER_LABEL);
+    }
     secret
 }
 
 impl Entry {
+    fn of(secret: Value) -> Option<Entry> {
+        let revision = meta::label(&secret, "version")?.parse().ok()?;
+        let status = meta::label(&secret, "status").unwrap_or_default().to_owned();
+        Some(Entry { revision, status, secret })
+    }
+
     fn read(&self) -> anyhow::Result<Stored> {
         let release = release::from_secret(&self.secret).map_err(|error| anyhow!(error))?;
         Ok(Stored { release })

@@ -1,7 +1,7 @@
 //! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random functions
 //! start from the same seed for the same custom resource, so that the same input renders the same text.
 
-use super::Pass;
+use super::engine::Engine;
 use super::upgrade::Wish;
 use super::verdict::Blamed;
 use crate::operator::api::{Api, At};
@@ -48,7 +48,7 @@ pub(super) struct Rendered {
     pub(super) looked_up: bool,
 }
 
-impl Pass {
+impl Engine {
     /// Renders the chart with these values.
     pub(super) async fn render(
         &mut self,
@@ -75,8 +75,8 @@ impl Pass {
             random: Mutex::new(Random { seed, block: 0, left: Vec::new() }),
         };
         let release = ReleaseInfo {
-            name: self.reference.name.clone(),
-            namespace: self.namespace(),
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
             revision: identity.revision,
             is_install: identity.install,
             is_upgrade: !identity.install,
@@ -122,7 +122,7 @@ impl Pass {
     fn blame(&self, error: &RenderError) -> anyhow::Error {
         let chart = self.fed.chart.as_deref().cloned().unwrap_or_default();
         let mut diagnostic = broken::render(&self.fed.path, &chart, error);
-        diagnostic.kind = Some(self.reference.gvk.clone());
+        diagnostic.kind = Some(self.owner.gvk.clone());
         anyhow::Error::new(Blamed(diagnostic))
     }
 }

@@ -2,16 +2,16 @@
 //! custom resource alive. Hooks, objects in uninstall order, then every revision, then the finalizer.
 
 use super::apply::remove;
+use super::engine::Engine;
 use super::hooks::Hooks;
 use super::inject::{ReleaseNames, is_kept};
 use super::objects::{self, Wanted};
 use super::release::History;
 use super::status::{DEPLOYED, RELEASE_FAILED};
 use super::verdict::{Fault, Verdict};
-use super::{CONFLICT_TRIES, FINALIZER, LEGACY_FINALIZER, Pass, annotations};
+use super::{FINALIZER, LEGACY_FINALIZER, Pass, annotations};
 use crate::event::{Outcome, Requeue};
-use crate::operator::api::ApiError;
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use opdev_helm::engine::Compat;
 use opdev_helm::manifest::{self, HookEvent};
 use opdev_object::meta;
@@ -23,24 +23,25 @@ impl Pass {
     /// The custom resource is being deleted.
     pub(super) async fn uninstall(&mut self) -> Result<Verdict, Fault> {
         let mine = [FINALIZER, LEGACY_FINALIZER];
-        if !meta::finalizers(&self.object).iter().any(|name| mine.contains(name)) {
+        if !meta::finalizers(&self.parent.object).iter().any(|name| mine.contains(name)) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
         let failed = |error| Fault::release_failed("UninstallError", error);
-        let history = History::read(&self.api, &self.namespace(), &self.reference.name).await;
+        let history =
+            History::read(&self.engine.api, &self.engine.namespace, &self.parent.reference.name).await;
         let history = history.map_err(failed)?;
-        let was_there = history.belongs_to(&self.owner) && !history.is_empty();
+        let was_there = history.belongs_to(&self.engine.owner) && !history.is_empty();
         if was_there {
-            self.uninstall_release(history).await.map_err(failed)?;
-            self.note("uninstall");
+            self.engine.uninstall_release(history).await.map_err(failed)?;
+            self.engine.note("uninstall");
         }
         self.status.clear(RELEASE_FAILED);
-        if annotations::uninstall_wait(&self.object) {
+        if annotations::uninstall_wait(&self.parent.object) {
             self.status.set(DEPLOYED, false, "UninstallSuccessful", WAITING);
             self.put_status().await.map_err(failed)?;
             if self.still_there().await.map_err(failed)? {
                 let period = self.period().ok().flatten();
-                let after = period.unwrap_or(self.settings.reconcile_period);
+                let after = period.unwrap_or(self.engine.settings.reconcile_period);
                 let requeue = Requeue { after, why: WAITING.to_owned() };
                 return Ok(Verdict::new(Outcome::Waiting).after(Some(requeue)));
             }
@@ -49,12 +50,31 @@ impl Pass {
             self.status.release(None);
             self.put_status().await.map_err(failed)?;
         }
-        self.release_finalizers().await.map_err(failed)?;
+        self.parent.drop_finalizers(&self.engine.api, &mine).await.map_err(failed)?;
+        self.engine.note("finalizer");
         Ok(Verdict::new(Outcome::Uninstalled))
     }
 
-    async fn uninstall_release(&mut self, mut history: History) -> anyhow::Result<()> {
-        let name = self.reference.name.clone();
+    /// Whether objects of the release that should go still exist; they are deleted once more.
+    async fn still_there(&mut self) -> anyhow::Result<bool> {
+        let manifest = self.parent.object.pointer("/status/deployedRelease/manifest").and_then(Value::as_str);
+        let Some(manifest) = manifest.map(str::to_owned) else { return Ok(false) };
+        let chart = self.engine.chart_label();
+        let wanted = self.engine.stored_objects(std::slice::from_ref(&manifest), &chart).await?;
+        let left =
+            objects::live(&self.engine.api, &wanted).await?.into_iter().flatten().any(|live| !is_kept(&live));
+        if left {
+            self.engine.remove_objects(&[manifest], &chart).await?;
+        }
+        self.engine.note("wait");
+        Ok(left)
+    }
+}
+
+impl Engine {
+    /// Hooks, objects and revisions.
+    pub(super) async fn uninstall_release(&mut self, mut history: History) -> anyhow::Result<()> {
+        let name = self.name.clone();
         let manifests = history.live_manifests()?;
         let (mut hooks, chart) = history.newest_hooks()?;
         history.mark_uninstalling(&self.api, &self.owner).await?;
@@ -85,9 +105,13 @@ impl Pass {
     }
 
     /// The objects of some manifests in uninstall order, each once, without those that stay.
-    async fn stored_objects(&self, manifests: &[String], chart: &str) -> anyhow::Result<Vec<Wanted>> {
-        let namespace = self.namespace();
-        let names = ReleaseNames { name: &self.reference.name, namespace: &namespace, chart };
+    pub(super) async fn stored_objects(
+        &self,
+        manifests: &[String],
+        chart: &str,
+    ) -> anyhow::Result<Vec<Wanted>> {
+        let namespace = self.namespace.clone();
+        let names = ReleaseNames { name: &self.name, namespace: &namespace, chart };
         let mut wanted: Vec<Wanted> = Vec::new();
         for text in manifests {
             for object in objects::build_served(&self.api, text, &self.owner, names).await? {
@@ -100,45 +124,4 @@ impl Pass {
         wanted.sort_by(|a, b| manifest::uninstall_order(&kind(a), &kind(b), Compat::V3));
         Ok(wanted)
     }
-
-    /// Whether objects of the release that should go still exist; they are deleted once more.
-    async fn still_there(&mut self) -> anyhow::Result<bool> {
-        let manifest = self.object.pointer("/status/deployedRelease/manifest").and_then(Value::as_str);
-        let Some(manifest) = manifest.map(str::to_owned) else { return Ok(false) };
-        let chart = self.chart_label();
-        let wanted = self.stored_objects(std::slice::from_ref(&manifest), &chart).await?;
-        let left = objects::live(&self.api, &wanted).await?.into_iter().flatten().any(|live| !is_kept(&live));
-        if left {
-            self.remove_objects(&[manifest], &chart).await?;
-        }
-        self.note("wait");
-        Ok(left)
-    }
-
-    async fn release_finalizers(&mut self) -> anyhow::Result<()> {
-        for _ in 0..CONFLICT_TRIES {
-            let left: Vec<String> = meta::finalizers(&self.object)
-                .into_iter()
-                .filter(|name| ![FINALIZER, LEGACY_FINALIZER].contains(name))
-                .map(str::to_owned)
-                .collect();
-            if left.is_empty() {
-                self.api.echo.deleted(&self.owner.uid);
-            }
-            match self.write_finalizers(&left).await {
-                Ok(true) => {
-                    self.note("finalizer");
-                    return Ok(());
-                }
-                Ok(false) => {}
-                Err(error) if is_gone(&error) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        Err(anyhow!("could not remove the finalizer: the object keeps changing"))
-    }
-}
-
-fn is_gone(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<ApiError>().is_some_and(ApiError::is_not_found)
 }

@@ -3,13 +3,14 @@
 //! new → drift repair. A write that fails is taken back to the last good manifest.
 
 use super::apply::{Force, Plan};
+use super::engine::{Deployed, Engine};
 use super::hooks::Hooks;
 use super::inject::ReleaseNames;
 use super::objects::{self, Wanted};
+use super::recorder;
 use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::verdict::Fault;
-use super::{Pass, annotations, recorder, set_deployed};
 use crate::event::Outcome;
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
@@ -27,10 +28,10 @@ pub(super) struct Wish {
     pub(super) values: Value,
 }
 
-impl Pass {
-    /// Brings the release to what is wished for.
-    pub(super) async fn release(&mut self, mut history: History, wish: Wish) -> Result<Outcome, Fault> {
-        history.heal(&self.api, &self.owner).await.map_err(Fault::irreconcilable)?;
+impl Engine {
+    /// Brings the release to what is wished for. The caller has healed its history and sees to it that it will be
+    /// uninstalled one day.
+    pub(super) async fn release(&mut self, history: History, wish: Wish) -> Result<Outcome, Fault> {
         match history.deployed().map_err(Fault::irreconcilable)? {
             None => self.install(history, wish).await,
             Some(deployed) => self.follow(history, deployed, wish).await,
@@ -39,7 +40,6 @@ impl Pass {
 
     /// A revision is deployed: does the chart say something else now?
     async fn follow(&mut self, history: History, deployed: Stored, wish: Wish) -> Result<Outcome, Fault> {
-        self.ensure_finalizer().await.map_err(Fault::plain)?;
         self.manifests.push(deployed.release.manifest.clone());
         let same_spec = self.memory.spec.as_ref() == Some(&wish.spec);
         let in_place = same_spec || deployed.has_values(&wish.values);
@@ -56,7 +56,7 @@ impl Pass {
         let Some(candidate) = candidate else {
             return self.keep(&deployed, wish).await;
         };
-        if same_spec && self.memory.sources == self.watch.changed_in {
+        if same_spec && self.memory.sources == self.changed_in {
             self.memory.surplus += 1;
             if self.memory.surplus > SURPLUS_LIMIT {
                 self.say_surplus(&deployed.release.manifest, &candidate.manifest);
@@ -69,7 +69,7 @@ impl Pass {
         let before = before.unwrap_or_default();
         let plan = async {
             let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
-            let namespace = self.namespace();
+            let namespace = self.namespace.clone();
             let names = self.names(&namespace, wish.chart.name());
             let plan = Plan::make(&self.api, wanted.clone(), &before, Some(("update", names))).await?;
             anyhow::Ok((wanted, plan))
@@ -77,7 +77,7 @@ impl Pass {
         let (wanted, plan) = plan
             .await
             .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
-        self.status.clear(super::IRRECONCILABLE);
+        self.planned = true;
         self.note("plan");
         let change = Change { before, wanted, plan, candidate };
         if in_place {
@@ -101,7 +101,7 @@ impl Pass {
         let candidate = self.render(wish, identity, lookups).await?;
         if candidate.manifest == deployed.release.manifest {
             // What a saved file changed beside the objects is taken over, too.
-            let saved = self.memory.spec.is_some() && self.memory.sources != self.watch.changed_in;
+            let saved = self.memory.spec.is_some() && self.memory.sources != self.changed_in;
             let beside = saved && !candidate.looked_up && !deployed.has_notes_and_hooks(&candidate);
             return Ok(beside.then_some(candidate));
         }
@@ -137,18 +137,16 @@ impl Pass {
     fn settle(&mut self, stored: &Stored) {
         let release = &stored.release;
         self.dependents = objects::kinds(&release.manifest);
-        set_deployed(
-            &mut self.status,
-            &release.name,
-            release.version,
-            &release.info.notes,
-            &release.manifest,
-        );
+        self.deployed = Some(Deployed {
+            revision: release.version,
+            notes: release.info.notes.clone(),
+            manifest: release.manifest.clone(),
+        });
     }
 
     fn remember(&mut self, wish: Wish) {
         self.memory.spec = Some(wish.spec);
-        self.memory.sources = self.watch.changed_in;
+        self.memory.sources = self.changed_in;
     }
 
     fn say_surplus(&mut self, deployed: &str, candidate: &str) {
@@ -202,7 +200,7 @@ impl Pass {
             Fault::release_failed("UpgradeError", error.context("failed to upgrade release"))
         };
         history.drop_failed(&self.api).await.map_err(failed)?;
-        let release = history.next(&self.reference, &self.namespace(), wish, candidate);
+        let release = history.next(&self.name, &self.namespace, wish, candidate);
         let mut next = history.store(&self.api, &self.owner, release).await.map_err(failed)?;
         self.note("release");
         let force = self.upgrade_force();
@@ -221,7 +219,7 @@ impl Pass {
         };
         if let Err(error) = work.await {
             let error = self.roll_back(error, before, &wanted).await;
-            let text = format!("Upgrade {:?} failed: {error:#}", self.reference.name);
+            let text = format!("Upgrade {:?} failed: {error:#}", self.name);
             next.fail(&text);
             let also = history.replace(&self.api, &self.owner, &mut next).await.err();
             return Err(Fault { also, ..failed(error) });
@@ -245,7 +243,7 @@ impl Pass {
         failed: &[Wanted],
     ) -> anyhow::Error {
         self.note("apply");
-        let force = if annotations::rollback_force(&self.object) { Force::Fallback } else { Force::No };
+        let force = if self.force.rollback { Force::Fallback } else { Force::No };
         let back = async {
             let plan = Plan::make(&self.api, before, failed, None).await?;
             plan.carry_out(&self.api, force, &mut self.effects).await
@@ -263,14 +261,13 @@ impl Pass {
         self.warn_overrides().await;
         let failed = |error: anyhow::Error| Fault::release_failed("InstallError", error);
         history.purge(&self.api).await.map_err(failed)?;
-        self.ensure_finalizer().await.map_err(Fault::plain)?;
         let installed = async {
             self.install_crds(&wish.chart).await?;
             let identity = Identity { revision: 1, install: true };
             let candidate = self.render(&wish, identity, Lookups::Live).await?;
             self.note("render");
             let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
-            let namespace = self.namespace();
+            let namespace = self.namespace.clone();
             let names = self.names(&namespace, wish.chart.name());
             let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
             self.note("plan");
@@ -278,7 +275,7 @@ impl Pass {
         };
         let (candidate, plan) =
             installed.await.map_err(|error| failed(error.context("failed to install release")))?;
-        let release = history.next(&self.reference, &self.namespace(), &wish, candidate);
+        let release = history.next(&self.name, &self.namespace, &wish, candidate);
         let mut first = history
             .store(&self.api, &self.owner, release)
             .await
@@ -334,15 +331,15 @@ impl Pass {
     }
 
     fn upgrade_force(&self) -> Force {
-        if annotations::upgrade_force(&self.object) { Force::Replace } else { Force::No }
+        if self.force.upgrade { Force::Replace } else { Force::No }
     }
 
     fn names<'a>(&'a self, namespace: &'a str, chart: &'a str) -> ReleaseNames<'a> {
-        ReleaseNames { name: &self.reference.name, namespace, chart }
+        ReleaseNames { name: &self.name, namespace, chart }
     }
 
     async fn wanted(&self, manifest: &str, chart: &str) -> anyhow::Result<Vec<Wanted>> {
-        let namespace = self.namespace();
+        let namespace = self.namespace.clone();
         objects::build(&self.api, manifest, &self.owner, self.names(&namespace, chart)).await
     }
 }

@@ -2,9 +2,10 @@
 
 use super::Memory;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
-use crate::event::{Diagnostic, ObjectChange, Outcome, Requeue, Step, mask};
+use crate::event::{Diagnostic, Level, ObjectChange, Outcome, Requeue, Step, mask};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::Gvk;
+use opdev_types::contract::Read;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -19,11 +20,21 @@ pub(in crate::operator) struct Report {
     pub(in crate::operator) known: Vec<(Arc<Value>, bool)>,
     /// The kinds of the release's objects.
     pub(in crate::operator) dependents: Vec<Gvk>,
+    /// Objects that the pass deleted.
+    pub(in crate::operator) buried: Vec<Arc<Value>>,
+    /// The kinds of a program's children.
+    pub(in crate::operator) children: Vec<Gvk>,
+    /// What a program has read.
+    pub(in crate::operator) reads: Option<Vec<Read>>,
     pub(in crate::operator) steps: Vec<Step>,
     pub(in crate::operator) requeue: Option<Requeue>,
+    /// What a program waits for.
+    pub(in crate::operator) waiting: Option<String>,
     pub(in crate::operator) failure: Option<Failed>,
     /// What the user should know, with hints.
     pub(in crate::operator) notices: Vec<(String, Option<String>)>,
+    /// What a program wrote to its log.
+    pub(in crate::operator) logs: Vec<(Level, String)>,
     pub(in crate::operator) memory: Memory,
 }
 
@@ -37,7 +48,8 @@ pub(in crate::operator) struct Failed {
 }
 
 impl Report {
-    fn new(outcome: Outcome) -> Report {
+    /// A report of which only the outcome is known.
+    pub(super) fn of(outcome: Outcome) -> Report {
         Report {
             outcome,
             uid: None,
@@ -45,23 +57,28 @@ impl Report {
             objects: Vec::new(),
             known: Vec::new(),
             dependents: Vec::new(),
+            buried: Vec::new(),
+            children: Vec::new(),
+            reads: None,
             steps: Vec::new(),
             requeue: None,
+            waiting: None,
             failure: None,
             notices: Vec::new(),
+            logs: Vec::new(),
             memory: Memory::default(),
         }
     }
 
     /// The object does not exist any more.
     pub(in crate::operator) fn gone() -> Report {
-        Report::new(Outcome::Gone)
+        Report::of(Outcome::Gone)
     }
 
     /// A pass that could not even begin, or that broke off.
     pub(in crate::operator) fn failed(chain: Vec<String>) -> Report {
         let failure = Some(Failed { chain, diagnostic: None, retry: true });
-        Report { failure, ..Report::new(Outcome::Failed) }
+        Report { failure, ..Report::of(Outcome::Failed) }
     }
 
     /// Masks known secrets in everything that will be shown.
@@ -71,6 +88,11 @@ impl Report {
         for (message, hint) in &mut self.notices {
             *message = mask::text(message, secrets);
             *hint = hint.as_deref().map(|hint| mask::text(hint, secrets));
+        }
+        self.logs.iter_mut().for_each(|(_, line)| *line = mask::text(line, secrets));
+        self.waiting = self.waiting.as_deref().map(|words| mask::text(words, secrets));
+        if let Some(requeue) = &mut self.requeue {
+            requeue.why = mask::text(&requeue.why, secrets);
         }
         let Some(failure) = &mut self.failure else { return };
         failure.chain.iter_mut().for_each(|cause| *cause = mask::text(cause, secrets));
@@ -86,11 +108,13 @@ impl Report {
 pub(super) struct Verdict {
     pub(super) outcome: Outcome,
     pub(super) requeue: Option<Requeue>,
+    /// What it waits for, in the program's words.
+    pub(super) waiting: Option<String>,
 }
 
 impl Verdict {
     pub(super) fn new(outcome: Outcome) -> Verdict {
-        Verdict { outcome, requeue: None }
+        Verdict { outcome, requeue: None, waiting: None }
     }
 
     #[must_use]

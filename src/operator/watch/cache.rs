@@ -41,6 +41,10 @@ pub(crate) struct Cache {
     listed: Option<HashSet<ObjectKey>>,
     /// Whether a list has been complete.
     complete: bool,
+    /// Whether the stream has lost its connection since.
+    broken: bool,
+    /// Uids of objects that we deleted, until the stream has shown that they are gone.
+    dead: HashSet<String>,
 }
 
 #[derive(Debug)]
@@ -59,6 +63,9 @@ impl Known {
 impl Cache {
     /// Takes one raw event in and says what it means.
     pub(crate) fn take(&mut self, raw: Raw) -> Vec<Happened> {
+        if !matches!(raw, Raw::Init | Raw::Listed(_)) {
+            self.broken = false;
+        }
         match raw {
             Raw::Init => {
                 self.listed = Some(HashSet::new());
@@ -72,6 +79,7 @@ impl Cache {
             }
             Raw::Listing => {
                 self.complete = true;
+                self.dead.clear();
                 let Some(listed) = self.listed.take() else { return Vec::new() };
                 let gone: Vec<ObjectKey> =
                     self.objects.keys().filter(|key| !listed.contains(*key)).cloned().collect();
@@ -82,6 +90,9 @@ impl Cache {
             }
             Raw::Applied(object) => self.put(&object, false).into_iter().collect(),
             Raw::Deleted(object) => {
+                if let Some(uid) = meta::uid(&object) {
+                    self.dead.remove(uid);
+                }
                 let known = key(&object).and_then(|key| self.objects.remove(&key));
                 let mut happened = deleted(object);
                 happened.old = known.map(|known| known.object);
@@ -106,6 +117,26 @@ impl Cache {
         self.objects.insert(key, known);
     }
 
+    /// Tells that a pass has deleted an object, so that it is not seen any more; its end still shows as an event.
+    pub(crate) fn bury(&mut self, object: &Value) {
+        let Some(key) = key(object) else { return };
+        let Some(uid) = meta::uid(object) else { return };
+        if self.objects.get(&key).is_some_and(|known| meta::uid(&known.object) == Some(uid)) {
+            self.objects.remove(&key);
+            self.dead.insert(uid.to_owned());
+        }
+    }
+
+    /// The stream cannot follow for now.
+    pub(crate) fn broke(&mut self) {
+        self.broken = true;
+    }
+
+    /// Whether it can be read instead of the API server.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.complete && !self.broken
+    }
+
     /// All objects.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<Value>> {
         self.objects.values().map(|known| &known.object)
@@ -118,7 +149,12 @@ impl Cache {
 
     fn put(&mut self, object: &Arc<Value>, initial: bool) -> Option<Happened> {
         let key = key(object)?;
+        if meta::uid(object).is_some_and(|uid| self.dead.contains(uid)) {
+            return None;
+        }
         let known = self.objects.insert(key.clone(), Known::seen(Arc::clone(object)));
+        // What a pass has made was not there at the start.
+        let initial = initial && known.is_none();
         let happened = |event, old| {
             let initial = initial && event == WatchEvent::Added;
             Some(Happened { event, old, object: Arc::clone(object), initial })
@@ -201,6 +237,20 @@ mod tests {
             Raw::Listing,
         ];
         assert_eq!(run(&mut cache, second), ["Modified b", "Added d", "Deleted c"]);
+    }
+
+    #[test]
+    fn what_we_deleted_does_not_come_back_with_a_late_event() {
+        let mut cache = Cache::default();
+        run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 1)), Raw::Listing]);
+        assert!(cache.is_fresh());
+        cache.bury(&object("a", "1", 1));
+        assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 2))]).is_empty());
+        assert_eq!(cache.objects().count(), 0);
+        assert_eq!(run(&mut cache, vec![Raw::Deleted(object("a", "1", 3))]), ["Deleted a"]);
+        assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "2", 4))]), ["Added a"]);
+        cache.broke();
+        assert!(!cache.is_fresh());
     }
 
     #[test]

@@ -16,6 +16,24 @@ pub(crate) fn dependent_update_counts(old: &Value, new: &Value) -> bool {
     without_status(old) != without_status(new)
 }
 
+/// Whether an update of a child, or of an object that was read, asks a program again: its status counts, too.
+pub(crate) fn child_update_counts(old: &Value, new: &Value) -> bool {
+    let status = |object: &Value| object.get("status").cloned().unwrap_or(Value::Null);
+    status(old) != status(new) || without_status(old) != without_status(new)
+}
+
+/// Whether an update of a custom resource has changed nothing but what its own pass writes: status and finalizers.
+pub(crate) fn is_own_part(old: &Value, new: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut rest = without_status(object);
+        if let Some(metadata) = rest.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("finalizers");
+        }
+        rest
+    };
+    rest(old) == rest(new)
+}
+
 fn without_status(object: &Value) -> Value {
     let mut copy = object.clone();
     if let Value::Object(fields) = &mut copy {
@@ -23,6 +41,8 @@ fn without_status(object: &Value) -> Value {
         if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
             metadata.remove("resourceVersion");
             metadata.remove("managedFields");
+            // It says that the spec has changed, or, without a status subresource, that the status has.
+            metadata.remove("generation");
         }
     }
     copy

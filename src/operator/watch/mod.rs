@@ -1,7 +1,8 @@
 //! From API objects to reasons for a pass: `stream` follows one kind, `cache` turns its events into changes,
-//! `mapping` finds the object to reconcile, `change` says which fields changed and who wrote them.
+//! `hub` shares the caches with the passes, `mapping` finds the object to reconcile, `change` says which fields changed and who wrote them.
 
 pub(crate) mod cache;
 pub(crate) mod change;
+pub(crate) mod hub;
 pub(crate) mod mapping;
 pub(crate) mod stream;

@@ -70,6 +70,9 @@ fn headline(pass: &Reconcile) -> Row {
     if pass.queued.as_millis() > 0 {
         text.push_str(&format!(", queued {}", words::took(pass.queued)));
     }
+    if let Some(words) = &pass.waiting {
+        text.push_str(&format!(", waits: {}", words::one_line(words)));
+    }
     if let Some(requeue) = &pass.requeue {
         text.push_str(&format!(
             ", again in {} ({})",

@@ -330,6 +330,9 @@ fn why(pass: &Reconcile) -> String {
         let place = failure.diagnostic.as_ref().map(words::diagnostic);
         place.or_else(|| failure.chain.last().cloned())
     });
+    if let (Outcome::Waiting, Some(words)) = (pass.outcome, &pass.waiting) {
+        return format!("{causes} … {}", words::one_line(words));
+    }
     match error {
         Some(error) if pass.outcome == Outcome::Failed => format!("{causes} ✗ {}", words::one_line(&error)),
         _ => causes,

@@ -4,11 +4,13 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use kube::core::GroupVersionKind;
 use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
-use opdev::sources::{ChartReconciler, Reconciler, Sources, Watch};
+use opdev::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev::tap::EventSink;
 use opdev_controlplane::ControlPlane;
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_types::contract::{Desired, Facts, Host, Limits, Observed, Program};
+use opdev_types::diagnostic::Diagnostic;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,6 +69,66 @@ pub(crate) fn fed_by(watch: &mut Watch) -> &mut ChartReconciler {
     match &mut watch.reconciler {
         Reconciler::Chart(chart) => Arc::get_mut(chart).unwrap(),
         Reconciler::Type(_) => panic!("{} is fed by a program", watch.gvk),
+    }
+}
+
+/// A program in Rust.
+pub(crate) struct Logic {
+    facts: Facts,
+    #[allow(clippy::type_complexity)]
+    run: Box<dyn Fn(&Observed, &dyn Host) -> Result<Desired, Box<Diagnostic>> + Send + Sync>,
+}
+
+impl std::fmt::Debug for Logic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.facts)
+    }
+}
+
+impl Program for Logic {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn reconcile(
+        &self,
+        observed: &Observed,
+        host: &dyn Host,
+        _: &Limits,
+    ) -> Result<Desired, Box<Diagnostic>> {
+        (self.run)(observed, host)
+    }
+}
+
+/// A watch that a program feeds. `owns` are kinds such as `v1/Pod`; `!` finalizes.
+pub(crate) fn typed(
+    kind: &str,
+    owns: &[&str],
+    run: impl Fn(&Observed, &dyn Host) -> Result<Desired, Box<Diagnostic>> + Send + Sync + 'static,
+) -> Watch {
+    let gvk = |text: &&&str| {
+        let (api_version, kind) = text.rsplit_once('/').unwrap();
+        Gvk::from_api_version(api_version, kind)
+    };
+    let facts = Facts {
+        owns: owns.iter().filter(|text| **text != "!").map(|text| gvk(&text)).collect(),
+        finalizes: owns.contains(&"!"),
+        ..Facts::default()
+    };
+    let program: Arc<dyn Program> = Arc::new(Logic { facts, run: Box::new(run) });
+    let reconciler = TypeReconciler {
+        path: format!("config/reconcilers/{}.ts", kind.to_lowercase()),
+        program: Some(program),
+        ..TypeReconciler::default()
+    };
+    Watch {
+        gvk: Gvk::new("test.my.domain", "v1", kind),
+        reconciler: Reconciler::Type(Arc::new(reconciler)),
+        broken: None,
+        changed_in: 1,
+        reconcile_period: None,
+        selector: Value::Null,
+        max_concurrent: None,
     }
 }
 

@@ -1,0 +1,217 @@
+//! Which objects an event wakes, and as what cause: the object itself, the owner of a child, the custom resource of
+//! a release's object, and whoever has read the object. Pure.
+
+use super::kinds::Served;
+use crate::event::{CauseKind, Relation, WatchEvent};
+use crate::operator::echo::mark;
+use crate::operator::queue::{Kind, Mark, kind_of};
+use crate::operator::reconcile::CHART_LABEL;
+use crate::operator::watch::cache::Happened;
+use crate::operator::watch::change::{
+    changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer,
+};
+use crate::operator::watch::mapping::{Primary, primaries_of};
+use crate::operator::watch::stream::Follow;
+use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
+use opdev_object::selector::LabelSelector;
+use opdev_types::contract::Read;
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// An object to wake.
+#[derive(Debug)]
+pub(super) struct Wake {
+    pub(super) key: ObjectKey,
+    pub(super) kind: CauseKind,
+    pub(super) mark: Option<Mark>,
+    /// The object itself is gone.
+    pub(super) gone: bool,
+    /// The object itself is to go.
+    pub(super) leaving: bool,
+    /// Nothing but what a pass writes to its own object has changed.
+    pub(super) echo: bool,
+}
+
+/// Who has read what.
+#[derive(Debug, Default)]
+pub(super) struct Readers {
+    by_object: HashMap<ObjectKey, Vec<(Read, Option<LabelSelector>)>>,
+}
+
+impl Readers {
+    /// What an object's pass has read; it takes the place of what the pass before had.
+    pub(super) fn set(&mut self, key: &ObjectKey, reads: Vec<Read>) {
+        if reads.is_empty() {
+            self.by_object.remove(key);
+            return;
+        }
+        // A selector that cannot be read picks nothing; the read itself has failed.
+        let parsed = reads.into_iter().map(|read| {
+            let selector = LabelSelector::parse(&read.selector).ok();
+            (read, selector)
+        });
+        self.by_object.insert(key.clone(), parsed.collect());
+    }
+
+    /// Forgets an object; whether it had read anything.
+    pub(super) fn forget(&mut self, key: &ObjectKey) -> bool {
+        self.by_object.remove(key).is_some()
+    }
+
+    /// Forgets all objects of a kind.
+    pub(super) fn forget_kind(&mut self, kind: &Kind) {
+        self.by_object.retain(|key, _| kind_of(key) != *kind);
+    }
+
+    /// Everything that is read by somebody.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Read> {
+        self.by_object.values().flatten().map(|(read, _)| read)
+    }
+
+    /// Who has read an object of a kind.
+    fn of<'a>(&'a self, gvk: &'a Gvk, object: &'a Value) -> impl Iterator<Item = &'a ObjectKey> {
+        let reads = move |(read, selector): &(Read, Option<LabelSelector>)| {
+            let inside = read.namespace.is_none() || read.namespace.as_deref() == meta::namespace(object);
+            let labels = || object.pointer("/metadata/labels").and_then(Value::as_object).cloned();
+            read.gvk == *gvk
+                && inside
+                && match &read.name {
+                    Some(name) => meta::name(object) == Some(name),
+                    None => selector.as_ref().is_some_and(|s| s.matches(&labels().unwrap_or_default())),
+                }
+        };
+        self.by_object.iter().filter(move |(_, all)| all.iter().any(reads)).map(|(key, _)| key)
+    }
+}
+
+/// What the manager knows of who is who.
+pub(super) struct View<'a> {
+    pub(super) primaries: &'a HashMap<Kind, Served>,
+    pub(super) mapping: &'a [Primary],
+    pub(super) readers: &'a Readers,
+}
+
+impl View<'_> {
+    /// The objects to wake for what happened in a stream.
+    pub(super) fn wakes(&self, happened: &Happened, follow: &Follow) -> Vec<Wake> {
+        let mut wakes: Vec<Wake> = Vec::new();
+        for served in self.primaries.values().filter(|served| served.follow == *follow) {
+            wakes.extend(primary_wake(happened, served));
+        }
+        let Some(mut object) = ObjectRef::of(&happened.object) else { return wakes };
+        object.gvk = follow.gvk.clone();
+        let (chart, typed) = counts(happened);
+        for (key, relation) in self.owners(happened, follow) {
+            let is_typed = self.primaries.get(&kind_of(&key)).is_some_and(Served::is_typed);
+            let asks = if is_typed { typed && !happened.initial } else { chart };
+            if asks && !wakes.iter().any(|wake| wake.key == key) {
+                wakes.push(other_wake(happened, object.clone(), key, relation));
+            }
+        }
+        if follow.selector.is_empty() && typed {
+            let before = happened.old.as_deref().into_iter();
+            let states = before.chain([&*happened.object]);
+            let readers: Vec<&ObjectKey> =
+                states.flat_map(|state| self.readers.of(&follow.gvk, state)).collect();
+            for key in readers {
+                if !wakes.iter().any(|wake| wake.key == *key) {
+                    wakes.push(other_wake(happened, object.clone(), key.clone(), Relation::Related));
+                }
+            }
+        }
+        wakes
+    }
+
+    /// The custom resources that the object belongs to, now or before.
+    fn owners(&self, happened: &Happened, follow: &Follow) -> Vec<(ObjectKey, Relation)> {
+        let by_chart = follow.selector == CHART_LABEL;
+        let before = happened.old.as_deref().into_iter().flat_map(|old| primaries_of(old, self.mapping));
+        let mut found: Vec<(ObjectKey, Relation)> = Vec::new();
+        for (key, relation) in primaries_of(&happened.object, self.mapping).into_iter().chain(before) {
+            let watched = by_chart
+                || self.primaries.get(&kind_of(&key)).is_some_and(|served| {
+                    follow.selector.is_empty() && served.children.contains(&follow.gvk)
+                });
+            if watched && !found.iter().any(|(known, _)| *known == key) {
+                found.push((key, relation));
+            }
+        }
+        found
+    }
+}
+
+/// Whether what happened to an object asks for a pass of the chart, or of the program, that it belongs to.
+fn counts(happened: &Happened) -> (bool, bool) {
+    match (&happened.event, &happened.old) {
+        (WatchEvent::Added, _) => (false, true),
+        (WatchEvent::Modified, None) => (false, true),
+        (WatchEvent::Deleted, _) => (true, true),
+        (WatchEvent::Modified, Some(old)) => {
+            (dependent_update_counts(old, &happened.object), child_update_counts(old, &happened.object))
+        }
+    }
+}
+
+fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
+    let mut object = ObjectRef::of(&happened.object)?;
+    object.gvk = served.follow.gvk.clone();
+    let key = object.key();
+    let gone = happened.event == WatchEvent::Deleted;
+    // A program is asked again when what it is asked for has changed, not when its answer was written.
+    if served.is_typed()
+        && happened.event == WatchEvent::Modified
+        && happened.old.as_deref().is_some_and(|old| !dependent_update_counts(old, &happened.object))
+    {
+        return None;
+    }
+    let kind =
+        if happened.initial { CauseKind::Start } else { watch_cause(happened, object, Relation::Primary) };
+    let leaving = meta::deletion_timestamp(&happened.object).is_some();
+    let echo = match (happened.event, happened.old.as_deref()) {
+        (WatchEvent::Modified, Some(old)) => is_own_part(old, &happened.object),
+        (WatchEvent::Modified, None) | (WatchEvent::Deleted, _) => true,
+        (WatchEvent::Added, _) => false,
+    };
+    Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving, echo })
+}
+
+fn other_wake(happened: &Happened, object: ObjectRef, key: ObjectKey, relation: Relation) -> Wake {
+    let gone = happened.event == WatchEvent::Deleted;
+    Wake {
+        key,
+        kind: watch_cause(happened, object, relation),
+        mark: mark(&happened.object, gone),
+        gone: false,
+        leaving: false,
+        echo: true,
+    }
+}
+
+fn watch_cause(happened: &Happened, object: ObjectRef, relation: Relation) -> CauseKind {
+    let old = happened.old.as_deref().filter(|_| happened.event == WatchEvent::Modified);
+    // The status of an object is shown where it can be the cause.
+    let without_status = match (relation, old) {
+        (Relation::Primary, _) => false,
+        (_, Some(old)) => dependent_update_counts(old, &happened.object),
+        (_, None) => true,
+    };
+    CauseKind::Watch {
+        object,
+        event: happened.event,
+        fields: old.map(|old| changed_fields(old, &happened.object, without_status)).unwrap_or_default(),
+        by: match happened.event {
+            WatchEvent::Deleted => None,
+            WatchEvent::Added | WatchEvent::Modified => last_writer(old, &happened.object, without_status),
+        },
+        own_write: false,
+        relation,
+    }
+}
+
+/// Marks a cause as the echo of an own write.
+pub(super) fn with_own_write(mut kind: CauseKind, own: bool) -> CauseKind {
+    if let CauseKind::Watch { own_write, .. } = &mut kind {
+        *own_write = own;
+    }
+    kind
+}

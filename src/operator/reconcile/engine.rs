@@ -1,0 +1,119 @@
+//! The chart engine of one release: what it is made of and for, and what has been done. Charts' custom resources and
+//! the releases of programs share it; who installs a release sees to its end. Read `upgrade` and `uninstall`.
+
+use super::Memory;
+use super::apply::{Effects, Force, Plan};
+use super::inject::{Owner, ReleaseNames};
+use super::objects;
+use crate::event::{Outcome, Step};
+use crate::operator::api::Api;
+use crate::operator::manager::Settings;
+use crate::sources::ChartReconciler;
+use opdev_helm::template::ParseCache;
+use opdev_object::meta::Gvk;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How many different things are said of one object.
+pub(super) const MOST_SAID: usize = 64;
+
+/// One release.
+pub(super) struct Engine {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    /// Its chart.
+    pub(super) fed: Arc<ChartReconciler>,
+    /// The set of sources that last changed the chart.
+    pub(super) changed_in: u64,
+    pub(super) api: Api,
+    pub(super) settings: Arc<Settings>,
+    pub(super) cancel: CancellationToken,
+    pub(super) templates: Arc<ParseCache>,
+    pub(super) owner: Owner,
+    pub(super) memory: Memory,
+    pub(super) force: Forces,
+    pub(super) effects: Effects,
+    pub(super) clock: Clock,
+    /// The kinds of its objects.
+    pub(super) dependents: Vec<Gvk>,
+    pub(super) notices: Vec<(String, Option<String>)>,
+    /// The manifests and hooks that were read or rendered.
+    pub(super) manifests: Vec<String>,
+    /// What is deployed now.
+    pub(super) deployed: Option<Deployed>,
+    /// Whether the chart could be rendered and compared with the cluster.
+    pub(super) planned: bool,
+}
+
+/// Where objects are replaced instead of applied.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forces {
+    pub(super) upgrade: bool,
+    pub(super) rollback: bool,
+}
+
+/// A deployed revision, as far as it is told.
+#[derive(Debug)]
+pub(super) struct Deployed {
+    pub(super) revision: i64,
+    pub(super) notes: String,
+    pub(super) manifest: String,
+}
+
+/// The steps of a pass.
+#[derive(Debug)]
+pub(super) struct Clock {
+    began: Instant,
+    pub(super) steps: Vec<Step>,
+}
+
+impl Clock {
+    /// A pass that began then.
+    pub(super) fn new(began: Instant) -> Clock {
+        Clock { began, steps: Vec::new() }
+    }
+
+    /// Notes that the part of the pass since the last note was this step.
+    pub(super) fn note(&mut self, name: &str) {
+        let start = self.steps.last().map_or(Duration::ZERO, |step| step.start + step.took);
+        let took = self.began.elapsed().saturating_sub(start);
+        self.steps.push(Step { name: name.to_owned(), start, took });
+    }
+}
+
+impl Engine {
+    /// Puts live objects back to what the release says.
+    pub(super) async fn repair(&mut self, manifest: &str) -> anyhow::Result<Outcome> {
+        let chart = self.chart_label();
+        let namespace = self.namespace.clone();
+        let names = ReleaseNames { name: &self.name, namespace: &namespace, chart: &chart };
+        let wanted = objects::build(&self.api, manifest, &self.owner, names).await?;
+        let plan = Plan::make(&self.api, wanted.clone(), &wanted, None).await?;
+        self.note("plan");
+        let written = !plan.is_empty();
+        plan.carry_out(&self.api, Force::No, &mut self.effects).await?;
+        if written {
+            self.note("apply");
+        }
+        let repaired = !self.effects.changes.is_empty();
+        Ok(if repaired { Outcome::Repaired } else { Outcome::Unchanged })
+    }
+
+    /// The name of the chart, empty where there is none.
+    pub(super) fn chart_label(&self) -> String {
+        self.fed.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
+    }
+
+    /// Notes that the part of the pass since the last note was this step.
+    pub(super) fn note(&mut self, name: &str) {
+        self.clock.note(name);
+    }
+
+    /// Says something once per object.
+    pub(super) fn say(&mut self, message: String, hint: Option<&str>) {
+        if self.memory.said.len() < MOST_SAID && self.memory.said.insert(message.clone()) {
+            self.notices.push((message, hint.map(str::to_owned)));
+        }
+    }
+}

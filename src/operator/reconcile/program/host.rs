@@ -1,0 +1,255 @@
+//! What a program can reach while it runs: objects from the caches or the API server, what `opdev.yaml` allows of the
+//! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
+
+use super::Pass;
+use super::observe::note_cached_in;
+use super::outside;
+use crate::event::Level;
+use crate::operator::api::{Api, ApiError, At};
+use crate::operator::discovery::Resource;
+use crate::operator::watch::hub::Hub;
+use crate::sources::Allow;
+use crate::tap::Recorder;
+use opdev_object::meta::{self, Gvk, ObjectKey};
+use opdev_object::selector::LabelSelector;
+use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, Read};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// How much of a program's log one pass keeps.
+const MOST_LINES: usize = 1000;
+/// How many objects read are searched for secrets.
+const MOST_OBJECTS: usize = 1000;
+
+/// The outside of one call.
+pub(super) struct Outside {
+    api: Api,
+    hub: Arc<Hub>,
+    allow: Allow,
+    namespace: Option<String>,
+    handle: Handle,
+    recorder: Option<Arc<Recorder>>,
+    deadline: Instant,
+    /// Nothing that can have an effect is done.
+    shadow: bool,
+    ended: AtomicBool,
+    heard: Mutex<Heard>,
+}
+
+/// What a call has led to.
+#[derive(Default)]
+pub(super) struct Heard {
+    pub(super) reads: BTreeSet<Read>,
+    pub(super) logs: Vec<(Level, String)>,
+    /// Objects that came from the API server.
+    pub(super) known: Vec<Arc<Value>>,
+    /// Objects that were read, to be searched for secrets.
+    pub(super) objects: Vec<Arc<Value>>,
+    /// Why a shadow run says nothing: it would have had to do something.
+    pub(super) refused: Option<String>,
+}
+
+impl Outside {
+    /// For one call of a pass's program.
+    pub(super) fn of(pass: &Pass) -> Outside {
+        Outside::new(&pass.api, &pass.hub, &pass.typed, pass.owner.namespace.clone(), false)
+    }
+
+    pub(super) fn new(
+        api: &Api,
+        hub: &Arc<Hub>,
+        typed: &crate::sources::TypeReconciler,
+        namespace: Option<String>,
+        shadow: bool,
+    ) -> Outside {
+        Outside {
+            api: api.clone(),
+            hub: Arc::clone(hub),
+            allow: typed.allow.clone(),
+            namespace,
+            handle: Handle::current(),
+            recorder: Recorder::current(),
+            deadline: Instant::now() + typed.limits.time,
+            shadow,
+            ended: AtomicBool::new(false),
+            heard: Mutex::default(),
+        }
+    }
+
+    /// The call is over: a program that goes on gets no answers any more.
+    pub(super) fn end(&self) -> Heard {
+        self.ended.store(true, Ordering::Relaxed);
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Heard> {
+        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How long the call has left.
+    fn left(&self) -> Result<Duration, String> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if self.ended.load(Ordering::Relaxed) || left.is_zero() {
+            return Err("the time of this pass is over".to_owned());
+        }
+        Ok(left)
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T, ApiError>>) -> Result<T, String> {
+        let left = self.left()?;
+        let timed = async {
+            match tokio::time::timeout(left, work).await {
+                Ok(answer) => answer.map_err(|error| error.to_string()),
+                Err(_) => Err("the API server did not answer in time".to_owned()),
+            }
+        };
+        match &self.recorder {
+            Some(recorder) => self.handle.block_on(Arc::clone(recorder).scope(timed)),
+            None => self.handle.block_on(timed),
+        }
+    }
+
+    /// The resource, and the read as it is watched: of a cluster-scoped kind without a namespace, of one object of a
+    /// namespaced kind with one.
+    fn resolve(&self, read: &Read) -> Result<(Arc<Resource>, Read), String> {
+        let found = self.wait(self.api.resource(&read.gvk)).map_err(|why| why.replace('\n', "; "));
+        let mut read = read.clone();
+        let resource = match found {
+            Ok(resource) => resource,
+            Err(why) => {
+                // A kind that comes later wakes the pass, too.
+                self.lock().reads.insert(read);
+                return Err(why);
+            }
+        };
+        if !resource.namespaced {
+            read.namespace = None;
+        } else if read.name.is_some() && read.namespace.is_none() {
+            read.namespace.clone_from(&self.namespace);
+        }
+        self.lock().reads.insert(read.clone());
+        Ok((resource, read))
+    }
+
+    fn keep(&self, objects: &[Arc<Value>], live: bool) {
+        let mut heard = self.lock();
+        if live {
+            heard.known.extend(objects.iter().cloned());
+        }
+        let room = MOST_OBJECTS.saturating_sub(heard.objects.len());
+        heard.objects.extend(objects.iter().take(room).cloned());
+    }
+
+    fn cached(&self, verb: &str, resource: &Resource, read: &Read) {
+        if let Some(recorder) = &self.recorder {
+            let mut path = resource.collection(read.namespace.as_deref());
+            let mut target = resource.plural.clone();
+            if let Some(name) = &read.name {
+                path = format!("{path}/{name}");
+                target = format!("{target}/{name}");
+            } else if !read.selector.is_empty() {
+                path = format!("{path}?labelSelector={}", read.selector);
+            }
+            note_cached_in(recorder, verb, &path, &target);
+        }
+    }
+
+    fn effect(&self, what: &str) -> Result<Duration, String> {
+        let left = self.left()?;
+        if self.shadow {
+            let why = format!("{what} is not done in a trial run");
+            self.lock().refused.get_or_insert_with(|| why.clone());
+            return Err(why);
+        }
+        Ok(left)
+    }
+}
+
+impl Host for Outside {
+    fn get(&self, read: &Read) -> Result<Option<Arc<Value>>, String> {
+        let (resource, read) = self.resolve(read)?;
+        let Some(name) = read.name.clone() else { return Err("get needs a name".to_owned()) };
+        let follow = self.hub.follow_of(&read.gvk, read.namespace.as_deref());
+        let key = ObjectKey {
+            group: read.gvk.group.clone(),
+            kind: read.gvk.kind.clone(),
+            namespace: read.namespace.clone(),
+            name: name.clone(),
+        };
+        if let Some(found) = self.hub.get(&follow, &key) {
+            self.cached("get", &resource, &read);
+            found.iter().for_each(|object| self.keep(std::slice::from_ref(object), false));
+            return Ok(found);
+        }
+        let at = At { resource: &resource, namespace: read.namespace.as_deref(), name: &name };
+        let found = self.wait(self.api.get(&at))?.map(Arc::new);
+        found.iter().for_each(|object| self.keep(std::slice::from_ref(object), true));
+        Ok(found)
+    }
+
+    fn list(&self, read: &Read) -> Result<Vec<Arc<Value>>, String> {
+        let selector = LabelSelector::parse(&read.selector).map_err(|error| error.to_string())?;
+        let (resource, read) = self.resolve(read)?;
+        let follow = self.hub.follow_of(&read.gvk, read.namespace.as_deref());
+        let inside =
+            |object: &Value| read.namespace.is_none() || read.namespace.as_deref() == meta::namespace(object);
+        let mut found: Vec<Arc<Value>> = match self.hub.list(&follow) {
+            Some(all) => {
+                self.cached("list", &resource, &read);
+                let labels = |object: &Value| {
+                    object.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default()
+                };
+                let mut picked = all;
+                picked.retain(|object| inside(object) && selector.matches(&labels(object)));
+                self.keep(&picked, false);
+                picked
+            }
+            None => {
+                let all = self.wait(self.api.list(&resource, read.namespace.as_deref(), &read.selector))?;
+                let all: Vec<Arc<Value>> = all.into_iter().map(Arc::new).collect();
+                self.keep(&all, true);
+                all
+            }
+        };
+        found.sort_by_key(|object| {
+            (meta::namespace(object).map(str::to_owned), meta::name(object).map(str::to_owned))
+        });
+        Ok(found)
+    }
+
+    fn kind(&self, text: &str) -> Result<Gvk, String> {
+        let served = self.wait(self.api.discovery.served())?;
+        served.kind(text)
+    }
+
+    fn fetch(&self, request: &Fetch) -> Result<Fetched, String> {
+        let host = outside::host_of(&request.url)?;
+        let safe = matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS" | "");
+        let left = if safe { self.left()? } else { self.effect(&format!("{} {host}", request.method))? };
+        outside::fetch(request, &self.allow, left, self.recorder.as_deref())
+    }
+
+    fn exec(&self, command: &Exec) -> Result<Executed, String> {
+        let left = self.effect(&format!("exec {}", command.program))?;
+        outside::exec(command, &self.allow, left, self.recorder.as_deref())
+    }
+
+    fn log(&self, level: &str, message: &str) {
+        let level = match level {
+            "error" => Level::Error,
+            "warn" | "warning" => Level::Warn,
+            "debug" => Level::Debug,
+            "trace" => Level::Trace,
+            _ => Level::Info,
+        };
+        let mut heard = self.lock();
+        if heard.logs.len() < MOST_LINES {
+            heard.logs.push((level, message.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! One pass for one custom resource that a program reconciles: read, observe, ask the program, plan, apply, prune,
+//! status. The program says what there should be; all writes are made here. Read `observe`, `ask`, `plan`, `carry`.
+//! Never acts on a cache that is older than what it needs: before a child without a name is made, the list is read anew.
+
+mod ask;
+mod carry;
+mod guard;
+mod host;
+mod leave;
+mod observe;
+mod outside;
+mod patches;
+mod plan;
+mod releases;
+pub(in crate::operator) mod shadow;
+mod status;
+
+use super::engine::{Clock, MOST_SAID};
+use super::inject::Owner;
+use super::parent::Parent;
+use super::recorder::{self, Note};
+use super::verdict::{self, Fault, Report, Verdict};
+use super::{Job, selector};
+use crate::event::{Level, Outcome, Requeue, mask};
+use crate::operator::api::{Api, ApiError, At};
+use crate::operator::manager::Settings;
+use crate::operator::watch::hub::Hub;
+use crate::sources::{TypeReconciler, Watch};
+use anyhow::anyhow;
+use guard::Guard;
+use opdev_helm::template::ParseCache;
+use opdev_object::meta::{self, Gvk, ObjectKey};
+use opdev_types::contract::{Desired, Program, Read};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Says that a program, or what it has made, needs a last pass before its custom resource may go.
+pub(super) const FINALIZER: &str = "opdev.dev/finalize";
+/// Names the uid of the custom resource on what an owner reference cannot lead to it.
+pub(super) const OWNER_LABEL: &str = "opdev.dev/owner-uid";
+/// A shorter time would be a loop.
+const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
+
+/// What is kept of an object from pass to pass. Everything in it can be lost without harm.
+#[derive(Debug, Default)]
+pub(in crate::operator) struct Memory {
+    /// A hash of the children that were wanted last.
+    wish: Option<u64>,
+    /// Writes that changed nothing: what was wanted, as a hash, and the version that was there.
+    settled: HashMap<ObjectKey, (u64, String)>,
+    /// A status that was written and what became of it.
+    status: Option<(Value, Value)>,
+    /// Objects that were patched, with their kinds.
+    patched: BTreeMap<ObjectKey, Gvk>,
+    /// The chart engine's memory of each release, by namespace and name.
+    releases: BTreeMap<(String, String), super::Memory>,
+    /// Whether it has releases; `None` where nobody has looked.
+    has_releases: Option<bool>,
+    /// What was read by passes that failed, and by the last one that did not.
+    reads: Vec<Read>,
+    guard: Guard,
+}
+
+impl Memory {
+    /// Whether own writes lead to no pass for now.
+    pub(in crate::operator) fn is_paused(&self) -> bool {
+        self.guard.is_paused()
+    }
+}
+
+/// A pass under way.
+struct Pass {
+    parent: Parent,
+    watch: Arc<Watch>,
+    typed: Arc<TypeReconciler>,
+    api: Api,
+    hub: Arc<Hub>,
+    settings: Arc<Settings>,
+    cancel: CancellationToken,
+    templates: Arc<ParseCache>,
+    /// Kinds of children, the program's own words and what it was seen to write.
+    kinds: Vec<Gvk>,
+    owner: Owner,
+    /// The field manager of children and status.
+    manager: String,
+    memory: super::Memory,
+    own: Memory,
+    /// All that asked for this pass were own writes.
+    own_only: bool,
+    status_before: Value,
+    clock: Clock,
+    done: Done,
+}
+
+/// What a pass has seen and done.
+#[derive(Default)]
+struct Done {
+    effects: super::apply::Effects,
+    buried: Vec<Arc<Value>>,
+    reads: Vec<Read>,
+    dependents: Vec<Gvk>,
+    notices: Vec<(String, Option<String>)>,
+    logs: Vec<(Level, String)>,
+    secrets: Vec<String>,
+    manifests: Vec<String>,
+    /// The chart engine repaired, installed or upgraded something.
+    releases: bool,
+    /// The status was written.
+    status: bool,
+}
+
+/// The field manager of a kind's children and status.
+pub(super) fn manager_of(kind: &str) -> String {
+    format!("opdev/{}", kind.to_lowercase())
+}
+
+/// Runs one pass.
+pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
+    let began = Instant::now();
+    let Job { object: reference, watch, api, settings, cancel, templates, mut memory, hub, kinds, own_only } =
+        job;
+    let read = async {
+        let resource = api.resource(&reference.gvk).await?;
+        let at = At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };
+        let object = api.get(&at).await?;
+        Ok::<_, ApiError>((Arc::clone(&resource), object))
+    };
+    let (resource, object) = match read.await {
+        Ok((resource, Some(object))) => (resource, object),
+        Ok((_, None)) | Err(ApiError::NotServed(_)) => return Report::gone(),
+        Err(error) => {
+            let error = anyhow::Error::new(error).context("could not get the custom resource");
+            return Report { memory, ..Report::failed(verdict::chain(&error)) };
+        }
+    };
+    let owner = Owner {
+        gvk: reference.gvk.clone(),
+        namespace: reference.namespace.clone(),
+        name: reference.name.clone(),
+        uid: meta::uid(&object).unwrap_or_default().to_owned(),
+        marks: true,
+    };
+    let own = memory.program.take().map(|own| *own).unwrap_or_default();
+    let mut pass = Pass {
+        manager: manager_of(&reference.gvk.kind),
+        watch,
+        typed,
+        api,
+        hub,
+        settings,
+        cancel,
+        templates,
+        kinds,
+        owner,
+        memory,
+        own,
+        own_only,
+        status_before: object.get("status").cloned().unwrap_or(Value::Null),
+        parent: Parent { reference, resource, object },
+        clock: Clock::new(began),
+        done: Done::default(),
+    };
+    pass.clock.note("read");
+    let verdict = match pass.reconcile().await {
+        Ok(verdict) => Ok(verdict),
+        Err(fault) => {
+            pass.tell_fault(&fault).await;
+            Err(fault)
+        }
+    };
+    pass.report(verdict)
+}
+
+impl Pass {
+    async fn reconcile(&mut self) -> Result<Verdict, Fault> {
+        if self.settings.read_only {
+            return Ok(Verdict::new(Outcome::Waiting));
+        }
+        let leaving = meta::deletion_timestamp(&self.parent.object).is_some();
+        if leaving && !self.parent.has_finalizer(&[FINALIZER]) {
+            return Ok(Verdict::new(Outcome::Unchanged));
+        }
+        if !leaving && !selector::picks(&self.watch.selector, &self.parent.object) {
+            return Ok(Verdict::new(Outcome::Unchanged));
+        }
+        if self.own_only && self.own.guard.is_paused() {
+            return Ok(Verdict::new(Outcome::Unchanged));
+        }
+        self.own.guard.begin(self.own_only, &self.parent.object);
+        let program = match &self.typed.program {
+            Some(program) => Arc::clone(program),
+            None => return Err(self.no_program()),
+        };
+        if leaving && !program.facts().finalizes {
+            return self.dismantle().await;
+        }
+        let (desired, plan) = self.ask_and_plan(&program, leaving).await?;
+        if let Some(words) = self.own.guard.judge(&plan.fingerprint()) {
+            return Err(Fault { retry: false, ..Fault::plain(anyhow!(words)) });
+        }
+        if !leaving {
+            self.settle_finalizer(&program, &desired, &plan).await.map_err(Fault::plain)?;
+        }
+        self.carry_out(&desired, plan).await?;
+        if leaving && desired.finalized {
+            return self.dismantle().await;
+        }
+        self.put_releases(&desired).await?;
+        self.put_status(&desired).await.map_err(Fault::plain)?;
+        self.put_events(&desired).await;
+        Ok(self.verdict(&desired, leaving))
+    }
+
+    fn no_program(&self) -> Fault {
+        Fault {
+            diagnostic: self.watch.broken.clone().map(Box::new),
+            retry: false,
+            ..Fault::plain(anyhow!("the reconciler {} cannot be loaded", self.typed.path))
+        }
+    }
+
+    /// The finalizer is there before anything is made that needs it, and goes when nothing does any more.
+    async fn settle_finalizer(
+        &mut self,
+        program: &Arc<dyn Program>,
+        desired: &Desired,
+        plan: &plan::Plan,
+    ) -> anyhow::Result<()> {
+        let needed = program.facts().finalizes
+            || !desired.releases.is_empty()
+            || self.own.has_releases == Some(true)
+            || plan.has_strays;
+        if needed {
+            self.parent.add_finalizer(&self.api, FINALIZER, &[FINALIZER]).await
+        } else {
+            self.parent.drop_finalizers(&self.api, &[FINALIZER]).await
+        }
+    }
+
+    fn verdict(&mut self, desired: &Desired, leaving: bool) -> Verdict {
+        let changed = !self.done.effects.changes.is_empty() || self.done.releases || self.done.status;
+        let wish = guard::hash(&(&desired.children, &desired.patches, &desired.releases));
+        let same_wish = self.own.wish.replace(wish) == Some(wish);
+        let words = desired.waiting.clone();
+        let outcome = match (&words, changed) {
+            (Some(_), _) => Outcome::Waiting,
+            (None, _) if leaving => Outcome::Waiting,
+            (None, false) => Outcome::Unchanged,
+            (None, true) if same_wish && self.took_something_back() => Outcome::Repaired,
+            (None, true) => Outcome::Applied,
+        };
+        let asked = desired.requeue_after.map(|after| after.max(SHORTEST_REQUEUE));
+        let period = self.watch.reconcile_period.filter(|period| !period.is_zero());
+        let requeue = match (asked, period) {
+            (Some(after), period) if period.is_none_or(|period| after <= period) => {
+                Some(Requeue { after, why: words.clone().unwrap_or_else(|| "requeueAfter".to_owned()) })
+            }
+            (_, Some(after)) => Some(Requeue { after, why: "period".to_owned() }),
+            (_, None) => None,
+        };
+        let words = words.or_else(|| leaving.then(|| "the finalize function is not done yet".to_owned()));
+        Verdict { waiting: words, ..Verdict::new(outcome).after(requeue) }
+    }
+
+    /// Whether what was written had been changed or deleted by others.
+    fn took_something_back(&self) -> bool {
+        self.done
+            .effects
+            .changes
+            .iter()
+            .any(|change| change.action == crate::event::Action::Created || !change.taken_from.is_empty())
+    }
+
+    /// Says something once per object.
+    fn say(&mut self, message: String, hint: Option<&str>) {
+        if self.memory.said.len() < MOST_SAID && self.memory.said.insert(message.clone()) {
+            self.done.notices.push((message, hint.map(str::to_owned)));
+        }
+    }
+
+    /// The events that the program wants to be recorded.
+    async fn put_events(&mut self, desired: &Desired) {
+        let secrets = self.secrets();
+        for wish in &desired.events {
+            let message = mask::text(&wish.message, &secrets);
+            let note = Note { kind: &wish.kind, reason: &wish.reason, message: &message };
+            self.record(note).await;
+        }
+    }
+
+    /// A failure shows on the object, too, as a Kubernetes Event.
+    async fn tell_fault(&mut self, fault: &Fault) {
+        if self.settings.read_only {
+            return;
+        }
+        let message = mask::text(&format!("{:#}", fault.error), &self.secrets());
+        self.record(Note { kind: "Warning", reason: "ReconcileError", message: &message }).await;
+    }
+
+    /// An event that cannot be written is no reason to stop.
+    async fn record(&mut self, note: Note<'_>) {
+        if let Err(error) = recorder::emit(&self.api, &self.owner, note, &mut self.memory.emitted).await {
+            tracing::warn!(object = %self.owner.name, %error, "cannot write an event");
+        }
+    }
+
+    /// What must not show in anything that is told about this pass.
+    fn secrets(&self) -> Vec<String> {
+        let mut found = mask::secrets(&self.parent.object);
+        found.extend(self.done.secrets.iter().cloned());
+        found.extend(self.done.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
+        let reference = &self.parent.reference;
+        found.retain(|secret| *secret != reference.name && Some(secret) != reference.namespace.as_ref());
+        mask::known(found)
+    }
+
+    /// Remembers what an object keeps secret.
+    fn hide(&mut self, object: &Value) {
+        if object.get("kind").and_then(Value::as_str) == Some("Secret") {
+            self.done.secrets.extend(mask::manifest_secrets(&object.to_string()));
+        } else {
+            self.done.secrets.extend(mask::secrets(object));
+        }
+    }
+
+    fn report(mut self, verdict: Result<Verdict, Fault>) -> Report {
+        let status = verdict::status_changes(&self.status_before, self.parent.object.get("status"));
+        let failed = verdict.is_err();
+        let (outcome, requeue, waiting, failure) = match verdict {
+            Ok(verdict) => (verdict.outcome, verdict.requeue, verdict.waiting, None),
+            Err(fault) => (Outcome::Failed, None, None, Some(fault.into_failed())),
+        };
+        let secrets = self.secrets();
+        let mut reads = std::mem::take(&mut self.done.reads);
+        if failed {
+            // What it would have read after the place where it failed is still of interest.
+            reads.append(&mut self.own.reads);
+        }
+        reads.sort();
+        reads.dedup();
+        self.own.reads.clone_from(&reads);
+        self.memory.secrets = secrets;
+        self.memory.program = Some(Box::new(self.own));
+        let children = self.kinds;
+        Report {
+            uid: Some(self.owner.uid).filter(|uid| !uid.is_empty()),
+            status,
+            objects: self.done.effects.changes,
+            known: self.done.effects.known,
+            buried: self.done.buried,
+            dependents: self.done.dependents,
+            children,
+            reads: Some(reads),
+            steps: self.clock.steps,
+            requeue,
+            waiting,
+            failure,
+            notices: self.done.notices,
+            logs: self.done.logs,
+            memory: self.memory,
+            ..Report::of(outcome)
+        }
+    }
+}

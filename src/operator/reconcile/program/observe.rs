@@ -1,0 +1,129 @@
+//! What a program is shown of its children: from the caches of the streams where they know, else from the API server.
+//! Writes nothing.
+
+use super::{OWNER_LABEL, Pass};
+use crate::event::Call;
+use crate::operator::api::ApiError;
+use crate::operator::discovery::Resource;
+use crate::operator::reconcile::inject::CHART_LABEL;
+use crate::tap::Recorder;
+use anyhow::Context;
+use opdev_object::meta::{self, Gvk};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Where children are read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// What the streams have shown, own writes included.
+    Cache,
+    /// The API server.
+    Live,
+}
+
+impl Pass {
+    /// The children of the kinds that are watched for it, by kind, namespace and name.
+    pub(super) async fn children(&mut self, source: Source) -> anyhow::Result<Vec<Arc<Value>>> {
+        let mut children = Vec::new();
+        for gvk in self.kinds.clone() {
+            let resource = match self.api.resource(&gvk).await {
+                Ok(resource) => resource,
+                Err(ApiError::NotServed(_)) => {
+                    let kind = format!("{}/{}", gvk.api_version(), gvk.kind);
+                    self.say(
+                        format!("{} owns {kind}, which the API server does not serve", self.typed.path),
+                        Some("apply its CRD, or take it out of `owns`"),
+                    );
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let mut found = self.children_of(&resource, source).await?;
+            let place = |object: &Arc<Value>| {
+                (meta::namespace(object).map(str::to_owned), meta::name(object).map(str::to_owned))
+            };
+            found.sort_by_key(place);
+            children.extend(found);
+        }
+        children.iter().for_each(|child| self.hide(child));
+        Ok(children)
+    }
+
+    /// The children of one kind.
+    pub(super) async fn children_of(
+        &mut self,
+        resource: &Resource,
+        source: Source,
+    ) -> anyhow::Result<Vec<Arc<Value>>> {
+        let follow = self.hub.follow_children(&resource.gvk);
+        if source == Source::Cache
+            && let Some(found) = self.hub.list(&follow)
+        {
+            let namespace = self.owner.namespace.as_deref().or(follow.namespace.as_deref());
+            note_cached("list", &resource.collection(namespace), &resource.plural);
+            return Ok(found.into_iter().filter(|object| self.is_child(object)).collect());
+        }
+        let namespace = self.owner.namespace.as_deref().or(self.settings.namespace.as_deref());
+        let kind = &resource.gvk.kind;
+        let list = self.api.list(resource, namespace, "").await;
+        let mut found = list.with_context(|| format!("could not list the {kind} children"))?;
+        if namespace.is_some() && self.parent.has_finalizer(&[super::FINALIZER]) {
+            // What no owner reference can lead to may be anywhere.
+            let selector = format!("{OWNER_LABEL}={}", self.owner.uid);
+            let strays = self.api.list(resource, None, &selector).await;
+            let strays = strays.with_context(|| format!("could not list the {kind} children"))?;
+            found.extend(strays.into_iter().filter(|object| meta::namespace(object) != namespace));
+        }
+        let children: Vec<Arc<Value>> =
+            found.into_iter().filter(|object| self.is_child(object)).map(Arc::new).collect();
+        self.done.effects.known.extend(children.iter().map(|child| (Arc::clone(child), false)));
+        Ok(children)
+    }
+
+    /// Whether an object is a child of the custom resource; what a release made is the release's.
+    fn is_child(&self, object: &Value) -> bool {
+        let controlled = meta::controller(object).is_some_and(|owner| owner.uid == self.owner.uid);
+        let marked = || meta::label(object, OWNER_LABEL) == Some(self.owner.uid.as_str());
+        let released = || meta::label(object, CHART_LABEL).is_some() || is_record(object);
+        (controlled || marked()) && !released()
+    }
+
+    /// A kind of children that the program did not name is watched from now on.
+    pub(super) fn watch_children(&mut self, gvk: &Gvk) {
+        if self.kinds.contains(gvk) {
+            return;
+        }
+        let kind = format!("{}/{}", gvk.api_version(), gvk.kind);
+        let group = if gvk.group.is_empty() { "v1".to_owned() } else { gvk.api_version() };
+        let hint = format!(
+            "add \"{group}/{}\" to `owns`, so that it is shown to the program and also pruned after a restart",
+            gvk.kind
+        );
+        self.say(format!("{} makes {kind}, which it does not own", self.typed.path), Some(&hint));
+        self.kinds.push(gvk.clone());
+    }
+}
+
+/// Whether an object is the record of a release.
+fn is_record(object: &Value) -> bool {
+    object.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("helm.sh/release"))
+}
+
+/// Records a read that a cache has answered.
+pub(super) fn note_cached(verb: &str, path: &str, target: &str) {
+    let Some(recorder) = Recorder::current() else { return };
+    note_cached_in(&recorder, verb, path, target);
+}
+
+/// The same for a thread that has the recorder at hand.
+pub(super) fn note_cached_in(recorder: &Recorder, verb: &str, path: &str, target: &str) {
+    recorder.note(Call {
+        verb: verb.to_owned(),
+        path: format!("cache:{path}"),
+        target: target.to_owned(),
+        start: recorder.elapsed(),
+        took: std::time::Duration::ZERO,
+        status: 200,
+        reason: None,
+    });
+}

@@ -1,0 +1,296 @@
+//! `fetch` and `exec` of programs: what `opdev.yaml` allows, for as long as the pass has time, with bounded answers.
+//! Recorded as calls of the pass, without query, headers, arguments and bodies: those may hold secrets.
+
+use crate::event::Call;
+use crate::sources::Allow;
+use crate::tap::Recorder;
+use opdev_types::contract::{Exec, Executed, Fetch, Fetched};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Bytes of an answer or of an output.
+const LARGEST: u64 = 4 << 20;
+
+/// An HTTP request to an allowed host. Redirects are handed back, not followed.
+pub(super) fn fetch(
+    request: &Fetch,
+    allow: &Allow,
+    left: Duration,
+    recorder: Option<&Recorder>,
+) -> Result<Fetched, String> {
+    let host = host_of(&request.url)?;
+    if !allow.hosts.iter().any(|pattern| matches(pattern, &host, &request.url)) {
+        return Err(format!(
+            "fetch: {host} is not allowed; add it to `allow.hosts` in opdev.yaml if the reconciler may reach it"
+        ));
+    }
+    let noted = Noted::begin(recorder, "fetch", &host, address(&request.url));
+    let answer = send(request, left);
+    let (status, reason) = match &answer {
+        Ok(answer) => (answer.status, None),
+        Err(why) => (0, Some(why.clone())),
+    };
+    noted.end(status, reason);
+    answer.map_err(|why| format!("fetch: {host}: {why}"))
+}
+
+fn send(request: &Fetch, left: Duration) -> Result<Fetched, String> {
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .timeout_global(Some(left))
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .http_status_as_error(false)
+        .build()
+        .into();
+    let method = if request.method.is_empty() { "GET" } else { request.method.as_str() };
+    let mut built = ureq::http::Request::builder().method(method).uri(&request.url);
+    for (name, value) in &request.headers {
+        built = built.header(name, value);
+    }
+    let sent = match &request.body {
+        Some(body) => agent.run(built.body(body.clone()).map_err(|error| error.to_string())?),
+        None => agent.run(built.body(()).map_err(|error| error.to_string())?),
+    };
+    let mut answer = sent.map_err(|error| error.to_string())?;
+    let body =
+        answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(|error| error.to_string())?;
+    let headers = answer.headers().iter().map(|(name, value)| {
+        (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+    });
+    Ok(Fetched {
+        status: answer.status().as_u16(),
+        headers: headers.collect(),
+        body: String::from_utf8_lossy(&body).into_owned(),
+    })
+}
+
+/// Host and port of an address, as the allow list names them: the port only where it is written.
+pub(super) fn host_of(url: &str) -> Result<String, String> {
+    let parsed: http::Uri = url.parse().map_err(|error| format!("fetch: {url:?} is no address: {error}"))?;
+    if !matches!(parsed.scheme_str(), Some("http" | "https")) {
+        return Err(format!("fetch: {url:?} must begin with http:// or https://"));
+    }
+    let authority = parsed.authority().ok_or_else(|| format!("fetch: {url:?} names no host"))?;
+    if authority.as_str().contains('@') {
+        return Err("fetch: an address must not carry a user or a password; use a header".to_owned());
+    }
+    Ok(authority.as_str().to_ascii_lowercase())
+}
+
+/// `example.com` allows the usual ports, `example.com:8080` that one, `*.example.com` every name below.
+fn matches(pattern: &str, host: &str, url: &str) -> bool {
+    let split = |text: &str| match text.rsplit_once(':') {
+        Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) && !port.is_empty() => {
+            (name.to_owned(), Some(port.to_owned()))
+        }
+        Some(_) | None => (text.to_owned(), None),
+    };
+    let usual = if url.starts_with("https:") { "443" } else { "80" };
+    let (wanted, wanted_port) = split(&pattern.to_ascii_lowercase());
+    let (name, port) = split(host);
+    let port = port.unwrap_or_else(|| usual.to_owned());
+    let port_fits = match wanted_port {
+        Some(wanted) => wanted == port,
+        None => port == usual,
+    };
+    let name_fits = match wanted.strip_prefix("*.") {
+        Some(domain) => name.strip_suffix(domain).is_some_and(|rest| rest.len() > 1 && rest.ends_with('.')),
+        None => wanted == name,
+    };
+    port_fits && name_fits
+}
+
+/// The address without what may be secret.
+fn address(url: &str) -> String {
+    url.split(['?', '#']).next().unwrap_or_default().to_owned()
+}
+
+/// Runs an allowed program, never through a shell, with a small environment.
+pub(super) fn exec(
+    command: &Exec,
+    allow: &Allow,
+    left: Duration,
+    recorder: Option<&Recorder>,
+) -> Result<Executed, String> {
+    let program = &command.program;
+    if !allow.programs.contains(program) {
+        return Err(format!(
+            "exec: {program} is not allowed; add it to `allow.programs` in opdev.yaml if the reconciler may run it"
+        ));
+    }
+    let noted = Noted::begin(recorder, "exec", program, program.clone());
+    let ended = run(command, left);
+    let (status, reason) = match &ended {
+        Ok(done) if done.code == 0 => (200, None),
+        Ok(done) => (500, Some(format!("exit code {}", done.code))),
+        Err(why) => (0, Some(why.clone())),
+    };
+    noted.end(status, reason);
+    ended.map_err(|why| format!("exec: {program}: {why}"))
+}
+
+fn run(command: &Exec, left: Duration) -> Result<Executed, String> {
+    let mut child = spawn(command).map_err(|error| error.to_string())?;
+    let input = child.stdin.take().zip(command.input.clone());
+    let outputs = child.stdout.take().zip(child.stderr.take());
+    let Some((stdout, stderr)) = outputs else { return Err("its output cannot be read".to_owned()) };
+    // A thread each: a full pipe must not stop the others.
+    let writer = std::thread::spawn(move || {
+        if let Some((mut pipe, text)) = input {
+            // A program that does not read is no error.
+            let _ = pipe.write_all(text.as_bytes());
+        }
+    });
+    let read = |pipe: Box<dyn Read + Send>| {
+        std::thread::spawn(move || {
+            let (mut text, mut rest) = (Vec::new(), pipe);
+            let _ = rest.by_ref().take(LARGEST).read_to_end(&mut text);
+            // The rest is thrown away, so that the program can end.
+            let _ = std::io::copy(&mut rest, &mut std::io::sink());
+            String::from_utf8_lossy(&text).into_owned()
+        })
+    };
+    let (stdout, stderr) = (read(Box::new(stdout)), read(Box::new(stderr)));
+    let status = wait(&mut child, left)?;
+    let _ = writer.join();
+    let text = |thread: std::thread::JoinHandle<String>| thread.join().unwrap_or_default();
+    Ok(Executed { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) })
+}
+
+fn spawn(command: &Exec) -> std::io::Result<Child> {
+    let mut built = Command::new(&command.program);
+    built.args(&command.arguments).env_clear();
+    for name in ["PATH", "HOME", "LANG", "TMPDIR"] {
+        if let Some(value) = std::env::var_os(name) {
+            built.env(name, value);
+        }
+    }
+    built.stdin(if command.input.is_some() { Stdio::piped() } else { Stdio::null() });
+    built.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+}
+
+/// There is no wait with a time limit for processes: short steps, for the program's thread has nothing else to do.
+fn wait(child: &mut Child, left: Duration) -> Result<std::process::ExitStatus, String> {
+    let deadline = Instant::now() + left;
+    let mut step = Duration::from_millis(1);
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if Instant::now() >= deadline => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!(
+                    "ended after {:.1} s: the time of this pass is over",
+                    left.as_secs_f64()
+                ));
+            }
+            Ok(None) => std::thread::sleep(step),
+            Err(error) => return Err(error.to_string()),
+        }
+        step = (step * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// A call that is under way.
+struct Noted<'a> {
+    recorder: Option<&'a Recorder>,
+    call: Call,
+    began: Instant,
+}
+
+impl<'a> Noted<'a> {
+    fn begin(recorder: Option<&'a Recorder>, verb: &str, target: &str, path: String) -> Noted<'a> {
+        let call = Call {
+            verb: verb.to_owned(),
+            path,
+            target: target.to_owned(),
+            start: recorder.map_or(Duration::ZERO, Recorder::elapsed),
+            took: Duration::ZERO,
+            status: 0,
+            reason: None,
+        };
+        Noted { recorder, call, began: Instant::now() }
+    }
+
+    fn end(mut self, status: u16, reason: Option<String>) {
+        self.call.took = self.began.elapsed();
+        self.call.status = status;
+        self.call.reason = reason;
+        if let Some(recorder) = self.recorder {
+            recorder.note(self.call);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allow(hosts: &[&str], programs: &[&str]) -> Allow {
+        let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        Allow { hosts: own(hosts), programs: own(programs) }
+    }
+
+    #[test]
+    fn hosts_are_allowed_by_name_port_and_domain() {
+        let fits = |pattern: &str, url: &str| matches(pattern, &host_of(url).unwrap(), url);
+        assert!(fits("api.example.com", "https://API.example.com/x"));
+        assert!(fits("api.example.com", "http://api.example.com:80/"));
+        assert!(!fits("api.example.com", "https://api.example.com:8443/"));
+        assert!(fits("localhost:8080", "http://localhost:8080/x?y"));
+        assert!(fits("*.example.com", "https://a.b.example.com"));
+        assert!(!fits("*.example.com", "https://example.com"));
+        assert!(!fits("*.example.com", "https://badexample.com"));
+        for wrong in ["ftp://x/", "x", "http://user:pw@host/", "file:///etc/passwd"] {
+            assert!(host_of(wrong).is_err(), "{wrong}");
+        }
+        let error = fetch(
+            &Fetch { url: "http://nowhere.test/".to_owned(), ..Fetch::default() },
+            &allow(&[], &[]),
+            Duration::from_secs(1),
+            None,
+        );
+        assert!(error.unwrap_err().contains("`allow.hosts` in opdev.yaml"));
+    }
+
+    #[test]
+    fn a_request_is_answered_and_recorded_without_its_query() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let answering = std::thread::spawn(move || {
+            let (mut stream, _) = server.accept().unwrap();
+            let mut seen = [0; 1024];
+            let read = stream.read(&mut seen).unwrap();
+            stream.write_all(b"HTTP/1.1 404 Not Found\r\nX-A: b\r\nContent-Length: 2\r\n\r\nno").unwrap();
+            String::from_utf8_lossy(&seen[..read]).into_owned()
+        });
+        let recorder = Recorder::default();
+        let request = Fetch { url: format!("http://{address}/a?token=t"), ..Fetch::default() };
+        let allowed = allow(&[&address.to_string()], &[]);
+        let answer = fetch(&request, &allowed, Duration::from_secs(10), Some(&recorder)).unwrap();
+        assert_eq!((answer.status, answer.body.as_str()), (404, "no"));
+        assert_eq!(answer.headers["x-a"], "b");
+        assert!(answering.join().unwrap().starts_with("GET /a?token=t "));
+        let call = &recorder.calls()[0];
+        assert_eq!((call.verb.as_str(), call.status), ("fetch", 404));
+        assert_eq!(call.path, format!("http://{address}/a"));
+    }
+
+    #[test]
+    fn programs_run_without_a_shell_and_for_a_finite_time() {
+        let allowed = allow(&[], &["cat", "sleep", "sh"]);
+        let run = |program: &str, arguments: &[&str], input: Option<&str>, left: u64| {
+            let command = Exec {
+                program: program.to_owned(),
+                arguments: arguments.iter().map(|text| (*text).to_owned()).collect(),
+                input: input.map(str::to_owned),
+            };
+            exec(&command, &allowed, Duration::from_millis(left), None)
+        };
+        assert_eq!(run("cat", &[], Some("$HOME"), 10_000).unwrap().stdout, "$HOME");
+        assert_eq!(run("sh", &["-c", "echo no >&2; exit 3"], None, 10_000).unwrap().code, 3);
+        assert!(run("sleep", &["60"], None, 50).unwrap_err().contains("the time of this pass is over"));
+        assert!(run("rm", &[], None, 10).unwrap_err().contains("not allowed"));
+    }
+}

@@ -1,0 +1,167 @@
+//! Changes of objects that somebody else created: one server-side apply each, with a field manager of this custom
+//! resource alone, never pruned. What is not asked for any more is given back.
+
+use super::guard::hash;
+use super::plan::bare;
+use super::{Fault, Pass};
+use crate::operator::discovery::Resource;
+use crate::operator::reconcile::compare::{covers, normalize};
+use crate::operator::reconcile::objects::Wanted;
+use anyhow::{Context, anyhow};
+use opdev_object::meta::{self, Gvk, ObjectKey};
+use opdev_types::contract::{Desired, Patch, Read};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The API server's limit for a field manager's name.
+const LONGEST_MANAGER: usize = 128;
+
+impl Pass {
+    /// Carries the patches out.
+    pub(super) async fn put_patches(&mut self, desired: &Desired) -> Result<(), Fault> {
+        let mut patched: BTreeMap<ObjectKey, Gvk> = BTreeMap::new();
+        for patch in &desired.patches {
+            let (key, gvk) = self.put_patch(patch).await?;
+            if patched.insert(key.clone(), gvk).is_some() {
+                return Err(Fault::plain(anyhow!("the patches name {key} twice; put the fields into one")));
+            }
+            // At once: after an error further down it is still known.
+            self.own
+                .patched
+                .insert(key, patched.last_key_value().map(|(_, gvk)| gvk.clone()).unwrap_or_default());
+        }
+        if desired.waiting.is_none() {
+            let old = std::mem::take(&mut self.own.patched);
+            for (key, gvk) in old.into_iter().filter(|(key, _)| !patched.contains_key(key)) {
+                self.give_back(&key, &gvk).await?;
+            }
+            self.own.patched = patched;
+        } else {
+            self.own.patched.extend(patched);
+        }
+        if !desired.patches.is_empty() {
+            self.clock.note("patch");
+        }
+        Ok(())
+    }
+
+    async fn put_patch(&mut self, patch: &Patch) -> Result<(ObjectKey, Gvk), Fault> {
+        let mut object = bare(&patch.object);
+        let gvk =
+            Gvk::of(&object).ok_or_else(|| Fault::plain(anyhow!("a patch has no apiVersion or no kind")))?;
+        let resource = self.resource_of(&gvk, "the patches").await?;
+        normalize(&mut object);
+        self.place(&mut object, &resource)?;
+        let Some(name) = meta::name(&object).map(str::to_owned) else {
+            return Err(Fault::plain(anyhow!("a patch of a {} has no metadata.name", gvk.kind)));
+        };
+        let namespace = meta::namespace(&object).map(str::to_owned);
+        // A change of what was patched leads to a pass that puts it back.
+        self.done.reads.push(Read { gvk: gvk.clone(), namespace, name: Some(name), selector: String::new() });
+        let wanted = Wanted { object, resource: Arc::clone(&resource) };
+        let key = wanted.key();
+        let live = self.live(&wanted).await?;
+        let Some(live) = live else {
+            self.say(
+                format!("{key} does not exist: a patch creates nothing"),
+                Some("make it a child, or wait for it"),
+            );
+            return Ok((key, gvk));
+        };
+        let wanted = self.with_owner(wanted, &live, patch.own);
+        let manager = self.patch_manager();
+        let hash = hash(&wanted.object);
+        if self.differs(&key, &live, &wanted.object, hash, &manager) {
+            let after = self.api.apply(&wanted.at(), "", &wanted.object, Some(&live), &manager).await;
+            let after = after.with_context(|| format!("could not patch {key}")).map_err(Fault::plain)?;
+            self.note_write(&wanted, Some(&live), after, hash, &manager);
+        }
+        if let Some(status) = patch.object.get("status") {
+            self.patch_status(&wanted, &live, status, &resource).await?;
+        }
+        Ok((key, gvk))
+    }
+
+    async fn patch_status(
+        &mut self,
+        wanted: &Wanted,
+        live: &Value,
+        status: &Value,
+        resource: &Resource,
+    ) -> Result<(), Fault> {
+        if live.get("status").is_some_and(|there| covers(there, status)) {
+            return Ok(());
+        }
+        let manager = self.patch_manager();
+        let object = json!({
+            "apiVersion": wanted.object["apiVersion"], "kind": wanted.object["kind"],
+            "metadata": {"name": wanted.object["metadata"]["name"]}, "status": status});
+        let subresource = if resource.has_status { "status" } else { "" };
+        let after = self.api.apply(&wanted.at(), subresource, &object, None, &manager).await;
+        let after = after
+            .with_context(|| format!("could not patch the status of {}", wanted.key()))
+            .map_err(Fault::plain)?;
+        self.done.effects.known.push((Arc::new(after), true));
+        Ok(())
+    }
+
+    /// The object as it is, from the children's caches or the API server.
+    async fn live(&self, wanted: &Wanted) -> Result<Option<Arc<Value>>, Fault> {
+        let follow = self.hub.follow_of(&wanted.resource.gvk, meta::namespace(&wanted.object));
+        if let Some(found) = self.hub.get(&follow, &wanted.key()) {
+            return Ok(found);
+        }
+        let found = self.api.get(&wanted.at()).await;
+        let found = found.with_context(|| format!("could not get {}", wanted.key()));
+        found.map(|found| found.map(Arc::new)).map_err(Fault::plain)
+    }
+
+    /// The parent becomes an owner: the controller, where nobody is it yet.
+    fn with_owner(&mut self, mut wanted: Wanted, live: &Value, own: bool) -> Wanted {
+        if !own {
+            return wanted;
+        }
+        let same = self.owner.namespace.as_deref() == meta::namespace(&wanted.object);
+        if self.owner.namespace.is_some() && !same {
+            let message = format!("{} cannot be owned from another namespace", wanted.key());
+            self.say(message, None);
+            return wanted;
+        }
+        let mut reference = self.owner.reference();
+        if meta::controller(live).is_some_and(|owner| owner.uid != self.owner.uid)
+            && let Some(fields) = reference.as_object_mut()
+        {
+            fields.remove("controller");
+        }
+        wanted.object["metadata"]["ownerReferences"] = json!([reference]);
+        wanted
+    }
+
+    /// Fields that are not asked for any more are given back: they go, unless somebody else wants them, too.
+    async fn give_back(&mut self, key: &ObjectKey, gvk: &Gvk) -> Result<(), Fault> {
+        let Ok(resource) = self.api.resource(gvk).await else { return Ok(()) };
+        let mut metadata = json!({"name": key.name});
+        if let Some(namespace) = &key.namespace {
+            metadata["namespace"] = Value::from(namespace.as_str());
+        }
+        let object = json!({"apiVersion": gvk.api_version(), "kind": gvk.kind, "metadata": metadata});
+        let wanted = Wanted { object, resource };
+        let Some(live) = self.live(&wanted).await? else { return Ok(()) };
+        let manager = self.patch_manager();
+        let after = self.api.apply(&wanted.at(), "", &wanted.object, Some(&live), &manager).await;
+        let after =
+            after.with_context(|| format!("could not give back fields of {key}")).map_err(Fault::plain)?;
+        let hash = hash(&wanted.object);
+        self.note_write(&wanted, Some(&live), after, hash, &manager);
+        Ok(())
+    }
+
+    /// Two custom resources of a kind that patch one object must not take each other's fields away.
+    fn patch_manager(&self) -> String {
+        let owner = &self.owner;
+        let place = owner.namespace.as_deref().map_or(String::new(), |namespace| format!("{namespace}/"));
+        let full = format!("{}/{place}{}", self.manager, owner.name);
+        if full.len() <= LONGEST_MANAGER { full } else { format!("{}/{}", self.manager, owner.uid) }
+    }
+}

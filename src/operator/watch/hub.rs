@@ -1,0 +1,80 @@
+//! The caches of all streams by what they follow, shared with the passes that read from them.
+//! Holds no stream and starts none: `manager` does. No lock is held while anything waits.
+
+use super::cache::Cache;
+use super::stream::Follow;
+use opdev_object::meta::{Gvk, ObjectKey};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// One cache, written by the manager and read by passes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<RwLock<Cache>>);
+
+impl Shared {
+    /// To look.
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Cache> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// To change.
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Cache> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// All caches.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    namespace: Option<String>,
+    caches: RwLock<HashMap<Follow, Shared>>,
+}
+
+impl Hub {
+    /// `namespace` is the only one that is watched; `None` means all.
+    pub(crate) fn new(namespace: Option<String>) -> Hub {
+        Hub { namespace, caches: RwLock::default() }
+    }
+
+    /// What to follow so that the objects of a kind in a namespace are known.
+    pub(crate) fn follow_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Follow {
+        let namespace = self.namespace.as_deref().and_then(|own| match namespace {
+            Some(other) if other != own => Some(other.to_owned()),
+            Some(_) => Some(own.to_owned()),
+            None => None,
+        });
+        Follow { gvk: gvk.clone(), namespace, selector: String::new() }
+    }
+
+    /// What to follow so that the children of a kind are known.
+    pub(crate) fn follow_children(&self, gvk: &Gvk) -> Follow {
+        Follow { gvk: gvk.clone(), namespace: self.namespace.clone(), selector: String::new() }
+    }
+
+    /// The cache of a stream, made where there is none.
+    pub(crate) fn open(&self, follow: &Follow) -> Shared {
+        let mut caches = self.caches.write().unwrap_or_else(PoisonError::into_inner);
+        caches.entry(follow.clone()).or_default().clone()
+    }
+
+    /// Forgets the cache of a stream that has ended.
+    pub(crate) fn close(&self, follow: &Follow) {
+        self.caches.write().unwrap_or_else(PoisonError::into_inner).remove(follow);
+    }
+
+    fn fresh(&self, follow: &Follow) -> Option<Shared> {
+        let caches = self.caches.read().unwrap_or_else(PoisonError::into_inner);
+        caches.get(follow).filter(|cache| cache.read().is_fresh()).cloned()
+    }
+
+    /// An object as a stream last showed it; the outer `None` where no stream knows.
+    pub(crate) fn get(&self, follow: &Follow, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
+        Some(self.fresh(follow)?.read().get(key).cloned())
+    }
+
+    /// The objects of a stream; `None` where no stream knows.
+    pub(crate) fn list(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
+        Some(self.fresh(follow)?.read().objects().cloned().collect())
+    }
+}
