@@ -1,6 +1,7 @@
 //! The operator against the embedded control plane: what the Operator SDK's Helm operator does, and what opdev
 //! adds to it: causes, drift with names, rewriting in place, and failures with their whole story.
 
+mod beyond;
 mod failure;
 mod install;
 mod scripted;

@@ -1,36 +1,35 @@
 //! Programs: what the operator makes of their answers. The programs are written in Rust here; what the engines do with
 //! scripts and templates is tested where they are.
 
-use super::world::{World, causes, chart, condition, sources, typed};
+use super::world::{World, causes, condition, sources, typed};
 use kube::api::{Api, DynamicObject, ListParams};
 use opdev::event::{Action, Event, Outcome, Reconcile};
-use opdev::operator::manager::{ManagerRequest, Shadowed};
 use opdev_object::meta::{self, Gvk};
-use opdev_types::contract::{Desired, EventWish, Observed, Patch, Read, Release};
+use opdev_types::contract::{Desired, EventWish, Observed, Patch, Read};
 use opdev_types::diagnostic::{Diagnostic, Place};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-fn field<'a>(observed: &'a Observed, name: &str) -> &'a Value {
+pub(super) fn field<'a>(observed: &'a Observed, name: &str) -> &'a Value {
     &observed.parent["spec"][name]
 }
 
-fn own_name(observed: &Observed) -> String {
+pub(super) fn own_name(observed: &Observed) -> String {
     meta::name(&observed.parent).unwrap().to_owned()
 }
 
-fn config(name: &str, value: &Value) -> Value {
+pub(super) fn config(name: &str, value: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"greeting": value}})
 }
 
-fn names(observed: &Observed) -> Vec<&str> {
+pub(super) fn names(observed: &Observed) -> Vec<&str> {
     observed.children.iter().filter_map(|child| meta::name(child)).collect()
 }
 
 /// One ConfigMap for each entry of `spec.names`, the greeting from `spec.greeting`; status counts them.
-fn maps() -> opdev::sources::Watch {
+pub(super) fn maps() -> opdev::sources::Watch {
     typed("Web", &["v1/ConfigMap"], |observed, _| {
         let wanted = field(observed, "names").as_array().cloned().unwrap_or_default();
         let greeting = field(observed, "greeting").as_str().unwrap_or("hello").to_owned();
@@ -74,7 +73,7 @@ async fn alive(pods: &Api<DynamicObject>) -> Vec<String> {
 }
 
 /// Waits until the status of `name` says what `done` asks for.
-async fn status(world: &World, name: &str, done: impl Fn(&Value) -> bool) -> Value {
+pub(super) async fn status(world: &World, name: &str, done: impl Fn(&Value) -> bool) -> Value {
     let seen = |object: Option<&DynamicObject>| object.is_some_and(|object| done(&object.data["status"]));
     let waiting = kube::runtime::wait::await_condition(world.webs(), name, seen);
     let found = tokio::time::timeout(Duration::from_secs(30), waiting).await;
@@ -84,7 +83,7 @@ async fn status(world: &World, name: &str, done: impl Fn(&Value) -> bool) -> Val
     }
 }
 
-fn writes(pass: &Reconcile) -> Vec<String> {
+pub(super) fn writes(pass: &Reconcile) -> Vec<String> {
     let reading = ["get", "list"];
     pass.calls
         .iter()
@@ -572,280 +571,5 @@ async fn a_child_without_a_namespace_is_led_back_by_label_and_deleted_in_the_end
     world.delete(&world.webs(), "site").await;
     world.outcome("site", Outcome::Uninstalled).await;
     assert!(world.get(&roles, "site-role").await.is_none());
-    world.stop().await;
-}
-
-const CHART: &str = "apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: {{ .Release.Name }}-config
-data:
-  greeting: {{ .Values.greeting | default `hello` | quote }}
----
-apiVersion: v1
-kind: Service
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  clusterIP: None
-  selector: {app: x}
-  ports: [{port: 80}]
-";
-
-/// A release for each entry of `spec.releases` (name → greeting), one after the other; the status tells what is seen.
-fn releasing(text: &str) -> opdev::sources::Watch {
-    let mut watch = typed("Web", &["v1/ConfigMap"], |observed, _| {
-        let mut desired = Desired::default();
-        let wanted = field(observed, "releases").as_object().cloned().unwrap_or_default();
-        for (name, greeting) in wanted {
-            desired.releases.push(Release {
-                name: name.clone(),
-                namespace: None,
-                chart: "./charts/web".to_owned(),
-                values: json!({"greeting": greeting}),
-            });
-            if !observed.releases.iter().any(|state| state.name == name && state.ready) {
-                desired.waiting = Some(format!("release {name} is not ready"));
-                break;
-            }
-        }
-        let seen = observed.releases.iter().map(|state| {
-            format!(
-                "{} {} {} {} {}",
-                state.name,
-                state.chart,
-                state.status,
-                state.revision,
-                state.objects.len()
-            )
-        });
-        desired.status = Some(json!({"releases": seen.collect::<Vec<_>>()}));
-        Ok(desired)
-    });
-    let opdev::sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
-    let typed = Arc::get_mut(typed).unwrap();
-    typed.charts.insert("charts/web".to_owned(), chart("web", &[("templates/all.yaml", text)]));
-    watch
-}
-
-async fn gone(api: &Api<DynamicObject>, name: &str) {
-    let none = |object: Option<&DynamicObject>| object.is_none();
-    let waiting = kube::runtime::wait::await_condition(api.clone(), name, none);
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn releases_are_installed_in_turn_repaired_upgraded_and_uninstalled() {
-    let mut world = World::start(vec![releasing(CHART)]).await;
-    world.create_web("site", json!({"releases": {"one": "1", "two": "2"}})).await;
-    let pass = world.outcome("site", Outcome::Waiting).await;
-    assert_eq!(pass.waiting.as_deref(), Some("release one is not ready"));
-    assert_eq!(writes(&pass)[0], "patch webs/site", "the finalizer comes first: {:?}", writes(&pass));
-    let both = json!(["one web-0.1.0 deployed 1 2", "two web-0.1.0 deployed 1 2"]);
-    status(&world, "site", |status| status["releases"] == both).await;
-    let maps = world.api("", "ConfigMap");
-    let object = world.get(&maps, "two-config").await.unwrap();
-    assert_eq!(
-        (&object["data"]["greeting"], meta::controller(&object).unwrap().name),
-        (&json!("2"), "site".to_owned())
-    );
-    assert_eq!(world.revisions("two").await, ["1 deployed"]);
-
-    // Drift of a release's object is put back, and its release is not taken for a child of the program.
-    world.patch(&maps, "two-config", json!({"data": {"greeting": "drift"}})).await;
-    let pass = world
-        .until("the repair", |event| match event {
-            Event::Reconciled(pass)
-                if causes(pass)
-                    .iter()
-                    .any(|cause| cause.contains("ConfigMap .data.greeting by somebody")) =>
-            {
-                Some(Arc::clone(pass))
-            }
-            _ => None,
-        })
-        .await;
-    assert_eq!(
-        (pass.objects[0].action, pass.objects[0].object.name.as_str()),
-        (Action::Updated, "two-config")
-    );
-    assert_eq!(world.get(&maps, "two-config").await.unwrap()["data"]["greeting"], "2");
-
-    world.patch(&world.webs(), "site", json!({"spec": {"releases": {"two": "3"}}})).await;
-    let next = json!(["one web-0.1.0 deployed 1 2", "two web-0.1.0 deployed 2 2"]);
-    status(&world, "site", |status| status["releases"] == next).await;
-    assert_eq!(world.revisions("two").await, ["1 superseded", "2 deployed"]);
-
-    // A saved chart is rewritten in place.
-    let mut watch = releasing(&CHART.replace("default `hello`", "printf `%s!`"));
-    watch.changed_in = 2;
-    world.sources.send(sources(2, vec![watch])).unwrap();
-    world.settled().await;
-    assert_eq!(world.revisions("two").await, ["1 superseded", "2 deployed"]);
-    assert_eq!(world.get(&maps, "two-config").await.unwrap()["data"]["greeting"], "3!");
-
-    world.patch(&world.webs(), "site", json!({"spec": {"releases": {"two": null}}})).await;
-    gone(&maps, "two-config").await;
-    assert!(world.get(&maps, "one-config").await.is_some());
-    world.delete(&world.webs(), "site").await;
-    world.outcome("site", Outcome::Uninstalled).await;
-    assert!(world.get(&maps, "one-config").await.is_none());
-    assert!(world.revisions("one").await.is_empty() && world.revisions("two").await.is_empty());
-    assert!(world.get(&world.webs(), "site").await.is_none());
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_release_of_somebody_else_is_not_touched_and_an_unknown_chart_is_named() {
-    let mut world = World::start(vec![releasing(CHART)]).await;
-    world.create_web("first", json!({"releases": {"one": "1"}})).await;
-    status(&world, "first", |status| status["releases"] == json!(["one web-0.1.0 deployed 1 2"])).await;
-    world.create_web("second", json!({"releases": {"one": "2"}})).await;
-    let pass = world.outcome("second", Outcome::Failed).await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
-    assert!(text.contains("was installed by Web first"), "{text}");
-    assert_eq!(world.get(&world.api("", "ConfigMap"), "one-config").await.unwrap()["data"]["greeting"], "1");
-
-    let mut watch = releasing(CHART);
-    watch.changed_in = 2;
-    let opdev::sources::Reconciler::Type(typed) = &mut watch.reconciler else { panic!() };
-    Arc::get_mut(typed).unwrap().charts.clear();
-    world.sources.send(sources(2, vec![watch])).unwrap();
-    let pass = world
-        .until("the pass with the new sources", |event| match event {
-            Event::Reconciled(pass) if pass.object.name == "first" && pass.sources == 2 => {
-                Some(Arc::clone(pass))
-            }
-            _ => None,
-        })
-        .await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
-    assert!(text.contains("names the chart \"./charts/web\", which is not loaded"), "{text}");
-    world.stop().await;
-}
-
-async fn shadow(world: &World, watch: opdev::sources::Watch) -> Shadowed {
-    let (reply, answer) = tokio::sync::oneshot::channel();
-    world.requests.send(ManagerRequest::Shadow { watch: Arc::new(watch), reply }).await.unwrap();
-    tokio::time::timeout(Duration::from_secs(30), answer).await.unwrap().unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_trial_run_shows_what_would_change_and_changes_nothing() {
-    let mut world = World::start(vec![maps()]).await;
-    world.create_web("one", json!({"names": ["a", "b"]})).await;
-    world.create_web("two", json!({"names": ["c"]})).await;
-    status(&world, "one", |status| status["maps"] == json!(["a", "b"])).await;
-    status(&world, "two", |status| status["maps"] == json!(["c"])).await;
-    assert_eq!(shadow(&world, maps()).await, Shadowed { ran: 2, ..Shadowed::default() }, "the same program");
-
-    let newer = typed("Web", &["v1/ConfigMap"], |observed, host| {
-        if own_name(observed) == "two" {
-            let command = opdev_types::contract::Exec { program: "true".to_owned(), ..Default::default() };
-            host.exec(&command).map_err(|why| Box::new(Diagnostic::error(why, None)))?;
-        }
-        let children = vec![config("a", &json!("edited")), config("new", &json!("x"))];
-        Ok(Desired { children, status: Some(json!({"maps": 2})), ..Desired::default() })
-    });
-    let found = shadow(&world, newer).await;
-    assert_eq!((found.ran, found.objects.len(), found.skipped.len()), (1, 1, 1));
-    assert!(found.skipped[0].1.contains("exec true"), "{:?}", found.skipped);
-    let one = &found.objects[0];
-    let said: Vec<String> = one
-        .children
-        .iter()
-        .map(|change| {
-            let fields: Vec<String> = change.changes.iter().map(|change| change.path.to_string()).collect();
-            format!("{:?} {} {}", change.action, change.object.name, fields.join(" "))
-        })
-        .collect();
-    assert_eq!(said, ["Updated a .data.greeting", "Created new ", "Deleted b "]);
-    assert_eq!(one.status[0].path.to_string(), ".status.maps");
-    assert_eq!(found.deletions().map(|object| object.name.as_str()).collect::<Vec<_>>(), ["b"]);
-
-    let throwing = typed("Web", &[], |_, _| Err(Box::new(Diagnostic::error("no", None))));
-    let found = shadow(&world, throwing).await;
-    assert_eq!((found.ran, found.problem().unwrap().message.as_str()), (2, "no"));
-    let panicking = typed("Web", &[], |_, _| panic!("no luck"));
-    assert!(shadow(&world, panicking).await.problem().is_some());
-
-    // Nothing of that has reached the cluster, and the running program serves on.
-    let maps = world.api("", "ConfigMap");
-    assert_eq!(world.get(&maps, "a").await.unwrap()["data"]["greeting"], "hello");
-    assert!(world.get(&maps, "b").await.is_some() && world.get(&maps, "new").await.is_none());
-    world.reconcile_now("one").await;
-    let pass = world
-        .until("a pass by key", |event| match event {
-            Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause == "User") => {
-                Some(Arc::clone(pass))
-            }
-            _ => None,
-        })
-        .await;
-    assert_eq!(pass.outcome, Outcome::Unchanged);
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_selector_reads_is_watched_until_nobody_reads_it() {
-    let watch = typed("Web", &[], |observed, host| {
-        let labels = field(observed, "labels").as_str().unwrap_or_default().to_owned();
-        if labels.is_empty() {
-            return Ok(Desired::default());
-        }
-        let read = Read {
-            gvk: Gvk::new("", "v1", "ConfigMap"),
-            namespace: Some("default".to_owned()),
-            name: None,
-            selector: labels,
-        };
-        let found = host.list(&read).unwrap();
-        let names: Vec<&str> = found.iter().filter_map(|object| meta::name(object)).collect();
-        Ok(Desired { status: Some(json!({"found": names})), ..Desired::default() })
-    });
-    let mut world = World::start(vec![watch]).await;
-    let maps = world.api("", "ConfigMap");
-    let map = |name: &str, app: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"app": app}}});
-    world.create(&maps, map("a", "x")).await;
-    world.create_web("site", json!({"labels": "app=x"})).await;
-    status(&world, "site", |status| status["found"] == json!(["a"])).await;
-    world.create(&maps, map("other", "y")).await;
-    world.create(&maps, map("b", "x")).await;
-    status(&world, "site", |status| status["found"] == json!(["a", "b"])).await;
-    // An object that leaves the selection counts as well as one that goes.
-    world.patch(&maps, "a", json!({"metadata": {"labels": {"app": "z"}}})).await;
-    status(&world, "site", |status| status["found"] == json!(["b"])).await;
-    world.delete(&maps, "b").await;
-    status(&world, "site", |status| status["found"] == json!([])).await;
-    world.patch(&world.webs(), "site", json!({"spec": {"labels": ""}})).await;
-    world
-        .until("the pass that reads nothing", |event| match event {
-            Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause.contains(".spec.labels")) => {
-                Some(())
-            }
-            _ => None,
-        })
-        .await;
-    world.create(&maps, map("c", "x")).await;
-    world.create_web("mark", json!({})).await;
-    let pass = world
-        .until("the mark, and no other pass before", |event| match event {
-            Event::Reconciled(pass) => Some(Arc::clone(pass)),
-            _ => None,
-        })
-        .await;
-    assert_eq!(pass.object.name, "mark", "{:?}", causes(&pass));
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_object_that_another_controller_has_is_not_taken() {
-    let mut world = World::start(vec![maps()]).await;
-    world.create_web("one", json!({"names": ["a"]})).await;
-    status(&world, "one", |status| status["maps"] == json!(["a"])).await;
-    world.create_web("two", json!({"names": ["a"]})).await;
-    let pass = world.outcome("two", Outcome::Failed).await;
-    let text = &pass.failure.as_ref().unwrap().chain[0];
-    assert!(text.contains("ConfigMap default/a is controlled by Web one"), "{text}");
     world.stop().await;
 }
