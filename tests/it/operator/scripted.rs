@@ -138,19 +138,16 @@ async fn a_group_enables_charts_in_sequence_and_owns_them() {
     assert_eq!(a["metadata"]["ownerReferences"][0]["name"], "group");
     // What somebody else sets is put back by the group, which reads it.
     world.patch(&world.webs(), "b", json!({"spec": {"target": "uninstalled"}})).await;
+    let theirs = |cause: &String| cause.starts_with("Modified Web .spec.target by somebody");
     let pass = world
         .until("the group's repair", |event| match event {
-            Event::Reconciled(pass) if pass.object.name == "group" && !pass.objects.is_empty() => {
+            Event::Reconciled(pass) if pass.object.name == "group" && causes(pass).iter().any(theirs) => {
                 Some(Arc::clone(pass))
             }
             _ => None,
         })
         .await;
-    assert!(
-        causes(&pass).iter().any(|cause| cause.starts_with("Modified Web .spec.target")),
-        "{:?}",
-        causes(&pass)
-    );
+    assert_eq!(pass.objects[0].object.name, "b");
     status(&world, "b", |status| status["actual"] == "deployed").await;
     world.delete(&shops, "group").await;
     let configs = world.api("", "ConfigMap");
