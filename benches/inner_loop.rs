@@ -9,6 +9,9 @@ use inner_loop::Opdev;
 use opdev::event::{Event, Outcome, Request};
 use std::time::{Duration, Instant};
 
+#[path = "../tests/it/gadget.rs"]
+mod gadget;
+
 const RUNS: usize = 20;
 
 fn main() {
@@ -17,6 +20,10 @@ fn main() {
         print("control plane started, in process", &plane_starts().await);
         print("inner loop: start to API ready", &api_ready().await);
         print("saved template to last acknowledged write", &saves().await);
+        let (established, reconciled) = saved_types().await;
+        print("saved type to established CRD", &established);
+        print("saved type to reconciler on the new type", &reconciled);
+        print("saved reconciler to reconciled", &saved_programs().await);
     });
 }
 
@@ -76,4 +83,51 @@ async fn saves() -> Vec<Duration> {
     }
     opdev.stop().await;
     times
+}
+
+/// A field more, or less, on each save.
+async fn saved_types() -> (Vec<Duration>, Vec<Duration>) {
+    let opdev = gadget::start().await;
+    let (mut established, mut reconciled) = (Vec::new(), Vec::new());
+    for run in 0..RUNS {
+        let mark = opdev.mark();
+        let (old, new) = (
+            "}\n\n// GadgetStatus",
+            format!(
+                "\n\t// +optional\n\tExtra{run} string `json:\"extra{run},omitempty\"`\n}}\n\n// GadgetStatus"
+            ),
+        );
+        opdev.edit(gadget::TYPES, |text| text.replace(old, &new));
+        let took = opdev.wait("the type", mark, |event| match event {
+            Event::TypeChanged(changed) => Some(changed.took),
+            _ => None,
+        });
+        established.push(took.await);
+        reconciled.push(settled(&opdev, mark).await);
+    }
+    opdev.stop().await;
+    (established, reconciled)
+}
+
+/// A child's data changes on each save.
+async fn saved_programs() -> Vec<Duration> {
+    let opdev = gadget::start().await;
+    let mut times = Vec::new();
+    for run in 0..RUNS {
+        let mark = opdev.mark();
+        let (old, new) = (format!("\"two\", {}", run + 2), format!("\"two\", {}", run + 3));
+        opdev.edit(gadget::RECONCILER, |text| text.replace(&old, &new));
+        times.push(settled(&opdev, mark).await);
+    }
+    opdev.stop().await;
+    times
+}
+
+async fn settled(opdev: &Opdev, mark: usize) -> Duration {
+    opdev
+        .wait("the reload", mark, |event| match event {
+            Event::ReloadSettled(settled) => Some(settled.took),
+            _ => None,
+        })
+        .await
 }

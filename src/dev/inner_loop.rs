@@ -137,6 +137,7 @@ impl Running {
             events: events.clone(),
             read_only,
             cautious: connection.allowed,
+            operator: to_manager.clone(),
             publish: publish.clone(),
             asked,
             poll: input.poll || project.settings.reload.poll,

@@ -15,5 +15,6 @@ pub mod project;
 mod reload;
 mod requests;
 mod settings;
+mod shadow;
 pub mod type_files;
 mod watcher;

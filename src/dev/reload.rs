@@ -5,11 +5,13 @@ use super::crds::{Crds, Origin, Outcome};
 use super::files;
 use super::project::Project;
 use super::requests::Ask;
+use super::shadow;
 use super::watcher::{self, Batch, Watcher};
 use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Place, Released, ReloadFailed, Severity,
-    SourcesChanged, Verdict,
+    ShadowDecision, SourcesChanged, Verdict,
 };
+use crate::operator::manager::ManagerRequest;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
@@ -39,6 +41,8 @@ pub(super) struct Reloader {
     pub(super) cautious: bool,
     /// Where the newest set goes.
     pub(super) publish: watch::Sender<Arc<Sources>>,
+    /// Who tries new programs.
+    pub(super) operator: mpsc::Sender<ManagerRequest>,
     /// What the user asks for.
     pub(super) asked: mpsc::Receiver<Ask>,
     /// Whether to poll rather than listen.
@@ -237,7 +241,7 @@ impl Reloader {
     }
 
     /// New programs are tried on every object before they take over.
-    async fn try_out(&self, memory: &mut Memory) {
+    async fn try_out(&self, memory: &mut Memory, loaded: &mut Loaded, files: &[String]) {
         // Whatever waited has been replaced, or undone, by this load.
         let still = |kind: &Gvk| memory.files.loader.waits(kind);
         let (waiting, answered): (Vec<_>, Vec<_>) =
@@ -247,12 +251,30 @@ impl Reloader {
             let released = Released { at: Timestamp::now(), id, verdict: Verdict::Undone };
             self.events.emit(Event::Released(released)).await;
         }
+        if self.read_only {
+            return;
+        }
+        for trial in std::mem::take(&mut loaded.trials) {
+            let number = loaded.sources.number;
+            let Some(verdict) = shadow::run(&self.operator, &trial, files, number).await else { continue };
+            let refused = verdict.run.decision == ShadowDecision::Refused;
+            self.events.emit(Event::ShadowRun(Arc::new(verdict.run))).await;
+            let Some(problem) = verdict.problem else { continue };
+            memory.files.loader.hold_back(loaded, &trial, &problem, verdict.held.is_some());
+            if refused {
+                loaded.errors.push(problem);
+            }
+            if let Some(held) = verdict.held {
+                memory.held.push((held.id.clone(), held.kind.clone()));
+                self.events.emit(Event::Held(Arc::new(held))).await;
+            }
+        }
     }
 
     /// CRDs first, then the sources, so that the kinds exist when the operator begins to watch them.
     async fn bring_live(&self, memory: &mut Memory, mut loaded: Loaded, files: Vec<String>) {
         self.write_declarations(&loaded.sources).await;
-        self.try_out(memory).await;
+        self.try_out(memory, &mut loaded, &files).await;
         let mut stale = Vec::new();
         if !self.read_only {
             let since = loaded.sources.saved_at.unwrap_or_else(Instant::now);

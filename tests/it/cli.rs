@@ -1,5 +1,6 @@
 //! The command line as a user meets it: exit codes, messages, and that nothing is left half-written.
 
+use crate::inner_loop::demo_project;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -64,6 +65,18 @@ fn a_context_that_does_not_exist_is_named_with_those_that_do() {
     let output = opdev(&root, &["run", "--kubeconfig", config]);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("--embedded"), "{}", stderr(&output));
+}
+
+#[test]
+fn only_takes_kinds_of_the_project() {
+    let (_folder, root) = demo_project();
+    let output = opdev(&root, &["run", "--embedded", "--plain", "--only", "memcachd"]);
+    assert!(!output.status.success());
+    let said = stderr(&output);
+    assert!(
+        said.contains("--only memcachd: the project has no such kind; did you mean Memcached?"),
+        "{said}"
+    );
 }
 
 #[test]

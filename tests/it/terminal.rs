@@ -2,6 +2,7 @@
 //! The first tests run the terminal alone, over a state made of events, in this very test binary; the last ones run
 //! `opdev run` on a copy of the demo project.
 
+use crate::gadget::{RECONCILER, TYPES, gadgets};
 use crate::inner_loop::demo_project;
 use crate::pty::Pty;
 use opdev::event::{
@@ -284,6 +285,58 @@ fn a_session_from_the_first_sample_to_quit() {
     pty.wait_for("[ Delete ]");
     pty.keys("\r");
     pty.wait_for("to apply a sample");
+    pty.keys("q");
+    assert!(pty.wait_exit().success(), "{}", pty.screen());
+    pty.assert_restored();
+}
+
+#[test]
+fn types_and_reconcilers_are_saved_held_and_answered() {
+    let (_folder, project) = demo_project();
+    gadgets(&project);
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    pty.keys("a");
+    pty.wait_for("type to narrow");
+    pty.keys("gadget\r");
+    pty.wait_until("two children", |screen| lines(screen, "○ ConfigMap top-") == 2);
+    let types = project.join(TYPES);
+    let good = fs::read_to_string(&types).unwrap();
+
+    // A value in use goes: the question names object and field, and undoing the edit clears it.
+    edit(&types, |text| text.replace("gold;silver", "silver"));
+    pty.wait_until("the question", |screen| {
+        let text = screen.contents();
+        ["Gadget held", "BREAK", "Gadget default/top .spec.tier", "[ Discard ]"]
+            .iter()
+            .all(|part| text.contains(part))
+    });
+    fs::write(&types, &good).unwrap();
+    pty.wait_without("Gadget held");
+
+    // Half-typed: placed, and what served serves on.
+    edit(&types, |text| text.replace("Size int32 `json:\"size\"`", "Size int32 `json:"));
+    pty.wait_for("✗ config/types/v1alpha1/gadget_types.go:");
+    pty.wait_for("keep serving");
+    fs::write(&types, &good).unwrap();
+    pty.wait_without("keep serving");
+
+    // A new field is live at once.
+    edit(&types, |text| {
+        text.replace(
+            "}\n\n// GadgetStatus",
+            "\n\tNote string `json:\"note,omitempty\"`\n}\n\n// GadgetStatus",
+        )
+    });
+    pty.wait_for("gadget_types.go saved → CRD live in");
+
+    // A reconciler that would delete waits for a second, deliberate key.
+    edit(&project.join(RECONCILER), |text| text.replace(", map(\"two\", 2)]", "]"));
+    pty.wait_for("Switch all the same");
+    pty.keys("\t");
+    pty.wait_for("[ Switch all the same ]");
+    pty.keys("\r");
+    pty.wait_until("one child", |screen| lines(screen, "○ ConfigMap top-") == 1);
     pty.keys("q");
     assert!(pty.wait_exit().success(), "{}", pty.screen());
     pty.assert_restored();

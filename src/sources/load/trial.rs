@@ -73,8 +73,8 @@ impl Loader {
 
     /// A new set like the last one, in which objects of these kinds are reconciled again.
     pub fn renew(&mut self, affected: &[Gvk]) -> Option<Loaded> {
-        let mut sources = Sources::clone(self.before.as_ref()?);
-        sources.number += 1;
+        let before = self.before.as_ref()?;
+        let mut sources = Sources { number: before.number + 1, saved_at: None, ..Sources::clone(before) };
         let number = sources.number;
         let mut kinds = Vec::new();
         for gvk in affected {
@@ -88,7 +88,7 @@ impl Loader {
     fn next(&self, gvk: &Gvk) -> Option<(Arc<Watch>, Sources)> {
         let before = self.before.as_ref()?;
         let watch = Arc::clone(before.watch(&gvk.group, &gvk.kind)?);
-        Some((watch, Sources { number: before.number + 1, ..Sources::clone(before) }))
+        Some((watch, Sources { number: before.number + 1, saved_at: None, ..Sources::clone(before) }))
     }
 
     fn take(&mut self, sources: Sources, loaded: &mut Loaded) {

@@ -1,0 +1,249 @@
+//! A saved type or reconciler is the operator at once: the CRD follows, what would hurt waits for a word, broken files
+//! take nothing away, and the new reconciler runs.
+
+use crate::gadget::{RECONCILER, SAMPLE, TYPES, is_gadget, start};
+use crate::inner_loop::Opdev;
+use opdev::event::{
+    CauseKind, Event, Held, HeldChange, KindHealth, Reconcile, Request, RequestOutcome, ShadowDecision,
+    SourcesChanged, TypeChanged, Verdict, Weight,
+};
+use std::fs;
+use std::sync::Arc;
+
+async fn apply(opdev: &mut Opdev, path: &str) {
+    let outcome = opdev.ask(Request::Apply { path: path.to_owned() }).await;
+    let RequestOutcome::Done { warnings, .. } = &outcome else { panic!("{outcome:?}") };
+    assert!(warnings.is_empty(), "{outcome:?}");
+}
+
+async fn type_changed(opdev: &Opdev, mark: usize) -> Arc<TypeChanged> {
+    opdev
+        .wait("the changed type", mark, |event| match event {
+            Event::TypeChanged(changed) => Some(Arc::clone(changed)),
+            _ => None,
+        })
+        .await
+}
+
+async fn held(opdev: &Opdev, mark: usize) -> Arc<Held> {
+    opdev
+        .wait("the question", mark, |event| match event {
+            Event::Held(held) => Some(Arc::clone(held)),
+            _ => None,
+        })
+        .await
+}
+
+async fn released(opdev: &Opdev, mark: usize) -> Verdict {
+    opdev
+        .wait("the end of the question", mark, |event| match event {
+            Event::Released(released) => Some(released.verdict),
+            _ => None,
+        })
+        .await
+}
+
+async fn sources(opdev: &Opdev, mark: usize) -> Arc<SourcesChanged> {
+    opdev
+        .wait("new sources", mark, |event| match event {
+            Event::SourcesChanged(changed) => Some(Arc::clone(changed)),
+            _ => None,
+        })
+        .await
+}
+
+fn health(sources: &SourcesChanged) -> &KindHealth {
+    &sources.kinds.iter().find(|kind| kind.gvk.kind == "Gadget").unwrap().health
+}
+
+fn caused_by(pass: &Reconcile, file: &str) -> bool {
+    pass.causes.iter().any(|cause| match &cause.kind {
+        CauseKind::Reload { files, .. } => files.iter().any(|one| one == file),
+        _ => false,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_field_that_is_added_is_usable_as_soon_as_it_is_saved() {
+    let mut opdev = start().await;
+    let declarations = opdev.root.join(".opdev/types/opdev.d.ts");
+    assert!(fs::read_to_string(&declarations).unwrap().contains("tier?"));
+    let mark = opdev.mark();
+    opdev.edit(TYPES, |text| {
+        text.replace(
+            "}\n\n// GadgetStatus",
+            "\n\t// +optional\n\tColour string `json:\"colour,omitempty\"`\n}\n\n// GadgetStatus",
+        )
+    });
+    let changed = type_changed(&opdev, mark).await;
+    assert_eq!(changed.files, [TYPES]);
+    assert!(
+        !changed.created && changed.findings.iter().all(|finding| finding.weight == Weight::Info),
+        "{changed:?}"
+    );
+    assert!(changed.findings.iter().any(|finding| finding.field == ".spec.colour"), "{changed:?}");
+    opdev.reconcile("the pass on the new type", mark, |pass| is_gadget(pass) && caused_by(pass, TYPES)).await;
+    assert!(fs::read_to_string(&declarations).unwrap().contains("colour?"));
+    opdev.edit(SAMPLE, |text| text.replace("tier: gold", "tier: gold, colour: red"));
+    apply(&mut opdev, SAMPLE).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_enum_value_in_use_is_held_and_undoing_the_edit_clears_it() {
+    let opdev = start().await;
+    let mark = opdev.mark();
+    opdev.edit(TYPES, |text| text.replace("Enum=gold;silver;iron", "Enum=silver;iron"));
+    let question = held(&opdev, mark).await;
+    assert_eq!((question.change, question.kind.kind.as_str()), (HeldChange::Type, "Gadget"));
+    assert_eq!(question.objects[0].object.to_string(), "Gadget default/top");
+    assert_eq!(question.objects[0].field, ".spec.tier");
+    assert_eq!(question.findings[0].place.as_ref().unwrap().file, TYPES);
+    let live = sources(&opdev, mark).await;
+    assert!(matches!(health(&live), KindHealth::Stale { .. }), "{:?}", health(&live));
+    let back = opdev.mark();
+    opdev.edit(TYPES, |text| text.replace("Enum=silver;iron", "Enum=gold;silver;iron"));
+    assert_eq!(released(&opdev, back).await, Verdict::Undone);
+    let live = sources(&opdev, back).await;
+    assert_eq!(health(&live), &KindHealth::Serving);
+    let sent = opdev.since(mark).iter().any(|event| matches!(event, Event::TypeChanged(_)));
+    assert!(!sent, "nothing of it reached the API server");
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rename_is_named_and_waits_for_the_answer() {
+    let mut opdev = start().await;
+    let rename = |text: String| text.replace("Size int32 `json:\"size\"`", "Count int32 `json:\"count\"`");
+    let mark = opdev.mark();
+    opdev.edit(TYPES, rename);
+    let question = held(&opdev, mark).await;
+    assert!(
+        question.why.contains(".spec.size is renamed to .spec.count: stored values are lost"),
+        "{question:?}"
+    );
+    assert_eq!(question.findings[0].weight, Weight::Loss);
+    let discarded = opdev.mark();
+    let outcome = opdev.ask(Request::DiscardHeld { id: question.id.clone() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    assert_eq!(released(&opdev, discarded).await, Verdict::Discarded);
+    let again = opdev.ask(Request::ApplyHeld { id: question.id.clone() }).await;
+    assert!(matches!(again, RequestOutcome::Failed { .. }), "{again:?}");
+
+    let mark = opdev.mark();
+    opdev.ask(Request::Reload).await;
+    let question = held(&opdev, mark).await;
+    let mark = opdev.mark();
+    let outcome = opdev.ask(Request::ApplyHeld { id: question.id.clone() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    let changed = type_changed(&opdev, mark).await;
+    assert!(changed.findings.iter().any(|finding| finding.weight == Weight::Loss), "{changed:?}");
+    assert_eq!(released(&opdev, mark).await, Verdict::Applied);
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn broken_files_keep_the_last_good_type_and_the_last_good_program() {
+    let opdev = start().await;
+    for (path, good, bad) in [
+        (TYPES, "\tSize int32 `json:\"size\"`", "\tSize int32 `json:"),
+        (RECONCILER, "return { children: [", "return { children: [ [ }"),
+    ] {
+        let mark = opdev.mark();
+        opdev.edit(path, |text| text.replace(good, bad));
+        let failed = opdev
+            .wait("the failure", mark, |event| match event {
+                Event::ReloadFailed(failed) => Some(failed.clone()),
+                _ => None,
+            })
+            .await;
+        let problem = &failed.diagnostics[0];
+        let place = problem.place.as_ref().unwrap();
+        assert!(place.file == path && place.line > 0 && place.column > 0, "{problem:?}");
+        assert!(problem.excerpt.is_some(), "{problem:?}");
+        let live = sources(&opdev, mark).await;
+        assert!(matches!(health(&live), KindHealth::Stale { .. }), "{:?}", health(&live));
+        let mark = opdev.mark();
+        opdev.edit(path, |text| text.replace(bad, good));
+        let live = sources(&opdev, mark).await;
+        assert_eq!(health(&live), &KindHealth::Serving, "{path}");
+    }
+    let all = opdev.since(0);
+    let sent = all
+        .iter()
+        .filter(|event| matches!(event, Event::TypeChanged(changed) if changed.kind.kind == "Gadget"));
+    assert_eq!(sent.count(), 1, "only the first one");
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_reconciler_runs_after_a_shadow_run() {
+    let opdev = start().await;
+    let mark = opdev.mark();
+    opdev.edit(RECONCILER, |text| text.replace("map(\"two\", 2)", "map(\"two\", 22)"));
+    let run = shadow_run(&opdev, mark).await;
+    assert_eq!((run.decision, run.ran, run.objects.len()), (ShadowDecision::Switched, 1, 1), "{run:?}");
+    let change = &run.objects[0].children[0];
+    assert_eq!(
+        (change.object.name.as_str(), change.changes[0].path.to_string().as_str()),
+        ("top-two", ".data.n")
+    );
+    let pass = opdev.reconcile("the pass", mark, |pass| is_gadget(pass) && caused_by(pass, RECONCILER)).await;
+    assert_eq!(pass.objects.len(), 1, "{pass:?}");
+
+    // One that throws on an object that there is does not get to run.
+    let mark = opdev.mark();
+    opdev.edit(RECONCILER, |text| {
+        text.replace("  const map", "  if (self.spec.size > 2) throw new Error(\"too many\");\n  const map")
+    });
+    let run = shadow_run(&opdev, mark).await;
+    assert_eq!(run.decision, ShadowDecision::Refused);
+    let live = sources(&opdev, mark).await;
+    let KindHealth::Stale { problem } = health(&live) else { panic!("{:?}", health(&live)) };
+    assert!(
+        problem.message.contains("too many") && problem.message.contains("Gadget default/top"),
+        "{problem:?}"
+    );
+    assert_eq!(problem.place.as_ref().map(|place| (place.file.as_str(), place.line)), Some((RECONCILER, 4)));
+    opdev.stop().await;
+}
+
+async fn shadow_run(opdev: &Opdev, mark: usize) -> Arc<opdev::event::ShadowRun> {
+    opdev
+        .wait("the shadow run", mark, |event| match event {
+            Event::ShadowRun(run) => Some(Arc::clone(run)),
+            _ => None,
+        })
+        .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reconciler_that_would_delete_waits_for_a_word() {
+    let mut opdev = start().await;
+    let mark = opdev.mark();
+    let fewer = |text: String| text.replace(", map(\"two\", 2)]", "]");
+    opdev.edit(RECONCILER, fewer);
+    let question = held(&opdev, mark).await;
+    assert_eq!(question.change, HeldChange::Reconciler);
+    assert_eq!(question.objects.len(), 1);
+    assert_eq!(question.objects[0].object.to_string(), "ConfigMap default/top-two");
+    let ran = opdev
+        .since(mark)
+        .iter()
+        .any(|event| matches!(event, Event::Reconciled(pass) if is_gadget(pass) && !pass.objects.is_empty()));
+    assert!(!ran, "nothing was deleted");
+
+    let mark = opdev.mark();
+    opdev.edit(RECONCILER, |text| text.replace("self.spec.size)]", "self.spec.size), map(\"two\", 2)]"));
+    assert_eq!(released(&opdev, mark).await, Verdict::Undone);
+
+    let mark = opdev.mark();
+    opdev.edit(RECONCILER, fewer);
+    let question = held(&opdev, mark).await;
+    let mark = opdev.mark();
+    let outcome = opdev.ask(Request::ApplyHeld { id: question.id.clone() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    let pass = opdev.reconcile("the deletion", mark, |pass| is_gadget(pass) && pass.objects.len() == 1).await;
+    assert_eq!(pass.objects[0].object.name, "top-two");
+    opdev.stop().await;
+}
