@@ -42,25 +42,33 @@ pub(super) struct CrdArgs {
 pub(super) struct RbacArgs {
     #[command(flatten)]
     manifest: ManifestArgs,
+    /// Also allow what the charts of watches.yaml create with their default values, as the Operator SDK scaffolds it
+    #[arg(long)]
+    from_charts: bool,
 }
 
 /// Runs `opdev crd`.
 pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
-    run(&args.manifest, manifests::crds)
+    run(&args.manifest, false, manifests::crds)
 }
 
 /// Runs `opdev rbac`.
 pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
-    run(&args.manifest, manifests::roles)
+    run(&args.manifest, args.from_charts, manifests::roles)
 }
 
-fn run(args: &ManifestArgs, make: fn(&std::path::Path, &Asked) -> Result<Made>) -> Result<ExitCode> {
+fn run(
+    args: &ManifestArgs,
+    charts: bool,
+    make: fn(&std::path::Path, &Asked) -> Result<Made>,
+) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = type_files::root(args.project.as_deref(), &here)?;
     let asked = Asked {
         paths: args.paths.clone(),
         version: args.version_profile.clone(),
         output: args.output.clone(),
+        charts,
         year: jiff::Zoned::now().year().to_string(),
     };
     let made = make(&root, &asked)?;

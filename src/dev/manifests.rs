@@ -5,11 +5,14 @@ use super::type_files::{self, Disk, Wanted};
 use crate::event;
 use crate::sources::broken;
 use anyhow::{Context as _, Result, bail};
+use opdev_helm::chart::{self, Chart};
 use opdev_object::lines;
+use opdev_object::meta::Gvk;
 use opdev_types::diagnostic::{Diagnostic, Place};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile, RbacMarker};
 use opdev_types::pin::{CrdFlags, Invocation, Output, Settings};
+use opdev_types::rbac::charts::Fed;
 use opdev_types::rbac::{self, Merging, Rule};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -24,6 +27,8 @@ pub struct Asked {
     pub version: Option<String>,
     /// The folder to write to in place of the Makefile's, as it is seen from the working directory.
     pub output: Option<PathBuf>,
+    /// Also the rules that the charts of `watches.yaml` need.
+    pub charts: bool,
     /// This year, for headers.
     pub year: String,
 }
@@ -200,7 +205,10 @@ pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
         let generated = generator.generate(&run.disk, &packages, &options);
         let of_markers = |one: &&Diagnostic| one.message.contains("rbac");
         run.say(&generated.diagnostics.iter().filter(of_markers).cloned().collect::<Vec<_>>());
-        let rules: Vec<Rule> = generated.rbac.iter().map(rule).collect();
+        let mut rules: Vec<Rule> = generated.rbac.iter().map(rule).collect();
+        if asked.charts {
+            rules.extend(chart_rules(&mut run)?);
+        }
         let roles = rbac::roles(&rules, &flags.role_name, Merging::of(run.profile.version()));
         let name = flags.file_name.as_deref().unwrap_or("role.yaml");
         if let Some(artifact) = rbac::file(name, &roles, &header)? {
@@ -214,6 +222,44 @@ pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
         bail!("no +kubebuilder:rbac markers below {}", root.display());
     }
     Ok(run.made)
+}
+
+/// The rules that the charts of `watches.yaml` need.
+fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
+    let files = ["watches.yaml", "config/watches.yaml"];
+    let file = files.into_iter().find(|file| run.root.join(file).is_file());
+    let file = file
+        .with_context(|| format!("no watches.yaml below {}, which names the charts", run.root.display()))?;
+    let text =
+        std::fs::read_to_string(run.root.join(file)).with_context(|| format!("{file} cannot be read"))?;
+    let entries = opdev_object::yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+    let mut fed = Vec::new();
+    for entry in entries.as_array().into_iter().flatten() {
+        let field = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (gvk, path) = (Gvk::new(field("group"), field("version"), field("kind")), field("chart"));
+        if path.is_empty() {
+            continue;
+        }
+        let files = chart::read_dir(&run.root.join(path))
+            .with_context(|| format!("the chart {path} of {gvk} cannot be read"))?;
+        let chart = Chart::load(&files).with_context(|| format!("the chart {path} of {gvk}"))?;
+        let rendered = broken::defaults(&chart)
+            .map_err(|error| anyhow::anyhow!("the chart {path} of {gvk} needs values: {}", error.message))?;
+        let hooks = rendered.hooks.iter().map(|hook| hook.manifest.as_str());
+        let mut objects = Vec::new();
+        for text in hooks.chain([rendered.manifest.as_str()]) {
+            let documents = opdev_object::yaml::documents(text)?;
+            objects.extend(documents.iter().filter_map(|one| opdev_object::yaml::to_json(one).ok()));
+        }
+        fed.push(Fed { gvk, objects });
+    }
+    let (rules, guessed) = rbac::charts::rules(&fed);
+    for gvk in guessed {
+        let said =
+            format!("{gvk} is not built into Kubernetes: its resource is taken to be its kind's plural");
+        run.say(&[Diagnostic::warning(said, None).with_hint("Look the rule over; the CRD has the name.")]);
+    }
+    Ok(rules)
 }
 
 fn rule(marker: &RbacMarker) -> Rule {

@@ -2,7 +2,9 @@
 
 use crate::event::{Diagnostic, Place, Severity, mask};
 use opdev_helm::chart::{Chart, ChartError, FileSet};
-use opdev_helm::engine::{self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput};
+use opdev_helm::engine::{
+    self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput, Rendered,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -91,17 +93,25 @@ fn source(chart: &Chart, path: &str) -> Option<String> {
 /// Whether the chart's templates are sound as far as that can be told without an object: a text that does not
 /// parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
 pub(super) fn check(folder: &str, chart: &Chart, strict: bool) -> Result<bool, Box<Diagnostic>> {
-    let values = Value::Object(serde_json::Map::new());
-    let capabilities = Capabilities::default_for(Compat::V3);
-    let input =
-        RenderInput::new(&values, ReleaseInfo::install("release-name", "default"), &capabilities, &Still);
-    match engine::render(chart, &input) {
+    match defaults(chart) {
         Ok(_) => Ok(true),
         Err(error) if strict || error.message.contains("parse error at") => {
             Err(Box::new(render(folder, chart, &error)))
         }
         Err(_) => Ok(false),
     }
+}
+
+/// What a chart gives with its default values, at no time and in no cluster.
+///
+/// # Errors
+/// Where a template fails, as it may where it needs values.
+pub fn defaults(chart: &Chart) -> Result<Rendered, RenderError> {
+    let values = Value::Object(serde_json::Map::new());
+    let capabilities = Capabilities::default_for(Compat::V3);
+    let input =
+        RenderInput::new(&values, ReleaseInfo::install("release-name", "default"), &capabilities, &Still);
+    engine::render(chart, &input)
 }
 
 /// A check never depends on when it runs.

@@ -154,6 +154,24 @@ fn markers_become_roles() {
 }
 
 #[test]
+fn charts_need_roles_too() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "");
+    let output = Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(["rbac", "--from-charts", "-o", "-", "--project", root])
+        .output()
+        .unwrap();
+    let (out, said) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(
+        out.contains(
+            "  - memcacheds\n  - memcacheds/finalizers\n  - memcacheds/status\n  verbs:\n  - create\n"
+        ),
+        "{out}"
+    );
+    assert!(out.contains("- apiGroups:\n  - apps\n  resources:\n  - deployments\n"), "{out}");
+}
+
+#[test]
 fn a_folder_without_types_says_what_a_kind_is() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path(), "go.mod", "module example.com/none\n");

@@ -1,6 +1,7 @@
 //! Tests of how rules merge, release by release.
 
 use super::*;
+use opdev_object::meta::Gvk;
 
 fn rule(groups: &str, resources: &str, verbs: &str) -> Rule {
     let list = |text: &str| text.split(';').map(str::to_owned).collect();
@@ -98,5 +99,34 @@ fn releases_merge_what_they_merge() {
     assert_eq!(
         found,
         [Merging::Verbs, Merging::Groups, Merging::Urls, Merging::Star, Merging::Star, Merging::Star]
+    );
+}
+
+#[test]
+fn charts_need_what_they_give() {
+    let object = |api_version: &str, kind: &str| json!({"apiVersion": api_version, "kind": kind});
+    let fed = charts::Fed {
+        gvk: Gvk::new("cache.my.domain", "v1alpha1", "Memcached"),
+        objects: vec![
+            object("apps/v1", "Deployment"),
+            object("v1", "Service"),
+            object("v1", "Service"),
+            object("fun.example.com/v1", "Park"),
+            object("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        ],
+    };
+    let (rules, guessed) = charts::rules(&[fed]);
+    assert_eq!(guessed, [Gvk::new("fun.example.com", "v1", "Park")]);
+    assert_eq!(
+        shown(&rules, Merging::Star),
+        [
+            "|events|create",
+            "|namespaces|get",
+            "|secrets;services|*",
+            "apps|deployments|*",
+            "cache.my.domain|memcacheds;memcacheds/finalizers;memcacheds/status|create;delete;get;list;patch;update;watch",
+            "fun.example.com|parks|*",
+            "rbac.authorization.k8s.io|clusterroles|*",
+        ]
     );
 }
