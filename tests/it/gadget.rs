@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 pub(crate) const TYPES: &str = "config/types/v1alpha1/gadget_types.go";
-const GADGET: &str = r#"// +groupName=toys.example.com
+pub(crate) const GADGET: &str = r#"// +groupName=toys.example.com
 package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -1,11 +1,11 @@
 //! A saved type or reconciler is the operator at once: the CRD follows, what would hurt waits for a word, broken files
 //! take nothing away, and the new reconciler runs.
 
-use crate::gadget::{RECONCILER, SAMPLE, TYPES, is_gadget, start};
+use crate::gadget::{GADGET, RECONCILER, SAMPLE, TYPES, is_gadget, start};
 use crate::inner_loop::Opdev;
 use opdev::event::{
-    CauseKind, Event, Held, HeldChange, KindHealth, Reconcile, Request, RequestOutcome, ShadowDecision,
-    SourcesChanged, TypeChanged, Verdict, Weight,
+    CauseKind, Event, Held, HeldChange, KindHealth, Level, Reconcile, Request, RequestOutcome,
+    ShadowDecision, SourcesChanged, TypeChanged, Verdict, Weight,
 };
 use std::fs;
 use std::sync::Arc;
@@ -85,6 +85,69 @@ async fn a_field_that_is_added_is_usable_as_soon_as_it_is_saved() {
     opdev.reconcile("the pass on the new type", mark, |pass| is_gadget(pass) && caused_by(pass, TYPES)).await;
     assert!(fs::read_to_string(&declarations).unwrap().contains("colour?"));
     opdev.edit(SAMPLE, |text| text.replace("tier: gold", "tier: gold, colour: red"));
+    let mark = opdev.mark();
+    apply(&mut opdev, SAMPLE).await;
+    // Watches that the server cut with the change see this one, and nobody was troubled with it.
+    opdev
+        .reconcile("the pass on the new field", mark, |pass| {
+            is_gadget(pass) && format!("{:?}", pass.causes).contains(".spec.colour")
+        })
+        .await;
+    let troubles: Vec<_> = opdev
+        .since(0)
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::Noticed(notice) if notice.level <= Level::Warn => Some(notice.message),
+            _ => None,
+        })
+        .collect();
+    assert!(troubles.is_empty(), "{troubles:?}");
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_server_would_refuse_is_placed_and_never_sent() {
+    let opdev = start().await;
+    let mark = opdev.mark();
+    opdev.edit(TYPES, |text| {
+        text.replace("// +kubebuilder:validation:Minimum=0", "// +kubebuilder:default=three")
+    });
+    let failed = opdev
+        .wait("the refusal", mark, |event| match event {
+            Event::ReloadFailed(failed) => Some(failed.clone()),
+            _ => None,
+        })
+        .await;
+    let problem = &failed.diagnostics[0];
+    assert!(problem.message.contains("the API server would refuse gadgets.toys.example.com"), "{problem:?}");
+    let place = problem.place.as_ref().unwrap();
+    let line = GADGET.lines().position(|line| line.contains("Size int32")).unwrap() + 1;
+    assert_eq!((place.file.as_str(), place.line as usize), (TYPES, line), "{problem:?}");
+    let sent = opdev.since(mark).iter().any(|event| matches!(event, Event::TypeChanged(_)));
+    assert!(!sent);
+    let mark = opdev.mark();
+    opdev.edit(TYPES, |text| {
+        text.replace("// +kubebuilder:default=three", "// +kubebuilder:validation:Minimum=0")
+    });
+    let live = sources(&opdev, mark).await;
+    assert_eq!(health(&live), &KindHealth::Serving);
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_type_that_is_gone_leaves_its_crd_and_its_objects() {
+    let mut opdev = start().await;
+    let mark = opdev.mark();
+    fs::remove_file(opdev.root.join(TYPES)).unwrap();
+    let told = opdev
+        .wait("the notice", mark, |event| match event {
+            Event::Noticed(notice) if notice.message.contains("gadgets.toys.example.com") => {
+                Some(notice.message.clone())
+            }
+            _ => None,
+        })
+        .await;
+    assert!(told.contains("its CRD and its objects stay"), "{told}");
     apply(&mut opdev, SAMPLE).await;
     opdev.stop().await;
 }
