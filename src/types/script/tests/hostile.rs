@@ -93,6 +93,29 @@ fn limits_end_a_call_and_nothing_else() {
 }
 
 #[test]
+fn memory_may_run_out_at_any_moment() {
+    let bodies = [
+        "let o = {}; for (let i = 0;; i++) o[\"k\" + i] = { i };",
+        "const m = new Map(); for (let i = 0;; i++) m.set(i, new Map([[i, () => m]]));",
+        "const a = []; for (;;) a.push(JSON.parse(\"[1,{}]\"), new Error(\"x\"), /a(b)c/g.exec(\"abc\"), 1n << BigInt(a.length));",
+        "const a = []; for (;;) { try { a.push(new Array(100).fill({})); } catch (e) { a.push(e); } }",
+        "const a = []; for (;;) a.push(get(\"v1/Pod\", \"x\" + a.length), event(\"Normal\", \"X\", \"m\"), replicas([], 10, { kind: \"Pod\", apiVersion: \"v1\", metadata: {} }));",
+    ];
+    for body in bodies {
+        let text = format!(
+            "import {{ get, event, replicas }} from \"opdev\"; export function reconcile() {{ {body} }}"
+        );
+        let program = load(&text).unwrap();
+        for memory in [40_000, 300_001, 1_300_003] {
+            let limits = Limits { time: Duration::from_millis(500), memory, ..quick() };
+            let done = program.reconcile(&observed(parent(), Vec::new()), &Fake::default(), &limits);
+            assert!(done.unwrap_err().place.is_some(), "{body}");
+        }
+    }
+    assert!(run(PODSET).is_ok());
+}
+
+#[test]
 fn one_long_native_operation_is_left_behind() {
     // Nothing can interrupt this from inside; it ends by itself after a while.
     let text = "export function reconcile(self) {\n  if (self.spec.replicas === 3) \"a\".repeat(6e4).indexOf(\"a\".repeat(3e4) + \"b\");\n  return {};\n}";
