@@ -135,7 +135,11 @@ fn float(value: Value) -> Value {
         Value::Number(number) => {
             let value = number.as_f64().unwrap_or_default();
             // Our own reader of this file rounds its last digit.
-            if value.fract() == 0.0 && value.abs() < 9e15 { json!(value as i64) } else { json!(format!("{value:.13e}")) }
+            if value.fract() == 0.0 && value.abs() < 9e15 {
+                json!(value as i64)
+            } else {
+                json!(format!("{value:.13e}"))
+            }
         }
         Value::Array(items) => items.into_iter().map(float).collect(),
         Value::Object(map) => {

@@ -1,19 +1,36 @@
 //! Unpacks a chart archive (gzip over tar) into a `FileSet`, with Helm's checks of the names in it.
 
 use super::{ChartError, FileSet};
+use std::cell::Cell;
 use std::io::Read;
 
 /// What an archive may grow to.
 const LIMIT: u64 = 100 * 1024 * 1024;
 const BLOCK: usize = 512;
 
+/// What the archives in a chart may take together: an archive may hold itself.
+#[derive(Debug)]
+pub(super) struct Budget(Cell<u64>);
+
+impl Budget {
+    pub(super) fn new() -> Budget {
+        Budget(Cell::new(10 * LIMIT))
+    }
+}
+
 /// The files of a `.tgz`, without the folder that holds them all.
-pub(super) fn unpack(data: &[u8]) -> Result<FileSet, ChartError> {
+pub(super) fn unpack(data: &[u8], budget: &Budget) -> Result<FileSet, ChartError> {
     let mut tar = Vec::new();
+    let left = budget.0.get();
+    if left == 0 {
+        return Err(ChartError::new("the charts packed in this chart are larger than 1 GiB together"));
+    }
     flate2::read::MultiGzDecoder::new(data)
         .take(LIMIT + 1)
         .read_to_end(&mut tar)
         .map_err(|error| ChartError::new(format!("gzip: {error}")))?;
+    // Also an empty archive counts.
+    budget.0.set(left.saturating_sub(tar.len() as u64 + LIMIT / 100));
     if tar.len() as u64 > LIMIT {
         return Err(ChartError::new("decompressed chart is larger than the maximum size 104857600"));
     }

@@ -1,5 +1,6 @@
 //! From files to a chart: which file means what, and how subcharts are found.
 
+use super::archive::Budget;
 use super::decode::Mismatch;
 use super::ignore::Rules;
 use super::metadata::Metadata;
@@ -23,11 +24,16 @@ pub(super) fn load(files: &FileSet, compat: Compat) -> Result<Chart, ChartError>
         .filter(|(path, _)| !rules.ignores(path))
         .map(|(path, data)| (path, data.clone()))
         .collect();
-    load_files(&kept, "", compat)
+    load_files(&kept, "", compat, &Budget::new())
 }
 
 /// Loads a chart from files that all belong to it; `prefix` leads to it from the root chart's folder.
-pub(super) fn load_files(files: &FileSet, prefix: &str, compat: Compat) -> Result<Chart, ChartError> {
+pub(super) fn load_files(
+    files: &FileSet,
+    prefix: &str,
+    compat: Compat,
+    budget: &Budget,
+) -> Result<Chart, ChartError> {
     let mut chart = Chart::default();
     let Some(data) = files.get("Chart.yaml") else {
         return Err(ChartError { message: "Chart.yaml file is missing".to_owned(), place: None });
@@ -48,7 +54,7 @@ pub(super) fn load_files(files: &FileSet, prefix: &str, compat: Compat) -> Resul
         if name.starts_with(['_', '.']) {
             continue;
         }
-        let loaded = load_subchart(name, &files, prefix, compat).map_err(|error| ChartError {
+        let loaded = load_subchart(name, &files, prefix, compat, budget).map_err(|error| ChartError {
             message: format!("error unpacking subchart {name} in {}: {}", chart.metadata.name, error.message),
             ..error
         })?;
@@ -108,14 +114,25 @@ fn place_file<'f>(
     Ok(())
 }
 
-fn load_subchart(name: &str, files: &FileSet, prefix: &str, compat: Compat) -> Result<Chart, ChartError> {
+fn load_subchart(
+    name: &str,
+    files: &FileSet,
+    prefix: &str,
+    compat: Compat,
+    budget: &Budget,
+) -> Result<Chart, ChartError> {
     if std::path::Path::new(name).extension().is_some_and(|end| end == "tgz") {
         let Some(data) = files.get(name) else {
             return Err(ChartError::new(format!("expected {name}, got a folder")));
         };
-        return load_files(&archive::unpack(data)?, &format!("{prefix}charts/{name}!"), compat);
+        return load_files(
+            &archive::unpack(data, budget)?,
+            &format!("{prefix}charts/{name}!"),
+            compat,
+            budget,
+        );
     }
-    load_files(&files.below(name), &format!("{prefix}charts/{name}/"), compat)
+    load_files(&files.below(name), &format!("{prefix}charts/{name}/"), compat, budget)
 }
 
 /// A values file, every number a float64: Helm 3 takes its first document, Helm 4 merges all.

@@ -138,7 +138,8 @@ impl Chart {
 
     /// Loads a chart from a `.tgz`.
     pub fn load_archive(data: &[u8]) -> Result<Chart, ChartError> {
-        load::load_files(&archive::unpack(data)?, "", Compat::V3)
+        let budget = archive::Budget::new();
+        load::load_files(&archive::unpack(data, &budget)?, "", Compat::V3, &budget)
     }
 
     /// The chart's name.

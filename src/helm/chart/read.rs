@@ -16,7 +16,7 @@ const LIMIT: u64 = 5 * 1024 * 1024;
 pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     if folder.is_file() {
         let data = fs::read(folder)?;
-        return super::archive::unpack(&data)
+        return super::archive::unpack(&data, &super::archive::Budget::new())
             .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error));
     }
     let text = match fs::read_to_string(folder.join(".helmignore")) {

@@ -1,6 +1,7 @@
 //! Calls of functions and methods: arguments evaluated, counted and checked against parameter types, as Go does
 //! before a call. What the functions do is in `funcs`.
 
+use super::context::{DEEP, endless};
 use super::exec::{At, Exec, Got, Ran};
 use super::funcs::{Call, Function, Run};
 use super::host::{Signature, Ty};
@@ -70,9 +71,23 @@ impl<'t> Exec<'t, '_, '_> {
             }
             Run::Plain(run) => {
                 let args = self.arguments(dot, function.name, function.signature, args, last)?;
+                if reads_all(function.name)
+                    && let Some(why) = args.iter().find_map(endless)
+                    // Go's JSON notices a value that holds itself; so does ours.
+                    && !(why == DEEP && is_json(function.name))
+                {
+                    self.at = node;
+                    return self.fail_call(function.name, why.into());
+                }
                 let mut call = Call { set: self.set, context: &mut *self.context };
                 match run(&mut call, &args) {
-                    Ok(value) => Ok(value),
+                    Ok(value) => match self.context.given(&value) {
+                        None => Ok(value),
+                        Some(why) => {
+                            self.at = node;
+                            self.fail_call(function.name, why.into())
+                        }
+                    },
                     Err(error) => {
                         self.at = node;
                         self.fail_call(function.name, error)
@@ -238,4 +253,56 @@ fn fits(value: &Value, ty: Ty) -> bool {
         (Ty::Host(name), Value::Host(host)) => host.type_name() == name,
         _ => false,
     }
+}
+
+/// Whether a function writes JSON, or YAML through JSON.
+fn is_json(function: &str) -> bool {
+    matches!(
+        function,
+        "toYaml"
+            | "mustToYaml"
+            | "toJson"
+            | "mustToJson"
+            | "toPrettyJson"
+            | "mustToPrettyJson"
+            | "toRawJson"
+            | "mustToRawJson"
+    )
+}
+
+/// Whether a function reads its arguments to the last leaf, so that one that holds itself would never end.
+fn reads_all(function: &str) -> bool {
+    is_json(function)
+        || matches!(
+            function,
+            "toYamlPretty"
+                | "toToml"
+                | "print"
+                | "println"
+                | "printf"
+                | "quote"
+                | "squote"
+                | "cat"
+                | "toString"
+                | "toStrings"
+                | "join"
+                | "deepCopy"
+                | "mustDeepCopy"
+                | "deepEqual"
+                | "merge"
+                | "mustMerge"
+                | "mergeOverwrite"
+                | "mustMergeOverwrite"
+                | "uniq"
+                | "mustUniq"
+                | "has"
+                | "mustHas"
+                | "without"
+                | "mustWithout"
+                | "html"
+                | "js"
+                | "urlquery"
+                | "sortAlpha"
+                | "urlJoin"
+        )
 }

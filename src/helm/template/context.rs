@@ -90,9 +90,59 @@ pub struct Context<'a> {
     pub(super) bounds: Option<(&'a AtomicBool, usize)>,
     /// Where the output of the outermost template came from, if that is to be known.
     pub(super) marks: Option<Vec<Mark>>,
+    /// Statements executed and rounds of loops so far.
+    steps: u64,
+    /// Bytes of what functions gave so far.
+    given: u64,
+}
+
+/// No chart comes near; Helm itself would go on for hours.
+const MAX_STEPS: u64 = 10_000_000;
+
+/// The longest output, and the most one value may come to when it is written.
+const MAX_BYTES: usize = 256 << 20;
+
+/// What all functions of a render may give, in bytes.
+const MAX_GIVEN: u64 = 2 << 30;
+
+/// How deep a value may be where all of it is read; a map that holds itself has no end.
+const MAX_LEVELS: usize = 1_000;
+
+/// Why a value cannot be read as a whole.
+pub(super) const DEEP: &str = "a value is more than 1000 levels deep, or holds itself";
+const LARGE: &str = "a value is larger than 256 MiB";
+
+/// Counts down from `left` what a value comes to when it is written.
+fn fits(value: &Value, left: &mut usize, levels: usize) -> Result<(), &'static str> {
+    let own = 32 + value.as_str().map_or(0, |text| text.len());
+    *left = left.checked_sub(own).ok_or(LARGE)?;
+    let below = || levels.checked_sub(1).ok_or(DEEP);
+    match value {
+        Value::List(list) => list.items().iter().try_for_each(|item| fits(item, left, below()?)),
+        Value::Map(map) => map.read().values().try_for_each(|item| fits(item, left, below()?)),
+        _ => Ok(()),
+    }
+}
+
+/// Why a value cannot be read as a whole, if so.
+pub(super) fn endless(value: &Value) -> Option<&'static str> {
+    let mut left = MAX_BYTES;
+    fits(value, &mut left, MAX_LEVELS).err()
 }
 
 impl<'a> Context<'a> {
+    /// Counts what a function gave; why to give up, if so.
+    pub(super) fn given(&mut self, value: &Value) -> Option<&'static str> {
+        let size = match value {
+            Value::Str(text) => text.len(),
+            Value::List(list) => 32 * list.items().len(),
+            Value::Map(map) => 64 * map.len(),
+            _ => 0,
+        };
+        self.given += size as u64;
+        (self.given > MAX_GIVEN).then_some("the functions of one render give more than 2 GiB")
+    }
+
     /// A fresh render.
     #[must_use]
     pub fn new(env: &'a dyn Environment, compat: Compat) -> Context<'a> {
@@ -105,6 +155,8 @@ impl<'a> Context<'a> {
             strict: false,
             bounds: None,
             marks: None,
+            steps: 0,
+            given: 0,
         }
     }
 
@@ -135,7 +187,14 @@ impl<'a> Context<'a> {
     }
 
     /// Why to give up, if so.
-    pub(super) fn exhausted(&self, written: usize) -> Option<&'static str> {
+    pub(super) fn exhausted(&mut self, written: usize) -> Option<&'static str> {
+        self.steps += 1;
+        if self.steps > MAX_STEPS {
+            return Some("the templates of one render run for more than 10000000 steps");
+        }
+        if written > MAX_BYTES {
+            return Some("one template writes more than 256 MiB");
+        }
         let (stop, bytes) = self.bounds?;
         if stop.load(Ordering::Relaxed) {
             Some("the template takes too long")

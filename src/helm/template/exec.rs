@@ -187,6 +187,9 @@ impl<'t> Exec<'t, '_, '_> {
                 Node::Action(pipe) => {
                     let value = self.pipeline(dot, pipe)?;
                     if pipe.decls.is_empty() {
+                        if let Some(why) = super::context::endless(&value) {
+                            return self.fail(why);
+                        }
                         self.mark(pipe.pos, false);
                         print::write_value(&mut self.out, &value);
                     }
@@ -323,6 +326,9 @@ impl<'t> Exec<'t, '_, '_> {
     }
 
     fn iteration(&mut self, branch: &'t Branch, index: Got, item: &Got) -> Ran<Flow> {
+        if let Some(why) = self.context.exhausted(self.out.len()) {
+            return self.fail(why);
+        }
         match &*branch.pipe.decls {
             [] => {}
             [one] => self.set_var(one.slot, &one.name, item.clone())?,

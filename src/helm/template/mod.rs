@@ -13,6 +13,8 @@ mod funcs;
 #[cfg(test)]
 mod golden;
 mod host;
+#[cfg(test)]
+mod hostile;
 mod keys;
 mod layout;
 mod lex;

@@ -30,13 +30,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
         Ok(Value::Bool(bytes(args, 1).ends_with(bytes(args, 0))))
     }),
     fixed("replace", &[Ty::Str, Ty::Str, Ty::Str], |_, args| {
-        Ok(replace(bytes(args, 2), bytes(args, 0), bytes(args, 1)).into())
+        let (old, new, text) = (bytes(args, 0), bytes(args, 1), bytes(args, 2));
+        if (text.len() / old.len().max(1) + 1).saturating_mul(new.len()) > 1 << 30 {
+            return Err("runtime error: makeslice: len out of range".into());
+        }
+        Ok(replace(text, old, new).into())
     }),
     fixed("repeat", &[Ty::Int, Ty::Str], |_, args| {
         let Ok(count) = usize::try_from(int(args, 0)) else {
             return Err("strings: negative Repeat count".into());
         };
-        if count.saturating_mul(bytes(args, 1).len()) > 1 << 30 {
+        if count.saturating_mul(bytes(args, 1).len()) > 1 << 28 {
             return Err("strings: Repeat output length overflow".into());
         }
         Ok(bytes(args, 1).repeat(count).into())
@@ -84,6 +88,10 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("join", &[Ty::Str, Ty::Any], |_, args| {
         let parts = strings_of(&args[1]);
         let parts: Vec<&[u8]> = parts.iter().map(Str::as_bytes).collect();
+        let length: usize = parts.iter().map(|part| part.len() + bytes(args, 0).len()).sum();
+        if length > 1 << 30 {
+            return Err("strings: Join output length overflow".into());
+        }
         Ok(parts.join(bytes(args, 0)).into())
     }),
     fixed("splitList", &[Ty::Str, Ty::Str], |_, args| {
@@ -214,6 +222,9 @@ fn indent(spaces: i64, text: &[u8], newline: bool) -> Result<Vec<u8>, FuncError>
         return Err("runtime error: makeslice: len out of range".into());
     }
     let lines = text.iter().filter(|b| **b == b'\n').count() + 1;
+    if lines.saturating_mul(spaces) > 1 << 30 {
+        return Err("runtime error: makeslice: len out of range".into());
+    }
     let mut out = Vec::with_capacity(text.len() + lines * spaces + 1);
     if newline {
         out.push(b'\n');
