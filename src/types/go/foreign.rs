@@ -79,6 +79,13 @@ fn built_in(package: &str, name: &str) -> Option<Schema> {
     if known::is_named_string(package, name) {
         return Some(Schema::of("string"));
     }
+    if (package, name) == ("k8s.io/api/core/v1", "ResourceList") {
+        let quantity = known::schema("k8s.io/apimachinery/pkg/api/resource", "Quantity", false)?;
+        return Some(Schema {
+            additional: Some(Additional::Schema(Arc::new(quantity))),
+            ..Schema::of("object")
+        });
+    }
     let definition = format!("io.k8s.{}.{name}", rest.replace('/', "."));
     Some(from_json(facts().raw(&definition)?, 0))
 }

@@ -27,6 +27,10 @@ impl Files for Disk {
         let home = std::env::var("HOME").ok()?;
         Some(std::env::var("GOMODCACHE").unwrap_or_else(|_| format!("{home}/go/pkg/mod")))
     }
+
+    fn go_root(&self) -> Option<String> {
+        std::env::var("GOROOT").ok()
+    }
 }
 
 /// The CRDs of a folder, by name.

@@ -229,6 +229,12 @@ impl Modules {
         path: &str,
         from: Option<&str>,
     ) -> Result<Found, Missing> {
+        if !path.split('/').next().unwrap_or_default().contains('.') {
+            let root = files.go_root().map(|root| join(&root, &format!("src/{path}")));
+            if let Some(dir) = root.filter(|dir| has_source(files, dir)) {
+                return Ok(Found { dir, ours: false, note: None });
+            }
+        }
         let ours = |dir: String| Found { dir, ours: true, note: None };
         let modules: Vec<Rc<Module>> = std::iter::once(&self.main).chain(&self.work).cloned().collect();
         for module in &modules {

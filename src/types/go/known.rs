@@ -104,11 +104,63 @@ pub(crate) fn standard(package: &str, name: &str) -> Option<Schema> {
     })
 }
 
-/// Strings with a name of their own, which the schema facts do not know as types.
+/// Strings with a name of their own in Kubernetes 1.36, which the schema facts do not know as types.
+const NAMED_STRINGS: &[(&str, &str)] = &[
+    (
+        "k8s.io/api/core/v1",
+        "AppArmorProfileType AzureDataDiskCachingMode AzureDataDiskKind Capability ClaimResourceStatus \
+         ComponentConditionType ConditionStatus ContainerRestartPolicy ContainerRestartRuleAction \
+         ContainerRestartRuleOnExitCodesOperator DNSPolicy FinalizerName HostPathType IPFamily \
+         IPFamilyPolicy LimitType LoadBalancerIPMode MountPropagationMode NamespaceConditionType \
+         NamespacePhase NodeAddressType NodeConditionType NodeInclusionPolicy NodePhase \
+         NodeSelectorOperator OSName PersistentVolumeAccessMode PersistentVolumeClaimConditionType \
+         PersistentVolumeClaimModifyVolumeStatus PersistentVolumeClaimPhase PersistentVolumeMode \
+         PersistentVolumePhase PersistentVolumeReclaimPolicy PodConditionType PodFSGroupChangePolicy \
+         PodPhase PodQOSClass PodResizeStatus PodSELinuxChangePolicy PreemptionPolicy ProcMountType \
+         Protocol PullPolicy RecursiveReadOnlyMode ReplicationControllerConditionType \
+         ResourceHealthStatus ResourceID ResourceName ResourceQuotaScope ResourceResizeRestartPolicy \
+         RestartPolicy ScopeSelectorOperator SeccompProfileType SecretType ServiceAffinity \
+         ServiceExternalTrafficPolicy ServiceInternalTrafficPolicy ServiceType Signal StorageMedium \
+         SupplementalGroupsPolicy TaintEffect TerminationMessagePolicy TolerationOperator URIScheme \
+         UniqueVolumeName UnsatisfiableConstraintAction",
+    ),
+    (
+        "k8s.io/api/apps/v1",
+        "DaemonSetConditionType DaemonSetUpdateStrategyType DeploymentConditionType \
+         DeploymentStrategyType PersistentVolumeClaimRetentionPolicyType PodManagementPolicyType \
+         ReplicaSetConditionType StatefulSetConditionType StatefulSetUpdateStrategyType",
+    ),
+    (
+        "k8s.io/api/batch/v1",
+        "CompletionMode ConcurrencyPolicy JobConditionType PodFailurePolicyAction \
+         PodFailurePolicyOnExitCodesOperator PodReplacementPolicy",
+    ),
+    ("k8s.io/api/networking/v1", "PathType PolicyType"),
+    ("k8s.io/api/policy/v1", "UnhealthyPodEvictionPolicyType"),
+    (
+        "k8s.io/api/autoscaling/v2",
+        "HPAScalingPolicyType HorizontalPodAutoscalerConditionType MetricSourceType MetricTargetType \
+         ScalingPolicySelect",
+    ),
+    ("k8s.io/api/storage/v1", "FSGroupPolicy VolumeBindingMode VolumeLifecycleMode"),
+    (
+        "k8s.io/api/admissionregistration/v1",
+        "FailurePolicyType MatchPolicyType OperationType ParameterNotFoundActionType PatchType \
+         ReinvocationPolicyType ScopeType SideEffectClass ValidatingAdmissionPolicyConditionType \
+         ValidationAction",
+    ),
+    ("k8s.io/api/discovery/v1", "AddressType"),
+    (
+        "k8s.io/apimachinery/pkg/apis/meta/v1",
+        "CauseType ConditionStatus DeletionPropagation FieldSelectorOperator IncludeObjectPolicy \
+         LabelSelectorOperator ManagedFieldsOperationType ResourceVersionMatch RowConditionType \
+         StatusReason",
+    ),
+    ("k8s.io/apimachinery/pkg/types", "NodeName PatchType UID"),
+];
+
+/// Whether a type is a string with a name.
 pub(crate) fn is_named_string(package: &str, name: &str) -> bool {
-    let names: &[&str] = match package {
-        "k8s.io/api/core/v1" => &["PullPolicy"],
-        _ => &[],
-    };
-    names.contains(&name)
+    let names = NAMED_STRINGS.iter().find(|(of, _)| *of == package);
+    names.is_some_and(|(_, names)| names.split_whitespace().any(|known| known == name))
 }

@@ -10,32 +10,35 @@ use crate::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What was said of a marker before, by its text and what it describes.
-pub(crate) type Oddities = HashMap<(Arc<str>, &'static str, String), Option<(String, String)>>;
+/// What was said before: of markers by their text and what they describe, and of whole files.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    version: String,
+    markers: HashMap<(Arc<str>, &'static str), Option<(String, String)>>,
+    files: HashMap<Arc<str>, (Arc<SourceFile>, Vec<Diagnostic>)>,
+}
 
-/// Looks through the root packages.
-pub(crate) fn lint(roots: &[Arc<Package>], profile: &Profile, known: &mut Oddities) -> Vec<Diagnostic> {
+/// How many markers and files are remembered.
+const MOST: usize = 10_000;
+
+/// Looks through the root packages; through files that did not change only once.
+pub(crate) fn lint(roots: &[Arc<Package>], profile: &Profile, said: &mut Said) -> Vec<Diagnostic> {
+    if said.version != profile.version() || said.markers.len() > MOST || said.files.len() > MOST {
+        *said = Said { version: profile.version().to_owned(), ..Said::default() };
+    }
     let mut out = Vec::new();
-    let mut lint = Lint { profile, known, out: &mut out };
     for package in roots {
         for file in &package.sources {
-            for error in &file.errors {
-                let diagnostic = Diagnostic::error(error.message.clone(), Some(file.place(error.at)));
-                lint.out.push(
-                    diagnostic.with_hint("What was generated before stays until the file can be read."),
-                );
+            if let Some((same, found)) = said.files.get(&file.path)
+                && Arc::ptr_eq(same, file)
+            {
+                out.extend(found.iter().cloned());
+                continue;
             }
-        }
-        for file in &package.files {
-            lint.markers(file, &file.markers, Target::Package);
-            for decl in &file.types {
-                lint.markers(file, &decl.markers, Target::Type);
-                if let TypeKind::Struct(fields) = &decl.ty.kind {
-                    for field in fields {
-                        lint.markers(file, &field.markers, Target::Field);
-                    }
-                }
-            }
+            let mut found = Vec::new();
+            Lint { profile, known: &mut said.markers, out: &mut found }.file(file);
+            out.extend(found.iter().cloned());
+            said.files.insert(file.path.clone(), (file.clone(), found));
         }
     }
     out
@@ -43,11 +46,28 @@ pub(crate) fn lint(roots: &[Arc<Package>], profile: &Profile, known: &mut Odditi
 
 struct Lint<'l> {
     profile: &'l Profile,
-    known: &'l mut Oddities,
+    known: &'l mut HashMap<(Arc<str>, &'static str), Option<(String, String)>>,
     out: &'l mut Vec<Diagnostic>,
 }
 
 impl Lint<'_> {
+    fn file(&mut self, file: &SourceFile) {
+        for error in &file.errors {
+            let diagnostic = Diagnostic::error(error.message.clone(), Some(file.place(error.at)));
+            self.out
+                .push(diagnostic.with_hint("What was generated before stays until the file can be read."));
+        }
+        self.markers(file, &file.markers, Target::Package);
+        for decl in &file.types {
+            self.markers(file, &decl.markers, Target::Type);
+            if let TypeKind::Struct(fields) = &decl.ty.kind {
+                for field in fields {
+                    self.markers(file, &field.markers, Target::Field);
+                }
+            }
+        }
+    }
+
     fn markers(&mut self, file: &SourceFile, markers: &[RawMarker], target: Target) {
         for raw in markers {
             match read(&raw.text, raw.at, target, self.profile) {
@@ -56,10 +76,7 @@ impl Lint<'_> {
                     self.out.push(Diagnostic::error(message, Some(file.place(raw.at + offset))));
                 }
                 Reading::Unknown => {
-                    let key = (raw.text.clone(), target.words(), self.profile.version().to_owned());
-                    if self.known.len() > 10_000 {
-                        self.known.clear();
-                    }
+                    let key = (raw.text.clone(), target.words());
                     let odd =
                         self.known.entry(key).or_insert_with(|| unknown(&raw.text, target, self.profile));
                     if let Some((message, hint)) = odd {

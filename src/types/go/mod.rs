@@ -43,6 +43,11 @@ pub trait Files {
 
     /// The folder of Go's module cache: `$GOMODCACHE`, or `~/go/pkg/mod`.
     fn module_cache(&self) -> Option<String>;
+
+    /// The folder of a Go installation, for types of the standard library; without it, only what is known of them.
+    fn go_root(&self) -> Option<String> {
+        None
+    }
 }
 
 /// What controller-gen's `crd` generator can be told, and which release of it to follow.
@@ -105,7 +110,7 @@ pub struct Generator {
     kept: build::Kept,
     /// What the kept schemas were made with.
     made_with: Option<(Options, Vec<Option<Arc<str>>>)>,
-    oddities: lint::Oddities,
+    said: lint::Said,
 }
 
 impl Generator {
@@ -128,7 +133,7 @@ impl Generator {
         let roots: Vec<_> = dirs.iter().filter_map(|dir| loader.root(dir)).collect();
         let mut builder = build::Builder::new(loader, options, &mut self.kept);
         builder.kept.forget();
-        let mut diagnostics = lint::lint(&roots, &options.profile, &mut self.oddities);
+        let mut diagnostics = lint::lint(&roots, &options.profile, &mut self.said);
         let rbac = assemble::rbac(&roots, &options.profile);
         let crds = assemble::crds(&mut builder, &roots, &mut diagnostics);
         diagnostics.append(&mut builder.loader.notes);

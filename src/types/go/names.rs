@@ -120,7 +120,7 @@ impl Builder<'_> {
         name: &Arc<str>,
     ) -> Named {
         let Some(path) = self.qualifier(package, file, qualifier) else { return Named::Unknown };
-        if known::is_whole(&path) || !path.contains('.') {
+        if known::is_whole(&path) {
             return Named::Elsewhere(TypeId { package: path, name: name.clone() });
         }
         match self.loader.import(&path, &package.dir) {
@@ -294,6 +294,7 @@ fn elsewhere(id: &TypeId) -> Under {
         ("time", "Duration") => Under::Basic("int64"),
         ("time", "Month" | "Weekday") => Under::Basic("int"),
         ("encoding/json", "Number") => Under::Basic("string"),
+        (package, name) if known::is_named_string(package, name) => Under::Basic("string"),
         _ => Under::Unknown,
     }
 }

@@ -54,27 +54,13 @@ impl Store {
         let file = Arc::new(match tree {
             Some(tree) => read(path, text, tree.root_node()),
             None => {
-                SourceFile::broken(path, text.clone(), "this file is too large to be read as a type file")
+                let message = "this file is too large to be read as a type file".to_owned();
+                let errors = vec![SyntaxError { at: 0, message }];
+                SourceFile { errors, ..SourceFile::new(path, text.clone()) }
             }
         });
         self.files.insert(path.to_owned(), file.clone());
         file
-    }
-}
-
-impl SourceFile {
-    fn broken(path: &str, text: Arc<str>, why: &str) -> SourceFile {
-        SourceFile {
-            path: path.into(),
-            text,
-            package: String::new(),
-            imports: Vec::new(),
-            types: Vec::new(),
-            methods: Vec::new(),
-            consts: Vec::new(),
-            markers: Vec::new(),
-            errors: vec![SyntaxError { at: 0, message: why.to_owned() }],
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::comments::{Above, Cursor, Group, Groups, RawMarker, markers};
 use crate::diagnostic::Place;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tree_sitter::Node;
 
 /// How deep a type expression may be nested before it is given up.
@@ -23,6 +23,8 @@ pub(crate) struct SourceFile {
     pub(crate) markers: Vec<RawMarker>,
     /// Where the text is not Go, outside the bodies of functions.
     pub(crate) errors: Vec<SyntaxError>,
+    /// Where each line starts, once somebody asks.
+    pub(crate) lines: OnceLock<Vec<usize>>,
 }
 
 /// A stretch that could not be read.
@@ -101,25 +103,37 @@ pub(crate) struct Const {
 }
 
 impl SourceFile {
-    /// Line and column of a byte.
-    pub(crate) fn place(&self, at: usize) -> Place {
-        place(&self.path, &self.text, at)
+    /// A file of which nothing is known yet.
+    pub(crate) fn new(path: &str, text: Arc<str>) -> SourceFile {
+        SourceFile {
+            path: path.into(),
+            text,
+            package: String::new(),
+            imports: Vec::new(),
+            types: Vec::new(),
+            methods: Vec::new(),
+            consts: Vec::new(),
+            markers: Vec::new(),
+            errors: Vec::new(),
+            lines: OnceLock::new(),
+        }
     }
-}
 
-/// Line and column of a byte, counted from 1.
-pub(crate) fn place(path: &str, text: &str, at: usize) -> Place {
-    let mut at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    let before = &text[..at];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Place {
-        file: path.to_owned(),
-        line: count(before.bytes().filter(|byte| *byte == b'\n').count() + 1),
-        column: count(before[line_start..].chars().count() + 1),
+    /// Line and column of a byte, counted from 1.
+    pub(crate) fn place(&self, at: usize) -> Place {
+        let text = &self.text;
+        let lines = self.lines.get_or_init(|| {
+            std::iter::once(0).chain(text.match_indices('\n').map(|(newline, _)| newline + 1)).collect()
+        });
+        let mut at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let line = lines.partition_point(|start| *start <= at);
+        let start = lines.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let column = text.get(start..at).map_or(0, |before| before.chars().count());
+        Place { file: self.path.to_string(), line: count(line), column: count(column + 1) }
     }
 }
 
@@ -130,17 +144,7 @@ struct Reader<'t> {
 /// Reads a file out of its syntax tree.
 pub(crate) fn read(path: &str, text: &Arc<str>, root: Node<'_>) -> SourceFile {
     let reader = Reader { text };
-    let mut file = SourceFile {
-        path: path.into(),
-        text: text.clone(),
-        package: String::new(),
-        imports: Vec::new(),
-        types: Vec::new(),
-        methods: Vec::new(),
-        consts: Vec::new(),
-        markers: Vec::new(),
-        errors: Vec::new(),
-    };
+    let mut file = SourceFile::new(path, text.clone());
     let mut walk = root.walk();
     let children: Vec<Node<'_>> = root.children(&mut walk).collect();
     let mut groups = Groups::default();

@@ -28,6 +28,10 @@ impl Files for Memory {
     fn module_cache(&self) -> Option<String> {
         Some("/cache".to_owned())
     }
+
+    fn go_root(&self) -> Option<String> {
+        Some("/go".to_owned())
+    }
 }
 
 #[test]
@@ -222,7 +226,10 @@ fn without_source_the_facts_or_the_module_are_named() {
         "import metav1",
         "import corev1 \"k8s.io/api/core/v1\"\nimport \"example.com/dep/x\"\nimport metav1",
     );
-    let text = text.replace("*Part", "corev1.Container").replace("Size int32", "Size x.Size");
+    let text = text.replace("*Part", "corev1.Container").replace(
+        "Size int32",
+        "Asked corev1.ResourceList `json:\"asked\"`\n\tBy map[corev1.ResourceName]corev1.PullPolicy `json:\"by\"`\n\tSize x.Size",
+    );
     let made = generate(&Memory::of(&[("go.mod", go_mod), ("api/v1/thing.go", &text)]));
     let part = &spec(&made)["part"];
     assert_eq!(
@@ -234,12 +241,14 @@ fn without_source_the_facts_or_the_module_are_named() {
         true
     );
     assert_eq!(part["required"], serde_json::json!(["name"]));
+    assert_eq!(spec(&made)["asked"]["additionalProperties"]["x-kubernetes-int-or-string"], true);
+    assert_eq!(spec(&made)["by"]["additionalProperties"]["type"], "string");
     assert!(made.crds[0].broken);
     let said = messages(&made).join("\n");
     assert!(said.contains("the source of k8s.io/api v0.34.1 is not on this machine"), "{said}");
     assert!(said.contains("the schema of example.com/dep/x.Size is unknown: the source of module example.com/dep v1.2.3 is not on this machine"), "{said}");
     let error = made.diagnostics.iter().find(|d| d.message.contains("x.Size")).unwrap();
-    assert_eq!(error.place.as_ref().map(|place| (place.line, place.column)), Some((11, 7)), "{error:?}");
+    assert_eq!(error.place.as_ref().map(|place| (place.line, place.column)), Some((13, 7)), "{error:?}");
 }
 
 #[test]
@@ -252,6 +261,9 @@ fn standard_types_are_known() {
     let made = generate(&project(&[("api/v1/thing.go", &text)]));
     assert_eq!(spec(&made)["part"]["format"], "int64");
     assert_eq!(spec(&made)["size"]["format"], "byte");
+    let installed = "package time\n\n// Duration is how long.\ntype Duration int64\n";
+    let made = generate(&project(&[("api/v1/thing.go", &text), ("/go/src/time/time.go", installed)]));
+    assert_eq!(spec(&made)["part"]["description"], "Duration is how long.");
     let made = generate(&project(&[("api/v1/thing.go", &text.replace("time.Duration", "time.Time"))]));
     assert_eq!(
         made.diagnostics.iter().find(|d| d.message.contains("time.Time")).unwrap().hint.as_deref(),
