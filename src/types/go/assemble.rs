@@ -118,6 +118,15 @@ impl Builder<'_> {
         versions: &[Version],
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Crd> {
+        let name = (kind.to_owned(), group.to_owned());
+        let roots: Vec<(TypeId, String)> =
+            versions.iter().map(|version| (version.id.clone(), version.name.clone())).collect();
+        if let Some((same, crd)) = self.kept.crds.get(&name)
+            && *same == roots
+        {
+            return Some(crd.clone());
+        }
+        let before = diagnostics.len();
         let mut draft = Draft::new(kind, group);
         let mut places = BTreeMap::new();
         let mut types = HashSet::new();
@@ -179,7 +188,11 @@ impl Builder<'_> {
                 files.insert(file.path.to_string());
             }
         }
-        Some(Crd { object: draft.object(), files: files.into_iter().collect(), places, broken })
+        let crd = Crd { object: draft.object(), files: files.into_iter().collect(), places, broken };
+        if !broken && diagnostics.len() == before {
+            self.kept.crds.insert(name, (roots, crd.clone()));
+        }
+        Some(crd)
     }
 
     /// The whole schema of a kind.

@@ -10,7 +10,7 @@ use super::profile::{Level, Profile};
 use super::schema::{Additional, Origin, Schema};
 use super::sources::Loader;
 use super::syntax::{SourceFile, TypeDecl, TypeExpr, TypeKind};
-use super::{Options, flatten, foreign, known};
+use super::{Crd, Options, flatten, foreign, known};
 use crate::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// How deep slices, maps and pointers may be nested in one type expression.
 const DEPTH: usize = 60;
 
-/// Schemas of types; what depends on no file of the project stays from one generation to the next.
+/// Schemas of types and whole CRDs; what is of packages that did not change stays from one generation to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(crate) schemas: HashMap<TypeId, Arc<Schema>>,
@@ -29,20 +29,41 @@ pub(crate) struct Kept {
     /// The project's file a type is declared in.
     pub(crate) homes: HashMap<TypeId, Arc<SourceFile>>,
     pub(crate) resolved: flatten::Resolved,
-    /// Types whose source is in the module cache, or fixed.
-    steady: HashSet<TypeId>,
+    /// Types with fixed schemas.
+    fixed: HashSet<TypeId>,
+    /// The packages the last generation read, by path.
+    pub(crate) packages: HashMap<Arc<str>, Arc<Package>>,
+    /// CRDs without a fault by kind and group, and the types and names of their versions.
+    pub(crate) crds: HashMap<(String, String), (Vec<(TypeId, String)>, Crd)>,
 }
 
 impl Kept {
-    /// Forgets all that depends on the project's files.
-    pub(crate) fn forget(&mut self) {
-        let steady = std::mem::take(&mut self.steady);
-        self.schemas.retain(|id, _| steady.contains(id));
-        self.needs.retain(|id, _| steady.contains(id));
-        self.problems.retain(|id, _| steady.contains(id));
-        self.resolved.retain(|id| steady.contains(id));
-        self.homes.clear();
-        self.steady = steady;
+    /// Forgets what is of changed packages, what had something wrong, and all that is made of them.
+    pub(crate) fn forget(&mut self, changed: &HashSet<Arc<str>>) {
+        let wrong = |id: &TypeId| self.problems.get(id).is_some_and(|problems| !problems.is_empty());
+        let gone = |id: &TypeId| {
+            !self.fixed.contains(id)
+                && (changed.contains(&id.package) || !self.packages.contains_key(&id.package))
+        };
+        let mut dirty: HashSet<TypeId> =
+            self.schemas.keys().filter(|id| gone(id) || wrong(id)).cloned().collect();
+        loop {
+            let made_of = self
+                .needs
+                .iter()
+                .filter(|(id, needs)| !dirty.contains(*id) && needs.iter().any(|need| dirty.contains(need)));
+            let more: Vec<TypeId> = made_of.map(|(id, _)| id.clone()).collect();
+            if more.is_empty() {
+                break;
+            }
+            dirty.extend(more);
+        }
+        self.schemas.retain(|id, _| !dirty.contains(id));
+        self.needs.retain(|id, _| !dirty.contains(id));
+        self.problems.retain(|id, _| !dirty.contains(id));
+        self.homes.retain(|id, _| !dirty.contains(id));
+        self.resolved.retain(|id| !dirty.contains(id));
+        self.crds.retain(|_, (roots, _)| roots.iter().all(|(id, _)| self.schemas.contains_key(id)));
     }
 }
 
@@ -110,6 +131,18 @@ impl<'a> Builder<'a> {
         }
     }
 
+    /// Forgets what packages that changed since the last generation had a part in.
+    pub(crate) fn forget_changes(&mut self) {
+        let last = std::mem::take(&mut self.kept.packages);
+        let changed: HashSet<Arc<str>> = last
+            .iter()
+            .filter(|(path, old)| !self.loader.import(path, ".").is_ok_and(|new| Arc::ptr_eq(&new, old)))
+            .map(|(path, _)| path.clone())
+            .collect();
+        self.kept.packages = last;
+        self.kept.forget(&changed);
+    }
+
     fn is(&self, level: Level) -> bool {
         self.options.profile.at_least(level)
     }
@@ -145,7 +178,7 @@ impl<'a> Builder<'a> {
     fn make(&mut self, id: &TypeId) -> Schema {
         if let Some(schema) = known::schema(&id.package, &id.name, self.options.generate_embedded_object_meta)
         {
-            self.kept.steady.insert(id.clone());
+            self.kept.fixed.insert(id.clone());
             return schema;
         }
         if &*id.package == "k8s.io/api/core/v1" && &*id.name == "Protocol" && !self.is(Level::V0_16) {
@@ -164,8 +197,6 @@ impl<'a> Builder<'a> {
         let file = file.clone();
         if package.ours {
             self.kept.homes.insert(id.clone(), file.clone());
-        } else {
-            self.kept.steady.insert(id.clone());
         }
         self.declared(&package, &file, decl)
     }

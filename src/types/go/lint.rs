@@ -10,11 +10,14 @@ use crate::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+/// What is odd about markers and what to do, by their text and what they describe.
+type Odd = HashMap<(Arc<str>, &'static str), Option<(String, String)>>;
+
 /// What was said before: of markers by their text and what they describe, and of whole files.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     version: String,
-    markers: HashMap<(Arc<str>, &'static str), Option<(String, String)>>,
+    markers: Odd,
     files: HashMap<Arc<str>, (Arc<SourceFile>, Vec<Diagnostic>)>,
 }
 
@@ -46,7 +49,7 @@ pub(crate) fn lint(roots: &[Arc<Package>], profile: &Profile, said: &mut Said) -
 
 struct Lint<'l> {
     profile: &'l Profile,
-    known: &'l mut HashMap<(Arc<str>, &'static str), Option<(String, String)>>,
+    known: &'l mut Odd,
     out: &'l mut Vec<Diagnostic>,
 }
 

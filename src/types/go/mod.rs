@@ -132,10 +132,11 @@ impl Generator {
         let mut loader = sources::Loader::new(&mut self.store, files, modules);
         let roots: Vec<_> = dirs.iter().filter_map(|dir| loader.root(dir)).collect();
         let mut builder = build::Builder::new(loader, options, &mut self.kept);
-        builder.kept.forget();
+        builder.forget_changes();
         let mut diagnostics = lint::lint(&roots, &options.profile, &mut self.said);
         let rbac = assemble::rbac(&roots, &options.profile);
         let crds = assemble::crds(&mut builder, &roots, &mut diagnostics);
+        builder.kept.packages = builder.loader.packages();
         diagnostics.append(&mut builder.loader.notes);
         diagnostics.sort_by(|a, b| {
             let key = |diagnostic: &Diagnostic| diagnostic.place.is_none();

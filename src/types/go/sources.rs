@@ -129,6 +129,13 @@ impl<'a> Loader<'a> {
         result
     }
 
+    /// The packages that were found.
+    pub(crate) fn packages(&self) -> HashMap<Arc<str>, Arc<Package>> {
+        let found =
+            self.loaded.iter().filter_map(|(path, package)| Some((path.clone(), package.clone().ok()?)));
+        found.collect()
+    }
+
     fn texts(&self, dir: &str) -> Vec<(String, Arc<str>)> {
         let names = self.files.list(dir).into_iter().filter(|name| counts(name));
         let paths = names.map(|name| join(dir, &name));

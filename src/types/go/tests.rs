@@ -365,3 +365,49 @@ fn truncations_and_mutations_never_panic() {
         }
     }
 }
+
+/// What is kept from one generation to the next never shows: after every edit the result is that of a fresh start.
+#[test]
+fn edits_one_after_the_other_give_what_a_fresh_start_gives() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/types/go");
+    let disk = super::golden::Disk(root);
+    let mut files = Memory::of(&[]);
+    for path in [
+        "go.mod",
+        "shared/shared.go",
+        "shapes/v1/types.go",
+        "flatten/v1/types.go",
+        "kinds/v1/types.go",
+        "kinds/v1beta1/types.go",
+        "vendor/k8s.io/apimachinery/pkg/apis/meta/v1/types.go",
+    ] {
+        files.0.insert(path.to_owned(), disk.read(path).unwrap());
+    }
+    let edits = [
+        ("shared/shared.go", "type Port int32", "type Port int64"),
+        ("shapes/v1/types.go", "Children []Tree", "Children []*Tree"),
+        ("shared/shared.go", "// Host is its name.", "// Host is its name. +x"),
+        ("flatten/v1/types.go", "MaxLength=10", "MaxLength=ten"),
+        ("flatten/v1/types.go", "MaxLength=ten", "MaxLength=11"),
+        ("kinds/v1beta1/types.go", "type Thing struct {", "type Thing struct"),
+        ("kinds/v1beta1/types.go", "type Thing struct", "type Thing struct {"),
+        ("shared/shared.go", "type Endpoint struct", "type Gone struct"),
+        ("shared/shared.go", "type Gone struct", "type Endpoint struct"),
+        ("vendor/k8s.io/apimachinery/pkg/apis/meta/v1/types.go", "Kind is what it is", "Kind is another"),
+        ("shared/shared.go", "func (l *Level) MarshalText()", "func (l *Level) Text()"),
+        ("kinds/v1/types.go", "groupName=kinds.example.com", "groupName=other.example.com"),
+        ("go.mod", "module example.com/golden", "module example.com/golden // the same"),
+    ];
+    let mut generator = Generator::new();
+    let (packages, options) = (["./...".to_owned()], Options::default());
+    for (path, from, to) in edits {
+        let text = files.0[path].replacen(from, to, 1);
+        assert_ne!(*text, *files.0[path], "{path}: {from}");
+        files.0.insert(path.to_owned(), text.into());
+        let kept = generator.generate(&files, &packages, &options);
+        let fresh = Generator::new().generate(&files, &packages, &options);
+        assert_eq!(format!("{:?}", kept.diagnostics), format!("{:?}", fresh.diagnostics), "{from} -> {to}");
+        assert_eq!(format!("{:?}", kept.crds), format!("{:?}", fresh.crds), "{from} -> {to}");
+        assert_eq!(kept.read, fresh.read, "{from} -> {to}");
+    }
+}
