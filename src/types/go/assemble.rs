@@ -1,7 +1,7 @@
 //! Kinds to CustomResourceDefinitions: versions, names, columns, subresources, and what else markers on a kind say.
 //! Makes no schemas itself.
 
-use super::build::Builder;
+use super::build::{Builder, Versions};
 use super::markers::{Marker, Target};
 use super::package::{Package, TypeId};
 use super::profile::Profile;
@@ -119,7 +119,7 @@ impl Builder<'_> {
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Option<Crd> {
         let name = (kind.to_owned(), group.to_owned());
-        let roots: Vec<(TypeId, String)> =
+        let roots: Versions =
             versions.iter().map(|version| (version.id.clone(), version.name.clone())).collect();
         if let Some((same, crd)) = self.kept.crds.get(&name)
             && *same == roots

@@ -18,6 +18,9 @@ use std::sync::Arc;
 /// How deep slices, maps and pointers may be nested in one type expression.
 const DEPTH: usize = 60;
 
+/// The types of a CRD and the names of their versions.
+pub(crate) type Versions = Vec<(TypeId, String)>;
+
 /// Schemas of types and whole CRDs; what is of packages that did not change stays from one generation to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
@@ -34,7 +37,7 @@ pub(crate) struct Kept {
     /// The packages the last generation read, by path.
     pub(crate) packages: HashMap<Arc<str>, Arc<Package>>,
     /// CRDs without a fault by kind and group, and the types and names of their versions.
-    pub(crate) crds: HashMap<(String, String), (Vec<(TypeId, String)>, Crd)>,
+    pub(crate) crds: HashMap<(String, String), (Versions, Crd)>,
 }
 
 impl Kept {
