@@ -38,8 +38,8 @@ pub fn yaml(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let _ = opdev_object::yaml::documents(text);
     if let Ok(value) = opdev_object::yaml::from_str(text) {
-        // Go's JSON leaves U+0085 as it is, and YAML folds a line there: such a text does not come back.
-        if text.contains(['\u{85}', '\\']) {
+        // Some texts do not come back, from Helm either: U+0085 is left as it is and folded, `<<` is not quoted.
+        if text.contains(['\u{85}', '\\']) || text.contains("<<") {
             return;
         }
         let written = opdev_object::yaml::to_string(&value);
