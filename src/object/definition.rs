@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions as a server sees them: what it fills in, and what it refuses, with its texts.
 //! Says nothing about other definitions that are there; names that are taken are the registry's business.
 
+use crate::cel::{self, RuleFault, Rules};
 use crate::names;
 use crate::schema::{FieldError, structural_at};
 use serde_json::{Map, Value, json};
@@ -51,15 +52,51 @@ pub fn validate(crd: &Value) -> Vec<FieldError> {
     }
     check_names(&spec["names"], &mut errors);
     check_versions(spec, &mut errors);
+    // What versions share is checked with each of them.
+    let mut seen: Vec<FieldError> = Vec::new();
+    errors.retain(|error| {
+        let new = !seen.contains(error);
+        if new {
+            seen.push(error.clone());
+        }
+        new
+    });
     if spec["preserveUnknownFields"] == true {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::invalid("spec.preserveUnknownFields", &json!(true), detail));
     }
-    let strategy = &spec["conversion"]["strategy"];
-    if strategy != "None" && strategy != "Webhook" {
-        errors.push(FieldError::not_supported("spec.conversion.strategy", strategy, &["None", "Webhook"]));
-    }
+    check_conversion(&spec["conversion"], &mut errors);
     errors
+}
+
+fn check_conversion(conversion: &Value, errors: &mut Vec<FieldError>) {
+    const CONFIG: &str = "spec.conversion.webhookClientConfig";
+    const VERSIONS: &str = "spec.conversion.conversionReviewVersions";
+    let strategy = &conversion["strategy"];
+    let (config, versions) =
+        (&conversion["webhook"]["clientConfig"], items(&conversion["webhook"]["conversionReviewVersions"]));
+    if strategy == "Webhook" {
+        if config.is_null() {
+            errors.push(FieldError::required(CONFIG, "required when strategy is set to Webhook"));
+        } else if config["url"].is_null() == config["service"].is_null() {
+            errors.push(FieldError::required(CONFIG, "exactly one of url or service is required"));
+        }
+        if versions.is_empty() {
+            errors.push(FieldError::required(VERSIONS, ""));
+        }
+        return;
+    }
+    if strategy != "None" {
+        let supported = ["None", "Webhook"];
+        errors.push(FieldError::not_supported("spec.conversion.strategy", strategy, &supported));
+    }
+    let detail = "should not be set when strategy is not set to Webhook";
+    if !config.is_null() {
+        errors.push(FieldError::forbidden(CONFIG, detail));
+    }
+    if !versions.is_empty() {
+        errors.push(FieldError::forbidden(VERSIONS, detail));
+    }
 }
 
 fn check_group(crd: &Value, group: &str, errors: &mut Vec<FieldError>) {
@@ -134,13 +171,21 @@ fn check_versions(spec: &Value, errors: &mut Vec<FieldError>) {
         let name = &version["name"];
         for wrong in names::dns1035_label(name.as_str().unwrap_or_default()) {
             errors.push(FieldError::invalid(format!("{place}.name"), name, &wrong));
+            if i == 0 {
+                errors.push(FieldError::invalid("spec.version", name, &wrong));
+            }
+        }
+        if !absent(&version["deprecationWarning"]) && version["deprecated"] != true {
+            let detail = "can only be set for deprecated versions";
+            let at = format!("{place}.deprecationWarning");
+            errors.push(FieldError::invalid(at, &version["deprecationWarning"], detail));
         }
         if seen.contains(&name) {
             let detail = "must contain unique version names";
             errors.push(FieldError::invalid("spec.versions", shown, detail));
         }
         seen.push(name);
-        check_version(version, &place, errors);
+        check_version(spec, version, i, errors);
     }
     if versions.iter().filter(|version| version["storage"] == true).count() != 1 {
         let detail = "must have exactly one version marked as storage version";
@@ -148,11 +193,44 @@ fn check_versions(spec: &Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn check_version(version: &Value, place: &str, errors: &mut Vec<FieldError>) {
+/// Where errors about a part of a version stand: what all versions share is one field of the definition.
+fn part_of(spec: &Value, index: usize, field: &str, shared: &str) -> String {
+    let versions = items(&spec["versions"]);
+    let same = versions.iter().all(|version| version.get(field) == versions[0].get(field));
+    if same { format!("spec.{shared}") } else { format!("spec.versions[{index}].{field}") }
+}
+
+/// The schemas of the versions, each once, with their places.
+fn schemas(spec: &Value) -> Vec<(String, &Value)> {
+    let mut schemas: Vec<(String, &Value)> = Vec::new();
+    for (index, version) in items(&spec["versions"]).iter().enumerate() {
+        let path = format!("{}.openAPIV3Schema", part_of(spec, index, "schema", "validation"));
+        if !schemas.iter().any(|(known, _)| *known == path) {
+            schemas.push((path, &version["schema"]["openAPIV3Schema"]));
+        }
+    }
+    schemas
+}
+
+/// Rules whose estimated cost a real server would not accept. The estimate is rougher than a server's.
+pub fn expensive(crd: &Value) -> Vec<RuleFault> {
+    schemas(&crd["spec"]).into_iter().flat_map(|(path, schema)| cel::expensive(&path, schema)).collect()
+}
+
+/// Rules that do not compile, with what nearly was meant.
+pub fn uncompiled(crd: &Value) -> Vec<RuleFault> {
+    let compiled = schemas(&crd["spec"]).into_iter().map(|(path, schema)| Rules::compile(&path, schema));
+    compiled.filter_map(Result::err).flatten().collect()
+}
+
+fn check_version(spec: &Value, version: &Value, index: usize, errors: &mut Vec<FieldError>) {
     let schema = &version["schema"]["openAPIV3Schema"];
-    let path = format!("{place}.schema.openAPIV3Schema");
+    let path = format!("{}.openAPIV3Schema", part_of(spec, index, "schema", "validation"));
+    let subresources = part_of(spec, index, "subresources", "subresources");
+    let columns = part_of(spec, index, "additionalPrinterColumns", "additionalPrinterColumns");
     if !schema.is_object() {
-        errors.push(FieldError::required(path, "schemas are required"));
+        let place = format!("spec.versions[{index}].schema.openAPIV3Schema");
+        errors.push(FieldError::required(place, "schemas are required"));
     } else if let Err(wrong) = structural_at(&path, schema) {
         errors.extend(wrong);
     }
@@ -160,7 +238,7 @@ fn check_version(version: &Value, place: &str, errors: &mut Vec<FieldError>) {
     if scale.is_object() {
         for (field, start) in [("specReplicasPath", ".spec."), ("statusReplicasPath", ".status.")] {
             let value = &scale[field];
-            let at = format!("{place}.subresources.scale.{field}");
+            let at = format!("{subresources}.scale.{field}");
             if absent(value) {
                 errors.push(FieldError::required(at, ""));
             } else if !value.as_str().is_some_and(|path| path.starts_with(start)) {
@@ -169,19 +247,88 @@ fn check_version(version: &Value, place: &str, errors: &mut Vec<FieldError>) {
             }
         }
     }
+    let selector = &scale["labelSelectorPath"];
+    let known = [".spec.", ".status."];
+    if selector
+        .as_str()
+        .is_some_and(|path| !path.is_empty() && !known.iter().any(|start| path.starts_with(start)))
+    {
+        let detail = "should be a json path under either .spec or .status";
+        errors.push(FieldError::invalid(format!("{subresources}.scale.labelSelectorPath"), selector, detail));
+    }
+    check_columns(version, &columns, errors);
+    let selectable = part_of(spec, index, "selectableFields", "selectableFields");
+    check_selectable(version, schema, &selectable, errors);
+}
+
+fn check_columns(version: &Value, columns: &str, errors: &mut Vec<FieldError>) {
+    const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+    const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
     for (i, column) in items(&version["additionalPrinterColumns"]).iter().enumerate() {
-        let at = format!("{place}.additionalPrinterColumns[{i}]");
-        for field in ["name", "type", "jsonPath"] {
+        let at = format!("{columns}[{i}]");
+        for (field, shown) in [("name", "name"), ("type", "type"), ("jsonPath", "JSONPath")] {
             if absent(&column[field]) {
-                errors.push(FieldError::required(format!("{at}.{field}"), ""));
+                errors.push(FieldError::required(format!("{at}.{shown}"), ""));
             }
         }
-        const TYPES: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
-        let kind = &column["type"];
-        if !absent(kind) && !kind.as_str().is_some_and(|kind| TYPES.contains(&kind)) {
-            errors.push(FieldError::not_supported(format!("{at}.type"), kind, &TYPES));
+        for (field, known) in [("type", &TYPES[..]), ("format", &FORMATS[..])] {
+            let value = &column[field];
+            if !absent(value) && !value.as_str().is_some_and(|text| known.contains(&text)) {
+                let detail = format!("must be one of {}", known.join(","));
+                errors.push(FieldError::invalid(format!("{at}.{field}"), value, &detail));
+            }
         }
     }
+}
+
+fn check_selectable(version: &Value, schema: &Value, place: &str, errors: &mut Vec<FieldError>) {
+    const MOST: usize = 8;
+    let mut seen: Vec<&str> = Vec::new();
+    for (i, field) in items(&version["selectableFields"]).iter().enumerate() {
+        let at = format!("{place}[{i}].jsonPath");
+        let value = &field["jsonPath"];
+        let path = value.as_str().unwrap_or_default();
+        if path.is_empty() {
+            errors.push(FieldError::required(at, ""));
+            continue;
+        }
+        let found = match pointed(schema, path) {
+            Ok(found) => found,
+            Err(why) => {
+                errors.push(FieldError::invalid(at, value, &format!("is an invalid path: {why}")));
+                continue;
+            }
+        };
+        if !matches!(found["type"].as_str(), Some("string" | "boolean" | "integer")) {
+            let detail = "must point to a field of type string, boolean or integer. Enum string fields and strings with formats are allowed.";
+            errors.push(FieldError::invalid(at.clone(), value, detail));
+        }
+        if seen.contains(&path) {
+            errors.push(FieldError::duplicate(at, value));
+        } else {
+            seen.push(path);
+        }
+    }
+    if seen.len() > MOST {
+        errors.push(FieldError::too_many(place, seen.len(), MOST as i64));
+    }
+}
+
+/// The schema a path such as `.spec.color` names.
+fn pointed<'a>(schema: &'a Value, path: &str) -> Result<&'a Value, String> {
+    if path.contains('[') {
+        return Err("array notation is not allowed".to_owned());
+    }
+    let Some(rest) = path.strip_prefix('.') else {
+        let first = path.split('.').next().unwrap_or(path);
+        return Err(format!("expected [ or . but got: {first}"));
+    };
+    rest.split('.').try_fold(schema, |at, name| {
+        at.get("properties")
+            .and_then(|properties| properties.get(name))
+            .or_else(|| at.get("additionalProperties").filter(|more| more.is_object()))
+            .ok_or_else(|| "does not refer to a valid field".to_owned())
+    })
 }
 
 /// What is wrong with a definition that is to replace another.
@@ -211,3 +358,6 @@ pub fn validate_update(crd: &Value, current: &Value) -> Vec<FieldError> {
     }
     errors
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,10 +4,12 @@
 //! for server-side apply, `selector` for label and field selectors, `definition` for CRDs.
 
 pub mod apply;
+pub mod cel;
 pub mod definition;
 pub mod diff;
 pub mod facts;
 pub mod fieldset;
+mod guard;
 pub mod lines;
 pub mod meta;
 pub mod names;

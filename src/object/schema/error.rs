@@ -24,6 +24,8 @@ pub enum Reason {
     Forbidden,
     /// What it names does not exist.
     NotFound,
+    /// It could not be checked.
+    Internal,
 }
 
 impl Reason {
@@ -39,6 +41,7 @@ impl Reason {
             Reason::Duplicate => "FieldValueDuplicate",
             Reason::Forbidden => "FieldValueForbidden",
             Reason::NotFound => "FieldValueNotFound",
+            Reason::Internal => "InternalError",
         }
     }
 
@@ -52,6 +55,7 @@ impl Reason {
             Reason::Duplicate => "Duplicate value",
             Reason::Forbidden => "Forbidden",
             Reason::NotFound => "Not found",
+            Reason::Internal => "Internal error",
         }
     }
 }
@@ -97,6 +101,27 @@ impl FieldError {
     /// A wrong value.
     pub fn invalid(path: impl Into<String>, value: &Value, detail: &str) -> Self {
         Self::build(path, Reason::Invalid, Some(value), detail)
+    }
+
+    /// A wrong value whose text somebody else wrote.
+    pub fn invalid_shown(path: impl Into<String>, shown: &str, detail: &str) -> Self {
+        let message = format!("{}: {shown}: {detail}", Reason::Invalid.title());
+        FieldError { path: path.into(), reason: Reason::Invalid, message }
+    }
+
+    /// A wrong object or list, which is not shown.
+    pub fn invalid_whole(path: impl Into<String>, detail: &str) -> Self {
+        Self::build(path, Reason::Invalid, None, detail)
+    }
+
+    /// A repeated object or list, which is not shown.
+    pub fn duplicate_of_whole(path: impl Into<String>) -> Self {
+        Self::build(path, Reason::Duplicate, None, "")
+    }
+
+    /// Something that went wrong here.
+    pub fn internal(path: impl Into<String>, detail: &str) -> Self {
+        Self::build(path, Reason::Internal, None, detail)
     }
 
     /// A value of a wrong type.

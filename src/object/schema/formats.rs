@@ -297,6 +297,11 @@ fn is_datetime(text: &str) -> bool {
 }
 
 fn is_duration(text: &str) -> bool {
+    duration_nanos(text).is_some()
+}
+
+/// A duration in nanoseconds: Go's form, and the longer words that schemas take too.
+pub(crate) fn duration_nanos(text: &str) -> Option<i128> {
     const UNITS: [&str; 36] = [
         "ns",
         "us",
@@ -336,27 +341,49 @@ fn is_duration(text: &str) -> bool {
         "week",
     ];
     let mut rest = text.trim();
+    let sign = if rest.starts_with('-') { -1 } else { 1 };
     rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
     if rest == "0" {
-        return true;
+        return Some(0);
     }
     if rest.is_empty() {
-        return false;
+        return None;
     }
+    let mut total = 0i128;
     while !rest.is_empty() {
         let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
-        if rest[..digits].parse::<f64>().is_err() {
-            return false;
-        }
+        let count: f64 = rest[..digits].parse().ok()?;
         rest = rest[digits..].trim_start();
         let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.' || c == ' ').unwrap_or(rest.len());
         let name = &rest[..unit];
         if !UNITS.contains(&name) && name != "weeks" {
-            return false;
+            return None;
         }
+        total = total.checked_add((count * nanos_of(name)) as i128)?;
         rest = rest[unit..].trim_start();
     }
-    true
+    i64::try_from(total).ok().map(|nanos| i128::from(nanos) * sign)
+}
+
+fn nanos_of(unit: &str) -> f64 {
+    match unit {
+        "ns" => 1.0,
+        "us" | "µs" | "μs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" => 60e9,
+        "h" => 3600e9,
+        "d" => 86_400e9,
+        "w" => 604_800e9,
+        _ if unit.starts_with("nano") => 1.0,
+        _ if unit.starts_with("micro") => 1e3,
+        _ if unit.starts_with("milli") => 1e6,
+        _ if unit.starts_with("sec") => 1e9,
+        _ if unit.starts_with("min") => 60e9,
+        _ if unit.starts_with('h') => 3600e9,
+        _ if unit.starts_with("day") => 86_400e9,
+        _ => 604_800e9,
+    }
 }
 
 #[cfg(test)]

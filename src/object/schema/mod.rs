@@ -12,12 +12,14 @@ mod validate;
 
 pub(crate) use error::quote;
 pub use error::{FieldError, Reason, go_float};
+pub(crate) use formats::duration_nanos;
+pub(crate) use pattern::Pattern;
 pub use prune::{default, prune};
 pub use structural::{structural, structural_at};
-pub(crate) use validate::same;
-pub use validate::{validate, validate_at, validate_update};
+pub use validate::{admit, validate, validate_at, validate_update};
+pub(crate) use validate::{same, unchanged};
 
-use pattern::Pattern;
+use crate::cel::Rules;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -112,6 +114,8 @@ pub struct Schema {
     pub map_type: Option<MapType>,
     /// What is checked of values. `None` where nothing is.
     pub checks: Option<Box<Checks>>,
+    /// The rules in CEL of the whole schema; set at the root of a custom resource's.
+    pub(crate) rules: Option<Arc<Rules>>,
     own_default: Option<Value>,
     own_patch: PatchRule,
 }

@@ -12,8 +12,14 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     pub(crate) fn new(text: &str) -> Self {
-        let compiled = Regex::new(&translate(text)).map_err(|error| last_line(&error.to_string()));
+        let compiled =
+            Regex::new(&translate(text)).map_err(|error| go_words(text, &last_line(&error.to_string())));
         Pattern { text: text.to_owned(), compiled }
+    }
+
+    /// The expression; the error says why it cannot be compiled.
+    pub(crate) fn regex(&self) -> Result<&Regex, &str> {
+        self.compiled.as_ref().map_err(String::as_str)
     }
 
     /// Whether it matches somewhere in `value`; the error says why it cannot be compiled.
@@ -27,6 +33,17 @@ impl Pattern {
 
 fn last_line(error: &str) -> String {
     error.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned()
+}
+
+/// The mistakes people make, in Go's words.
+fn go_words(text: &str, error: &str) -> String {
+    match error {
+        "unclosed group" => format!("missing closing ): `{text}`"),
+        "unclosed character class" => {
+            format!("missing closing ]: `{}`", &text[text.rfind('[').unwrap_or(0)..])
+        }
+        other => other.to_owned(),
+    }
 }
 
 fn translate(go: &str) -> String {

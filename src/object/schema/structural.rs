@@ -1,11 +1,13 @@
 //! Whether a CRD's schema is structural, with the errors the server gives where it is not.
-//! CEL rules (`x-kubernetes-validations`) are read over, not evaluated.
+//! CEL rules (`x-kubernetes-validations`) are compiled with it; `cel` says what they are.
 
 use super::pattern::Pattern;
 use super::validate::validate_at;
 use super::{FieldError, Kind, Schema, SchemaRef, convert, prune};
+use crate::cel::Rules;
 use crate::facts::{OBJECT_META, facts};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// The schema of a custom resource from its `openAPIV3Schema`, or what is wrong with it.
 pub fn structural(schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
@@ -23,6 +25,10 @@ pub fn structural_at(path: &str, schema: &Value) -> Result<SchemaRef, Vec<FieldE
     }
     let mut root = convert::custom(schema);
     embed(&mut root);
+    match Rules::compile(path, schema) {
+        Ok(rules) => root.rules = rules.map(Arc::new),
+        Err(faults) => errors.extend(faults.into_iter().map(|fault| fault.error)),
+    }
     let root = SchemaRef::from(root);
     defaults(schema, path, &mut errors);
     if errors.is_empty() { Ok(root) } else { Err(errors) }
@@ -118,10 +124,6 @@ fn unsupported(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::forbidden(at(path, "uniqueItems"), text));
     }
     match schema.get("additionalProperties") {
-        Some(Value::Bool(false)) => errors.push(FieldError::forbidden(
-            at(path, "additionalProperties"),
-            "additionalProperties cannot be set to false",
-        )),
         Some(_) if fields(schema, "properties").next().is_some() => errors.push(FieldError::forbidden(
             at(path, "additionalProperties"),
             "additionalProperties and properties are mutual exclusive",
@@ -172,10 +174,18 @@ fn lists_and_maps(schema: &Value, kind: &str, path: &str, errors: &mut Vec<Field
         Some(other) => errors.push(FieldError::not_supported(
             at(path, "x-kubernetes-list-type"),
             &json!(other),
-            &["atomic", "map", "set"],
+            &["atomic", "set", "map"],
         )),
     }
     let items = &schema["items"];
+    if matches!(list_type, Some("map" | "set")) && flag(items, "nullable") {
+        let kind = list_type.unwrap_or_default();
+        let text = format!("cannot be nullable when x-kubernetes-list-type is {kind}");
+        errors.push(FieldError::forbidden(at(path, "items.nullable"), &text));
+    }
+    if list_type == Some("set") {
+        set_items(items, path, errors);
+    }
     if list_type == Some("map") {
         map_keys(items, &keys, path, errors);
     } else if !keys.is_empty() {
@@ -198,6 +208,22 @@ fn lists_and_maps(schema: &Value, kind: &str, path: &str, errors: &mut Vec<Field
             let place = at(path, "x-kubernetes-map-type");
             errors.push(FieldError::not_supported(place, &json!(map_type), &["atomic", "granular"]));
         }
+    }
+}
+
+/// Items of a set are compared as a whole.
+fn set_items(items: &Value, path: &str, errors: &mut Vec<FieldError>) {
+    let (key, open) = match items["type"].as_str() {
+        Some("object") => ("x-kubernetes-map-type", items["x-kubernetes-map-type"] != "atomic"),
+        Some("array") => {
+            let kind = &items["x-kubernetes-list-type"];
+            ("x-kubernetes-list-type", !kind.is_null() && kind != "atomic")
+        }
+        _ => return,
+    };
+    if open {
+        let text = "must be atomic as item of a list with x-kubernetes-list-type=set";
+        errors.push(FieldError::invalid(at(path, &format!("items.{key}")), &items[key], text));
     }
 }
 
@@ -228,6 +254,10 @@ fn map_keys(items: &Value, keys: &[&str], path: &str, errors: &mut Vec<FieldErro
                 "must not contain duplicate entries",
             ));
         }
+        if flag(known, "nullable") {
+            let text = "this property is in x-kubernetes-list-map-keys, so it cannot be nullable";
+            errors.push(FieldError::forbidden(at(path, &format!("items.properties[{key}].nullable")), text));
+        }
         let required = parts(items, "required").any(|(_, name)| name == *key);
         if !known.is_null() && !required && known.get("default").is_none() {
             let text = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
@@ -246,10 +276,6 @@ fn types(schema: &Value, kind: &str, level: Level, path: &str, errors: &mut Vec<
         let supported = ["array", "boolean", "integer", "number", "object", "string"];
         errors.push(FieldError::not_supported(place.clone(), &json!(kind), &supported));
     }
-    if int_or_string && !kind.is_empty() {
-        let text = "must be empty if x-kubernetes-int-or-string is true";
-        errors.push(FieldError::invalid(place.clone(), &json!(kind), text));
-    }
     for (key, set) in
         [("x-kubernetes-preserve-unknown-fields", preserve), ("x-kubernetes-embedded-resource", embedded)]
     {
@@ -264,7 +290,7 @@ fn types(schema: &Value, kind: &str, level: Level, path: &str, errors: &mut Vec<
             "" => FieldError::required(place.clone(), text),
             kind => FieldError::invalid(place.clone(), &json!(kind), text),
         });
-    } else if kind.is_empty() && !int_or_string && !preserve {
+    } else if kind.is_empty() && !int_or_string && !preserve && schema.get("$ref").is_none() {
         let text = match level {
             Level::Root => "must not be empty at the root",
             Level::Item => "must not be empty for specified array items",
@@ -352,7 +378,7 @@ fn value_validation(schema: &Value, level: Level, path: &str, errors: &mut Vec<F
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str)
         && let Err(error) = Pattern::new(pattern).is_match("")
     {
-        let text = format!("must be a valid regular expression, but isn't: {error}");
+        let text = format!("must be a valid regular expression, but isn't: error parsing regexp: {error}");
         errors.push(FieldError::invalid(at(path, "pattern"), &json!(pattern), &text));
     }
 }
@@ -381,6 +407,7 @@ fn nested(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>
         ("x-kubernetes-list-map-keys", "must be empty to be structural"),
         ("x-kubernetes-list-type", "must be undefined to be structural"),
         ("x-kubernetes-map-type", "must be undefined to be structural"),
+        ("x-kubernetes-validations", "must be empty to be structural"),
     ] {
         let set = map.get(key).is_some_and(|value| match value {
             Value::Bool(on) => *on,
@@ -401,7 +428,7 @@ fn nested(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>
 
 /// Defaults obey the schema they stand in.
 fn defaults(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
-    if let Some(default) = schema.get("default") {
+    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let place = at(path, "default");
         let own = SchemaRef::from(convert::custom(schema));
         let mut pruned = default.clone();
@@ -409,7 +436,19 @@ fn defaults(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::invalid(place.clone(), default, "must not have unknown fields"));
         }
         super::default(&mut pruned, &own);
-        errors.extend(validate_at(&place, &pruned, &own));
+        let mut wrong = validate_at("", &pruned, &own);
+        if let Ok(Some(rules)) = Rules::compile("", schema) {
+            wrong.extend(rules.validate(&pruned, None, &own));
+        }
+        // A server names the place, and in its words the place within the default.
+        errors.extend(wrong.into_iter().map(|error| {
+            let inside = match error.path.as_str() {
+                "<nil>" | "" => place.clone(),
+                path if path.starts_with('[') => format!("{place}{path}"),
+                path => format!("{place}.{path}"),
+            };
+            FieldError { path: inside, ..error }
+        }));
     }
     for (name, schema) in fields(schema, "properties") {
         defaults(schema, &property(path, name), errors);

@@ -292,7 +292,7 @@ fn schemas_that_are_not_structural() {
         ),
         (
             json!({"type": "object", "properties": {"a": {"type": "string", "default": 5}}}),
-            "properties[a].default: Invalid value: \"integer\": properties[a].default in body must be of type string: \"integer\"",
+            "properties[a].default: Invalid value: \"integer\":  in body must be of type string: \"integer\"",
         ),
         (
             json!({"type": "object", "properties": {"a": {"$ref": "#/x", "type": "string"}}}),

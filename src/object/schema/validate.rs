@@ -2,7 +2,7 @@
 //! Never changes the value; run `default` and `prune` first, as the server does.
 
 use super::error::{go_float, quote};
-use super::{Additional, Checks, FieldError, Kind, ListType, Schema, SchemaRef, formats};
+use super::{Additional, Checks, FieldError, Kind, ListType, Reason, Schema, SchemaRef, formats};
 use serde_json::{Map, Value};
 
 /// Everything that is wrong with `value`, an object at its root.
@@ -25,6 +25,29 @@ pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<Fi
     list_types("", old, schema, &mut before);
     if before.is_empty() {
         list_types("", value, schema, &mut errors);
+    }
+    errors
+}
+
+/// Everything a server says of `value`, which may replace `old`: the schema and, unless that leaves too little to look
+/// at, the rules in CEL.
+pub fn admit(value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
+    let mut errors = match old {
+        None => validate(value, schema),
+        Some(old) => validate_update(value, old, schema),
+    };
+    let Some(rules) = &schema.rules else { return errors };
+    let blocking = |error: &FieldError| {
+        matches!(
+            error.reason,
+            Reason::NotSupported | Reason::Required | Reason::TooLong | Reason::TooMany | Reason::TypeInvalid
+        )
+    };
+    if errors.iter().any(blocking) {
+        let text = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+        errors.push(FieldError::invalid("<nil>", &Value::Null, text));
+    } else {
+        errors.extend(rules.validate(value, old, schema));
     }
     errors
 }

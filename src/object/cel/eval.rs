@@ -1,0 +1,315 @@
+//! Evaluates an expression against values, within a budget. Errors have a real server's words. Never panics, and
+//! never takes longer than its budget allows: every step and every byte that is made is charged for.
+
+use super::ast::{Expr, Macro, MacroKind, Node};
+use super::check::type_named;
+use super::functions;
+use super::library::Library;
+use super::operators;
+use super::shape::reserved;
+use super::signatures::signatures;
+use super::value::{Evaluated, Key, Stop, Val, failed, no_overload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A field of an object or a key of a map.
+fn named<'v>(map: &'v BTreeMap<Key, Val>, field: &str) -> Option<&'v Val> {
+    map.get(&Key::Text(field.into())).or_else(|| map.get(&Key::Text(reserved(field)?.into())))
+}
+
+/// One evaluation.
+pub(super) struct Eval<'a> {
+    pub(super) scope: Vec<(&'a str, Val)>,
+    pub(super) budget: &'a mut u64,
+    pub(super) library: &'a Library,
+}
+
+impl<'a> Eval<'a> {
+    /// Pays for work; stops the evaluation where nothing is left.
+    pub(super) fn charge(&mut self, cost: u64) -> Result<(), Stop> {
+        if *self.budget < cost {
+            *self.budget = 0;
+            return Err(Stop::Budget);
+        }
+        *self.budget -= cost;
+        Ok(())
+    }
+
+    fn variable(&self, name: &str) -> Option<&Val> {
+        self.scope.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    pub(super) fn eval(&mut self, expr: &'a Expr) -> Evaluated {
+        self.charge(1)?;
+        Ok(match &expr.node {
+            Node::Null => Val::Null,
+            Node::Bool(truth) => Val::Bool(*truth),
+            Node::Int(number) => Val::Int(*number),
+            Node::Uint(number) => Val::Uint(*number),
+            Node::Double(float) => Val::Double(*float),
+            Node::Text(text) => Val::text(text),
+            Node::Bytes(bytes) => Val::Bytes(bytes.as_slice().into()),
+            Node::Name(name) => match self.variable(name) {
+                Some(value) => value.clone(),
+                None => match type_named(name) {
+                    Some(kind) => Val::Type(Arc::new(kind)),
+                    None => return failed(format!("no such attribute(s): {name}")),
+                },
+            },
+            Node::Select { operand, field } => return self.select(expr, operand, field),
+            Node::Has { operand, field } => return self.has(operand, field),
+            Node::OptSelect { operand, field } => return self.opt_select(operand, field),
+            Node::Call { target, function, args } => return self.call(target.as_deref(), function, args),
+            Node::Logic { or, terms } => return self.logic(*or, terms),
+            Node::Cond { test, yes, no } => {
+                return if self.eval(test)?.truth()? { self.eval(yes) } else { self.eval(no) };
+            }
+            Node::List(items) => return self.list(items),
+            Node::Map(entries) => return self.map(entries),
+            Node::Message { name } => return failed(format!("unknown type: '{name}'")),
+            Node::Macro(inner) => return self.fold(inner),
+        })
+    }
+
+    fn select(&mut self, expr: &'a Expr, operand: &'a Expr, field: &str) -> Evaluated {
+        if let Some(name) = expr.qualified()
+            && self.variable(name.split('.').next().unwrap_or_default()).is_none()
+            && let Some(kind) = type_named(&name)
+        {
+            return Ok(Val::Type(Arc::new(kind)));
+        }
+        match self.eval(operand)? {
+            Val::Map(map) => match named(&map, field) {
+                Some(value) => Ok(value.clone()),
+                None => failed(format!("no such key: {field}")),
+            },
+            Val::Optional(inner) => self.opt_field(inner.as_deref(), field),
+            _ => no_overload(),
+        }
+    }
+
+    fn opt_field(&mut self, value: Option<&Val>, field: &str) -> Evaluated {
+        match value {
+            None => Ok(Val::Optional(None)),
+            Some(Val::Map(map)) => Ok(match named(map, field) {
+                Some(found @ Val::Optional(_)) => found.clone(),
+                Some(found) => Val::some(found.clone()),
+                None => Val::Optional(None),
+            }),
+            Some(Val::Optional(inner)) => self.opt_field(inner.as_deref(), field),
+            Some(_) => no_overload(),
+        }
+    }
+
+    fn opt_select(&mut self, operand: &'a Expr, field: &str) -> Evaluated {
+        let value = self.eval(operand)?;
+        self.opt_field(Some(&value), field)
+    }
+
+    fn has(&mut self, operand: &'a Expr, field: &str) -> Evaluated {
+        match self.eval(operand)? {
+            Val::Map(map) => Ok(Val::Bool(named(&map, field).is_some())),
+            Val::Optional(None) => Ok(Val::Bool(false)),
+            Val::Optional(Some(inner)) => match &*inner {
+                Val::Map(map) => Ok(Val::Bool(named(map, field).is_some())),
+                _ => no_overload(),
+            },
+            _ => no_overload(),
+        }
+    }
+
+    /// `||` and `&&`: an error does not count where another term decides.
+    fn logic(&mut self, or: bool, terms: &'a [Expr]) -> Evaluated {
+        let mut first = None;
+        for term in terms {
+            match self.eval(term).and_then(|value| value.truth()) {
+                Ok(truth) if truth == or => return Ok(Val::Bool(or)),
+                Ok(_) => {}
+                Err(Stop::Budget) => return Err(Stop::Budget),
+                Err(stop) => _ = first.get_or_insert(stop),
+            }
+        }
+        first.map_or(Ok(Val::Bool(!or)), Err)
+    }
+
+    fn list(&mut self, items: &'a [(Expr, bool)]) -> Evaluated {
+        let mut list = Vec::with_capacity(items.len());
+        for (item, optional) in items {
+            match (self.eval(item)?, optional) {
+                (Val::Optional(None), true) => {}
+                (Val::Optional(Some(value)), true) => list.push((*value).clone()),
+                (value, _) => list.push(value),
+            }
+        }
+        Ok(Val::list(list))
+    }
+
+    fn map(&mut self, entries: &'a [(Expr, Expr, bool)]) -> Evaluated {
+        let mut map = BTreeMap::new();
+        for (key, value, optional) in entries {
+            let key = self.eval(key)?;
+            let Some(key) = key.key() else {
+                return failed(format!("unsupported key type: {}", key.type_name()));
+            };
+            let value = match (self.eval(value)?, optional) {
+                (Val::Optional(None), true) => continue,
+                (Val::Optional(Some(value)), true) => (*value).clone(),
+                (value, _) => value,
+            };
+            map.insert(key, value);
+        }
+        Ok(Val::Map(Arc::new(map)))
+    }
+
+    fn call(&mut self, target: Option<&'a Expr>, function: &'a str, args: &'a [Expr]) -> Evaluated {
+        let qualified = target.and_then(Expr::qualified).map(|prefix| format!("{prefix}.{function}"));
+        if let Some(name) = qualified.filter(|name| signatures(name).is_some()) {
+            let args = args.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
+            return functions::call(self, &name, &args);
+        }
+        if let (Some(target), "or" | "orValue", [other]) = (target, function, args) {
+            let value = self.eval(target)?;
+            return match (value, function) {
+                (Val::Optional(Some(inner)), "orValue") => Ok((*inner).clone()),
+                (value @ Val::Optional(Some(_)), _) => Ok(value),
+                (Val::Optional(None), _) => self.eval(other),
+                _ => no_overload(),
+            };
+        }
+        let mut values = Vec::with_capacity(args.len() + 1);
+        for part in target.into_iter().chain(args) {
+            values.push(self.eval(part)?);
+        }
+        if function.starts_with(['_', '@', '!', '-']) {
+            return operators::apply(self, function, &values);
+        }
+        functions::call(self, function, &values)
+    }
+
+    /// What a macro goes over: one or two values for each step.
+    fn steps(&mut self, range: &Val, two: bool) -> Result<Vec<(Val, Option<Val>)>, Stop> {
+        Ok(match range {
+            Val::List(items, _) if two => {
+                items.iter().enumerate().map(|(i, v)| (Val::Int(i as i64), Some(v.clone()))).collect()
+            }
+            Val::List(items, _) => items.iter().map(|v| (v.clone(), None)).collect(),
+            Val::Map(map) => map.iter().map(|(k, v)| (k.clone().into(), two.then(|| v.clone()))).collect(),
+            _ => return no_overload(),
+        })
+    }
+
+    fn with<R>(&mut self, inner: &'a Macro, step: (Val, Option<Val>), run: impl FnOnce(&mut Self) -> R) -> R {
+        let depth = self.scope.len();
+        self.scope.push((&inner.first, step.0));
+        if let (Some(name), Some(value)) = (&inner.second, step.1) {
+            self.scope.push((name, value));
+        }
+        let result = run(self);
+        self.scope.truncate(depth);
+        result
+    }
+
+    fn fold(&mut self, inner: &'a Macro) -> Evaluated {
+        let range = self.eval(&inner.range)?;
+        if matches!(inner.kind, MacroKind::OptMap | MacroKind::OptFlatMap) {
+            let Val::Optional(value) = range else { return no_overload() };
+            let Some(value) = value else { return Ok(Val::Optional(None)) };
+            let result = self.with(inner, ((*value).clone(), None), |eval| eval.eval(&inner.body))?;
+            return Ok(if inner.kind == MacroKind::OptMap { Val::some(result) } else { result });
+        }
+        let steps = self.steps(&range, inner.second.is_some())?;
+        self.charge(steps.len() as u64)?;
+        match inner.kind {
+            MacroKind::All | MacroKind::Exists => self.quantified(inner, steps),
+            MacroKind::ExistsOne => {
+                let mut count = 0;
+                for step in steps {
+                    count += i32::from(self.with(inner, step, |eval| eval.eval(&inner.body))?.truth()?);
+                }
+                Ok(Val::Bool(count == 1))
+            }
+            MacroKind::TransformMap | MacroKind::TransformMapEntry => self.transform_map(inner, steps),
+            MacroKind::SortBy => self.sort_by(inner, &range, steps),
+            MacroKind::Map
+            | MacroKind::Filter
+            | MacroKind::TransformList
+            | MacroKind::OptMap
+            | MacroKind::OptFlatMap => self.listed(inner, steps),
+        }
+    }
+
+    fn quantified(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
+        let decides = inner.kind == MacroKind::Exists;
+        let mut first = None;
+        for step in steps {
+            match self.with(inner, step, |eval| eval.eval(&inner.body)).and_then(|value| value.truth()) {
+                Ok(truth) if truth == decides => return Ok(Val::Bool(decides)),
+                Ok(_) => {}
+                Err(Stop::Budget) => return Err(Stop::Budget),
+                Err(stop) => _ = first.get_or_insert(stop),
+            }
+        }
+        first.map_or(Ok(Val::Bool(!decides)), Err)
+    }
+
+    fn listed(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
+        let mut list = Vec::new();
+        for step in steps {
+            let item = step.0.clone();
+            let made = self.with(inner, step, |eval| -> Result<Option<Val>, Stop> {
+                if let Some(filter) = &inner.filter
+                    && !eval.eval(filter)?.truth()?
+                {
+                    return Ok(None);
+                }
+                let body = eval.eval(&inner.body)?;
+                if inner.kind == MacroKind::Filter {
+                    return Ok(body.truth()?.then_some(item));
+                }
+                Ok(Some(body))
+            })?;
+            list.extend(made);
+        }
+        Ok(Val::list(list))
+    }
+
+    fn transform_map(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
+        let mut map: BTreeMap<Key, Val> = BTreeMap::new();
+        for step in steps {
+            let Some(key) = step.0.key() else { return no_overload() };
+            let made = self.with(inner, step, |eval| -> Result<Option<Val>, Stop> {
+                if let Some(filter) = &inner.filter
+                    && !eval.eval(filter)?.truth()?
+                {
+                    return Ok(None);
+                }
+                eval.eval(&inner.body).map(Some)
+            })?;
+            let Some(made) = made else { continue };
+            let entries = match (inner.kind, made) {
+                (MacroKind::TransformMapEntry, Val::Map(entries)) => entries,
+                (MacroKind::TransformMapEntry, _) => return no_overload(),
+                (_, value) => Arc::new(BTreeMap::from([(key, value)])),
+            };
+            self.charge(entries.len() as u64)?;
+            for (key, value) in entries.iter() {
+                if map.insert(key.clone(), value.clone()).is_some() {
+                    return failed(format!("insert failed: key {key} already exists"));
+                }
+            }
+        }
+        Ok(Val::Map(Arc::new(map)))
+    }
+
+    fn sort_by(&mut self, inner: &'a Macro, range: &Val, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
+        let Val::List(items, _) = range else { return no_overload() };
+        let mut keys = Vec::with_capacity(items.len());
+        for step in steps {
+            keys.push(self.with(inner, step, |eval| eval.eval(&inner.body))?);
+        }
+        let mut pairs: Vec<(Val, Val)> = keys.into_iter().zip(items.iter().cloned()).collect();
+        self.charge(pairs.len() as u64 * 8)?;
+        functions::sort_pairs(&mut pairs)?;
+        Ok(Val::list(pairs.into_iter().map(|(_, item)| item).collect()))
+    }
+}

@@ -1,0 +1,31 @@
+//! `x-kubernetes-validations`: rules in CEL, compiled and type-checked against a structural schema and evaluated
+//! against objects, with the texts and verdicts of a real API server and a budget of our own. Own parser, checker and
+//! evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics, whatever the rule.
+//! Read `rules` for a whole schema, `program` for one rule, then `parse`, `check` and `eval`.
+
+mod ast;
+mod check;
+mod convert;
+mod cost;
+mod eval;
+mod format;
+mod functions;
+mod kind;
+mod lex;
+mod library;
+mod operators;
+mod parse;
+mod program;
+mod rules;
+mod shape;
+mod signatures;
+mod texts;
+mod time;
+mod value;
+
+pub use cost::expensive;
+pub use rules::{RuleFault, Rules};
+
+#[cfg(test)]
+#[allow(clippy::needless_pass_by_value)]
+mod tests;

@@ -1,0 +1,164 @@
+//! One rule: its text compiled against what its schema declares, with the errors a server gives.
+
+use super::ast::{Expr, Node};
+use super::check::Checker;
+use super::eval::Eval;
+use super::kind::Kind;
+use super::lex::Fault;
+use super::library::Library;
+use super::parse::parse;
+use super::time;
+use super::value::{Evaluated, Stop, Val};
+use crate::schema::Pattern;
+
+/// A compiled expression.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) expr: Expr,
+    /// It names `oldSelf`.
+    pub(super) uses_old: bool,
+}
+
+/// Why a text is no expression: a server's words, and what nearly was meant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Uncompiled {
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+/// Compiles a text whose result has to be of the kind `wanted`.
+pub(super) fn compile(
+    text: &str,
+    this: &Kind,
+    optional_old: bool,
+    wanted: &Kind,
+) -> Result<Program, Uncompiled> {
+    let (prefix, wrong) = if *wanted == Kind::Bool {
+        ("", "cel expression must evaluate to a bool")
+    } else {
+        ("messageExpression ", "messageExpression must evaluate to a string")
+    };
+    let failed = |faults: &[Fault], hint: Option<String>| {
+        let shown: Vec<String> = faults.iter().map(|fault| shown(text, fault)).collect();
+        Uncompiled { message: format!("{prefix}compilation failed: {}", shown.join("\n")), hint }
+    };
+    let expr = parse(text).map_err(|faults| failed(&faults, None))?;
+    let old = if optional_old { Kind::optional(this.clone()) } else { this.clone() };
+    let mut checker = Checker::new(vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), old)]);
+    let kind = checker.kind(&expr);
+    if checker.faults.is_empty() {
+        checker.faults.append(&mut checker.late);
+        literals(&expr, &mut checker.faults);
+    }
+    if !checker.faults.is_empty() {
+        let mut faults = std::mem::take(&mut checker.faults);
+        faults.sort_by_key(|fault| fault.at);
+        faults.truncate(100);
+        let hint = (!checker.hints.is_empty()).then(|| checker.hints.join("; "));
+        return Err(failed(&faults, hint));
+    }
+    if kind != *wanted {
+        return Err(Uncompiled { message: wrong.to_owned(), hint: None });
+    }
+    let uses_old = expr.names("oldSelf");
+    if let Some(text) = constant_fault(&expr) {
+        let prefix = if *wanted == Kind::Bool { "program" } else { "messageExpression" };
+        return Err(Uncompiled { message: format!("{prefix} instantiation failed: {text}"), hint: None });
+    }
+    Ok(Program { expr, uses_old })
+}
+
+/// An error with the line it is in and a mark below.
+fn shown(text: &str, fault: &Fault) -> String {
+    let (mut line, mut column) = (1, 0);
+    for c in text.chars().take(fault.at) {
+        if c == '\n' {
+            line += 1;
+            column = 0;
+        } else {
+            column += 1;
+        }
+    }
+    let snippet = text.split('\n').nth(line - 1).unwrap_or_default().replace('\t', " ");
+    let dots: String =
+        snippet.chars().take(column).map(|c| if c.len_utf8() > 1 { '．' } else { '.' }).collect();
+    let mark = if snippet.chars().nth(column).is_some_and(|c| c.len_utf8() > 1) { '＾' } else { '^' };
+    format!("ERROR: <input>:{line}:{}: {}\n | {snippet}\n | {dots}{mark}", column + 1, fault.message)
+}
+
+/// Literals that can never be read.
+fn literals(expr: &Expr, faults: &mut Vec<Fault>) {
+    expr.each(&mut |part| {
+        let Node::Call { target, function, args } = &part.node else { return };
+        let argument = match (function.as_str(), target, args.as_slice()) {
+            ("matches", _, [.., pattern]) => Some(pattern),
+            ("timestamp" | "duration", None, [text]) => Some(text),
+            _ => None,
+        };
+        let Some(Expr { at, node: Node::Text(text) }) = argument else { return };
+        let fits = match function.as_str() {
+            "matches" => Pattern::new(text).regex().is_ok(),
+            "timestamp" => time::timestamp(text).is_some_and(time::in_range),
+            _ => time::duration(text).is_some(),
+        };
+        if !fits {
+            faults.push(Fault::new(*at, format!("invalid {function} argument")));
+        }
+    });
+}
+
+/// A conversion of a literal that fails every time.
+fn constant_fault(expr: &Expr) -> Option<String> {
+    const CONVERSIONS: [&str; 8] =
+        ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"];
+    let mut found = None;
+    expr.each(&mut |part| {
+        let Node::Call { target, function, args } = &part.node else { return };
+        let literal = |arg: &Expr| {
+            matches!(
+                arg.node,
+                Node::Bool(_)
+                    | Node::Int(_)
+                    | Node::Uint(_)
+                    | Node::Double(_)
+                    | Node::Text(_)
+                    | Node::Bytes(_)
+            )
+        };
+        let fault = match (target, args.as_slice()) {
+            (None, [arg]) if CONVERSIONS.contains(&function.as_str()) && literal(arg) => {
+                let mut budget = 10_000;
+                let library = Library::default();
+                match (Eval { scope: Vec::new(), budget: &mut budget, library: &library }).eval(part) {
+                    Err(Stop::Failed(text)) => Some(text),
+                    _ => None,
+                }
+            }
+            (Some(_), [Expr { node: Node::Text(pattern), .. }, ..])
+                if matches!(function.as_str(), "find" | "findAll") =>
+            {
+                Pattern::new(pattern).regex().err().map(|error| format!("error parsing regexp: {error}"))
+            }
+            _ => None,
+        };
+        if found.is_none() {
+            found = fault;
+        }
+    });
+    found
+}
+
+impl Program {
+    /// Evaluates it within a budget.
+    pub(super) fn run(
+        &self,
+        this: &Val,
+        old: Option<&Val>,
+        budget: &mut u64,
+        library: &Library,
+    ) -> Evaluated {
+        let mut scope = vec![("self", this.clone())];
+        scope.extend(old.map(|old| ("oldSelf", old.clone())));
+        Eval { scope, budget, library }.eval(&self.expr)
+    }
+}

@@ -1,0 +1,149 @@
+use super::*;
+use crate::schema::{structural, structural_at};
+use serde_json::{Value, json};
+
+#[track_caller]
+fn verdict(schema: &Value, value: &Value, old: Option<&Value>) -> Vec<String> {
+    let schema_ref = structural(schema).unwrap();
+    let rules = Rules::compile("", schema).unwrap().unwrap();
+    rules.validate(value, old, &schema_ref).iter().map(ToString::to_string).collect()
+}
+
+fn with_rule(properties: Value, rule: &str) -> Value {
+    json!({"type": "object", "properties": {"spec": {"type": "object", "properties": properties,
+        "x-kubernetes-validations": [{"rule": rule}]}}})
+}
+
+#[test]
+fn a_rule_holds_or_does_not() {
+    let schema = with_rule(json!({"a": {"type": "integer"}, "b": {"type": "integer"}}), "self.a <= self.b");
+    assert!(verdict(&schema, &json!({"spec": {"a": 1, "b": 2}}), None).is_empty());
+    assert_eq!(
+        verdict(&schema, &json!({"spec": {"a": 3, "b": 2}}), None),
+        ["spec: Invalid value: failed rule: self.a <= self.b"]
+    );
+    assert_eq!(
+        verdict(&schema, &json!({"spec": {"a": 3}}), None),
+        ["spec: Invalid value: \"object\": no such key: b evaluating rule: self.a <= self.b"]
+    );
+}
+
+#[test]
+fn a_rule_that_does_not_compile_says_what_and_where() {
+    let schema = with_rule(json!({"replicas": {"type": "integer"}}), "self.replica > 0");
+    let faults = Rules::compile("x", &schema).unwrap_err();
+    assert_eq!(faults[0].hint.as_deref(), Some("did you mean replicas?"));
+    assert_eq!(faults[0].error.path, "x.properties[spec].x-kubernetes-validations[0].rule");
+    assert!(faults[0].error.message.ends_with(
+        "compilation failed: ERROR: <input>:1:5: undefined field 'replica'\n | self.replica > 0\n | ....^"
+    ));
+}
+
+#[test]
+fn bombs_end_with_an_error() {
+    let list = json!({"l": {"type": "array", "items": {"type": "integer"}}});
+    let items: Vec<i64> = (0..200).collect();
+    for rule in [
+        "self.l.all(a, self.l.all(b, self.l.all(c, self.l.all(d, a + b + c + d >= 0))))",
+        "self.l.map(a, self.l.map(b, self.l.map(c, self.l))).size() > 0",
+        "lists.range(1000000000).size() > 0",
+        "self.l.map(a, self.l.map(b, 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')).map(x, x.join(',')).map(y, y.replace('x', y)).size() > 0",
+        "'%.100000000f'.format([1.0]) == ''",
+        "quantity('1e999999999').add(quantity('1')).isGreaterThan(quantity('1'))",
+        "'a'.matches('((((a{1000}){1000}){1000}){1000})')",
+    ] {
+        let schema = with_rule(list.clone(), rule);
+        match Rules::compile("", &schema) {
+            Ok(Some(rules)) => {
+                let schema = structural(&schema).unwrap();
+                let errors = rules.validate(&json!({"spec": {"l": items}}), None, &schema);
+                assert!(!errors.is_empty(), "{rule}");
+            }
+            Ok(None) => panic!("no rule"),
+            Err(faults) => assert!(!faults.is_empty()),
+        }
+    }
+}
+
+#[test]
+fn transition_rules_need_an_old_value() {
+    let mut schema = with_rule(json!({"a": {"type": "string"}}), "self.a == oldSelf.a");
+    let (old, new) = (json!({"spec": {"a": "x"}}), json!({"spec": {"a": "y"}}));
+    assert!(verdict(&schema, &new, None).is_empty());
+    assert_eq!(verdict(&schema, &new, Some(&old)).len(), 1);
+    let rule = &mut schema["properties"]["spec"]["x-kubernetes-validations"][0];
+    *rule = json!({"rule": "!oldSelf.hasValue() || oldSelf.value().a == self.a", "optionalOldSelf": true,
+        "messageExpression": "'a is ' + self.a", "fieldPath": ".a", "reason": "FieldValueForbidden"});
+    assert!(verdict(&schema, &new, None).is_empty());
+    assert_eq!(verdict(&schema, &new, Some(&old)), ["spec.a: Forbidden: a is y"]);
+}
+
+const ROOT: &str = "spec.validation.openAPIV3Schema";
+
+/// One case a line, with what a real server says.
+const RULES: &str = include_str!("../../../tests/golden/cel/rules.jsonl");
+const SCHEMAS: &str = include_str!("../../../tests/golden/cel/schemas.jsonl");
+const OBJECT: &str = include_str!("../../../tests/golden/cel/object.json");
+const DIFFERENCES: &str = include_str!("../../../tests/golden/cel/differences.txt");
+
+/// What is said of one schema and object: why the schema is refused, else what is wrong with the object.
+fn said(schema: &Value, new: &Value, old: Option<&Value>) -> (Vec<String>, Vec<String>) {
+    let texts = |errors: Vec<crate::schema::FieldError>| {
+        let text = |error: &crate::schema::FieldError| {
+            let text = error.to_string();
+            text.strip_prefix(ROOT).map_or(text.clone(), |rest| rest.trim_start_matches('.').to_owned())
+        };
+        let mut texts: Vec<String> = errors.iter().map(text).collect();
+        texts.sort();
+        texts
+    };
+    match structural_at(ROOT, schema) {
+        Err(errors) => (texts(errors), Vec::new()),
+        Ok(schema) => {
+            let errors =
+                schema.rules.as_ref().map(|rules| rules.validate(new, old, &schema)).unwrap_or_default();
+            (Vec::new(), texts(errors))
+        }
+    }
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    // What a real server estimates is not refused here, only warned about.
+    let all = value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned());
+    all.filter(|text| !text.contains(" cost ") || !text.contains(": Forbidden: ")).collect()
+}
+
+/// What real servers say of rules, and what is said here: the same, but for what `differences.txt` lists.
+#[test]
+fn rules_are_judged_as_a_real_server_does() {
+    let object: Value = serde_json::from_str(OBJECT).unwrap();
+    let known: Vec<String> = DIFFERENCES
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    let mut judge = |name: &str, case: &Value, schema: &Value, new: &Value, old: Option<&Value>| {
+        let wanted = (strings(&case["refused"]), strings(&case["errors"]));
+        let got = said(schema, new, old);
+        count += 1;
+        if (got == wanted) == known.contains(&name.replace('\n', "\\n")) {
+            wrong.push(format!("{name}\n   wanted {wanted:?}\n   got    {got:?}"));
+        }
+    };
+    for line in RULES.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let rule = case["rule"].as_str().unwrap();
+        let mut spec = object["schema"].clone();
+        spec["x-kubernetes-validations"] = json!([{"rule": rule}]);
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        judge(rule, &case, &schema, &json!({"spec": object["object"]}), None);
+    }
+    for line in SCHEMAS.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        judge(case["name"].as_str().unwrap(), &case, &case["schema"], &case["new"], case.get("old"));
+    }
+    assert!(count > 600, "{count}");
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
