@@ -29,7 +29,10 @@ const GAPS: [Gap; 10] = [
         "controllers",
         "CronJobs, autoscalers, quotas and ReplicationControllers are stored, nothing acts on them; load balancers stay pending",
     ),
-    gap("CEL", "rules in custom resource definitions (x-kubernetes-validations) are stored, not checked"),
+    gap(
+        "CEL",
+        "rules of custom resources are checked; what they cost is a rougher estimate, which warns and does not refuse, and time zones have to be offsets",
+    ),
     gap(
         "RBAC",
         "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes",

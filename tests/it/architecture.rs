@@ -82,7 +82,7 @@ fn arrows_point_down() {
 
 #[test]
 fn heavy_crates_have_one_home() {
-    let homes: [(&str, &[&str]); 9] = [
+    let homes: [(&str, &[&str]); 10] = [
         ("ratatui", &["tui"]),
         ("crossterm", &["tui"]),
         ("notify", &["dev/watcher"]),
@@ -91,6 +91,7 @@ fn heavy_crates_have_one_home() {
         ("hyper", &["controlplane"]),
         ("tokio_rustls", &["controlplane"]),
         ("rcgen", &["controlplane"]),
+        ("kube_cel", &["object/cel"]),
         ("opdev_controlplane", &["dev", "cli", "controlplane"]),
     ];
     let mut wrong = Vec::new();

@@ -111,7 +111,7 @@ impl Registry {
 
     fn validate_create(&self, ctx: &mut Context, resource: &Resource, object: &mut Value) -> Vec<Cause> {
         if resource.custom.is_some() {
-            return validate::by_schema(resource, object);
+            return validate::by_schema(resource, object, None);
         }
         let mut causes = validate::create(resource, object);
         match resource.id().as_str() {

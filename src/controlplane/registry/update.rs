@@ -151,7 +151,7 @@ impl Registry {
     ) -> Vec<Cause> {
         let Change { resource, part, .. } = change;
         if resource.custom.is_some() {
-            return validate::by_schema(resource, object);
+            return validate::by_schema(resource, object, Some(current));
         }
         if !matches!(part, Part::Main | Part::Scale) {
             return Vec::new();

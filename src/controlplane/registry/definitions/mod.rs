@@ -19,22 +19,14 @@ const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Says what of a definition has no effect here.
 pub(crate) fn warn(ctx: &mut Context, object: &Value) {
-    if mentions(object, "x-kubernetes-validations") {
-        ctx.warn("x-kubernetes-validations are not evaluated by the embedded control plane yet");
+    for fault in opdev_object::definition::expensive(object) {
+        ctx.warn(format!("{}: a real API server may refuse this: {}", fault.error.path, fault.error.message));
     }
     if object["spec"]["conversion"]["strategy"] == "Webhook" {
         ctx.warn(
             "conversion webhooks are not called by the embedded control plane yet: \
              versions differ only in their apiVersion",
         );
-    }
-}
-
-fn mentions(value: &Value, key: &str) -> bool {
-    match value {
-        Value::Object(map) => map.contains_key(key) || map.values().any(|value| mentions(value, key)),
-        Value::Array(list) => list.iter().any(|value| mentions(value, key)),
-        _ => false,
     }
 }
 

@@ -33,9 +33,17 @@ pub(crate) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<
     }
 }
 
-/// What is wrong with a custom resource against its schema.
-pub(crate) fn by_schema(resource: &Resource, object: &Value) -> Vec<Cause> {
-    opdev_object::schema::validate(object, &resource.schema()).into_iter().map(cause).collect()
+/// What is wrong with a custom resource against its schema and rules. It may replace `current`, which is looked at as
+/// it would be read today.
+pub(crate) fn by_schema(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
+    let schema = resource.schema();
+    let old = current.map(|current| {
+        let mut old = current.clone();
+        opdev_object::schema::prune(&mut old, &schema);
+        opdev_object::schema::default(&mut old, &schema);
+        old
+    });
+    opdev_object::schema::admit(object, old.as_ref(), &schema).into_iter().map(cause).collect()
 }
 
 fn cause(error: FieldError) -> Cause {
