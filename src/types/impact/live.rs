@@ -79,17 +79,17 @@ pub fn live(old: Option<&Value>, new: &Value, objects: &[Arc<Value>], findings: 
             live.lost.push(Lost { object: name.clone(), path, value: lost });
         }
         schema::default(&mut value, schema);
-        let errors = schema::validate(&value, schema);
+        let errors = schema::admit(&value, None, schema);
         if errors.is_empty() {
             continue;
         }
         let known: BTreeSet<String> = before
             .as_ref()
             .and_then(|schemas| schemas.for_object(object))
-            .map(|schema| schema::validate(object, schema).iter().map(ToString::to_string).collect())
+            .map(|schema| schema::admit(object, None, schema).iter().map(ToString::to_string).collect())
             .unwrap_or_default();
         let touched: BTreeSet<String> =
-            schema::validate_update(&value, &value, schema).iter().map(ToString::to_string).collect();
+            schema::admit(&value, Some(&value), schema).iter().map(ToString::to_string).collect();
         for error in errors {
             let text = error.to_string();
             // An object that was wrong before is no news.
@@ -214,6 +214,7 @@ fn about(kind: Change) -> About {
         | Change::SelectableField
         | Change::Default
         | Change::Topology
+        | Change::Expensive
         | Change::Relaxed
         | Change::Conversion
         | Change::Names

@@ -1,9 +1,9 @@
 //! What a change of a CustomResourceDefinition does to those who use it: every difference classified (`compare`),
 //! what the API server would refuse (`check`), and what it means for the objects there are (`live`).
 //! Pure: two definitions and some objects in, sentences out. A difference nobody has thought of is a warning, never
-//! silence. Read `definition` for what stands around the schemas and `schema` for what is in them.
+//! silence. Read `around` for what stands around the schemas and `schema` for what is in them.
 
-mod definition;
+mod around;
 mod live;
 mod paths;
 mod rename;
@@ -14,6 +14,7 @@ mod words;
 pub use live::{Broken, Live, Lost, ObjectRef, live};
 pub use same::same;
 
+use opdev_object::definition;
 use serde_json::Value;
 
 /// How bad a difference is, the least first.
@@ -91,6 +92,8 @@ pub enum Change {
     Composition,
     /// A validation rule in CEL was added or changed.
     Rule,
+    /// A validation rule that a server may find too expensive.
+    Expensive,
     /// A list has become a set or a map.
     ListType,
     /// The keys that tell the items of a list apart.
@@ -186,7 +189,7 @@ pub fn compare(old: Option<&Value>, new: &Value) -> Vec<Finding> {
         return vec![Finding::new(Severity::Info, Change::DefinitionAdded, "", format!("{name} is new"))];
     };
     let (old, new) = (same::normal(old), same::normal(new));
-    let mut findings = definition::compare(&old, &new);
+    let mut findings = around::compare(&old, &new);
     sort(&mut findings);
     findings
 }
@@ -198,22 +201,41 @@ pub fn removed(old: &Value) -> Finding {
     Finding::new(Severity::Loss, Change::DefinitionRemoved, "", what)
 }
 
-/// What the API server would refuse of a definition.
+/// What the API server would refuse of a definition, with what nearly was meant where a rule names something that is
+/// not there; and rules that a server may find too expensive, as warnings.
 pub fn check(crd: &Value) -> Vec<Finding> {
     let mut crd = crd.clone();
-    opdev_object::definition::complete(&mut crd);
-    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).cloned().unwrap_or_default();
-    let errors = opdev_object::definition::validate(&crd);
-    let blocked = errors.into_iter().map(|error| {
-        let index = error.path.strip_prefix("spec.versions[").and_then(|rest| rest.split(']').next());
-        let version = index.and_then(|index| versions.get(index.parse::<usize>().ok()?)?["name"].as_str());
-        let mut finding = Finding::new(Severity::Block, Change::Refused, error.path, error.message);
-        version.unwrap_or_default().clone_into(&mut finding.version);
-        finding
-    });
-    let mut findings: Vec<Finding> = blocked.collect();
+    definition::complete(&mut crd);
+    let hints = definition::uncompiled(&crd);
+    let mut findings = Vec::new();
+    for error in definition::validate(&crd) {
+        let hint = hints.iter().find(|fault| fault.error == error).and_then(|fault| fault.hint.as_deref());
+        let hint = hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+        let what = format!("{}{hint}", error.message);
+        let mut finding = Finding::new(Severity::Block, Change::Refused, error.path, what);
+        finding.version = version_at(&crd, &finding.path);
+        findings.push(finding);
+    }
+    for fault in definition::expensive(&crd) {
+        let what = format!("a real API server may refuse this: {}", fault.error.message);
+        let mut finding = Finding::new(Severity::Warn, Change::Expensive, fault.error.path, what);
+        finding.version = version_at(&crd, &finding.path);
+        findings.push(finding);
+    }
     sort(&mut findings);
     findings
+}
+
+/// The version an error is about; the only one where there is one.
+fn version_at(crd: &Value, path: &str) -> String {
+    let versions = crd.pointer("/spec/versions").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let index = path.strip_prefix("spec.versions[").and_then(|rest| rest.split(']').next());
+    let found = match (index.and_then(|index| index.parse::<usize>().ok()), versions) {
+        (Some(index), _) => versions.get(index),
+        (None, [only]) if path.starts_with("spec.validation.") => Some(only),
+        (None, _) => None,
+    };
+    found.and_then(|version| version["name"].as_str()).unwrap_or_default().to_owned()
 }
 
 fn sort(findings: &mut [Finding]) {
@@ -224,5 +246,7 @@ fn sort(findings: &mut [Finding]) {
     });
 }
 
+#[cfg(test)]
+mod mutations;
 #[cfg(test)]
 mod tests;

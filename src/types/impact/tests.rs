@@ -7,7 +7,7 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// A definition with one version and this schema of `spec`.
-fn crd(spec: &Value) -> Value {
+pub(super) fn crd(spec: &Value) -> Value {
     json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.ex.io"},
         "spec": {"group": "ex.io", "scope": "Namespaced",
@@ -332,5 +332,45 @@ fn the_api_server_would_refuse_it() {
     assert!(check(&crd(&object(json!({"a": {"type": "string"}})))).is_empty());
     let wrong = check(&crd(&object(json!({"a": {}}))));
     assert_eq!((wrong[0].severity, wrong[0].version.as_str()), (Severity::Block, "v1"));
-    assert_eq!(wrong[0].path, "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[a].type");
+    assert_eq!(wrong[0].path, "spec.validation.openAPIV3Schema.properties[spec].properties[a].type");
+}
+
+#[test]
+fn rules_are_part_of_the_check() {
+    let with = |rule: &str| {
+        let mut spec = object(
+            json!({"replicas": {"type": "integer"}, "l": {"type": "array", "items": {"type": "string"}}}),
+        );
+        spec["x-kubernetes-validations"] = json!([{"rule": rule}]);
+        check(&crd(&spec))
+    };
+    assert!(with("self.replicas > 0").is_empty());
+    let wrong = with("self.replica > 0");
+    assert_eq!((wrong[0].severity, wrong[0].version.as_str()), (Severity::Block, "v1"));
+    assert!(wrong[0].what.contains("undefined field 'replica'"), "{}", wrong[0].what);
+    assert!(wrong[0].what.ends_with("(did you mean replicas?)"), "{}", wrong[0].what);
+    let dear = with("self.l.all(x, self.l.all(y, x != y))");
+    assert_eq!((dear[0].severity, dear[0].kind), (Severity::Warn, Change::Expensive));
+}
+
+#[test]
+fn rules_break_live_objects() {
+    let plain = object(json!({"a": {"type": "integer"}}));
+    let mut ruled = plain.clone();
+    ruled["x-kubernetes-validations"] = json!([{"rule": "self.a > 3", "message": "a is too small"}]);
+    let (old, new) = (crd(&plain), crd(&ruled));
+    let mut findings = compare(Some(&old), &new);
+    let all = live(
+        Some(&old),
+        &new,
+        &[widget("low", json!({"a": 1})), widget("high", json!({"a": 5}))],
+        &mut findings,
+    );
+    assert_eq!(all.broken.len(), 1);
+    assert_eq!(all.broken[0].message, "Invalid value: a is too small");
+    assert!(all.broken[0].untouched_update_passes);
+    assert_eq!(
+        (findings[0].severity, findings[0].kind, findings[0].objects),
+        (Severity::Break, Change::Rule, Some(1))
+    );
 }
