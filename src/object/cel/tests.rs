@@ -147,3 +147,41 @@ fn rules_are_judged_as_a_real_server_does() {
     assert!(count > 600, "{count}");
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Pieces of rules put together at random: whatever comes of it, it ends, and nothing panics.
+#[test]
+fn no_rule_panics() {
+    let rules: Vec<Vec<char>> = RULES
+        .lines()
+        .map(|line| {
+            let case: Value = serde_json::from_str(line).unwrap();
+            case["rule"].as_str().unwrap().chars().collect()
+        })
+        .collect();
+    let object: Value = serde_json::from_str(OBJECT).unwrap();
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut roll = |sides: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % sides as u64) as usize
+    };
+    let mut compiled = 0;
+    for _ in 0..4000 {
+        let (a, b) = (&rules[roll(rules.len())], &rules[roll(rules.len())]);
+        let mut text: String = a[..roll(a.len() + 1)].iter().collect();
+        match roll(4) {
+            0 => {
+                text.push_str(["(", "[", "{", ".", "\\", "'", "-9223372036854775808", "\u{0}", "é"][roll(9)])
+            }
+            1 => text.push_str(["&&", "||", "?", ":", "==", ".map(x,", ".size()", " in ", "[0]"][roll(9)]),
+            _ => {}
+        }
+        text.extend(b[roll(b.len() + 1)..].iter());
+        let mut spec = object["schema"].clone();
+        spec["x-kubernetes-validations"] = json!([{"rule": text, "messageExpression": "self.s"}]);
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        compiled += usize::from(said(&schema, &json!({"spec": object["object"]}), None).0.is_empty());
+    }
+    assert!(compiled > 10, "{compiled}");
+}
