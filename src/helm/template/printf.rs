@@ -211,7 +211,7 @@ impl Printer {
 
 fn small_int(value: &Value) -> Option<i64> {
     match value {
-        Value::Int(n) | Value::Int64(n) if n.abs() <= 1_000_000 => Some(*n),
+        Value::Int(n) | Value::Int64(n) if n.unsigned_abs() <= 1_000_000 => Some(*n),
         Value::Uint(_, n) => i64::try_from(*n).ok().filter(|n| *n <= 1_000_000),
         _ => None,
     }
