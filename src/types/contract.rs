@@ -62,6 +62,9 @@ pub struct Patch {
     pub object: Value,
     /// Whether the parent becomes an owner of it.
     pub own: bool,
+    /// Whether the object is made where there is none. What such a patch has set stays when it is no longer listed,
+    /// as with a restore, which happens once; fields of other patches are given back then.
+    pub create: bool,
 }
 
 /// A Kubernetes Event.

@@ -20,8 +20,9 @@ declare module "opdev" {
    * deleted, and Pods that failed or succeeded, do not count.
    */
   export function replicas(live: ReadonlyArray<object>, count: number, template: Template): Child[];
-  /** Sets fields of an object that somebody else created; never pruned. `own` makes the parent an owner of it. */
-  export function patch(object: { apiVersion: string; kind: string; metadata: { name: string; namespace?: string } }, fields: object, options?: { own?: boolean }): Wish;
+  /** Sets fields of an object that somebody else created; never pruned. `own` makes the parent an owner of it; `create` makes
+   * the object where there is none, and what it set stays when it is no longer listed. */
+  export function patch(object: { apiVersion: string; kind: string; metadata: { name: string; namespace?: string } }, fields: object, options?: { own?: boolean; create?: boolean }): Wish;
   /** Installs a chart as a child: a folder or archive below the project's root. The name is the parent's by default. */
   export function release(wish: { name?: string; chart: string; values?: object; namespace?: string }): Wish;
   /** Not done yet: what is listed stays, nothing is deleted, and changes of what was read run this again. */

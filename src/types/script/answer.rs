@@ -371,8 +371,9 @@ fn sort(item: Json, key: &str, desired: &mut Desired) -> Result<(), Fault> {
         let text = |key: &str| item.get(key).and_then(Json::as_str).map(str::to_owned);
         if item.get("kind").and_then(Json::as_str) == Some("Patch") {
             let object = item.get("object").cloned().unwrap_or_default();
-            let own = item.get("own").and_then(Json::as_bool).unwrap_or(false);
-            desired.patches.push(Patch { object, own });
+            let flag = |key: &str| item.get(key).and_then(Json::as_bool).unwrap_or(false);
+            let (own, create) = (flag("own"), flag("create"));
+            desired.patches.push(Patch { object, own, create });
         } else {
             desired.releases.push(Release {
                 name: text("name").unwrap_or_default(),

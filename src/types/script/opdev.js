@@ -157,6 +157,7 @@ export function patch(object, fields, options) {
     apiVersion: host.own,
     kind: "Patch",
     own: options?.own === true,
+    create: options?.create === true,
     object: { ...rest, apiVersion, kind, metadata: { ...metadata, name, ...(namespace ? { namespace } : {}) } },
   };
 }

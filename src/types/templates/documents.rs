@@ -9,7 +9,7 @@ use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
 
 /// The annotation that makes a document a change of an object that somebody else created: `true`, or `own` to become
-/// its owner as well.
+/// its owner as well; `create` makes the object where there is none.
 const PATCH: &str = "opdev.dev/patch";
 /// apiVersion that kinds such as `Status` may have.
 const OWN: &str = "opdev.dev/v1";
@@ -155,12 +155,13 @@ impl Document<'_> {
             desired.children.push(object);
             return Ok(());
         };
-        let own = match patch.as_str().unwrap_or_default() {
-            "own" => true,
-            "true" => false,
+        let (own, create) = match patch.as_str().unwrap_or_default() {
+            "own" => (true, false),
+            "create" => (false, true),
+            "true" => (false, false),
             _ => {
                 let path = [".metadata", ".annotations", &format!(".{PATCH}")].map(str::to_owned);
-                return Err(self.fault(&path, "is neither \"true\" nor \"own\""));
+                return Err(self.fault(&path, "is none of \"true\", \"own\" and \"create\""));
             }
         };
         if opdev_object::meta::name(&object).is_none() {
@@ -171,7 +172,7 @@ impl Document<'_> {
         {
             metadata.remove("annotations");
         }
-        desired.patches.push(Patch { object, own });
+        desired.patches.push(Patch { object, own, create });
         Ok(())
     }
 }

@@ -400,7 +400,7 @@ async fn a_patch_owns_puts_back_and_gives_back() {
         let mut desired = Desired::default();
         if let Some(value) = field(observed, "value").as_str() {
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "theirs"}, "data": {"ours": value}});
-            desired.patches.push(Patch { object, own: true });
+            desired.patches.push(Patch { object, own: true, create: false });
         }
         Ok(desired)
     });

@@ -23,9 +23,14 @@ impl Pass {
         let mut patched: BTreeMap<ObjectKey, Gvk> = BTreeMap::new();
         for patch in &desired.patches {
             let (key, gvk) = self.put_patch(patch).await?;
-            if patched.insert(key.clone(), gvk).is_some() {
+            if patched.contains_key(&key) {
                 return Err(Fault::plain(anyhow!("the patches name {key} twice; put the fields into one")));
             }
+            // What was made once is left as it is when it is no longer listed.
+            if patch.create {
+                continue;
+            }
+            patched.insert(key.clone(), gvk);
             // At once: after an error further down it is still known.
             self.own
                 .patched
@@ -62,23 +67,24 @@ impl Pass {
         let wanted = Wanted { object, resource: Arc::clone(&resource) };
         let key = wanted.key();
         let live = self.live(&wanted).await?;
-        let Some(live) = live else {
+        if live.is_none() && !patch.create {
             self.say(
                 format!("{key} does not exist: a patch creates nothing"),
                 Some("make it a child, or wait for it"),
             );
             return Ok((key, gvk));
-        };
-        let wanted = self.with_owner(wanted, &live, patch.own);
+        }
+        let live = live.as_deref();
+        let wanted = self.with_owner(wanted, live.unwrap_or(&Value::Null), patch.own);
         let manager = self.patch_manager();
         let hash = hash(&wanted.object);
-        if self.differs(&key, &live, &wanted.object, hash, &manager) {
-            let after = self.api.apply(&wanted.at(), "", &wanted.object, Some(&live), &manager).await;
+        if live.is_none_or(|live| self.differs(&key, live, &wanted.object, hash, &manager)) {
+            let after = self.api.apply(&wanted.at(), "", &wanted.object, live, &manager).await;
             let after = after.with_context(|| format!("could not patch {key}")).map_err(Fault::plain)?;
-            self.note_write(&wanted, Some(&live), after, hash, &manager);
+            self.note_write(&wanted, live, after, hash, &manager);
         }
         if let Some(status) = patch.object.get("status") {
-            self.patch_status(&wanted, &live, status, &resource).await?;
+            self.patch_status(&wanted, live.unwrap_or(&Value::Null), status, &resource).await?;
         }
         Ok((key, gvk))
     }
