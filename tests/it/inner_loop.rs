@@ -147,6 +147,26 @@ impl Opdev {
         }
     }
 
+    /// Waits until all events so far say what `pick` looks for.
+    pub(crate) async fn wait_for_state<T>(&self, what: &str, pick: impl Fn(&[Event]) -> Option<T>) -> T {
+        let look = async {
+            loop {
+                let more = self.seen.more.notified();
+                if let Some(found) = pick(&self.seen.events.lock().unwrap()) {
+                    return found;
+                }
+                more.await;
+            }
+        };
+        match tokio::time::timeout(PATIENCE, look).await {
+            Ok(found) => found,
+            Err(_) => {
+                let lines: Vec<_> = self.since(0).iter().filter_map(opdev::print::plain).collect();
+                panic!("waited for {what} in vain; so far:\n{}", lines.join("\n"));
+            }
+        }
+    }
+
     /// The first pass since `mark` for an object of this name that `pick` takes.
     pub(crate) async fn reconcile(
         &self,

@@ -11,6 +11,7 @@ mod architecture;
 mod beside;
 mod cli;
 mod controlplane;
+mod demo;
 mod gadget;
 mod inner_loop;
 mod operator;

@@ -1,0 +1,8 @@
+//! The mission's operators on the embedded control plane, by the steps of their tutorials: what a user does with
+//! keys and kubectl, and what the cluster shows for it.
+
+mod armada;
+mod hello;
+mod memcached;
+mod podset;
+mod world;

@@ -1,0 +1,146 @@
+//! PodSet: create, look at the status, scale 3 → 5 → 1, delete a pod, patch from outside, delete the object.
+
+use super::world::World;
+use opdev::event::{CauseKind, Relation};
+use opdev_object::meta;
+use serde_json::{Value, json};
+
+const PODSET: &str = "app.example.com/v1alpha1/PodSet";
+const NAME: &str = "podset-sample";
+const LABEL: (&str, &str) = ("app", "podset-sample");
+
+/// Waits until the status names exactly the pods that run.
+async fn settled(world: &World, count: usize) -> Vec<String> {
+    let names = world.until_pods(LABEL, count).await;
+    world
+        .until(PODSET, NAME, "the status names the pods", |podset| {
+            podset["status"]["availableReplicas"] == count && podset["status"]["podNames"] == json!(names)
+        })
+        .await;
+    names
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tutorial_step_by_step() {
+    let mut world = World::start().await;
+    world.apply("samples/podset.yaml").await;
+    let three = settled(&world, 3).await;
+    let podset = world.get(PODSET, NAME).await.unwrap();
+    for name in &three {
+        let pod = world.get("v1/Pod", name).await.unwrap();
+        assert!(name.starts_with("podset-sample-pod"), "{name}");
+        assert_eq!(pod["metadata"]["labels"], json!({"app": NAME, "version": "v0.1"}));
+        let owner = &pod["metadata"]["ownerReferences"][0];
+        assert_eq!(owner["uid"], podset["metadata"]["uid"]);
+        assert_eq!((&owner["controller"], &owner["kind"]), (&json!(true), &json!("PodSet")));
+        let security = &pod["spec"]["containers"][0]["securityContext"];
+        assert_eq!(security["runAsNonRoot"], true);
+        assert_eq!(security["allowPrivilegeEscalation"], false);
+        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+        assert_eq!(security["seccompProfile"]["type"], "RuntimeDefault");
+    }
+
+    world.scale(PODSET, NAME, 5).await;
+    let five = settled(&world, 5).await;
+    assert!(three.iter().all(|name| five.contains(name)), "scaling up keeps the pods: {three:?} {five:?}");
+
+    world.patch(PODSET, NAME, &json!({"spec": {"replicas": 1}})).await;
+    let one = settled(&world, 1).await;
+    assert!(five.contains(&one[0]));
+
+    world.kill("v1/Pod", &one[0]).await;
+    world.until_gone("v1/Pod", &one[0]).await;
+    let other = settled(&world, 1).await;
+    assert_ne!(one, other);
+
+    world.delete(PODSET, NAME).await;
+    world.until_gone(PODSET, NAME).await;
+    world.until_gone("v1/Pod", &other[0]).await;
+    world.none_failed(NAME);
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_of_its_own_is_never_one_too_many() {
+    let mut world = World::start().await;
+    world.apply("samples/podset.yaml").await;
+    for replicas in [7, 2, 9, 4, 10, 3] {
+        world.patch(PODSET, NAME, &json!({"spec": {"replicas": replicas}})).await;
+    }
+    settled(&world, 3).await;
+    // Every pod that ever was, living at the same time: never more than were asked for.
+    let mut living: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
+    for event in world.opdev.since(0) {
+        match event {
+            opdev::event::Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Pod" => {
+                if meta::deletion_timestamp(&seen.object).is_none() {
+                    living.insert(seen.object_ref.name.clone());
+                } else {
+                    living.remove(&seen.object_ref.name);
+                }
+                assert!(living.len() <= 10, "{living:?}");
+            }
+            opdev::event::Event::ObjectGone(gone) => {
+                living.remove(&gone.object_ref.name);
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(living.len(), 3);
+    world.none_failed(NAME);
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_type_forbids_is_refused() {
+    let mut world = World::start().await;
+    world.apply("samples/podset.yaml").await;
+    settled(&world, 3).await;
+    for (replicas, why) in
+        [(0, "should be greater than or equal to 1"), (11, "should be less than or equal to 10")]
+    {
+        let patch = kube::api::Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        let refused = world.api(PODSET).patch(NAME, &Default::default(), &patch).await.unwrap_err();
+        assert!(refused.to_string().contains(why), "{refused}");
+    }
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_and_no_pass_runs_without_a_change() {
+    let mut world = World::start().await;
+    world.apply("samples/podset.yaml").await;
+    settled(&world, 3).await;
+    let version = |podset: &Value| podset["metadata"]["resourceVersion"].clone();
+    let before = version(&world.get(PODSET, NAME).await.unwrap());
+    // A pass by hand finds nothing to do.
+    let mark = world.opdev.mark();
+    let request = opdev::event::Request::Reconcile { object: super::world::reference(PODSET, NAME) };
+    world.opdev.ask(request).await;
+    let pass = world.opdev.reconcile("a pass by hand", mark, |pass| pass.object.name == NAME).await;
+    let writes: Vec<_> =
+        pass.calls.iter().filter(|call| !matches!(call.verb.as_str(), "get" | "list")).collect();
+    assert!(writes.is_empty(), "{writes:?}");
+    assert!(pass.objects.is_empty() && pass.status.is_empty(), "{pass:?}");
+    // The same object applied again changes nothing, so nothing runs for it: of all that comes from the object
+    // itself, only the change of `spec.replicas` leads to a pass.
+    let mark = world.opdev.mark();
+    world.apply("samples/podset.yaml").await;
+    world.patch(PODSET, NAME, &json!({"spec": {"replicas": 2}})).await;
+    settled(&world, 2).await;
+    let passes = world.passes(mark, NAME);
+    let primary: Vec<_> = passes
+        .iter()
+        .flat_map(|pass| &pass.causes)
+        .filter_map(|cause| match &cause.kind {
+            CauseKind::Watch { relation: Relation::Primary, fields, .. } => Some(fields),
+            _ => None,
+        })
+        .collect();
+    assert!(!primary.is_empty(), "{passes:?}");
+    for fields in primary {
+        assert!(fields.iter().any(|field| field.path == ".spec.replicas"), "{fields:?}");
+    }
+    assert_ne!(before, version(&world.get(PODSET, NAME).await.unwrap()));
+    world.opdev.stop().await;
+}

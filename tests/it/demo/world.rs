@@ -1,0 +1,173 @@
+//! A running opdev and a client beside it, as kubectl would be. Waits on what the cluster shows.
+
+use crate::inner_loop::Opdev;
+use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{ApiResource, GroupVersionKind};
+use opdev::event::{Event, Outcome, Reconcile, Request, RequestOutcome};
+use opdev_object::meta::{self, Gvk, ObjectRef};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// opdev and somebody else's client.
+pub(super) struct World {
+    pub(super) opdev: Opdev,
+    client: kube::Client,
+}
+
+/// A kind by the short form of its version.
+pub(super) fn gvk(text: &str) -> Gvk {
+    let (api_version, kind) = text.rsplit_once('/').unwrap();
+    Gvk::from_api_version(api_version, kind)
+}
+
+impl World {
+    pub(super) async fn start() -> World {
+        let opdev = Opdev::start().await;
+        let kubeconfig = Kubeconfig::read_from(opdev.kubeconfig()).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        World { opdev, client: kube::Client::try_from(config).unwrap() }
+    }
+
+    /// The objects of a kind in `default`.
+    pub(super) fn api(&self, kind: &str) -> Api<DynamicObject> {
+        let gvk = gvk(kind);
+        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind));
+        Api::namespaced_with(self.client.clone(), "default", &resource)
+    }
+
+    /// Applies a sample, as the `a` key does.
+    pub(super) async fn apply(&mut self, path: &str) {
+        let outcome = self.opdev.ask(Request::Apply { path: path.to_owned() }).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{path}: {outcome:?}");
+    }
+
+    /// Sets replicas, as the `s` key does.
+    pub(super) async fn scale(&mut self, kind: &str, name: &str, replicas: i32) {
+        let outcome = self.opdev.ask(Request::Scale { object: reference(kind, name), replicas }).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
+    }
+
+    /// Deletes, as the `D` key does.
+    pub(super) async fn delete(&mut self, kind: &str, name: &str) {
+        let object = reference(kind, name);
+        let propagation = opdev::event::Propagation::Background;
+        let outcome = self.opdev.ask(Request::Delete { object, propagation }).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
+    }
+
+    /// Merges a patch into an object from outside, as `kubectl patch --type=merge` does.
+    pub(super) async fn patch(&self, kind: &str, name: &str, patch: &Value) {
+        self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+    }
+
+    /// Deletes an object from outside.
+    pub(super) async fn kill(&self, kind: &str, name: &str) {
+        self.api(kind).delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// The object as the API server has it.
+    pub(super) async fn get(&self, kind: &str, name: &str) -> Option<Value> {
+        let found = self.api(kind).get_opt(name).await.unwrap();
+        found.map(|object| serde_json::to_value(object).unwrap())
+    }
+
+    /// All objects of a kind with these labels.
+    pub(super) async fn list(&self, kind: &str, labels: &str) -> Vec<Value> {
+        let list = self.api(kind).list(&ListParams::default().labels(labels)).await.unwrap();
+        list.items.into_iter().map(|object| serde_json::to_value(object).unwrap()).collect()
+    }
+
+    /// Waits until what opdev has seen of an object is as `pick` wants it; the object then.
+    pub(super) async fn until(
+        &self,
+        kind: &str,
+        name: &str,
+        what: &str,
+        pick: impl Fn(&Value) -> bool,
+    ) -> Value {
+        let gvk = gvk(kind);
+        let ours = |of: &ObjectRef| of.gvk.group == gvk.group && of.gvk.kind == gvk.kind && of.name == name;
+        self.opdev
+            .wait_for_state(&format!("{kind} {name}: {what}"), |events| {
+                events
+                    .iter()
+                    .rev()
+                    .find_map(|event| match event {
+                        Event::ObjectSeen(seen) if ours(&seen.object_ref) => Some(Some(&seen.object)),
+                        Event::ObjectGone(gone) if ours(&gone.object_ref) => Some(None),
+                        _ => None,
+                    })
+                    .flatten()
+                    .filter(|object| pick(object))
+                    .map(|object| Value::clone(object))
+            })
+            .await
+    }
+
+    /// Waits until an object is gone.
+    pub(super) async fn until_gone(&self, kind: &str, name: &str) {
+        let gvk = gvk(kind);
+        let ours = |of: &ObjectRef| of.gvk.group == gvk.group && of.gvk.kind == gvk.kind && of.name == name;
+        self.opdev
+            .wait_for_state(&format!("{kind} {name} to go"), |events| {
+                events.iter().rev().find_map(|event| match event {
+                    Event::ObjectSeen(seen) if ours(&seen.object_ref) => Some(None),
+                    Event::ObjectGone(gone) if ours(&gone.object_ref) => Some(Some(())),
+                    _ => None,
+                })?
+            })
+            .await;
+    }
+
+    /// Waits until so many pods with this label live and run; their names.
+    pub(super) async fn until_pods(&self, label: (&str, &str), count: usize) -> Vec<String> {
+        self.opdev
+            .wait_for_state(&format!("{count} running pods with {}={}", label.0, label.1), |events| {
+                let mut pods: BTreeMap<String, bool> = BTreeMap::new();
+                for event in events {
+                    match event {
+                        Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Pod" => {
+                            if seen.object["metadata"]["labels"][label.0] == label.1 {
+                                let leaving = meta::deletion_timestamp(&seen.object).is_some();
+                                let runs = seen.object["status"]["phase"] == "Running";
+                                pods.insert(seen.object_ref.name.clone(), runs && !leaving);
+                            }
+                        }
+                        Event::ObjectGone(gone) if gone.object_ref.gvk.kind == "Pod" => {
+                            pods.remove(&gone.object_ref.name);
+                        }
+                        _ => {}
+                    }
+                }
+                let all = pods.len() == count && pods.values().all(|runs| *runs);
+                all.then(|| pods.into_keys().collect())
+            })
+            .await
+    }
+
+    /// The passes of an object since a mark.
+    pub(super) fn passes(&self, mark: usize, name: &str) -> Vec<Arc<Reconcile>> {
+        self.opdev
+            .since(mark)
+            .into_iter()
+            .filter_map(|event| match event {
+                Event::Reconciled(pass) if pass.object.name == name => Some(pass),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// No pass of the object has failed.
+    pub(super) fn none_failed(&self, name: &str) {
+        for pass in self.passes(0, name) {
+            assert!(pass.outcome != Outcome::Failed, "{name}: {:?}", pass.failure);
+        }
+    }
+}
+
+pub(super) fn reference(kind: &str, name: &str) -> ObjectRef {
+    ObjectRef { gvk: gvk(kind), namespace: Some("default".to_owned()), name: name.to_owned(), uid: None }
+}
