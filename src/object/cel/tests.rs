@@ -1,3 +1,5 @@
+//! Rules and what they say, as a real API server says it.
+
 use super::*;
 use crate::schema::{structural, structural_at};
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! Definitions and what a real API server says of them.
+
 use super::*;
 
 /// One case a line, with what a real server says.

@@ -45,6 +45,8 @@ pub(crate) struct Cache {
     broken: bool,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
+    /// The newest resource version that the stream has shown; what is older and not known here is gone.
+    position: u64,
 }
 
 #[derive(Debug)]
@@ -65,6 +67,9 @@ impl Cache {
     pub(crate) fn take(&mut self, raw: Raw) -> Vec<Happened> {
         if !matches!(raw, Raw::Init | Raw::Listed(_)) {
             self.broken = false;
+        }
+        if let Raw::Listed(object) | Raw::Applied(object) | Raw::Deleted(object) = &raw {
+            self.position = self.position.max(number(object).unwrap_or_default());
         }
         match raw {
             Raw::Init => {
@@ -112,9 +117,18 @@ impl Cache {
                 let told = before.told.unwrap_or(Some(before.object));
                 Known { told: wrote.then_some(told), object }
             }
+            // Made and gone again before its pass had ended: the stream is ahead of what the pass tells.
+            None if self.is_past(&object) => return,
             None => Known { object, told: wrote.then_some(None) },
         };
         self.objects.insert(key, known);
+    }
+
+    /// Whether the stream has shown all that happened up to this state.
+    fn is_past(&self, object: &Value) -> bool {
+        self.complete
+            && self.listed.is_none()
+            && number(object).is_some_and(|version| version <= self.position)
     }
 
     /// Tells that a pass has deleted an object, so that it is not seen any more; its end still shows as an event.
@@ -185,13 +199,15 @@ fn key(object: &Value) -> Option<ObjectKey> {
 
 /// Resource versions are numbers that grow; where they are none, a different one is taken as newer.
 fn order(old: &Value, new: &Value) -> Ordering {
-    let (old, new) = (meta::resource_version(old), meta::resource_version(new));
-    let number = |version: Option<&str>| version.and_then(|version| version.parse::<u64>().ok());
     match (number(old), number(new)) {
         (Some(old), Some(new)) => old.cmp(&new),
-        _ if old == new => Ordering::Equal,
+        _ if meta::resource_version(old) == meta::resource_version(new) => Ordering::Equal,
         _ => Ordering::Less,
     }
+}
+
+fn number(object: &Value) -> Option<u64> {
+    meta::resource_version(object)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -251,6 +267,19 @@ mod tests {
         assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "2", 4))]), ["Added a"]);
         cache.broke();
         assert!(!cache.is_fresh());
+    }
+
+    #[test]
+    fn what_was_made_and_deleted_before_its_pass_had_ended_stays_gone() {
+        let mut cache = Cache::default();
+        run(&mut cache, vec![Raw::Init, Raw::Listing]);
+        let made = object("a", "1", 5);
+        let events = vec![Raw::Applied(Arc::clone(&made)), Raw::Deleted(object("a", "1", 6))];
+        assert_eq!(run(&mut cache, events), ["Added a", "Deleted a"]);
+        cache.know(made, true);
+        assert_eq!(cache.objects().count(), 0);
+        cache.know(object("b", "2", 7), true);
+        assert_eq!(cache.objects().count(), 1, "what the stream has not shown yet is known");
     }
 
     #[test]
