@@ -174,7 +174,7 @@ fn no_rule_panics() {
         let mut text: String = a[..roll(a.len() + 1)].iter().collect();
         match roll(4) {
             0 => {
-                text.push_str(["(", "[", "{", ".", "\\", "'", "-9223372036854775808", "\u{0}", "é"][roll(9)])
+                text.push_str(["(", "[", "{", ".", "\\", "'", "-9223372036854775808", "\u{0}", "é"][roll(9)]);
             }
             1 => text.push_str(["&&", "||", "?", ":", "==", ".map(x,", ".size()", " in ", "[0]"][roll(9)]),
             _ => {}

@@ -129,12 +129,13 @@ impl World {
                 let mut pods: BTreeMap<String, bool> = BTreeMap::new();
                 for event in events {
                     match event {
-                        Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Pod" => {
-                            if seen.object["metadata"]["labels"][label.0] == label.1 {
-                                let leaving = meta::deletion_timestamp(&seen.object).is_some();
-                                let runs = seen.object["status"]["phase"] == "Running";
-                                pods.insert(seen.object_ref.name.clone(), runs && !leaving);
-                            }
+                        Event::ObjectSeen(seen)
+                            if seen.object_ref.gvk.kind == "Pod"
+                                && seen.object["metadata"]["labels"][label.0] == label.1 =>
+                        {
+                            let leaving = meta::deletion_timestamp(&seen.object).is_some();
+                            let runs = seen.object["status"]["phase"] == "Running";
+                            pods.insert(seen.object_ref.name.clone(), runs && !leaving);
                         }
                         Event::ObjectGone(gone) if gone.object_ref.gvk.kind == "Pod" => {
                             pods.remove(&gone.object_ref.name);
