@@ -151,7 +151,7 @@ pub struct Finding {
     pub renamed_to: Option<String>,
     /// What kind of difference.
     pub kind: Change,
-    /// How many live objects break or lose data by it; `None` as long as [`live`] was not asked.
+    /// How many live objects break or lose data by it; `None` as long as [`live()`] was not asked.
     pub objects: Option<usize>,
 }
 
