@@ -15,6 +15,14 @@ const MAX_DEPTH: usize = 250;
 
 /// Reads the first document of a text; an empty text is null.
 pub fn parse(text: &str) -> Result<Node, Error> {
+    match super::block::parse(text) {
+        Some(node) => Ok(node),
+        None => first(text),
+    }
+}
+
+/// The same by the parser alone.
+pub(super) fn first(text: &str) -> Result<Node, Error> {
     let mut composer = Composer::new(text);
     Ok(composer.document()?.unwrap_or(Node { line: 1, column: 1, kind: Kind::Null }))
 }
@@ -280,7 +288,8 @@ fn replaced(mut bytes: &[u8]) -> String {
     }
 }
 
-fn resolved(value: String) -> Kind {
+/// What a plain scalar is.
+pub(super) fn resolved(value: String) -> Kind {
     match resolve(&value) {
         Scalar::Null => Kind::Null,
         Scalar::Bool(value) => Kind::Bool(value),

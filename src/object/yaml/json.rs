@@ -14,6 +14,21 @@ pub fn to_values(node: &Node) -> Result<Value, Error> {
     convert(node, true)
 }
 
+/// Whether `to_json` would convert it: the same errors, nothing built.
+pub fn check(node: &Node) -> Result<(), Error> {
+    match &node.kind {
+        Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::String(_) => Ok(()),
+        Kind::Float(value) => float(node, *value).map(drop),
+        Kind::Sequence(items) => items.iter().try_for_each(check),
+        Kind::Mapping(pairs) => pairs.iter().try_for_each(|(key, value)| {
+            if !matches!(key.kind, Kind::String(_)) {
+                key_text(key, value)?;
+            }
+            check(value)
+        }),
+    }
+}
+
 fn convert(node: &Node, floats: bool) -> Result<Value, Error> {
     Ok(match &node.kind {
         Kind::Null => Value::Null,

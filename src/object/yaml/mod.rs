@@ -2,6 +2,7 @@
 //! last duplicate key wins, keys become strings, long plain scalars are folded when written.
 //! Read `compose` for reading, `resolve` for what a plain scalar means, `emit` for writing.
 
+mod block;
 mod compose;
 pub mod emit;
 mod events;
@@ -20,7 +21,7 @@ mod scan_tag;
 
 pub use compose::{documents, parse};
 pub use emit::Writer;
-pub use json::{to_json, to_values};
+pub use json::{check, to_json, to_values};
 pub use order::{key_order, sort_keys};
 pub use pretty::to_string_pretty;
 pub use resolve::{Scalar, resolve};
