@@ -5,6 +5,7 @@ use opdev_helm::chart::{Chart, dependencies, read_dir};
 use opdev_helm::engine::{
     Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput, Rendered, render,
 };
+use opdev_helm::values::explain::{self, Layer};
 use opdev_helm::{manifest, values};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -60,6 +61,9 @@ pub struct RenderArgs {
     /// Leave tests out
     #[arg(long)]
     pub skip_tests: bool,
+    /// Print the effective values and where each comes from, instead of the manifests
+    #[arg(long)]
+    pub explain_values: bool,
     /// Print what was rendered even if it is no YAML
     #[arg(long)]
     pub debug: bool,
@@ -73,7 +77,11 @@ pub fn run(args: &RenderArgs) -> ExitCode {
             if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "Error: {error:#}");
+            let mut said = format!("Error: {error:#}\n");
+            for hint in error.downcast_ref::<Refused>().iter().flat_map(|refused| &refused.hints) {
+                let _ = writeln!(said, "hint: {hint}");
+            }
+            let _ = std::io::stderr().write_all(said.as_bytes());
             ExitCode::FAILURE
         }
     }
@@ -88,7 +96,10 @@ fn output(args: &RenderArgs) -> Result<String> {
     check_release_name(name)?;
     let compat = if args.helm_compat == "4" { Compat::V4 } else { Compat::V3 };
     let chart = load(Path::new(path), compat)?;
-    let values = user_values(args, compat)?;
+    let (values, layers) = user_values(args, compat)?;
+    if args.explain_values {
+        return explained(&chart, &values, &layers);
+    }
     let mut capabilities = Capabilities::default_for(compat);
     if let Some(version) = &args.kube_version {
         capabilities = capabilities.with_kube_version(version, compat).map_err(anyhow::Error::msg)?;
@@ -100,7 +111,7 @@ fn output(args: &RenderArgs) -> Result<String> {
         ..ReleaseInfo::install(name, args.namespace.as_str())
     };
     let input = RenderInput { compat, ..RenderInput::new(&values, release, &capabilities, &Offline) };
-    let rendered = render(&chart, &input).map_err(|error| refused(args, &error))?;
+    let rendered = render(&chart, &input).map_err(|error| refused(args, error))?;
     for warning in chart.warnings.iter().chain(&rendered.warnings) {
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
@@ -108,16 +119,41 @@ fn output(args: &RenderArgs) -> Result<String> {
     if args.show_only.is_empty() { Ok(text) } else { only(&text, &args.show_only) }
 }
 
-fn refused(args: &RenderArgs, error: &RenderError) -> anyhow::Error {
-    match &error.rendered {
-        None => anyhow::Error::msg(error.message.clone()),
-        Some(rendered) => {
-            if args.debug {
-                let _ = std::io::stdout().lock().write_all(rendered.as_bytes());
-            }
-            anyhow::anyhow!("{}\n\nUse --debug flag to render out invalid YAML", error.message)
-        }
+/// A chart that does not render: Helm's words, and what may help.
+#[derive(Debug)]
+struct Refused {
+    message: String,
+    hints: Vec<String>,
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
     }
+}
+
+impl std::error::Error for Refused {}
+
+fn refused(args: &RenderArgs, error: RenderError) -> Refused {
+    let mut message = error.message;
+    if let Some(rendered) = &error.rendered {
+        if args.debug {
+            let _ = std::io::stdout().lock().write_all(rendered.as_bytes());
+        }
+        message.push_str("\n\nUse --debug flag to render out invalid YAML");
+    }
+    Refused { message, hints: error.hints }
+}
+
+/// The effective values as text.
+fn explained(chart: &Chart, user: &Value, layers: &[Layer]) -> Result<String> {
+    let (taken, mut warnings) = dependencies::process(chart, user).map_err(anyhow::Error::msg)?;
+    let coalesced = values::coalesce(&taken, user).map_err(anyhow::Error::msg)?;
+    warnings.extend(coalesced.warnings);
+    for warning in chart.warnings.iter().chain(&warnings) {
+        let _ = writeln!(std::io::stderr(), "{warning}");
+    }
+    Ok(explain::text(&explain::explain(&taken, chart, &coalesced.values, layers)))
 }
 
 fn check_release_name(name: &str) -> Result<()> {
@@ -154,8 +190,10 @@ fn load(path: &Path, compat: Compat) -> Result<Chart> {
     Ok(chart)
 }
 
-fn user_values(args: &RenderArgs, compat: Compat) -> Result<Value> {
+/// The values of the flags, and what each flag gives, from the weakest to the one that wins.
+fn user_values(args: &RenderArgs, compat: Compat) -> Result<(Value, Vec<Layer>)> {
     let mut found = json!({});
+    let mut layers = Vec::new();
     for path in &args.values {
         let text = if path.as_os_str() == "-" {
             std::io::read_to_string(std::io::stdin())?
@@ -169,30 +207,59 @@ fn user_values(args: &RenderArgs, compat: Compat) -> Result<Value> {
         };
         let more = values::from_yaml(&text, compat)
             .with_context(|| format!("failed to parse {}", path.display()))?;
+        if args.explain_values {
+            layers.push(Layer {
+                name: format!("-f {}", path.display()),
+                values: more.clone(),
+                text: Some(text),
+            });
+        }
         values::merge(&mut found, more);
     }
-    let failed = |what: &str| {
-        let what = what.to_owned();
-        move |error: String| anyhow::anyhow!("failed parsing --{what} data: {error}")
+    let mut set = |flag: &str, text: &str, read: &dyn Fn(&mut Value, &str) -> Result<(), String>| {
+        let before = args.explain_values.then(|| found.clone());
+        let read = read(&mut found, text);
+        read.map_err(|error| anyhow::anyhow!("failed parsing --{flag} data: {error}"))?;
+        if let Some(before) = before {
+            let values = added(&before, &found).unwrap_or_default();
+            layers.push(Layer { name: format!("--{flag} {text}"), values, text: None });
+        }
+        Ok::<_, anyhow::Error>(())
     };
     for text in &args.set_json {
-        values::parse_set_json(&mut found, text).map_err(failed("set-json"))?;
+        set("set-json", text, &values::parse_set_json)?;
     }
     for text in &args.set {
-        values::parse_set(&mut found, text).map_err(failed("set"))?;
+        set("set", text, &values::parse_set)?;
     }
     for text in &args.set_string {
-        values::parse_set_string(&mut found, text).map_err(failed("set-string"))?;
+        set("set-string", text, &values::parse_set_string)?;
     }
     for text in &args.set_file {
-        values::set::parse_with(&mut found, text, &mut |path| {
-            std::fs::read_to_string(path)
-                .map(Value::String)
-                .map_err(|_| format!("open {path}: no such file or directory"))
-        })
-        .map_err(failed("set-file"))?;
+        set("set-file", text, &|into, text| {
+            values::set::parse_with(into, text, &mut |path| {
+                std::fs::read_to_string(path)
+                    .map(Value::String)
+                    .map_err(|_| format!("open {path}: no such file or directory"))
+            })
+        })?;
     }
-    Ok(found)
+    Ok((found, layers))
+}
+
+/// What `after` has that `before` has not.
+fn added(before: &Value, after: &Value) -> Option<Value> {
+    match (before, after) {
+        (Value::Object(before), Value::Object(after)) => {
+            let new = |(key, value): (&String, &Value)| {
+                let more = before.get(key).map_or_else(|| Some(value.clone()), |old| added(old, value))?;
+                Some((key.clone(), more))
+            };
+            let more: serde_json::Map<String, Value> = after.iter().filter_map(new).collect();
+            (!more.is_empty()).then_some(Value::Object(more))
+        }
+        (before, after) => (before != after).then(|| after.clone()),
+    }
 }
 
 /// The manifest and the hooks.

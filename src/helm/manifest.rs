@@ -5,19 +5,30 @@ use crate::engine::Compat;
 use opdev_object::yaml::{self, Kind, Node};
 use serde_json::Value;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 /// One document of a manifest.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Document {
     /// The template it comes from, such as `web/templates/deployment.yaml`.
-    pub path: String,
-    /// Its text, trimmed.
-    pub content: String,
-    /// The object; null where the document holds only comments.
-    pub object: Value,
+    pub path: Arc<str>,
+    /// What it says.
+    pub part: Arc<Part>,
+}
+
+/// A document's text, and what Helm wants to know of it.
+#[derive(Debug, PartialEq)]
+pub struct Part {
+    /// The text, trimmed.
+    pub content: Box<str>,
     /// The kind Helm sorts by; empty where there is none.
     pub kind: String,
+    /// `metadata.name`
+    pub name: String,
+    annotations: BTreeMap<String, String>,
+    /// Only of hooks.
+    object: Option<Value>,
 }
 
 /// When a hook runs.
@@ -97,6 +108,9 @@ pub struct ManifestError {
     /// The line of the rendered document that is meant.
     pub excerpt: String,
 }
+
+/// The annotation that makes a document a hook.
+const HOOK: &str = "helm.sh/hook";
 
 const INSTALL: [&str; 35] = [
     "PriorityClass",
@@ -229,12 +243,14 @@ pub fn split(text: &str) -> Vec<(u32, &str)> {
     let bytes = whole.as_bytes();
     let mut found = Vec::new();
     let mut start = 0;
+    let (mut counted, mut line) = (0, 0);
     let mut push = |from: usize, to: usize| {
         let part = &whole[from..to];
         if !part.is_empty() {
             let trimmed = part.trim();
             let offset = text_start + from + (part.len() - part.trim_start().len());
-            let line = text[..offset].bytes().filter(|b| *b == b'\n').count();
+            line += text[counted..offset].bytes().filter(|b| *b == b'\n').count();
+            counted = offset;
             found.push((line as u32, trimmed));
         }
     };
@@ -254,45 +270,55 @@ pub fn split(text: &str) -> Vec<(u32, &str)> {
     found
 }
 
-/// Reads a stored manifest back: every document with the `# Source:` it came from.
-pub fn documents(manifest: &str, compat: Compat) -> Result<Vec<Document>, ManifestError> {
-    let mut found = Vec::new();
-    for (_, content) in split(manifest) {
-        let path =
-            content.lines().find_map(|line| line.strip_prefix("# Source: ")).unwrap_or_default().to_owned();
-        let (object, head) = parse(&path, content, compat)?;
-        found.push(Document { path, content: content.to_owned(), object, kind: head.kind });
-    }
-    let _ = compat;
-    Ok(found)
-}
-
 /// Splits and sorts rendered files (path to text).
 pub fn sort(files: &BTreeMap<String, String>, compat: Compat) -> Result<Sorted, ManifestError> {
-    let mut sorted = Sorted::default();
+    let mut parts = Vec::new();
     for (path, text) in files {
-        let partial = path.rsplit('/').next().is_some_and(|base| base.starts_with('_'));
-        if partial || text.trim().is_empty() {
-            continue;
-        }
-        for (_, content) in split(text) {
-            let (object, head) = parse(path, content, compat)?;
-            place_document(&mut sorted, path, content, object, head);
-        }
+        parts.push((path.as_str(), parts_of(path, text, &[], compat)?));
     }
-    sorted.documents.sort_by(|a, b| install_order(&a.kind, &b.kind, compat));
-    sorted.hooks.sort_by(|a, b| install_order(&a.kind, &b.kind, compat));
-    Ok(sorted)
+    Ok(arrange(parts.iter().map(|(path, parts)| (*path, parts.as_slice())), compat))
 }
 
-fn place_document(sorted: &mut Sorted, path: &str, content: &str, object: Value, head: Head) {
-    let Some(types) = head.annotations.get("helm.sh/hook") else {
-        sorted.documents.push(Document {
-            path: path.to_owned(),
-            content: content.to_owned(),
-            object,
-            kind: head.kind,
-        });
+/// The documents of one rendered file; those that stand in `before` are not read again.
+pub(crate) fn parts_of(
+    path: &str,
+    text: &str,
+    before: &[Arc<Part>],
+    compat: Compat,
+) -> Result<Vec<Arc<Part>>, ManifestError> {
+    let partial = path.rsplit('/').next().is_some_and(|base| base.starts_with('_'));
+    if partial || text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let known: HashMap<&str, &Arc<Part>> = before.iter().map(|part| (&*part.content, part)).collect();
+    let read = |content: &str| match known.get(content) {
+        Some(part) => Ok(Arc::clone(part)),
+        None => parse(path, content, compat).map(Arc::new),
+    };
+    split(text).into_iter().map(|(_, content)| read(content)).collect()
+}
+
+/// The documents of files, sorted by path, in install order.
+pub(crate) fn arrange<'p>(files: impl Iterator<Item = (&'p str, &'p [Arc<Part>])>, compat: Compat) -> Sorted {
+    let mut sorted = Sorted::default();
+    for (path, parts) in files {
+        let path: Arc<str> = path.into();
+        for part in parts {
+            place_document(&mut sorted, &path, part);
+        }
+    }
+    let rank = |kind: &str| match install_rank(kind, compat) {
+        Some(rank) => (rank, String::new()),
+        None => (usize::MAX, kind.to_owned()),
+    };
+    sorted.documents.sort_by_cached_key(|document| rank(&document.part.kind));
+    sorted.hooks.sort_by_cached_key(|hook| rank(&hook.kind));
+    sorted
+}
+
+fn place_document(sorted: &mut Sorted, path: &Arc<str>, part: &Arc<Part>) {
+    let Some(types) = part.annotations.get(HOOK) else {
+        sorted.documents.push(Document { path: Arc::clone(path), part: Arc::clone(part) });
         return;
     };
     let events: Option<Vec<HookEvent>> =
@@ -302,19 +328,19 @@ fn place_document(sorted: &mut Sorted, path: &str, content: &str, object: Value,
         return;
     };
     let list = |name: &str| -> Vec<String> {
-        head.annotations
+        part.annotations
             .get(name)
             .map(|text| text.split(',').map(|one| one.trim().to_lowercase()).collect())
             .unwrap_or_default()
     };
     sorted.hooks.push(Hook {
-        name: head.name.clone(),
-        kind: head.kind.clone(),
-        path: path.to_owned(),
-        manifest: content.to_owned(),
-        object,
+        name: part.name.clone(),
+        kind: part.kind.clone(),
+        path: path.to_string(),
+        manifest: part.content.to_string(),
+        object: part.object.clone().unwrap_or_default(),
         events,
-        weight: head.annotations.get("helm.sh/hook-weight").and_then(|w| w.parse().ok()).unwrap_or(0),
+        weight: part.annotations.get("helm.sh/hook-weight").and_then(|w| w.parse().ok()).unwrap_or(0),
         delete_policies: list("helm.sh/hook-delete-policy"),
         output_log_policies: list("helm.sh/hook-output-log-policy"),
     });
@@ -327,14 +353,14 @@ struct Head {
     annotations: BTreeMap<String, String>,
 }
 
-fn parse(path: &str, content: &str, compat: Compat) -> Result<(Value, Head), ManifestError> {
+fn parse(path: &str, content: &str, compat: Compat) -> Result<Part, ManifestError> {
     let wrong = |line: u32, column: u32, message: String| ManifestError {
         message: format!("YAML parse error on {path}: {message}"),
         excerpt: content.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().to_owned(),
         place: Place { file: path.to_owned(), line, column },
     };
     let node = yaml::parse(content).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
-    let object = yaml::to_json(&node).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
+    yaml::check(&node).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
     let head = head(&node).map_err(|(at, what)| {
         let what = match compat {
             Compat::V3 => what,
@@ -346,7 +372,9 @@ fn parse(path: &str, content: &str, compat: Compat) -> Result<(Value, Head), Man
             format!("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what}"),
         )
     })?;
-    Ok((object, head))
+    let object = head.annotations.contains_key(HOOK).then(|| yaml::to_json(&node).unwrap_or_default());
+    let Head { kind, name, annotations } = head;
+    Ok(Part { content: content.into(), kind, name, annotations, object })
 }
 
 fn json_kind(kind: &Kind) -> &'static str {
@@ -457,7 +485,7 @@ mod tests {
             ),
         ]);
         let kinds = |compat| -> Vec<String> {
-            sort(&files, compat).unwrap().documents.into_iter().map(|d| d.kind).collect()
+            sort(&files, compat).unwrap().documents.iter().map(|d| d.part.kind.clone()).collect()
         };
         assert_eq!(
             kinds(Compat::V3),

@@ -224,7 +224,7 @@ impl From<&Chart> for StoredChart {
             metadata: chart.metadata.clone(),
             lock: chart.lock.clone(),
             templates: chart.templates.iter().map(StoredFile::from).collect(),
-            values: chart.values.clone(),
+            values: Value::clone(&chart.values),
             schema: chart.schema.as_ref().map(|schema| STANDARD.encode(schema)),
             files: chart.files.iter().map(StoredFile::from).collect(),
         }
@@ -246,7 +246,7 @@ impl StoredChart {
         Chart {
             metadata: self.metadata.clone(),
             lock: self.lock.clone(),
-            values: if self.values.is_object() { self.values.clone() } else { json!({}) },
+            values: Arc::new(if self.values.is_object() { self.values.clone() } else { json!({}) }),
             templates: files(&self.templates),
             files: files(&self.files),
             schema: self.schema.as_ref().and_then(|text| STANDARD.decode(text).ok()).map(Arc::from),
@@ -360,7 +360,7 @@ mod tests {
     fn survives_its_own_coding() {
         let chart = Chart {
             metadata: Metadata { name: "web".into(), version: "1.0.0".into(), ..Metadata::default() },
-            values: json!({"replicas": 3.0, "ratio": 0.5}),
+            values: json!({"replicas": 3.0, "ratio": 0.5}).into(),
             templates: vec![File { name: "templates/a.yaml".into(), data: Arc::from(&b"a: 1"[..]) }],
             ..Chart::default()
         };

@@ -28,6 +28,11 @@ pub fn chart(folder: &str, files: &FileSet, error: &ChartError) -> Diagnostic {
 
 /// A chart that does not render.
 pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
+    let hint = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
+    Diagnostic { hint, ..place(folder, chart, error) }
+}
+
+fn place(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
     let Some(at) = &error.place else {
         return diagnostic(
             error.message.clone(),

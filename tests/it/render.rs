@@ -152,8 +152,31 @@ fn errors_name_the_place_and_end_with_1() {
         "Error: YAML parse error on one/templates/a.yaml: error converting YAML to JSON: yaml: line 2: mapping values are not allowed in this context\n\nUse --debug flag to render out invalid YAML\n"
     );
     assert!(error("a: {{ .Values.x.y }}\n").contains("nil pointer evaluating interface {}.y"));
+    assert_eq!(
+        error("a: {{ .Values.image.tag }}\n").lines().skip(1).collect::<Vec<_>>(),
+        [
+            "hint: `.Values.image` is not set: values.yaml has no default for it; set it there, in a values file, the custom resource's spec or with `--set image=…`"
+        ]
+    );
+    assert!(error("a: {{ qoute 1 }}\n").ends_with("hint: did you mean the function `quote`?\n"));
     let name = one_template("a: 1\n", &["--kube-version", "nonsense"], "3").unwrap_err();
     assert_eq!(name, "Error: invalid kube version 'nonsense': could not parse \"nonsense\" as version\n");
+}
+
+#[test]
+fn values_are_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("Chart.yaml"), "apiVersion: v2\nname: one\nversion: 0.1.0\n").unwrap();
+    fs::write(path("values.yaml"), "a: 1\nb:\n  c: x\n  d: [1]\n").unwrap();
+    fs::write(path("more.yaml"), "b:\n  c: z\n").unwrap();
+    let more = path("more.yaml").to_str().unwrap().to_owned();
+    let arguments = [folder.path().to_str().unwrap(), "-f", &more, "--set", "b.d[1]=5", "--explain-values"];
+    let got = text(&opdev(&arguments.map(str::to_owned), "3"), "explained");
+    let wanted = format!(
+        "a    1         values.yaml:1\nb.c  \"z\"       -f {more}:2\nb.d  [null,5]  --set b.d[1]=5\n"
+    );
+    assert_eq!(got, wanted);
 }
 
 #[test]

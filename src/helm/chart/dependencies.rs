@@ -27,25 +27,58 @@ fn fits(dependency: &Dependency, chart: &Chart) -> bool {
     chart.name() == dependency.name && is_compatible(&dependency.version, &chart.metadata.version)
 }
 
+/// What `process` would make of a chart that has the metadata and values, also in its subcharts, of one it has made
+/// `processed` of, for the same values.
+pub fn renew(processed: &Chart, chart: &Chart) -> Chart {
+    let charts = if chart.metadata.lists_dependencies {
+        listed(chart).into_iter().map(|(found, alias)| (found, alias.unwrap_or(found.name()))).collect()
+    } else {
+        chart.subcharts.iter().map(|found| (found, found.name())).collect::<Vec<_>>()
+    };
+    let taken = |name: &str| processed.subcharts.iter().any(|sub| sub.name() == name);
+    let charts = charts.into_iter().filter(|(_, name)| taken(name)).map(|(found, _)| found);
+    Chart {
+        metadata: processed.metadata.clone(),
+        values: Arc::clone(&processed.values),
+        subcharts: processed
+            .subcharts
+            .iter()
+            .zip(charts)
+            .map(|(old, new)| Arc::new(renew(old, new)))
+            .collect(),
+        ..chart.clone()
+    }
+}
+
+/// Subcharts in the order of a release, with their aliases: first those that Chart.yaml does not list.
+fn listed(chart: &Chart) -> Vec<(&Arc<Chart>, Option<&str>)> {
+    let listed = &chart.metadata.dependencies;
+    let mut subcharts: Vec<_> = chart
+        .subcharts
+        .iter()
+        .filter(|sub| !listed.iter().any(|dependency| fits(dependency, sub)))
+        .map(|sub| (sub, None))
+        .collect();
+    for dependency in listed {
+        if let Some(found) = chart.subcharts.iter().find(|sub| fits(dependency, sub)) {
+            let alias = Some(dependency.alias.as_str()).filter(|alias| !alias.is_empty());
+            subcharts.push((found, alias));
+        }
+    }
+    subcharts
+}
+
 fn enable(chart: &mut Chart, values: &Value, path: &str, warnings: &mut Vec<String>) -> Result<(), String> {
     if !chart.metadata.lists_dependencies {
         return Ok(());
     }
-    let listed = &chart.metadata.dependencies;
-    let mut subcharts: Vec<Arc<Chart>> = chart
-        .subcharts
-        .iter()
-        .filter(|sub| !listed.iter().any(|dependency| fits(dependency, sub)))
-        .cloned()
-        .collect();
-    for dependency in listed {
-        if let Some(found) = chart.subcharts.iter().find(|sub| fits(dependency, sub)) {
-            let mut copy = found.clone();
-            if !dependency.alias.is_empty() {
-                Arc::make_mut(&mut copy).metadata.name.clone_from(&dependency.alias);
-            }
-            subcharts.push(copy);
+    let mut subcharts = Vec::new();
+    for (found, alias) in listed(chart) {
+        let mut copy = Arc::clone(found);
+        if let Some(alias) = alias {
+            alias.clone_into(&mut Arc::make_mut(&mut copy).metadata.name);
         }
+        subcharts.push(copy);
     }
     chart.subcharts = subcharts;
     for dependency in &mut chart.metadata.dependencies {
@@ -142,7 +175,7 @@ fn import(chart: &mut Chart, warnings: &mut Vec<String>) -> Result<(), String> {
         _ => Map::new(),
     };
     merge_tables(&mut merged, imported, true);
-    chart.values = Value::Object(merged);
+    chart.values = Arc::new(Value::Object(merged));
     Ok(())
 }
 

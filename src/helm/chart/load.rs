@@ -77,10 +77,12 @@ fn place_file<'f>(
         "Chart.lock" => chart.lock = Some(lock(data, prefix, path)?),
         "values.yaml" => {
             let text = String::from_utf8_lossy(data);
-            chart.values = values(&text, compat).map_err(|error| ChartError {
+            let read = values(&text, compat).map_err(|error| ChartError {
                 message: format!("cannot load values.yaml: {}", error.message),
                 place: error.place.and_then(|at| place(prefix, path, at.line, at.column)),
             })?;
+            chart.values = Arc::new(read);
+            chart.values_text = Some(data.clone());
         }
         "values.schema.json" => chart.schema = Some(data.clone()),
         "requirements.yaml" => {

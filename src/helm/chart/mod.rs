@@ -97,7 +97,9 @@ pub struct Chart {
     /// Chart.lock or requirements.lock.
     pub lock: Option<Value>,
     /// values.yaml, an object; every number is a float64.
-    pub values: Value,
+    pub values: Arc<Value>,
+    /// values.yaml as it is written, for the places of values.
+    pub values_text: Option<Arc<[u8]>>,
     /// Files below `templates/`.
     pub templates: Vec<File>,
     /// What `.Files` holds, and `crds/`.
@@ -115,7 +117,8 @@ impl Default for Chart {
         Self {
             metadata: Metadata::default(),
             lock: None,
-            values: Value::Object(Map::new()),
+            values: Arc::new(Value::Object(Map::new())),
+            values_text: None,
             templates: Vec::new(),
             files: Vec::new(),
             schema: None,

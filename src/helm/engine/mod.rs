@@ -4,12 +4,18 @@
 mod capabilities;
 mod files;
 mod glob;
+mod hints;
+mod memory;
 mod objects;
 mod render;
 mod run;
+mod scope;
+#[cfg(test)]
+mod tests;
 
 pub use crate::template::{Compat, Environment, ParseCache};
 pub use capabilities::{Capabilities, KubeVersion};
+pub use memory::Memory;
 pub use render::render;
 
 use crate::chart::{Chart, Place};
@@ -60,6 +66,8 @@ pub struct RenderInput<'a> {
     pub env: &'a (dyn Environment + Sync),
     /// Templates parsed before; renders of the same chart share one.
     pub cache: Option<Arc<ParseCache>>,
+    /// What the last render of this release read and gave.
+    pub memory: Option<&'a Memory>,
 }
 
 impl<'a> RenderInput<'a> {
@@ -70,7 +78,7 @@ impl<'a> RenderInput<'a> {
         capabilities: &'a Capabilities,
         env: &'a (dyn Environment + Sync),
     ) -> Self {
-        Self { values, release, capabilities, compat: Compat::V3, env, cache: None }
+        Self { values, release, capabilities, compat: Compat::V3, env, cache: None, memory: None }
     }
 }
 
@@ -91,6 +99,8 @@ pub struct Rendered {
     pub chart: Chart,
     /// Whether a template read the clock, randomness or the cluster.
     pub impure: bool,
+    /// How many templates ran; what the others gave the last time is as good.
+    pub executed: usize,
 }
 
 /// Why a chart does not render.
@@ -102,19 +112,10 @@ pub struct RenderError {
     pub place: Option<Place>,
     /// The line of text at that place.
     pub excerpt: String,
-    /// The templates that led there, outermost first: name, file, line, column.
-    pub chain: Vec<Step>,
     /// What was rendered before documents could not be read, file by file.
     pub rendered: Option<Box<str>>,
-}
-
-/// One template on the way to an error.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
-    /// The template's name.
-    pub template: String,
-    /// Where in which file.
-    pub place: Place,
+    /// What may help, a sentence each: the value that was nil and who could set it, a near name, the way that led there.
+    pub hints: Vec<String>,
 }
 
 impl RenderError {
@@ -123,8 +124,8 @@ impl RenderError {
             message: message.into(),
             place: None,
             excerpt: String::new(),
-            chain: Vec::new(),
             rendered: None,
+            hints: Vec::new(),
         }
     }
 }

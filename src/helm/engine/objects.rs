@@ -6,6 +6,7 @@ use crate::template::{Elem, FuncError, Host, Kind, List, Map, MapType, Signature
 use serde_json::{Value as Json, json};
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// A Go struct, or a pointer to one.
 struct Struct {
@@ -204,15 +205,16 @@ fn fields_map(value: &Value) -> Value {
 }
 
 /// `.Release`.
-pub(super) fn release(release: &ReleaseInfo) -> Value {
-    Value::Map(Map::from_entries([
+pub(super) fn release(release: &ReleaseInfo) -> BTreeMap<Str, Value> {
+    let entries = [
         ("Name", Value::str(release.name.as_str())),
         ("Namespace", Value::str(release.namespace.as_str())),
         ("IsUpgrade", Value::Bool(release.is_upgrade)),
         ("IsInstall", Value::Bool(release.is_install)),
         ("Revision", Value::Int(release.revision)),
         ("Service", Value::str("Helm")),
-    ]))
+    ];
+    entries.into_iter().map(|(key, value)| (key.into(), value)).collect()
 }
 
 /// `.Capabilities`.

@@ -1,31 +1,51 @@
 //! One render: dependencies, values, schema, templates in Helm's order, then documents, hooks and notes.
 
-use super::{RenderError, RenderInput, Rendered, run};
+use super::memory::{Output, Outputs, Prepared, State};
+use super::{Compat, RenderError, RenderInput, Rendered, run};
 use crate::chart::{Chart, dependencies};
-use crate::manifest::{self, ManifestError};
+use crate::manifest::{self, Document, ManifestError};
 use crate::semver::is_compatible;
 use crate::values::{coalesce, schema};
-use std::collections::BTreeMap;
+use serde_json::Value;
 use std::fmt::Write;
+use std::sync::Arc;
 
 /// Renders a chart as `helm install` or `helm upgrade` would.
 pub fn render(chart: &Chart, input: &RenderInput<'_>) -> Result<Rendered, RenderError> {
-    let (chart, mut warnings) = dependencies::process(chart, input.values).map_err(RenderError::new)?;
-    let coalesced = coalesce(&chart, input.values).map_err(RenderError::new)?;
-    warnings.extend(coalesced.warnings);
-    schema::validate(&chart, &coalesced.values).map_err(|error| {
-        RenderError::new(format!(
-            "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
-        ))
-    })?;
+    let Some(memory) = input.memory else { return render_with(chart, input, None) };
+    let mut state = memory.take();
+    let rendered = render_with(chart, input, Some(&mut state));
+    memory.put(state);
+    rendered
+}
+
+fn render_with(
+    chart: &Chart,
+    input: &RenderInput<'_>,
+    mut state: Option<&mut State>,
+) -> Result<Rendered, RenderError> {
+    let (chart, values, mut warnings) = prepare(chart, input, state.as_deref_mut())?;
     check_kube_version(&chart, input)?;
-    let (mut files, impure) = run::execute(&chart, &coalesced.values, input)?;
-    let notes = take_notes(&mut files, chart.name());
-    let sorted = manifest::sort(&files, input.compat).map_err(|error| broken_document(error, &files))?;
+    let (mut outputs, before) = run::execute(&chart, &values, input, state)?;
+    read_documents(&outputs, &before, input.compat)?;
+    let impure = outputs.values().any(|output| output.impure);
+    let kept = |(path, output): &(&String, &Arc<Output>)| {
+        before.get(*path).is_some_and(|old| Arc::ptr_eq(old, output))
+    };
+    let executed = outputs.iter().filter(|pair| !kept(pair)).count();
+    let notes = take_notes(&mut outputs, chart.name());
+    let parts = outputs.iter().map(|(path, output)| {
+        let parts = output.parts.get().map(Vec::as_slice);
+        (path.as_str(), parts.unwrap_or_default())
+    });
+    let sorted = manifest::arrange(parts, input.compat);
     warnings.extend(sorted.warnings);
-    let mut text = String::new();
+    let size = |document: &Document| document.part.content.len() + document.path.len() + 20;
+    let mut text = String::with_capacity(sorted.documents.iter().map(size).sum());
     for document in &sorted.documents {
-        let _ = write!(text, "---\n# Source: {}\n{}\n", document.path, document.content);
+        for piece in ["---\n# Source: ", &document.path, "\n", &document.part.content, "\n"] {
+            text.push_str(piece);
+        }
     }
     Ok(Rendered {
         manifest: text,
@@ -35,7 +55,52 @@ pub fn render(chart: &Chart, input: &RenderInput<'_>) -> Result<Rendered, Render
         warnings,
         chart,
         impure,
+        executed,
     })
+}
+
+/// The chart as the release takes it, its coalesced values, and Helm's warnings.
+fn prepare(
+    chart: &Chart,
+    input: &RenderInput<'_>,
+    state: Option<&mut State>,
+) -> Result<(Chart, Arc<Value>, Vec<String>), RenderError> {
+    let kept = state.as_deref().and_then(|state| state.prepared.as_ref());
+    if let Some(kept) = kept.filter(|kept| kept.fits(chart, input.values)) {
+        let chart = dependencies::renew(&kept.chart, chart);
+        return Ok((chart, Arc::clone(&kept.values), kept.warnings.clone()));
+    }
+    let (processed, mut warnings) = dependencies::process(chart, input.values).map_err(RenderError::new)?;
+    let coalesced = coalesce(&processed, input.values).map_err(RenderError::new)?;
+    warnings.extend(coalesced.warnings);
+    schema::validate(&processed, &coalesced.values).map_err(|error| {
+        RenderError::new(format!(
+            "values don't meet the specifications of the schema(s) in the following chart(s):\n{error}"
+        ))
+    })?;
+    let values = Arc::new(coalesced.values);
+    if let Some(state) = state {
+        state.prepared = Some(Prepared::new(chart, input.values, &processed, &values, &warnings));
+    }
+    Ok((processed, values, warnings))
+}
+
+/// Reads the documents of every output that has not been read, but not those that stood in the output before.
+fn read_documents(outputs: &Outputs, before: &Outputs, compat: Compat) -> Result<(), RenderError> {
+    for (path, output) in outputs.iter().filter(|(path, _)| !is_notes(path)) {
+        if output.parts.get().is_none() {
+            let old = before.get(path).and_then(|output| output.parts.get());
+            let parts =
+                manifest::parts_of(path, &output.text, old.map(Vec::as_slice).unwrap_or_default(), compat);
+            let parts = parts.map_err(|error| broken_document(error, outputs))?;
+            let _ = output.parts.set(parts);
+        }
+    }
+    Ok(())
+}
+
+fn is_notes(path: &str) -> bool {
+    path.ends_with("NOTES.txt")
 }
 
 fn check_kube_version(chart: &Chart, input: &RenderInput<'_>) -> Result<(), RenderError> {
@@ -50,23 +115,24 @@ fn check_kube_version(chart: &Chart, input: &RenderInput<'_>) -> Result<(), Rend
 }
 
 /// Takes every NOTES.txt out and gives the root chart's.
-fn take_notes(files: &mut BTreeMap<String, String>, name: &str) -> String {
+fn take_notes(outputs: &mut Outputs, name: &str) -> String {
     let own = format!("{name}/templates/NOTES.txt");
-    let notes = files.get(&own).cloned().unwrap_or_default();
-    files.retain(|path, _| !path.ends_with("NOTES.txt"));
+    let notes = outputs.get(&own).map(|output| output.text.clone()).unwrap_or_default();
+    outputs.retain(|path, _| !is_notes(path));
     notes
 }
 
-fn broken_document(error: ManifestError, files: &BTreeMap<String, String>) -> RenderError {
+fn broken_document(error: ManifestError, outputs: &Outputs) -> RenderError {
     let mut rendered = String::new();
-    for (path, text) in files.iter().filter(|(_, text)| !text.trim().is_empty()) {
+    let texts = outputs.iter().filter(|(path, _)| !is_notes(path)).map(|(path, output)| (path, &output.text));
+    for (path, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
         let _ = write!(rendered, "---\n# Source: {path}\n{text}\n");
     }
     RenderError {
         message: error.message,
         place: Some(error.place),
         excerpt: error.excerpt,
-        chain: Vec::new(),
         rendered: Some(rendered.into()),
+        hints: Vec::new(),
     }
 }

@@ -1,144 +1,168 @@
 //! Executes a chart's templates in Helm's order: deepest path first, then from z to a; a later definition wins.
 //! All files of a chart share one map of data, so what one changes the next one sees.
 
-use super::files::Files;
-use super::{Compat, RenderError, RenderInput, Step, objects};
+use super::memory::{Base, Output, Outputs, Replay, State};
+use super::scope::{self, Scope, Template};
+use super::{Compat, RenderError, RenderInput, hints};
 use crate::chart::{Chart, Place};
 use crate::template::{
-    Context, ExecError, Map, MapType, ParseError, TemplateSet, Value, on_deep_stack, without_no_value,
+    Compared, Context, Environment, ExecError, Inputs, Map, ParseError, Paths, Reads, TemplateSet, Value,
+    on_deep_stack, without_no_value,
 };
 use serde_json::Value as Json;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
 
-/// A template file and the data it runs on.
-struct Template<'c> {
-    text: std::borrow::Cow<'c, str>,
-    data: Map,
-    base: String,
-}
+type Templates<'c> = BTreeMap<String, Template<'c>>;
 
-/// The output of every template that is not a partial, and whether the outside was asked.
+/// The output of every template that is not a partial, and what the render before gave. Of a state, outputs are taken
+/// over for which nothing has changed; it is left as it was where a template fails.
 pub(super) fn execute(
     chart: &Chart,
-    values: &Json,
+    values: &Arc<Json>,
     input: &RenderInput<'_>,
-) -> Result<(BTreeMap<String, String>, bool), RenderError> {
-    on_deep_stack(|| run(chart, values, input))
+    state: Option<&mut State>,
+) -> Result<(Outputs, Outputs), RenderError> {
+    on_deep_stack(|| run(chart, values, input, state))
         .unwrap_or_else(|error| Err(RenderError::new(format!("rendering could not start: {error}"))))
+}
+
+/// One render, ready to run.
+struct Run<'r> {
+    input: &'r RenderInput<'r>,
+    values: &'r Json,
+    scopes: Vec<Scope<'r>>,
+    templates: Templates<'r>,
+    set: TemplateSet,
 }
 
 fn run(
     chart: &Chart,
-    values: &Json,
+    values: &Arc<Json>,
     input: &RenderInput<'_>,
-) -> Result<(BTreeMap<String, String>, bool), RenderError> {
-    let mut builder = Builder { input, templates: HashMap::new() };
-    let release = objects::release(&input.release);
-    let capabilities = objects::capabilities(input.capabilities, input.compat);
-    let root = tree(chart, values, values_type(input.compat));
-    builder.add(chart, true, "", &root, &release, &capabilities);
-    let templates = builder.templates;
-    let mut order: Vec<&String> = templates.keys().collect();
-    order.sort_by(|a, b| {
-        let depth = |path: &str| path.bytes().filter(|byte| *byte == b'/').count();
-        depth(b).cmp(&depth(a)).then_with(|| b.cmp(a))
-    });
+    state: Option<&mut State>,
+) -> Result<(Outputs, Outputs), RenderError> {
+    let scopes = scope::scopes(chart);
+    let templates = scope::templates(&scopes);
     let mut set = match &input.cache {
         Some(cache) => TemplateSet::with_cache(input.compat, cache.clone()),
         None => TemplateSet::new(input.compat),
     };
-    for path in &order {
-        set.add(path, &templates[*path].text).map_err(|error| unparsed(&error, &templates))?;
+    for path in in_order(&templates) {
+        set.add(path, &templates[path].text).map_err(|error| unparsed(&error, &templates, input.compat))?;
     }
-    let mut context = Context::new(input.env, input.compat);
-    let mut output = BTreeMap::new();
-    for path in order {
-        if path.rsplit('/').next().is_some_and(|base| base.starts_with('_')) {
-            continue;
-        }
-        let template = &templates[path];
-        let own = [("Name", Value::str(path.as_str())), ("BasePath", Value::str(template.base.as_str()))];
-        let own = Map::from_entries(own).with_type(values_type(input.compat));
-        template.data.insert("Template".into(), Value::Map(own));
-        let bytes = set
-            .execute(path, Value::Map(template.data.clone()), &mut context)
-            .map_err(|error| failed(&error, &templates, input.compat))?;
-        let text = String::from_utf8_lossy(&without_no_value(bytes)).into_owned();
-        output.insert(path.clone(), text);
-    }
-    Ok((output, context.is_impure()))
-}
-
-fn values_type(compat: Compat) -> MapType {
-    match compat {
-        Compat::V3 => MapType::ChartutilValues,
-        Compat::V4 => MapType::CommonValues,
-    }
-}
-
-/// A chart's values; the section of a subchart is the very map the subchart gets.
-fn tree(chart: &Chart, values: &Json, ty: MapType) -> Map {
-    let Value::Map(map) = Value::from_json_typed(values, ty) else {
-        return Map::of(ty, BTreeMap::new());
+    let run = Run { input, values, scopes, templates, set };
+    let Some(state) = state else {
+        return Ok((run.attempt(input.env, None, Outputs::new())?, Outputs::new()));
     };
-    for subchart in &chart.subcharts {
-        if let Some(section) = values.get(subchart.name()) {
-            map.insert(subchart.name().into(), Value::Map(tree(subchart, section, ty)));
-        }
+    let base = Base::new(&run.scopes, values, input, &mut state.paths);
+    let kept = run.unchanged(state, &base);
+    let environment = Replay::new(input.env);
+    let reads = Rc::new(Reads::default());
+    let reused = !kept.is_empty();
+    let mut outputs = run.attempt(&environment, Some((Rc::clone(&reads), &mut state.paths)), kept);
+    if reads.wrote() && reused {
+        // What was taken over has not seen what was changed just now.
+        environment.rewind();
+        let again = Some((Rc::clone(&reads), &mut state.paths));
+        outputs = run.attempt(&environment, again, Outputs::new());
     }
-    map
+    let outputs = outputs?;
+    state.independent = !reads.wrote();
+    state.base = Some(base);
+    let before = std::mem::replace(&mut state.outputs, outputs.clone());
+    Ok((outputs, before))
 }
 
-struct Builder<'c, 'i> {
-    input: &'i RenderInput<'i>,
-    templates: HashMap<String, Template<'c>>,
+/// Paths of templates as Helm goes through them.
+fn in_order<'t>(templates: &'t Templates<'_>) -> Vec<&'t str> {
+    let mut order: Vec<(usize, &str)> = templates
+        .keys()
+        .map(|path| (path.bytes().filter(|byte| *byte == b'/').count(), path.as_str()))
+        .collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    order.into_iter().map(|(_, path)| path).collect()
 }
 
-impl<'c> Builder<'c, '_> {
-    /// Adds a chart's templates and those of its subcharts; gives the data they run on.
-    fn add(
-        &mut self,
-        chart: &'c Chart,
-        root: bool,
-        parent: &str,
-        values: &Map,
-        release: &Value,
-        capabilities: &Value,
-    ) -> Map {
-        let path = if root { chart.name().to_owned() } else { format!("{parent}/charts/{}", chart.name()) };
-        let subcharts = Map::new();
-        let ty = values_type(self.input.compat);
-        let data = Map::from_entries([
-            ("Chart", objects::chart(chart, root, self.input.compat)),
-            ("Files", Value::host(Files::new(&chart.files))),
-            ("Release", release.clone()),
-            ("Capabilities", capabilities.clone()),
-            ("Values", Value::Map(values.clone())),
-            ("Subcharts", Value::Map(subcharts.clone())),
-        ])
-        .with_type(ty);
-        for subchart in &chart.subcharts {
-            let section = match values.get(subchart.name().as_bytes()) {
-                Some(Value::Map(map)) => map,
-                _ => Map::new().with_type(ty),
-            };
-            let below = self.add(subchart, false, &path, &section, release, capabilities);
-            subcharts.insert(subchart.name().into(), Value::Map(below));
+impl Run<'_> {
+    /// Outputs of the last render whose templates would give the same again.
+    fn unchanged(&self, state: &State, base: &Base) -> Outputs {
+        let changes = state.base.as_ref().filter(|_| state.independent);
+        let Some(changes) = changes.and_then(|old| old.changes(base, &state.paths)) else {
+            return Outputs::new();
+        };
+        let mut compared = Compared::default();
+        let mut same = |path: &str, output: &Output| {
+            !output.impure
+                && self.templates.contains_key(path)
+                && output.seen.reads.is_disjoint(&changes)
+                && output.seen.same_templates(&self.set, &mut compared)
+        };
+        let kept = state.outputs.iter().filter(|(path, output)| same(path, output));
+        kept.map(|(path, output)| (path.clone(), Arc::clone(output))).collect()
+    }
+
+    /// Runs what is not kept.
+    fn attempt(
+        &self,
+        environment: &dyn Environment,
+        watch: Option<(Rc<Reads>, &mut Paths)>,
+        kept: Outputs,
+    ) -> Result<Outputs, RenderError> {
+        let reads = watch.as_ref().map(|(reads, _)| Rc::clone(reads));
+        let mut inputs = Some(Inputs { watch });
+        let mut data: Vec<Map> = Vec::new();
+        let mut context = Context::new(environment, self.input.compat);
+        if let Some(reads) = &reads {
+            context = context.noting(Rc::clone(reads));
         }
-        let library = chart.metadata.kind.eq_ignore_ascii_case("library");
-        for file in &chart.templates {
-            let partial = file.name.rsplit('/').next().is_some_and(|base| base.starts_with('_'));
-            if library && !partial {
+        let mut outputs = kept;
+        for path in in_order(&self.templates) {
+            if scope::is_partial(path) || outputs.contains_key(path) {
                 continue;
             }
-            let template = Template {
-                text: String::from_utf8_lossy(&file.data),
-                data: data.clone(),
-                base: format!("{path}/templates"),
-            };
-            self.templates.insert(format!("{path}/{}", file.name), template);
+            if let Some(inputs) = inputs.take() {
+                data = scope::data(&self.scopes, self.values, self.input, inputs);
+            }
+            let text = self.one(path, &data, &mut context)?;
+            let seen = reads.as_ref().map(|reads| reads.take()).unwrap_or_default();
+            let impure = context.take_impure();
+            outputs.insert(path.to_owned(), Arc::new(Output { text, seen, impure, ..Output::default() }));
         }
-        data
+        Ok(outputs)
+    }
+
+    fn one(&self, path: &str, data: &[Map], context: &mut Context<'_>) -> Result<String, RenderError> {
+        let scope = self.templates[path].scope;
+        let base = format!("{}/templates", self.scopes[scope].path);
+        let own = [("Name", Value::str(path)), ("BasePath", Value::from(base))];
+        let own = Map::from_entries(own).with_type(scope::values_type(self.input.compat));
+        data[scope].put("Template".into(), Value::Map(own));
+        let bytes = self
+            .set
+            .execute(path, Value::Map(data[scope].clone()), context)
+            .map_err(|error| self.failed(&error))?;
+        let bytes = without_no_value(bytes);
+        Ok(String::from_utf8(bytes).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned()))
+    }
+
+    fn failed(&self, error: &ExecError) -> RenderError {
+        let templates = &self.templates;
+        RenderError {
+            message: error.helm_text(self.input.compat),
+            excerpt: error
+                .innermost()
+                .map(|frame| line_of(templates, &frame.file, frame.line))
+                .unwrap_or_default(),
+            place: error.innermost().map(|frame| Place {
+                file: file_of(&frame.file),
+                line: number(frame.line),
+                column: number(frame.column + 1),
+            }),
+            rendered: None,
+            hints: hints::failed(error, &self.scopes, templates, self.values, &self.set),
+        }
     }
 }
 
@@ -147,7 +171,7 @@ fn file_of(path: &str) -> String {
     path.split_once('/').map_or(path, |(_, rest)| rest).to_owned()
 }
 
-fn line_of(templates: &HashMap<String, Template<'_>>, path: &str, line: usize) -> String {
+fn line_of(templates: &Templates<'_>, path: &str, line: usize) -> String {
     let text = templates.get(path).map(|template| template.text.as_ref()).unwrap_or_default();
     text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned()
 }
@@ -156,7 +180,7 @@ fn number(value: usize) -> u32 {
     u32::try_from(value).unwrap_or(u32::MAX)
 }
 
-fn unparsed(error: &ParseError, templates: &HashMap<String, Template<'_>>) -> RenderError {
+fn unparsed(error: &ParseError, templates: &Templates<'_>, compat: Compat) -> RenderError {
     // Helm keeps only what follows the last colon.
     let reason = error.reason.rsplit(": ").next().unwrap_or(&error.reason);
     RenderError {
@@ -167,32 +191,7 @@ fn unparsed(error: &ParseError, templates: &HashMap<String, Template<'_>>) -> Re
             line: number(error.line),
             column: number(error.column.unwrap_or(0)),
         }),
-        chain: Vec::new(),
         rendered: None,
-    }
-}
-
-fn failed(error: &ExecError, templates: &HashMap<String, Template<'_>>, compat: Compat) -> RenderError {
-    let steps: Vec<Step> = error
-        .frames
-        .iter()
-        .map(|frame| Step {
-            template: frame.executing.clone(),
-            place: Place {
-                file: file_of(&frame.file),
-                line: number(frame.line),
-                column: number(frame.column + 1),
-            },
-        })
-        .collect();
-    RenderError {
-        message: error.helm_text(compat),
-        excerpt: error
-            .innermost()
-            .map(|frame| line_of(templates, &frame.file, frame.line))
-            .unwrap_or_default(),
-        place: steps.last().map(|step| step.place.clone()),
-        chain: steps,
-        rendered: None,
+        hints: hints::unparsed(error, compat),
     }
 }

@@ -2,8 +2,10 @@
 //! Templates reach nothing else, so a render with the same context gives the same bytes.
 
 use super::error::FuncError;
+use super::reads::Reads;
 use super::value::Value;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -94,6 +96,8 @@ pub struct Context<'a> {
     steps: u64,
     /// Bytes of what functions gave so far.
     given: u64,
+    /// Where it is noted what templates read, if anybody wants to know.
+    pub(super) reads: Option<Rc<Reads>>,
 }
 
 /// No chart comes near; Helm itself would go on for hours.
@@ -119,7 +123,7 @@ fn fits(value: &Value, left: &mut usize, levels: usize) -> Result<(), &'static s
     let below = || levels.checked_sub(1).ok_or(DEEP);
     match value {
         Value::List(list) => list.items().iter().try_for_each(|item| fits(item, left, below()?)),
-        Value::Map(map) => map.read().values().try_for_each(|item| fits(item, left, below()?)),
+        Value::Map(map) => map.peek_all().values().try_for_each(|item| fits(item, left, below()?)),
         _ => Ok(()),
     }
 }
@@ -157,6 +161,7 @@ impl<'a> Context<'a> {
             marks: None,
             steps: 0,
             given: 0,
+            reads: None,
         }
     }
 
@@ -205,10 +210,15 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Whether anything so far read the clock, randomness or the cluster.
+    /// The same, noting what templates read.
     #[must_use]
-    pub fn is_impure(&self) -> bool {
-        self.impure
+    pub fn noting(self, reads: Rc<Reads>) -> Context<'a> {
+        Context { reads: Some(reads), ..self }
+    }
+
+    /// Whether anything since the last time this was asked read the clock, randomness or the cluster.
+    pub fn take_impure(&mut self) -> bool {
+        std::mem::take(&mut self.impure)
     }
 
     /// The outside; marks the render as not repeatable.

@@ -59,7 +59,7 @@ pub(super) fn execute(
     data: Value,
     context: &mut Context<'_>,
 ) -> Result<Vec<u8>, ExecError> {
-    let Some(tree) = set.get(name) else {
+    let Some(tree) = set.called(name, context) else {
         let shown = super::quote::quote(name);
         return Err(ExecError::plain(format!(
             "template: no template {shown} associated with template \"gotpl\""
@@ -244,7 +244,7 @@ impl<'t> Exec<'t, '_, '_> {
     fn template(&mut self, dot: &Got, invocation: &'t Invocation) -> Ran<()> {
         self.at = At::Template(invocation);
         let set: &'t TemplateSet = self.set;
-        let Some(tree) = set.get(&invocation.name) else {
+        let Some(tree) = set.called(&invocation.name, self.context) else {
             let name = super::quote::quote(&invocation.name);
             return self.fail(format!("template {name} not defined"));
         };

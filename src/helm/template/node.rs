@@ -36,6 +36,45 @@ impl Tree {
     }
 }
 
+impl Tree {
+    /// Whether both do the same on the same data. Where they stand does not matter: only errors tell it.
+    pub(super) fn same(&self, other: &Tree) -> bool {
+        self.name == other.name && self.slots == other.slots && self.same_list(&self.root, other, &other.root)
+    }
+
+    fn span(&self, start: u32, end: u32) -> &str {
+        &self.source.text[start as usize..end as usize]
+    }
+
+    fn same_list(&self, mine: &[Node], other: &Tree, theirs: &[Node]) -> bool {
+        let branch = |a: &Branch, b: &Branch| {
+            same_pipe(&a.pipe, &b.pipe)
+                && self.same_list(&a.then, other, &b.then)
+                && match (&a.otherwise, &b.otherwise) {
+                    (None, None) => true,
+                    (Some(a), Some(b)) => self.same_list(a, other, b),
+                    _ => false,
+                }
+        };
+        mine.len() == theirs.len()
+            && mine.iter().zip(theirs).all(|pair| match pair {
+                (Node::Text(a, b), Node::Text(c, d)) => self.span(*a, *b) == other.span(*c, *d),
+                (Node::Action(a), Node::Action(b)) => same_pipe(a, b),
+                (Node::If(a), Node::If(b))
+                | (Node::With(a), Node::With(b))
+                | (Node::Range(a), Node::Range(b)) => branch(a, b),
+                (Node::Template(a), Node::Template(b)) => a.to_string() == b.to_string(),
+                (Node::Break, Node::Break) | (Node::Continue, Node::Continue) => true,
+                _ => false,
+            })
+    }
+}
+
+fn same_pipe(a: &Pipe, b: &Pipe) -> bool {
+    let slots = |pipe: &Pipe| -> Vec<usize> { pipe.decls.iter().map(|decl| decl.slot).collect() };
+    slots(a) == slots(b) && a.to_string() == b.to_string()
+}
+
 /// A statement.
 pub(super) enum Node {
     /// A span of the source.

@@ -1,7 +1,7 @@
 //! A set of named templates with Go's rules of definition and redefinition, and the cache of parsed texts behind it.
 //! A clone shares everything; `tpl` works on a clone so that its definitions stay its own.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Compat, Context};
@@ -16,39 +16,68 @@ use super::value::Value;
 
 type Trees = Arc<BTreeMap<Str, Arc<Tree>>>;
 
-/// The trees of each text parsed under one name.
-type Texts = HashMap<Box<str>, Trees>;
+/// A text and its trees.
+type Parsed = (Arc<str>, Trees);
 
 /// How many texts a cache keeps before it starts again.
 const CACHED_TEXTS: usize = 20_000;
 
+/// How many texts of one name are compared one by one, newest first, before a hash is taken instead: a file has a few
+/// versions, while `tpl` parses everything under one name.
+const COMPARED: usize = 4;
+
 /// Parsed texts by name and content, shared by renders: only what changed is parsed again.
 #[derive(Default)]
 pub struct ParseCache {
-    parsed: Mutex<HashMap<(Box<str>, Compat), Texts>>,
-    count: std::sync::atomic::AtomicUsize,
+    parsed: Mutex<Cached>,
+}
+
+#[derive(Default)]
+struct Cached {
+    /// The latest texts of each name.
+    recent: HashMap<(Box<str>, Compat), VecDeque<Parsed>>,
+    /// What fell out of `recent`, by content.
+    older: HashMap<(Box<str>, Compat), HashMap<Arc<str>, Trees>>,
+    count: usize,
 }
 
 impl ParseCache {
     /// The trees of a text, parsed at most once.
     fn parse(&self, name: &str, text: &str, language: Language) -> Result<Trees, ParseError> {
-        use std::sync::atomic::Ordering;
         let key = (Box::from(name), language.compat);
-        let found = {
-            let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-            parsed.get(&key).and_then(|texts| texts.get(text)).cloned()
-        };
-        if let Some(trees) = found {
+        if let Some(trees) = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).find(&key, text) {
             return Ok(trees);
         }
         let trees = Arc::new(parse(name, text, language)?);
-        let mut parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.count.fetch_add(1, Ordering::Relaxed) >= CACHED_TEXTS {
-            parsed.clear();
-            self.count.store(1, Ordering::Relaxed);
-        }
-        parsed.entry(key).or_default().insert(text.into(), Arc::clone(&trees));
+        self.parsed.lock().unwrap_or_else(PoisonError::into_inner).keep(key, text, &trees);
         Ok(trees)
+    }
+}
+
+impl Cached {
+    fn find(&self, key: &(Box<str>, Compat), text: &str) -> Option<Trees> {
+        let recent = self.recent.get(key)?;
+        if let Some((_, trees)) = recent.iter().find(|(known, _)| **known == *text) {
+            return Some(Arc::clone(trees));
+        }
+        if recent.len() < COMPARED {
+            return None;
+        }
+        self.older.get(key)?.get(text).cloned()
+    }
+
+    fn keep(&mut self, key: (Box<str>, Compat), text: &str, trees: &Trees) {
+        if self.count >= CACHED_TEXTS {
+            *self = Cached::default();
+        }
+        self.count += 1;
+        let recent = self.recent.entry(key.clone()).or_default();
+        recent.push_front((text.into(), Arc::clone(trees)));
+        if recent.len() > COMPARED
+            && let Some((text, trees)) = recent.pop_back()
+        {
+            self.older.entry(key).or_default().insert(text, trees);
+        }
     }
 }
 
@@ -108,6 +137,12 @@ impl TemplateSet {
         self.get(name.as_bytes()).is_some()
     }
 
+    /// The name of every template.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.layers.iter().flat_map(|layer| layer.keys()).map(ToString::to_string).collect()
+    }
+
     /// Executes a template on data.
     ///
     /// # Errors
@@ -118,6 +153,21 @@ impl TemplateSet {
 
     pub(super) fn get(&self, name: &[u8]) -> Option<&Arc<Tree>> {
         self.layers.iter().rev().find_map(|layer| layer.get(name))
+    }
+
+    /// The template of that name, about to be executed.
+    pub(super) fn called(&self, name: &[u8], context: &Context<'_>) -> Option<&Arc<Tree>> {
+        let at = self.layers.iter().rposition(|layer| layer.contains_key(name))?;
+        let (name, tree) = self.layers[at].get_key_value(name)?;
+        if let Some(reads) = &context.reads {
+            // What a text of `tpl` defines follows from the text, unless it is nothing and so hides nothing.
+            if at == 0 {
+                reads.tree(name, tree);
+            } else if tree.is_empty() {
+                reads.hidden();
+            }
+        }
+        Some(tree)
     }
 
     /// The set `tpl` runs in: this one, plus a text whose definitions nobody else sees, and the text's own tree.

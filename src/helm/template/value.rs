@@ -2,11 +2,12 @@
 //! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
 //! Read `host` for objects with fields and methods, `print` for their text.
 
-use std::cell::{Ref, RefCell, RefMut};
+use std::cell::{Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::host::Host;
+use super::reads::Watch;
 use super::text::Str;
 
 /// One Go value. `Nil` is both Go's invalid value and a nil interface.
@@ -231,7 +232,14 @@ impl MapType {
 pub struct Map {
     ty: MapType,
     nil: bool,
-    entries: Rc<RefCell<BTreeMap<Str, Value>>>,
+    shared: Rc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    entries: RefCell<BTreeMap<Str, Value>>,
+    /// Set on maps of the input of a render that notes what is read.
+    watch: Option<Watch>,
 }
 
 impl Default for Map {
@@ -250,13 +258,20 @@ impl Map {
     /// A map of the given type.
     #[must_use]
     pub fn of(ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
-        Map { ty, nil: false, entries: Rc::new(RefCell::new(entries)) }
+        let shared = Shared { entries: RefCell::new(entries), watch: None };
+        Map { ty, nil: false, shared: Rc::new(shared) }
+    }
+
+    /// A map of a render's input.
+    pub(super) fn watched(ty: MapType, entries: BTreeMap<Str, Value>, watch: Watch) -> Map {
+        let shared = Shared { entries: RefCell::new(entries), watch: Some(watch) };
+        Map { ty, nil: false, shared: Rc::new(shared) }
     }
 
     /// The nil `map[string]interface {}`.
     #[must_use]
     pub fn nil() -> Map {
-        Map { ty: MapType::Any, nil: true, entries: Rc::default() }
+        Map { ty: MapType::Any, nil: true, shared: Rc::default() }
     }
 
     /// A `map[string]interface {}` with these entries.
@@ -285,23 +300,51 @@ impl Map {
     /// The value under a key.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Value> {
-        self.entries.borrow().get(key).cloned()
+        if let Some(watch) = &self.shared.watch {
+            watch.key(key);
+        }
+        self.shared.entries.borrow().get(key).cloned()
+    }
+
+    /// The same without a note that it was read: for who makes the input.
+    #[must_use]
+    pub fn peek(&self, key: &[u8]) -> Option<Value> {
+        self.shared.entries.borrow().get(key).cloned()
+    }
+
+    /// Whether there is such a key.
+    #[must_use]
+    pub fn contains(&self, key: &[u8]) -> bool {
+        if let Some(watch) = &self.shared.watch {
+            watch.key(key);
+        }
+        self.shared.entries.borrow().contains_key(key)
     }
 
     /// Puts a value under a key; every holder of the map sees it.
     pub fn insert(&self, key: Str, value: Value) {
-        self.entries.borrow_mut().insert(key, value);
+        self.note_write();
+        self.shared.entries.borrow_mut().insert(key, value);
+    }
+
+    /// Puts a value under a key without a note that the input was changed: for what belongs to the input.
+    pub fn put(&self, key: Str, value: Value) {
+        self.shared.entries.borrow_mut().insert(key, value);
     }
 
     /// Takes a key out.
     pub fn remove(&self, key: &[u8]) {
-        self.entries.borrow_mut().remove(key);
+        self.note_write();
+        self.shared.entries.borrow_mut().remove(key);
     }
 
     /// How many entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.borrow().len()
+        if let Some(watch) = &self.shared.watch {
+            watch.keys();
+        }
+        self.shared.entries.borrow().len()
     }
 
     /// Whether there are none.
@@ -313,31 +356,42 @@ impl Map {
     /// The entries at this moment, sorted by key.
     #[must_use]
     pub fn snapshot(&self) -> Vec<(Str, Value)> {
-        self.entries.borrow().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
+        self.read().iter().map(|(k, v)| (k.clone(), v.clone())).collect()
     }
 
     /// The keys at this moment, sorted.
     #[must_use]
     pub fn keys(&self) -> Vec<Str> {
-        self.entries.borrow().keys().cloned().collect()
+        if let Some(watch) = &self.shared.watch {
+            watch.keys();
+        }
+        self.shared.entries.borrow().keys().cloned().collect()
     }
 
     /// Read access; hold it only while nothing else runs.
     #[must_use]
     pub fn read(&self) -> Ref<'_, BTreeMap<Str, Value>> {
-        self.entries.borrow()
+        if let Some(watch) = &self.shared.watch {
+            watch.all();
+        }
+        self.shared.entries.borrow()
     }
 
-    /// Write access; hold it only while nothing else runs.
-    #[must_use]
-    pub fn write(&self) -> RefMut<'_, BTreeMap<Str, Value>> {
-        self.entries.borrow_mut()
+    /// Read access without a note: for checks that tell nothing of what they see.
+    pub(super) fn peek_all(&self) -> Ref<'_, BTreeMap<Str, Value>> {
+        self.shared.entries.borrow()
+    }
+
+    fn note_write(&self) {
+        if let Some(watch) = &self.shared.watch {
+            watch.wrote();
+        }
     }
 
     /// Whether both are one map.
     #[must_use]
     pub fn same(&self, other: &Map) -> bool {
-        Rc::ptr_eq(&self.entries, &other.entries)
+        Rc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// What a missing key gives: the zero of the element type.

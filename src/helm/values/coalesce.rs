@@ -226,7 +226,7 @@ mod tests {
     fn chart(name: &str, values: Value, subcharts: Vec<Chart>) -> Chart {
         Chart {
             metadata: Metadata { name: name.to_owned(), ..Metadata::default() },
-            values,
+            values: Arc::new(values),
             subcharts: subcharts.into_iter().map(Arc::new).collect(),
             ..Chart::default()
         }

@@ -2,6 +2,7 @@
 //! Values are JSON objects; floats come from files, integers from `--set` and custom resources.
 
 mod coalesce;
+pub mod explain;
 mod merge_values;
 pub mod schema;
 pub mod set;

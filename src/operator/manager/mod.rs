@@ -21,7 +21,6 @@ use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, Recorder, Tap};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
-use opdev_helm::template::ParseCache;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use pass::Running;
 use reload::Reload;
@@ -195,8 +194,8 @@ struct Manager {
     reload: Option<Reload>,
     passes: u64,
     told: QueueChanged,
-    /// Templates parsed before, for all charts.
-    templates: Arc<ParseCache>,
+    /// What renders leave for the next ones.
+    renders: Arc<reconcile::Renders>,
 }
 
 impl Manager {
@@ -226,7 +225,7 @@ impl Manager {
             reload: None,
             passes: 0,
             told: QueueChanged::default(),
-            templates: Arc::default(),
+            renders: Arc::default(),
         }
     }
 
@@ -403,7 +402,7 @@ impl Manager {
                 api: self.api.clone(),
                 settings: Arc::clone(&self.settings),
                 cancel: cancel.clone(),
-                templates: Arc::clone(&self.templates),
+                renders: Arc::clone(&self.renders),
                 memory: self.memories.remove(&taken.key).unwrap_or_default(),
                 hub: self.kinds.hub(),
                 kinds: self.kinds.children_of(&taken.key),

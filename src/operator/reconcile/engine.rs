@@ -5,11 +5,11 @@ use super::Memory;
 use super::apply::{Effects, Force, Plan};
 use super::inject::{Owner, ReleaseNames};
 use super::objects;
+use super::renders::Renders;
 use crate::event::{Outcome, Step};
 use crate::operator::api::Api;
 use crate::operator::manager::Settings;
 use crate::sources::ChartReconciler;
-use opdev_helm::template::ParseCache;
 use opdev_object::meta::Gvk;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ pub(super) struct Engine {
     pub(super) api: Api,
     pub(super) settings: Arc<Settings>,
     pub(super) cancel: CancellationToken,
-    pub(super) templates: Arc<ParseCache>,
+    pub(super) renders: Arc<Renders>,
     pub(super) owner: Owner,
     pub(super) memory: Memory,
     pub(super) force: Forces,

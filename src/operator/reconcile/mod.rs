@@ -15,6 +15,7 @@ mod program;
 mod recorder;
 mod release;
 mod render;
+mod renders;
 pub(super) mod selector;
 mod status;
 mod uninstall;
@@ -25,6 +26,7 @@ mod wait;
 
 pub(super) use inject::CHART_LABEL;
 pub(super) use program::shadow;
+pub(super) use renders::Renders;
 pub(super) use verdict::Report;
 
 use super::api::{Api, ApiError, At};
@@ -37,7 +39,6 @@ use apply::Effects;
 use engine::{Clock, Deployed, Engine, Forces};
 use inject::Owner;
 use opdev_helm::chart::Chart;
-use opdev_helm::template::ParseCache;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use parent::Parent;
 use serde_json::Value;
@@ -64,7 +65,7 @@ pub(super) struct Job {
     pub(super) api: Api,
     pub(super) settings: Arc<Settings>,
     pub(super) cancel: CancellationToken,
-    pub(super) templates: Arc<ParseCache>,
+    pub(super) renders: Arc<Renders>,
     pub(super) memory: Memory,
     /// The caches, of which programs read.
     pub(super) hub: Arc<Hub>,
@@ -132,7 +133,7 @@ pub(super) async fn run(job: Job) -> Report {
 
 async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
     let began = Instant::now();
-    let Job { object: reference, watch, api, settings, cancel, templates, memory, .. } = job;
+    let Job { object: reference, watch, api, settings, cancel, renders, memory, .. } = job;
     let read = async {
         let resource = api.resource(&reference.gvk).await?;
         let at = At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };
@@ -167,7 +168,7 @@ async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
         api,
         settings,
         cancel,
-        templates,
+        renders,
         owner,
         memory,
         force,

@@ -82,7 +82,9 @@ impl Engine {
             is_upgrade: !identity.install,
         };
         let (chart, values) = (Arc::clone(&wish.chart), wish.values.clone());
-        let cache = Some(Arc::clone(&self.templates));
+        let cache = Some(Arc::clone(&self.renders.templates));
+        let key = format!("{}/{} of {}", self.namespace, self.name, self.fed.path);
+        let memory = self.renders.of(&key);
         let work = move || {
             let input = RenderInput {
                 values: &values,
@@ -91,11 +93,13 @@ impl Engine {
                 compat,
                 env: &outside,
                 cache,
+                memory: Some(&memory),
             };
             let rendered = engine::render(&chart, &input);
             (rendered, outside.looked_up.into_inner())
         };
         let (rendered, looked_up) = tokio::task::spawn_blocking(work).await.context("rendering broke off")?;
+        self.renders.shrink();
         let rendered = rendered.map_err(|error| self.blame(&error))?;
         self.manifests.push(rendered.manifest.clone());
         self.manifests.extend(rendered.hooks.iter().map(|hook| hook.manifest.clone()));

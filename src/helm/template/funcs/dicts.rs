@@ -31,9 +31,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         map.remove(bytes(args, 1));
         Ok(Value::Map(map))
     }),
-    fixed("hasKey", &[Ty::Dict, Ty::Str], |_, args| {
-        Ok(Value::Bool(map(args, 0).read().contains_key(bytes(args, 1))))
-    }),
+    fixed("hasKey", &[Ty::Dict, Ty::Str], |_, args| Ok(Value::Bool(map(args, 0).contains(bytes(args, 1))))),
     variadic("pluck", &[Ty::Str], Ty::Dict, |_, args| {
         let found = (1..args.len()).filter_map(|i| map(args, i).get(bytes(args, 0)));
         Ok(Value::list(found.collect()))

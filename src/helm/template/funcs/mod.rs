@@ -133,6 +133,12 @@ pub(super) fn lookup(name: &str, language: Language) -> Option<&'static Function
     TABLE.get(name).copied()
 }
 
+/// The name of every function of a Helm.
+#[must_use]
+pub fn names(compat: Compat) -> Vec<&'static str> {
+    TABLE.keys().copied().filter(|name| compat == Compat::V4 || !SINCE_4.contains(name)).collect()
+}
+
 /// An argument that is a string, as text.
 fn string(args: &[Value], i: usize) -> String {
     args.get(i).and_then(Value::as_str).map(|s| s.text().into_owned()).unwrap_or_default()

@@ -19,6 +19,7 @@ use super::engine::{Clock, MOST_SAID};
 use super::inject::Owner;
 use super::parent::Parent;
 use super::recorder::{self, Note};
+use super::renders::Renders;
 use super::verdict::{self, Fault, Report, Verdict};
 use super::{Job, selector};
 use crate::event::{Level, Outcome, Requeue, mask};
@@ -28,7 +29,6 @@ use crate::operator::watch::hub::Hub;
 use crate::sources::{TypeReconciler, Watch};
 use anyhow::anyhow;
 use guard::Guard;
-use opdev_helm::template::ParseCache;
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Program, Read};
 use serde_json::Value;
@@ -80,7 +80,7 @@ struct Pass {
     hub: Arc<Hub>,
     settings: Arc<Settings>,
     cancel: CancellationToken,
-    templates: Arc<ParseCache>,
+    renders: Arc<Renders>,
     /// Kinds of children, the program's own words and what it was seen to write.
     kinds: Vec<Gvk>,
     owner: Owner,
@@ -120,7 +120,7 @@ pub(super) fn manager_of(kind: &str) -> String {
 /// Runs one pass.
 pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
     let began = Instant::now();
-    let Job { object: reference, watch, api, settings, cancel, templates, mut memory, hub, kinds, own_only } =
+    let Job { object: reference, watch, api, settings, cancel, renders, mut memory, hub, kinds, own_only } =
         job;
     let read = async {
         let resource = api.resource(&reference.gvk).await?;
@@ -152,7 +152,7 @@ pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
         hub,
         settings,
         cancel,
-        templates,
+        renders,
         kinds,
         owner,
         memory,

@@ -201,7 +201,7 @@ impl Pass {
             api: self.api.clone(),
             settings: Arc::clone(&self.settings),
             cancel: self.cancel.clone(),
-            templates: Arc::clone(&self.templates),
+            renders: Arc::clone(&self.renders),
             owner: self.owner.clone(),
             memory,
             force: Forces {

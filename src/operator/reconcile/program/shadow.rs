@@ -18,7 +18,6 @@ use crate::operator::reconcile::{self, selector};
 use crate::operator::watch::hub::Hub;
 use crate::sources::{TypeReconciler, Watch, broken};
 use futures::stream::{self, StreamExt};
-use opdev_helm::template::ParseCache;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
@@ -126,7 +125,7 @@ async fn one(
         hub: Arc::clone(&trial.hub),
         settings: Arc::clone(&trial.settings),
         cancel: CancellationToken::new(),
-        templates: Arc::new(ParseCache::default()),
+        renders: Arc::default(),
         kinds: trial.kinds.clone(),
         owner,
         memory: reconcile::Memory::default(),

@@ -1,0 +1,138 @@
+//! The charts of a render and the data their templates run on: one map per chart, shared by all its files.
+//! Built only once a template has to run.
+
+use super::files::Files;
+use super::{Compat, RenderInput, objects};
+use crate::chart::Chart;
+use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value};
+use serde_json::Value as Json;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// A chart that takes part in a render.
+pub(super) struct Scope<'c> {
+    pub(super) chart: &'c Chart,
+    /// The path from the root chart's name on, such as `web/charts/db`.
+    pub(super) path: String,
+    /// The scopes of its subcharts.
+    below: Vec<usize>,
+}
+
+/// A template file.
+pub(super) struct Template<'c> {
+    pub(super) text: Cow<'c, str>,
+    /// Its chart.
+    pub(super) scope: usize,
+}
+
+/// The charts of a release, the root first.
+pub(super) fn scopes(chart: &Chart) -> Vec<Scope<'_>> {
+    let mut found = Vec::new();
+    add(chart, chart.name(), &mut found);
+    found
+}
+
+fn add<'c>(chart: &'c Chart, path: &str, found: &mut Vec<Scope<'c>>) -> usize {
+    let own = found.len();
+    found.push(Scope { chart, path: path.to_owned(), below: Vec::new() });
+    for subchart in &chart.subcharts {
+        let at = add(subchart, &format!("{path}/charts/{}", subchart.name()), found);
+        found[own].below.push(at);
+    }
+    own
+}
+
+/// Every template by its path; of a library chart only partials.
+pub(super) fn templates<'c>(scopes: &[Scope<'c>]) -> BTreeMap<String, Template<'c>> {
+    let mut found = BTreeMap::new();
+    for (at, scope) in scopes.iter().enumerate() {
+        let library = scope.chart.metadata.kind.eq_ignore_ascii_case("library");
+        for file in &scope.chart.templates {
+            if library && !is_partial(&file.name) {
+                continue;
+            }
+            let template = Template { text: String::from_utf8_lossy(&file.data), scope: at };
+            found.insert(format!("{}/{}", scope.path, file.name), template);
+        }
+    }
+    found
+}
+
+/// Whether a file only defines templates for others.
+pub(super) fn is_partial(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|base| base.starts_with('_'))
+}
+
+/// The number of the map that a chart's templates run on.
+pub(super) fn node(scope: &Scope<'_>, inputs: &mut Inputs<'_>) -> NodeId {
+    scope.path.split("/charts/").skip(1).fold(ROOT, |node, name| {
+        let subcharts = inputs.child(node, "Subcharts");
+        inputs.child(subcharts, name)
+    })
+}
+
+/// The data of each chart's templates.
+pub(super) fn data(
+    scopes: &[Scope<'_>],
+    values: &Json,
+    input: &RenderInput<'_>,
+    mut inputs: Inputs<'_>,
+) -> Vec<Map> {
+    let inputs = &mut inputs;
+    let ty = values_type(input.compat);
+    let at = inputs.child(ROOT, "Release");
+    let release = Value::Map(inputs.map(at, MapType::Any, objects::release(&input.release)));
+    let capabilities = objects::capabilities(input.capabilities, input.compat);
+    let root = inputs.child(ROOT, "Values");
+    let values = match inputs.json(root, values, ty) {
+        Value::Map(map) => map,
+        _ => inputs.map(root, ty, BTreeMap::new()),
+    };
+    let mut sections: Vec<Option<Map>> = vec![None; scopes.len()];
+    let mut data = Vec::with_capacity(scopes.len());
+    let mut subcharts = Vec::with_capacity(scopes.len());
+    for (at, scope) in scopes.iter().enumerate() {
+        let own = if at == 0 {
+            values.clone()
+        } else {
+            sections[at].take().map_or_else(|| inputs.detached(ty), |section| section.with_type(ty))
+        };
+        for below in &scope.below {
+            let name = scopes[*below].chart.name();
+            // The section of a subchart is the very map the subchart gets.
+            sections[*below] = own.peek(name.as_bytes()).and_then(|section| {
+                let Value::Map(section) = section else { return None };
+                own.put(name.into(), Value::Map(section.with_type(ty)));
+                Some(section)
+            });
+        }
+        let node = node(scope, inputs);
+        let below = inputs.child(node, "Subcharts");
+        let below = inputs.map(below, MapType::Any, BTreeMap::new());
+        let entries = [
+            ("Chart", inputs.guarded(&objects::chart(scope.chart, at == 0, input.compat))),
+            ("Files", Value::host(Files::new(&scope.chart.files))),
+            ("Release", release.clone()),
+            ("Capabilities", capabilities.clone()),
+            ("Values", Value::Map(own)),
+            ("Subcharts", Value::Map(below.clone())),
+        ];
+        let entries = entries.into_iter().map(|(key, value)| (Str::from(key), value)).collect();
+        data.push(inputs.map(node, ty, entries));
+        subcharts.push(below);
+    }
+    for (scope, map) in scopes.iter().zip(&subcharts) {
+        for below in &scope.below {
+            map.put(scopes[*below].chart.name().into(), Value::Map(data[*below].clone()));
+        }
+    }
+    data
+}
+
+/// The type of `.Values` and of the data around it.
+pub(super) fn values_type(compat: Compat) -> MapType {
+    match compat {
+        Compat::V3 => MapType::ChartutilValues,
+        Compat::V4 => MapType::CommonValues,
+    }
+}

@@ -1,0 +1,263 @@
+//! What templates read of a render's input, so that an output can be kept while all of that stays the same.
+//! Maps of the input note it themselves (`Watch`); what is made on the way is not watched. Compared in `engine`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::node::Tree;
+use super::text::Str;
+use super::value::{List, Map, MapType, Value};
+
+/// A map of the input, by number; the same path has the same number as long as its `Paths` live.
+pub type NodeId = u32;
+
+/// The root of all paths.
+pub const ROOT: NodeId = 0;
+
+/// A map inside a list: who reads the list depends on all of it, so only writes matter.
+const IN_LIST: NodeId = NodeId::MAX;
+
+/// One thing that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Read {
+    /// the value under a key; where that is a map, only that it is one
+    Key(NodeId, Str),
+    /// which keys there are
+    Keys(NodeId),
+    /// every key with its value; where that is a map, only that it is one
+    All(NodeId),
+}
+
+/// A quick hash for keys that nobody can choose against us at a cost: a render is bounded by its own templates.
+#[derive(Default)]
+pub struct Quick(u64);
+
+impl Hasher for Quick {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(u64::from(word));
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// A set of reads.
+pub type ReadSet = HashSet<Read, BuildHasherDefault<Quick>>;
+
+/// What one template read.
+#[derive(Default)]
+pub struct Seen {
+    /// Of the input.
+    pub reads: ReadSet,
+    /// The templates it executed, itself first among them, as they were.
+    pub(super) trees: HashMap<Str, Arc<Tree>, BuildHasherDefault<Quick>>,
+    /// Whether it executed a template that hides another one in a way `trees` does not tell.
+    pub(super) hidden: bool,
+}
+
+impl Seen {
+    /// Whether every template it executed says the same in this set.
+    #[must_use]
+    pub fn same_templates(&self, set: &super::TemplateSet, known: &mut Compared) -> bool {
+        let same = |name: &Str, old: &Arc<Tree>| {
+            let Some(new) = set.get(name) else { return false };
+            if Arc::ptr_eq(old, new) {
+                return true;
+            }
+            let pair = (Arc::as_ptr(old) as usize, Arc::as_ptr(new) as usize);
+            *known.0.entry(pair).or_insert_with(|| old.same(new))
+        };
+        let mut same = same;
+        !self.hidden && self.trees.iter().all(|(name, tree)| same(name, tree))
+    }
+}
+
+/// Templates compared before, by address; of use only while both sides live.
+#[derive(Default)]
+pub struct Compared(HashMap<(usize, usize), bool>);
+
+/// Notes of the render that is running.
+#[derive(Default)]
+pub struct Reads {
+    seen: RefCell<Seen>,
+    wrote: Cell<bool>,
+}
+
+impl Reads {
+    /// What was read since the last time this was asked.
+    #[must_use]
+    pub fn take(&self) -> Seen {
+        self.seen.take()
+    }
+
+    /// Whether a template changed the input that the others see.
+    #[must_use]
+    pub fn wrote(&self) -> bool {
+        self.wrote.get()
+    }
+
+    pub(super) fn tree(&self, name: &Str, tree: &Arc<Tree>) {
+        let mut seen = self.seen.borrow_mut();
+        if !seen.trees.contains_key(name) {
+            seen.trees.insert(name.clone(), Arc::clone(tree));
+        }
+    }
+
+    pub(super) fn hidden(&self) {
+        self.seen.borrow_mut().hidden = true;
+    }
+
+    fn note(&self, read: Read) {
+        self.seen.borrow_mut().reads.insert(read);
+    }
+}
+
+/// The mark of a map of the input.
+pub(super) struct Watch {
+    reads: Rc<Reads>,
+    node: NodeId,
+}
+
+impl Watch {
+    pub(super) fn key(&self, key: &[u8]) {
+        if self.node != IN_LIST {
+            self.reads.note(Read::Key(self.node, Str::from(key)));
+        }
+    }
+
+    pub(super) fn keys(&self) {
+        if self.node != IN_LIST {
+            self.reads.note(Read::Keys(self.node));
+        }
+    }
+
+    pub(super) fn all(&self) {
+        if self.node != IN_LIST {
+            self.reads.note(Read::All(self.node));
+        }
+    }
+
+    pub(super) fn wrote(&self) {
+        self.reads.wrote.set(true);
+    }
+}
+
+/// Numbers of the maps of an input, by path.
+#[derive(Default)]
+pub struct Paths {
+    below: Vec<BTreeMap<Str, NodeId>>,
+}
+
+impl Paths {
+    /// The number of the map under a key of another one.
+    pub fn child(&mut self, node: NodeId, key: &str) -> NodeId {
+        if let Some(found) = self.known(node, key) {
+            return found;
+        }
+        let at = node as usize;
+        if self.below.len() <= at {
+            self.below.resize_with(at + 1, BTreeMap::new);
+        }
+        self.below.push(BTreeMap::new());
+        let made = NodeId::try_from(self.below.len() - 1).unwrap_or(IN_LIST);
+        self.below[at].insert(key.into(), made);
+        made
+    }
+
+    /// The same, if it ever had one.
+    #[must_use]
+    pub fn known(&self, node: NodeId, key: &str) -> Option<NodeId> {
+        self.below.get(node as usize)?.get(key.as_bytes()).copied()
+    }
+
+    /// How many numbers were given.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.below.len()
+    }
+}
+
+/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it.
+pub struct Inputs<'a> {
+    /// Where the notes go, and the numbers of maps.
+    pub watch: Option<(Rc<Reads>, &'a mut Paths)>,
+}
+
+impl Inputs<'_> {
+    /// The number of the map under a key of another one.
+    pub fn child(&mut self, node: NodeId, key: &str) -> NodeId {
+        match &mut self.watch {
+            Some((_, paths)) if node != IN_LIST => paths.child(node, key),
+            _ => IN_LIST,
+        }
+    }
+
+    /// A map with these entries at a place of the input.
+    #[must_use]
+    pub fn map(&self, node: NodeId, ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
+        match &self.watch {
+            Some((reads, _)) => Map::watched(ty, entries, Watch { reads: Rc::clone(reads), node }),
+            None => Map::of(ty, entries),
+        }
+    }
+
+    /// An empty map that has no place in the input.
+    #[must_use]
+    pub fn detached(&self, ty: MapType) -> Map {
+        self.map(IN_LIST, ty, BTreeMap::new())
+    }
+
+    /// The value of a JSON tree at a place of the input, the outermost map of the type.
+    pub fn json(&mut self, node: NodeId, json: &serde_json::Value, ty: MapType) -> Value {
+        match json {
+            serde_json::Value::Object(entries) => {
+                let entries = entries.iter().map(|(key, value)| {
+                    let below = if value.is_object() { self.child(node, key) } else { IN_LIST };
+                    (Str::from(key.as_str()), self.json(below, value, MapType::Any))
+                });
+                let entries = entries.collect();
+                Value::Map(self.map(node, ty, entries))
+            }
+            serde_json::Value::Array(items) => {
+                Value::list(items.iter().map(|item| self.json(IN_LIST, item, MapType::Any)).collect())
+            }
+            scalar => Value::from_json(scalar),
+        }
+    }
+
+    /// The same value, its maps marked so that a write to one of them does not go unseen.
+    #[must_use]
+    pub fn guarded(&self, value: &Value) -> Value {
+        match value {
+            Value::Map(map) if !map.is_nil() && self.watch.is_some() => {
+                let entries = map.snapshot().into_iter().map(|(key, value)| (key, self.guarded(&value)));
+                Value::Map(self.map(IN_LIST, map.ty(), entries.collect()))
+            }
+            Value::List(list) if !list.is_nil() && self.watch.is_some() => Value::List(List::of(
+                list.elem(),
+                list.items().iter().map(|item| self.guarded(item)).collect(),
+            )),
+            other => other.clone(),
+        }
+    }
+}
