@@ -77,7 +77,7 @@ fn manifest(text: &str, compat: Compat) -> String {
         Ok(sorted) => {
             let mut out = String::new();
             for document in sorted.documents {
-                out.push_str(&format!("---\n# Source: {}\n{}\n", document.path, document.content));
+                out.push_str(&format!("---\n# Source: {}\n{}\n", document.path, document.part.content));
             }
             for hook in sorted.hooks {
                 let events: Vec<_> = hook
