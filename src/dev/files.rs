@@ -16,6 +16,8 @@ use std::sync::Arc;
 
 /// Larger files than this are no reconciler's.
 const LARGEST: u64 = 4 << 20;
+/// How many folders deep samples may lie.
+const SAMPLE_FOLDERS: usize = 3;
 /// More files than this below the reconcilers are not read.
 const MOST: usize = 5_000;
 
@@ -63,8 +65,8 @@ pub(super) fn read(
             (path, files)
         })
         .collect();
-    let texts = |paths: &[PathBuf]| -> Vec<(String, String)> {
-        let files = paths.iter().filter_map(|path| yaml_files(&root.join(path)).ok()).flatten();
+    let texts = |paths: &[PathBuf], folders: usize| -> Vec<(String, String)> {
+        let files = paths.iter().flat_map(|path| yaml_files_below(&root.join(path), folders));
         files
             .filter_map(|file| Some((project.relative(&file), std::fs::read_to_string(&file).ok()?)))
             .collect()
@@ -77,15 +79,32 @@ pub(super) fn read(
         // Only programs name charts.
         named_charts: if reconcilers.is_empty() { BTreeMap::new() } else { named_charts(project) },
         types: memory.types.read(project, changed, &year),
-        crds: texts(&project.crds),
+        crds: texts(&project.crds, 0),
         reconcilers,
-        samples: texts(&project.samples),
+        samples: texts(&project.samples, SAMPLE_FOLDERS),
         // Variables that are no UTF-8 cannot stand in a YAML file anyway.
         env: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
         options: Arc::clone(options),
     }
+}
+
+/// The YAML files of a folder, then those of the folders in it, so many levels down.
+fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
+    let mut files = yaml_files(path).unwrap_or_default();
+    if levels == 0 || !path.is_dir() {
+        return files;
+    }
+    let mut folders: Vec<PathBuf> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_dir() && !path.is_symlink())
+        .collect();
+    folders.sort();
+    files.extend(folders.iter().flat_map(|folder| yaml_files_below(folder, levels - 1)));
+    files
 }
 
 /// Deepest folder in which charts are looked for, and how many are taken.

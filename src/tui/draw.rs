@@ -158,6 +158,9 @@ fn reload(state: &State) -> (Role, String) {
             };
             (role, format!("{live} ◂ {files} saved → live in {}{failed}", words::took(settled.took)))
         }
+        None if !files.is_empty() && now.affected.is_empty() => {
+            (Role::Good, format!("{live} ◂ {files} saved → no reconciler changed"))
+        }
         None if !files.is_empty() => (Role::Busy, format!("{live} ◂ {files} saved → reconciling")),
         Some(_) | None => (Role::Dim, live),
     }
