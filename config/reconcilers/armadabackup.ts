@@ -1,14 +1,12 @@
 // An ArmadaBackup keeps a manifest, its groups, its charts with their values, and what is known of their releases
 // in a ConfigMap. It is taken once for each generation: a backup that follows what it backs up is none.
 // Release manifests are not kept, for they may hold Secrets; a restore renders them again.
-import type { ArmadaBackup, ArmadaChart, ArmadaChartGroup, ArmadaManifest } from "opdev:types";
+import type { ArmadaBackup, ArmadaChart, ArmadaChartGroup } from "opdev:types";
 import { event, get } from "opdev";
 import type { Context } from "opdev";
 
 export const kind = "armada.airshipit.org/v1alpha1/ArmadaBackup";
 export const owns = ["v1/ConfigMap"];
-
-const group = "armada.airshipit.org/v1alpha1";
 
 type Member = { apiVersion?: string; kind?: string; metadata: { name: string; labels?: Record<string, string> }; spec: unknown };
 
@@ -25,24 +23,25 @@ function configMap(name: string, data: Record<string, string>) {
 
 export function reconcile(self: ArmadaBackup, ctx: Context) {
   const name = self.spec.config_map ?? self.metadata.name;
-  const stored = ctx.children["ConfigMap.v1"]?.[name];
+  const found = ctx.children["ConfigMap.v1"]?.[name];
+  const stored = found && ((found.data ?? {}) as Record<string, string>);
   if (stored && self.status?.phase === "Completed" && self.status.observedGeneration === self.metadata.generation) {
-    return { children: [configMap(name, stored.data ?? {})] };
+    return { children: [configMap(name, stored)] };
   }
   const missing = (what: string) => ({
-    children: stored ? [configMap(name, stored.data ?? {})] : [],
+    children: stored ? [configMap(name, stored)] : [],
     status: { phase: "Pending", reason: `waiting for ${what}` },
   });
-  const manifest = get<ArmadaManifest>(`${group}/ArmadaManifest`, self.spec.manifest);
+  const manifest = get("armada.airshipit.org/v1alpha1/ArmadaManifest", self.spec.manifest);
   if (!manifest) return missing(`ArmadaManifest ${self.spec.manifest}, which does not exist`);
   const groups: ArmadaChartGroup[] = [];
   const charts: ArmadaChart[] = [];
   for (const each of manifest.spec.chart_groups) {
-    const found = get<ArmadaChartGroup>(`${group}/ArmadaChartGroup`, each);
+    const found = get("armada.airshipit.org/v1alpha1/ArmadaChartGroup", each);
     if (!found) return missing(`ArmadaChartGroup ${each}, which does not exist`);
     groups.push(found);
     for (const chart of found.spec.chart_group) {
-      const one = get<ArmadaChart>(`${group}/ArmadaChart`, chart);
+      const one = get("armada.airshipit.org/v1alpha1/ArmadaChart", chart);
       if (!one) return missing(`ArmadaChart ${chart}, which does not exist`);
       charts.push(one);
     }

@@ -1,11 +1,11 @@
 // An ArmadaManifest enables its groups in order and becomes their owner.
-import type { ArmadaChartGroup, ArmadaManifest } from "opdev:types";
+import type { ArmadaManifest } from "opdev:types";
 import { get } from "opdev";
 import { enable } from "./armada/state.ts";
 
 export const kind = "armada.airshipit.org/v1alpha1/ArmadaManifest";
 
 export function reconcile(self: ArmadaManifest) {
-  const find = (name: string) => get<ArmadaChartGroup>("armada.airshipit.org/v1alpha1/ArmadaChartGroup", name);
+  const find = (name: string) => get("armada.airshipit.org/v1alpha1/ArmadaChartGroup", name);
   return enable(self, self.spec.chart_groups, find, true);
 }

@@ -1,18 +1,17 @@
 // An ArmadaRestore applies what an ArmadaBackup kept: charts, groups and the manifest, with the values of then.
 // It happens once for each generation; what it brought back belongs to the manifest, not to the restore.
-import type { ArmadaManifest, ArmadaRestore } from "opdev:types";
+import type { ArmadaRestore } from "opdev:types";
 import { event, get, patch } from "opdev";
 import { reached } from "./armada/state.ts";
 
 export const kind = "armada.airshipit.org/v1alpha1/ArmadaRestore";
 
 type Kept = { apiVersion: string; kind: string; metadata: { name: string; labels?: Record<string, string> }; spec: Record<string, unknown> };
-type ConfigMap = { metadata: { name: string }; data?: Record<string, string> };
 
 export function reconcile(self: ArmadaRestore) {
   if (self.status?.phase === "Completed" && self.status.observedGeneration === self.metadata.generation) return {};
-  const backup = get<ConfigMap>("v1/ConfigMap", self.spec.config_map);
-  const text = (key: string) => backup?.data?.[key];
+  const backup = get("v1/ConfigMap", self.spec.config_map);
+  const text = (key: string) => (backup?.data as Record<string, string> | undefined)?.[key];
   const [manifests, groups, charts] = [text("manifest.json"), text("groups.json"), text("charts.json")];
   if (!backup || !manifests || !groups || !charts) {
     const what = backup ? "holds no backup" : "does not exist";
@@ -24,7 +23,7 @@ export function reconcile(self: ArmadaRestore) {
   const patches = [...members, ...(JSON.parse(groups) as Kept[]), manifest].map((object) =>
     patch(object, { metadata: { labels: object.metadata.labels ?? {} }, spec: object.spec }, { create: true }),
   );
-  const live = get<ArmadaManifest>("armada.airshipit.org/v1alpha1/ArmadaManifest", manifest.metadata.name);
+  const live = get("armada.airshipit.org/v1alpha1/ArmadaManifest", manifest.metadata.name);
   const target = String(manifest.spec.target_state ?? "uninitialized");
   const done = live !== undefined && reached(live, target);
   if (done) event("Normal", "Completed", `${members.length} charts of ${manifest.metadata.name} are ${target} again`);

@@ -2,8 +2,8 @@
 import { condition, event, patch } from "opdev";
 
 type Armada = {
-  apiVersion?: string;
-  kind?: string;
+  apiVersion: string;
+  kind: string;
   metadata: { name: string };
   spec: { target_state?: string };
   status?: { actual_state?: string; satisfied?: boolean };
