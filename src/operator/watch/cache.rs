@@ -52,7 +52,7 @@ pub(crate) struct Cache {
 #[derive(Debug)]
 struct Known {
     object: Arc<Value>,
-    /// Where a write of ours told this state: the state before, until the stream has shown it, too.
+    /// Where a pass told this state: the state before, until the stream has shown it, too.
     told: Option<Option<Arc<Value>>>,
 }
 
@@ -107,15 +107,17 @@ impl Cache {
     }
 
     /// Tells the state that a pass has read or written, so that a list or event that comes later is compared with
-    /// it. What was written shows once more as its own echo.
+    /// it. What was written, or changed since the stream showed it, shows once more.
     pub(crate) fn know(&mut self, object: Arc<Value>, wrote: bool) {
         let Some(key) = key(&object) else { return };
         let before = self.objects.remove(&key);
         let known = match before {
             Some(before) if order(&before.object, &object).is_ge() => before,
             Some(before) => {
+                // What a pass has only read shows once more, too: it may have decided before it read, and others
+                // that follow the object have not heard of it.
                 let told = before.told.unwrap_or(Some(before.object));
-                Known { told: wrote.then_some(told), object }
+                Known { told: Some(told), object }
             }
             // Made and gone again before its pass had ended: the stream is ahead of what the pass tells.
             None if self.is_past(&object) => return,
@@ -280,6 +282,16 @@ mod tests {
         assert_eq!(cache.objects().count(), 0);
         cache.know(object("b", "2", 7), true);
         assert_eq!(cache.objects().count(), 1, "what the stream has not shown yet is known");
+    }
+
+    #[test]
+    fn a_change_that_a_pass_has_read_first_is_not_lost_to_others() {
+        let mut cache = Cache::default();
+        run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 1)), Raw::Listing]);
+        cache.know(object("a", "1", 5), false);
+        assert_eq!(run(&mut cache, vec![Raw::Applied(object("a", "1", 5))]), ["Modified a"]);
+        cache.know(object("a", "1", 5), false);
+        assert!(run(&mut cache, vec![Raw::Applied(object("a", "1", 5))]).is_empty(), "told once");
     }
 
     #[test]
