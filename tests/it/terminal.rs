@@ -1,9 +1,9 @@
 //! The screen in a real terminal: frames, keys, signals, and the terminal given back whatever happens.
-//! The first tests run the terminal alone, over a state made of events, in this very test binary; the last ones run
-//! `opdev run` on a copy of the demo project.
+//! The tests here run the terminal alone, over a state made of events, in this very test binary; those of the modules
+//! below run `opdev run` on a copy of the demo project, one file for each kind of flow.
 
-use crate::gadget::{RECONCILER, TYPES, gadgets};
-use crate::inner_loop::demo_project;
+mod runs;
+
 use crate::pty::Pty;
 use opdev::event::{
     Cluster, Event, KindHealth, KindStatus, ObjectSeen, Request, RequestFinished, RequestOutcome, Sample,
@@ -15,8 +15,6 @@ use opdev_object::meta::{Gvk, ObjectRef};
 use portable_pty::CommandBuilder;
 use rustix::process::Signal;
 use serde_json::json;
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -229,125 +227,4 @@ fn a_stopped_job_leaves_the_terminal_to_the_shell_and_takes_it_back() {
         assert!(pty.wait_exit().success());
         pty.assert_restored();
     }
-}
-
-fn opdev(project: &Path) -> Pty {
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
-    command.args(["run", "--embedded"]);
-    command.cwd(project);
-    Pty::start(command, SIZE)
-}
-
-fn edit(path: &Path, change: impl Fn(&str) -> String) {
-    let text = fs::read_to_string(path).unwrap();
-    let changed = change(&text);
-    assert_ne!(text, changed, "the edit of {} changes nothing", path.display());
-    fs::write(path, changed).unwrap();
-}
-
-/// How many lines of the screen hold a text.
-fn lines(screen: &vt100::Screen, text: &str) -> usize {
-    screen.contents().lines().filter(|line| line.contains(text)).count()
-}
-
-#[test]
-fn a_session_from_the_first_sample_to_quit() {
-    let (_folder, project) = demo_project();
-    let mut pty = opdev(&project);
-    pty.wait_for("to apply a sample");
-    pty.keys("a");
-    pty.wait_for("type to narrow");
-    pty.keys("memcached-sample\r");
-    pty.wait_until("three running pods, installed", |screen| {
-        lines(screen, " Running ") == 3 && lines(screen, "installed") >= 1 && lines(screen, "● 3/3") == 1
-    });
-    let template = project.join("charts/memcached/templates/deployment.yaml");
-    let good = fs::read_to_string(&template).unwrap();
-    edit(&template, |text| text.replace("--conn-limit=", "--max-conns="));
-    pty.wait_for("deployment.yaml saved → live in");
-    pty.wait_for("edit deployment.yaml");
-    // Broken: the place is on the screen, and what served serves on. Mended: the message is gone.
-    edit(&template, |text| text.replacen("{{", "{{ nope", 1));
-    pty.wait_for("✗ charts/memcached/templates/deployment.yaml:");
-    pty.wait_for("keep serving");
-    fs::write(&template, good).unwrap();
-    pty.wait_without("keep serving");
-    pty.keys("s");
-    pty.wait_for("replicas  3");
-    pty.keys("5\r");
-    pty.wait_until("five running pods", |screen| {
-        lines(screen, " Running ") == 5 && lines(screen, "● 5/5") == 1
-    });
-    pty.wait_for(".spec.replicaCount 3→5 (opdev)");
-    pty.keys("D");
-    pty.wait_for("[ Cancel ]");
-    pty.keys("\t");
-    pty.wait_for("[ Delete ]");
-    pty.keys("\r");
-    pty.wait_for("to apply a sample");
-    pty.keys("q");
-    assert!(pty.wait_exit().success(), "{}", pty.screen());
-    pty.assert_restored();
-}
-
-#[test]
-fn types_and_reconcilers_are_saved_held_and_answered() {
-    let (_folder, project) = demo_project();
-    gadgets(&project);
-    let mut pty = opdev(&project);
-    pty.wait_for("to apply a sample");
-    pty.keys("a");
-    pty.wait_for("type to narrow");
-    pty.keys("gadget\r");
-    pty.wait_until("two children", |screen| lines(screen, "○ ConfigMap top-") == 2);
-    let types = project.join(TYPES);
-    let good = fs::read_to_string(&types).unwrap();
-
-    // A value in use goes: the question names object and field, and undoing the edit clears it.
-    edit(&types, |text| text.replace("gold;silver", "silver"));
-    pty.wait_until("the question", |screen| {
-        let text = screen.contents();
-        ["Gadget held", "BREAK", "Gadget default/top .spec.tier", "[ Discard ]"]
-            .iter()
-            .all(|part| text.contains(part))
-    });
-    fs::write(&types, &good).unwrap();
-    pty.wait_without("Gadget held");
-
-    // Half-typed: placed, and what served serves on.
-    edit(&types, |text| text.replace("Size int32 `json:\"size\"`", "Size int32 `json:"));
-    pty.wait_for("✗ config/types/v1alpha1/gadget_types.go:");
-    pty.wait_for("keep serving");
-    fs::write(&types, &good).unwrap();
-    pty.wait_without("keep serving");
-
-    // A new field is live at once.
-    edit(&types, |text| {
-        text.replace(
-            "}\n\n// GadgetStatus",
-            "\n\tNote string `json:\"note,omitempty\"`\n}\n\n// GadgetStatus",
-        )
-    });
-    pty.wait_for("gadget_types.go saved → CRD live in");
-
-    // A reconciler that would delete waits for a second, deliberate key.
-    edit(&project.join(RECONCILER), |text| text.replace(", map(\"two\", 2)]", "]"));
-    pty.wait_for("Switch all the same");
-    pty.keys("\t");
-    pty.wait_for("[ Switch all the same ]");
-    pty.keys("\r");
-    pty.wait_until("one child", |screen| lines(screen, "○ ConfigMap top-") == 1);
-    pty.keys("q");
-    assert!(pty.wait_exit().success(), "{}", pty.screen());
-    pty.assert_restored();
-}
-
-#[test]
-fn sigterm_ends_a_session_in_good_order() {
-    let (_folder, project) = demo_project();
-    let mut pty = opdev(&project);
-    pty.wait_for("to apply a sample");
-    pty.signal(Signal::TERM);
-    pty.wait_exit();
-    pty.assert_restored();
 }
