@@ -6,19 +6,23 @@ mod changes;
 mod impact;
 pub mod mask;
 mod millis;
+mod preferences;
 mod reconcile;
 mod request;
+mod spelling;
 pub mod words;
 
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
     Weight,
 };
+pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     Requeue, Step, WatchEvent,
 };
 pub use request::{Propagation, Request, RequestId, RequestOutcome};
+pub use spelling::nearest;
 
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -70,6 +74,8 @@ pub enum Event {
     RequestFinished(RequestFinished),
     /// Something the user should know: a warning of the API server, a watch that broke, a limit reached.
     Noticed(Notice),
+    /// The settings of keys, colours and mouse were read, at the start or after a save.
+    PreferencesChanged(Arc<Preferences>),
     /// opdev is on its way out.
     Stopping {
         /// Why, in words for the user.

@@ -4,6 +4,7 @@
 use super::cluster::{Choice, Connection};
 use super::files;
 use super::observe::Observer;
+use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Ask, Requests};
@@ -176,6 +177,10 @@ impl Running {
                 format!("the context {name} is not clearly local, so nothing is written; start opdev with --allow-context {name} to allow it")
             }),
         };
+        let preferences = Files::of(&project.root);
+        let (quiet, poll) = (project.settings.reload.quiet(), input.poll || project.settings.reload.poll);
+        let following = preferences.follow(events.clone(), quiet, poll);
+        tasks.spawn(shutdown.clone().run_until_cancelled_owned(following));
         let apply_on_start = project.settings.apply_on_start.clone();
         Running {
             requests: input.requests,

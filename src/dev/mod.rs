@@ -11,6 +11,7 @@ pub mod inner_loop;
 pub mod journal;
 pub mod manifests;
 mod observe;
+mod preferences;
 pub mod project;
 mod reload;
 mod requests;

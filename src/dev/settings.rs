@@ -61,7 +61,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 13] = [
     "watches",
     "types",
     "reconcilers",
@@ -72,8 +72,12 @@ const KEYS: [&str; 10] = [
     "applyOnStart",
     "allowContexts",
     "reload",
+    // Read by `preferences`.
+    "theme",
+    "keys",
+    "mouse",
 ];
-const LATER: [&str; 7] = ["charts", "onExit", "history", "log", "embedded", "theme", "keys"];
+const LATER: [&str; 5] = ["charts", "onExit", "history", "log", "embedded"];
 
 impl Settings {
     /// Reads `file` below `root`.
@@ -127,14 +131,17 @@ mod tests {
     #[test]
     fn unknown_keys_are_named_with_line_and_suggestion() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("opdev.yaml"), "namespace: dev\nsample: [a]\ntheme: dark\n")
-            .unwrap();
+        std::fs::write(
+            folder.path().join("opdev.yaml"),
+            "namespace: dev\nsample: [a]\ntheme: dark\nhistory: 3\n",
+        )
+        .unwrap();
         let (settings, warnings) = Settings::read(folder.path(), "opdev.yaml").unwrap();
         assert_eq!(settings.namespace.as_deref(), Some("dev"));
         assert_eq!(warnings.len(), 2);
-        assert_eq!(warnings[0].message, "unknown setting `sample`");
-        assert_eq!(warnings[0].hint.as_deref(), Some("did you mean `samples`?"));
-        assert_eq!(warnings[0].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
-        assert_eq!(warnings[1].message, "the setting `theme` has no effect yet");
+        assert_eq!(warnings[0].message, "the setting `history` has no effect yet");
+        assert_eq!(warnings[1].message, "unknown setting `sample`");
+        assert_eq!(warnings[1].hint.as_deref(), Some("did you mean `samples`?"));
+        assert_eq!(warnings[1].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
     }
 }

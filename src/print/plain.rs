@@ -29,6 +29,10 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::ReconcileStarted(_)
         | Event::QueueChanged(_)
         | Event::RequestStarted(_) => return None,
+        Event::PreferencesChanged(preferences) => match preferences.problems.first() {
+            Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),
+            None => return None,
+        },
     };
     Some(format!("{} {text}", time(at)))
 }

@@ -2,12 +2,12 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
+    Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen,
-    Outcome, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    Outcome, Place, Preferences, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
     ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample, Severity,
-    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, TypeChanged, Verdict, WatchEvent,
-    Weight,
+    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged,
+    Verdict, WatchEvent, Weight,
 };
 use jiff::Timestamp;
 use opdev_object::diff::diff;
@@ -275,9 +275,18 @@ fn all() -> Vec<Event> {
         }),
         Event::Noticed(notice),
         Event::Stopping { reason: "SIGTERM".to_owned() },
+        Event::PreferencesChanged(Arc::new(preferences())),
     ];
     all.extend(impact());
     all
+}
+
+fn preferences() -> Preferences {
+    let place = Place { file: "opdev.yaml".to_owned(), line: 3, column: 1 };
+    let keys = vec![Binding { action: "zoom".to_owned(), keys: vec!["f".to_owned()], place: place.clone() }];
+    let file = Some(("themes/mine.yaml".to_owned(), "text: red".to_owned()));
+    let theme = Some(ThemeChoice { name: "mine".to_owned(), place, own: true, file });
+    Preferences { at: at(), keys, theme, mouse: Some(true), problems: vec![problem()] }
 }
 
 fn variant(event: &Event) -> usize {
@@ -301,13 +310,14 @@ fn variant(event: &Event) -> usize {
         Event::ShadowRun(_) => 16,
         Event::Held(_) => 17,
         Event::Released(_) => 18,
+        Event::PreferencesChanged(_) => 19,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..19).collect());
+    assert_eq!(seen, (0..20).collect());
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod overrides;
 mod reconcilers;
 mod watches;
 
+pub use crate::event::nearest;
 use crate::event::{Diagnostic, Sample};
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;
@@ -201,33 +202,6 @@ pub fn duration(text: &str) -> Option<Duration> {
     }
     if negative { Some(Duration::ZERO) } else { Duration::try_from_secs_f64(seconds).ok() }
 }
-
-/// The candidate that differs from `word` in at most two letters, for suggestions.
-pub fn nearest<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
-    candidates
-        .iter()
-        .map(|candidate| (edits(&word.to_lowercase(), &candidate.to_lowercase()), *candidate))
-        .filter(|(edits, _)| *edits <= 2)
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Letters to insert, remove or replace.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let cost = if x == *y { diagonal } else { diagonal + 1 };
-            diagonal = row[j + 1];
-            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

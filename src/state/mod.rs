@@ -22,8 +22,8 @@ pub use objects::{Objects, Recorded, Seen};
 pub use requests::Requests;
 
 use crate::event::{
-    Diagnostic, KindHealth, KindStatus, Notice, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled,
-    Sample, SourcesChanged, Started,
+    Diagnostic, KindHealth, KindStatus, Notice, Preferences, QueueChanged, ReconcileStarted, ReloadFailed,
+    ReloadSettled, Sample, SourcesChanged, Started,
 };
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeMap, VecDeque};
@@ -84,6 +84,8 @@ pub struct State {
     pub requests: Requests,
     /// What the user should know, oldest first.
     pub notices: Arc<VecDeque<Arc<Notice>>>,
+    /// What the settings say about the terminal; `None` where they say nothing.
+    pub preferences: Option<Arc<Preferences>>,
     /// Why opdev is on its way out.
     pub stopping: Option<Arc<str>>,
     limits: Limits,

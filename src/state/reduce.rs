@@ -37,6 +37,7 @@ impl State {
             Event::RequestStarted(request) => self.requests.start(request),
             Event::RequestFinished(request) => self.requests.finish(request, self.limits.requests),
             Event::Noticed(notice) => self.noticed(notice),
+            Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
         }
     }

@@ -60,6 +60,9 @@ pub enum Section {
 }
 
 impl Section {
+    /// In the order of the help.
+    pub const ALL: [Section; 4] = [Section::Act, Section::Look, Section::Move, Section::Program];
+
     /// The heading.
     pub fn title(self) -> &'static str {
         match self {
@@ -90,13 +93,28 @@ pub struct Action {
     pub destructive: bool,
     /// The panes whose footer names it.
     pub footer: &'static [Pane],
+    /// Other names for it in the palette.
+    pub aliases: &'static [&'static str],
+    /// Whether its keys count only while one searches in the detail pane; there they come first.
+    pub finding: bool,
 }
 
 const ALL: &[Pane] = &[Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
 const LISTS: &[Pane] = &[Pane::Resources, Pane::Owned];
 
 const fn action(id: &'static str, does: Do, keys: &'static [&'static str], section: Section) -> Action {
-    Action { id, does, keys, title: "", about: "", section, destructive: false, footer: &[] }
+    Action {
+        id,
+        does,
+        keys,
+        title: "",
+        about: "",
+        section,
+        destructive: false,
+        footer: &[],
+        aliases: &[],
+        finding: false,
+    }
 }
 
 impl Action {
@@ -108,6 +126,11 @@ impl Action {
 
     const fn destroys(mut self) -> Self {
         self.destructive = true;
+        self
+    }
+
+    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
         self
     }
 
@@ -179,7 +202,7 @@ pub static ACTIONS: &[Action] = &[
     action("half-up", Do::HalfUp, &["ctrl-u"], Section::Move).about("half page up", "Half a page up."),
     action("half-down", Do::HalfDown, &["ctrl-d"], Section::Move)
         .about("half page down", "Half a page down."),
-    action("top", Do::Top, &["g", "home"], Section::Move).about("top", "To the first line."),
+    action("top", Do::Top, &["g g", "home"], Section::Move).about("top", "To the first line."),
     action("bottom", Do::Bottom, &["G", "end"], Section::Move).about("bottom", "To the last line."),
     action("next-pane", Do::NextPane, &["tab"], Section::Move).about("next pane", "To the next pane."),
     action("previous-pane", Do::PreviousPane, &["shift-tab"], Section::Move)
@@ -190,13 +213,17 @@ pub static ACTIONS: &[Action] = &[
     action("pane-3", Do::Pane(Pane::Reconciles), &["3"], Section::Move)
         .about("reconciles", "To the reconciles."),
     action("pane-4", Do::Pane(Pane::Detail), &["4"], Section::Move).about("detail", "To the detail pane."),
-    action("help", Do::Help, &["?"], Section::Program).about("help", "Show all keys.").footer(ALL),
+    action("help", Do::Help, &["?"], Section::Program)
+        .about("help", "Show all keys; / searches in them.")
+        .also(&["h", "keys"])
+        .footer(ALL),
     action("redraw", Do::Redraw, &["ctrl-l"], Section::Program)
         .about("redraw", "Paint the whole screen anew."),
     action("suspend", Do::Suspend, &["ctrl-z"], Section::Program)
         .about("suspend", "Back to the shell; fg returns. The operator stops meanwhile, too."),
     action("quit", Do::Quit, &["q"], Section::Program)
         .about("quit", "Stop the operator and leave.")
+        .also(&["q", "q!", "exit", "wq"])
         .footer(ALL),
     action("stop", Do::Stop, &["ctrl-c"], Section::Program).about("stop", "Leave, whatever is open."),
 ];

@@ -6,6 +6,7 @@ mod dialogs;
 mod frame;
 mod held;
 mod lists;
+mod which_key;
 
 use super::text::{Row, cut, cut_front, width, wrap};
 use super::theme::Role;
@@ -56,6 +57,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         }
         say(&toast, view, buffer, body);
     }
+    which_key::draw(view, state, buffer, body, now);
     for layer in std::mem::take(&mut view.layers) {
         dialogs::draw(&layer, state, view, buffer, body);
         view.layers.push(layer);

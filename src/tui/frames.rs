@@ -196,7 +196,7 @@ fn held_changes_and_what_saves_change() {
 
 #[test]
 fn without_colours_nothing_is_coloured() {
-    let mut view = ViewState { theme: super::Theme::Plain, ..ViewState::default() };
+    let mut view = ViewState { theme: super::Theme::plain(), ..ViewState::default() };
     let buffer = screen(&busy(), &mut view, "", HOME);
     let styles = styles(&buffer);
     for colour in ["red", "green", "yellow", "cyan", "on "] {

@@ -1,9 +1,6 @@
-//! Keys by name (`ctrl-c`, `shift-tab`, `D`) and the map from keys to actions. The defaults come from `action`;
-//! what the user binds anew replaces them.
+//! Keys by name (`ctrl-c`, `shift-tab`, `D`), alone or one after the other (`g g`). What they do is in `keymap`.
 
-use super::action::{ACTIONS, Action, Do};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// One key with its modifiers, in one spelling however the terminal reports it.
@@ -56,6 +53,7 @@ impl Key {
             (Some(c), None, _) if shift => KeyCode::Char(c.to_ascii_uppercase()),
             (Some(c), None, _) => KeyCode::Char(c),
             (_, _, "tab") if shift => KeyCode::BackTab,
+            (Some('f'), Some('1'..='9'), _) => KeyCode::F(rest[1..].parse().ok().filter(|n| *n <= 12)?),
             _ => NAMES.iter().find(|(known, _)| *known == rest)?.1,
         };
         Some(Key { code, ctrl, alt })
@@ -106,108 +104,36 @@ impl fmt::Display for Key {
         match (NAMES.iter().find(|(_, code)| *code == self.code), self.code) {
             (Some((name, _)), _) => f.write_str(name),
             (None, KeyCode::Char(c)) => write!(f, "{c}"),
+            (None, KeyCode::F(n)) => write!(f, "f{n}"),
             (None, code) => write!(f, "{code}"),
         }
     }
 }
 
-/// Which key does what.
-#[derive(Clone, Debug)]
-pub struct Keymap {
-    bound: Vec<(Key, Do)>,
-}
+/// Keys typed one after the other; most often just one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Chord(pub Vec<Key>);
 
-impl Default for Keymap {
-    fn default() -> Self {
-        let keys = |action: &Action| {
-            action
-                .keys
-                .iter()
-                .filter_map(|name| Key::parse(name))
-                .map(|key| (key, action.does))
-                .collect::<Vec<_>>()
-        };
-        Keymap { bound: ACTIONS.iter().flat_map(keys).collect() }
+impl Chord {
+    /// Reads the names of up to three keys, with spaces between them.
+    pub fn parse(names: &str) -> Option<Chord> {
+        let keys: Option<Vec<Key>> = names.split_whitespace().map(Key::parse).collect();
+        keys.filter(|keys| (1..=3).contains(&keys.len())).map(Chord)
     }
 }
 
-impl Keymap {
-    /// The defaults with some actions bound anew, by id. What cannot be is left as it was and told.
-    pub fn with(own: &BTreeMap<String, Vec<String>>) -> (Self, Vec<String>) {
-        let mut map = Keymap::default();
-        let mut wrong = Vec::new();
-        for (id, names) in own {
-            let Some(action) = ACTIONS.iter().find(|action| action.id == id) else {
-                wrong.push(format!("keys: there is no action {id}"));
-                continue;
-            };
-            map.bound.retain(|(_, does)| *does != action.does);
-            for name in names {
-                match Key::parse(name) {
-                    None => wrong.push(format!("keys: {id}: {name} is no key")),
-                    Some(key) if action.destructive && RISKY.contains(&name.as_str()) => {
-                        wrong
-                            .push(format!("keys: {id}: {key} moves elsewhere and must not destroy anything"));
-                    }
-                    Some(key) => {
-                        map.bound.retain(|(known, _)| *known != key);
-                        map.bound.push((key, action.does));
-                    }
-                }
-            }
+impl fmt::Display for Chord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, key) in self.0.iter().enumerate() {
+            write!(f, "{}{key}", if i > 0 { " " } else { "" })?;
         }
-        (map, wrong)
-    }
-
-    /// What a key does.
-    pub fn action(&self, key: Key) -> Option<&'static Action> {
-        let (_, does) = self.bound.iter().find(|(known, _)| *known == key)?;
-        ACTIONS.iter().find(|action| action.does == *does)
-    }
-
-    /// The keys of an action, the first one first.
-    pub fn keys(&self, does: Do) -> Vec<Key> {
-        self.bound.iter().filter(|(_, known)| *known == does).map(|(key, _)| *key).collect()
+        Ok(())
     }
 }
-
-/// Keys that move in other programs: never for what cannot be undone.
-const RISKY: [&str; 6] = ["k", "j", "ctrl-k", "ctrl-d", "d", "x"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_default_key_has_a_name_and_one_meaning() {
-        let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-        for action in ACTIONS {
-            for name in action.keys {
-                let key = Key::parse(name).unwrap_or_else(|| panic!("{name} of {}", action.id));
-                assert_eq!(key.to_string(), *name, "{}", action.id);
-                if let Some(other) = seen.insert(key.to_string(), action.id) {
-                    panic!("{name} means {other} and {}", action.id);
-                }
-                assert!(!(action.destructive && RISKY.contains(name)), "{} on {name}", action.id);
-            }
-        }
-    }
-
-    #[test]
-    fn the_user_binds_anew_but_never_a_moving_key_to_destruction() {
-        let own = BTreeMap::from([
-            ("delete".to_owned(), vec!["ctrl-d".to_owned(), "X".to_owned()]),
-            ("zoom".to_owned(), vec!["f".to_owned()]),
-            ("fly".to_owned(), vec!["w".to_owned()]),
-        ]);
-        let (map, wrong) = Keymap::with(&own);
-        assert_eq!(wrong.len(), 2, "{wrong:?}");
-        assert_eq!(map.action(Key::char('X')).map(|a| a.id), Some("delete"));
-        assert_eq!(map.action(Key::char('D')).map(|a| a.id), None);
-        assert_eq!(map.action(Key::char('f')).map(|a| a.id), Some("zoom"));
-        assert_eq!(map.action(Key::char('z')).map(|a| a.id), None);
-        assert_eq!(map.action(Key::parse("ctrl-d").unwrap()).map(|a| a.id), Some("half-down"));
-    }
 
     #[test]
     fn terminals_report_shift_in_two_ways() {
@@ -216,5 +142,14 @@ mod tests {
         assert_eq!((upper, lower), (Key::char('D'), Key::char('D')));
         let back = Key::from(KeyEvent::new(KeyCode::Tab, KeyModifiers::SHIFT));
         assert_eq!(back.to_string(), "shift-tab");
+    }
+
+    #[test]
+    fn chords_are_up_to_three_keys() {
+        assert_eq!(Chord::parse(" g  ctrl-p ").unwrap().to_string(), "g ctrl-p");
+        assert_eq!(Chord::parse("f12").unwrap().0, [Key::plain(KeyCode::F(12))]);
+        for wrong in ["", "g g g g", "g fly", "f13", "f1x"] {
+            assert_eq!(Chord::parse(wrong), None, "{wrong}");
+        }
     }
 }

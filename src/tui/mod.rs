@@ -5,7 +5,9 @@ pub mod action;
 mod detail;
 mod dialog;
 mod draw;
+mod keymap;
 mod keys;
+mod preferences;
 mod run;
 mod terminal;
 mod text;
@@ -20,9 +22,12 @@ mod fixture;
 mod frames;
 #[cfg(test)]
 mod keys_and_commands;
+#[cfg(test)]
+mod registry;
 
 pub use draw::draw;
-pub use keys::{Key, Keymap};
+pub use keymap::Keymap;
+pub use keys::{Chord, Key};
 pub use run::{TuiInput, run, usable};
 pub use terminal::restore;
 pub use theme::{Role, Theme};

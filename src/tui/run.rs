@@ -3,6 +3,7 @@
 
 use super::draw::draw;
 use super::keys::Key;
+use super::preferences::Following;
 use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::{Command, Input, update};
@@ -112,8 +113,10 @@ struct Loop {
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
     let screen = new_screen()?;
+    let theme = Theme::detect(|name| std::env::var(name).ok());
     let view = ViewState {
-        theme: Theme::detect(|name| std::env::var(name).ok()),
+        theme,
+        following: Following::on(theme),
         zone: TimeZone::system(),
         ..ViewState::default()
     };

@@ -35,6 +35,9 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
     if let Some(message) = &view.message {
         return Some(Toast { role: Role::Busy, lines: vec![format!("⚠ {message}")], left: None });
     }
+    if let Some(lines) = view.following.told() {
+        return Some(Toast { role: Role::Bad, lines, left: None });
+    }
     if let Some((_, request)) = state.requests.in_flight.last_key_value() {
         return Some(Toast { role: Role::Busy, lines: vec![format!("… {}", request.what)], left: None });
     }

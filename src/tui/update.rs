@@ -2,11 +2,13 @@
 
 use super::action::{self, Do};
 use super::dialog::{Answer, Delete, HeldDialog, Layer, Scale};
-use super::keys::Key;
+use super::keymap::Found;
+use super::keys::{Chord, Key};
 use super::toast;
 use super::view::{Pane, Tab, ViewState};
 use crate::event::{Request, RequestId};
 use crate::state::State;
+use crossterm::event::KeyCode;
 
 /// What comes from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,9 +51,12 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
 
 fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
     view.message = None;
-    let action = view.keymap.action(key);
-    if let Some(does @ (Do::Stop | Do::Redraw | Do::Suspend)) = action.map(|action| action.does) {
-        return perform(view, does, state);
+    let mut typed = std::mem::take(&mut view.typed);
+    view.typed_at = None;
+    if let Found::Action(action) = view.keymap.find(&[key], false)
+        && matches!(action.does, Do::Stop | Do::Redraw | Do::Suspend)
+    {
+        return perform(view, action.does, state);
     }
     if let Some(mut layer) = view.layers.pop() {
         return match layer.key(key, view, state) {
@@ -63,7 +68,20 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
             Answer::Ask(request) => ask(view, request),
         };
     }
-    let Some(action) = action else { return Vec::new() };
+    typed.push(key);
+    let action = match view.keymap.find(&typed, false) {
+        Found::Action(action) => action,
+        Found::Prefix => {
+            view.typed = typed;
+            return Vec::new();
+        }
+        Found::Nothing => {
+            if typed.len() > 1 && key != Key::plain(KeyCode::Esc) {
+                view.message = Some(format!("{} does nothing", Chord(typed)));
+            }
+            return Vec::new();
+        }
+    };
     if let Err(why) = action::enabled(action.does, view, state) {
         view.message = Some(format!("{}: {why}", action.title));
         return Vec::new();
@@ -188,7 +206,7 @@ fn open(view: &mut ViewState, state: &State) {
 
 /// The first of these that there is: a dismissable message, a filter, the zoom, a pane to go back to.
 fn back(view: &mut ViewState, state: &State) {
-    let panicked = view.panicked.take().is_some();
+    let panicked = view.panicked.take().is_some() || view.following.dismiss();
     let lasting = toast::lasting(view, state);
     view.dismissed = lasting.max(view.dismissed);
     if panicked || lasting.is_some() {

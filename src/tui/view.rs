@@ -2,7 +2,9 @@
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
 use super::dialog::{HeldDialog, Layer};
-use super::keys::Keymap;
+use super::keymap::Keymap;
+use super::keys::Key;
+use super::preferences::Following;
 use super::text::Row;
 use super::theme::Theme;
 use crate::event::{Reconcile, RequestId, words};
@@ -200,8 +202,16 @@ pub struct ViewState {
     pub leaving: bool,
     /// Which key does what.
     pub keymap: Keymap,
+    /// Keys typed that begin something longer.
+    pub(super) typed: Vec<Key>,
+    /// When they were first drawn.
+    pub(super) typed_at: Option<Timestamp>,
+    /// What came of the settings.
+    pub(super) following: Following,
     /// Colours.
     pub theme: Theme,
+    /// Whether the mouse selects and scrolls.
+    pub mouse: bool,
     /// For times of day.
     pub zone: TimeZone,
     pub(super) lists: Lists,
@@ -238,7 +248,11 @@ impl Default for ViewState {
             next_request: 1,
             leaving: false,
             keymap: Keymap::default(),
+            typed: Vec::new(),
+            typed_at: None,
+            following: Following::default(),
             theme: Theme::default(),
+            mouse: false,
             zone: TimeZone::UTC,
             lists: Lists::default(),
             lines: Lines::default(),
@@ -308,6 +322,7 @@ impl ViewState {
 
     /// Brings the lists up to a state.
     pub(super) fn refresh(&mut self, state: &State) {
+        self.follow_preferences(state);
         let lists = &mut self.lists;
         let old = lists.made_of.take();
         let before = old.as_ref().map(|(state, view)| (state, view));

@@ -33,6 +33,10 @@ impl Pty {
         let pair = native_pty_system().openpty(size).unwrap();
         command.env("TERM", "xterm-256color");
         command.env_remove("NO_COLOR");
+        if std::env::var_os("XDG_CONFIG_HOME") == command.get_env("XDG_CONFIG_HOME").map(Into::into) {
+            // Nobody's own settings but those of the test.
+            command.env("XDG_CONFIG_HOME", "/nonexistent");
+        }
         let modes = modes(pair.master.as_ref());
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);

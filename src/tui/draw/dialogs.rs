@@ -53,11 +53,10 @@ pub(super) fn boxed(
 
 fn help(scroll: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
     let mut rows = Vec::new();
-    for section in [Section::Act, Section::Look, Section::Move, Section::Program] {
+    for section in Section::ALL {
         rows.push(Row::new(Role::Title, section.title()));
         for action in ACTIONS.iter().filter(|action| action.section == section) {
-            let keys = view.keymap.keys(action.does);
-            let keys = keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+            let keys = view.keymap.text(action.does);
             let mut row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
             row = match enabled(action.does, view, state) {
                 Ok(()) => row.and(Role::Text, action.about),

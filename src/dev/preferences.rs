@@ -1,0 +1,308 @@
+//! The settings of the terminal: keys, theme and mouse, from the user's `config.yaml` and the project's `opdev.yaml`.
+//! Reads them at the start and after every save. What keys and colours mean is the terminal's business.
+
+use super::watcher::{WatchSet, Watcher};
+use crate::event::{Binding, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice, nearest};
+use crate::tap::EventSink;
+use jiff::Timestamp;
+use opdev_object::yaml::{self, Kind, Node};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where settings of the terminal stand.
+#[derive(Clone, Debug)]
+pub(super) struct Files {
+    /// The user's own folder, such as `~/.config/opdev`.
+    user: Option<PathBuf>,
+    /// The project's root.
+    root: PathBuf,
+}
+
+/// The sections of `config.yaml`.
+const SECTIONS: [&str; 3] = ["keys", "mouse", "theme"];
+/// The places of the project's file, first match wins.
+const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
+
+impl Files {
+    /// The user's folder as the environment names it, and a project.
+    pub(super) fn of(root: &Path) -> Files {
+        let full = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let config = full("XDG_CONFIG_HOME").or_else(|| Some(full("HOME")?.join(".config")));
+        Files { user: config.map(|folder| folder.join("opdev")), root: root.to_owned() }
+    }
+
+    /// Reads both files. The user's wins, binding by binding: it comes last.
+    fn read(&self) -> Preferences {
+        let mut all = Preferences { at: Timestamp::now(), ..Preferences::default() };
+        let project = PROJECT.into_iter().find(|file| self.root.join(file).is_file());
+        if let Some(file) = project {
+            read(&self.root.join(file), file, false, &mut all);
+        }
+        if let Some(folder) = &self.user {
+            let file = folder.join("config.yaml");
+            read(&file, &short(&file), true, &mut all);
+            if let Some(theme) = &mut all.theme {
+                let file = folder.join("themes").join(format!("{}.yaml", theme.name));
+                // A name is no path: it must not lead out of the folder.
+                let plain = theme.name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_'));
+                let text = std::fs::read_to_string(&file).ok().filter(|_| plain);
+                theme.file = text.map(|text| (short(&file), text));
+            }
+        }
+        all
+    }
+
+    fn folders(&self) -> WatchSet {
+        let mut flat = vec![self.root.clone(), self.root.join("config")];
+        if let Some(folder) = &self.user {
+            flat.extend(folder.parent().map(Path::to_owned));
+            flat.extend([folder.clone(), folder.join("themes")]);
+        }
+        flat.retain(|folder| folder.is_dir());
+        WatchSet { flat: flat.into_iter().collect(), ..WatchSet::default() }
+    }
+
+    /// Tells what the files say, now and whenever that has changed. Ends with its caller.
+    pub(super) async fn follow(self, events: EventSink, quiet: Duration, poll: bool) {
+        let mut known = Preferences::default();
+        // What the kernel refuses is told by the watcher of the project's files.
+        let watcher = Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true));
+        let Ok(mut watcher) = watcher else { return };
+        loop {
+            let folders = self.folders();
+            if let Err(error) = watcher.watch(&folders, true) {
+                tracing::warn!("changes of the settings are not seen: {error:#}");
+            }
+            let now = self.read();
+            if (Preferences { at: known.at, ..now.clone() }) != known {
+                known = now.clone();
+                events.emit(Event::PreferencesChanged(Arc::new(now))).await;
+            }
+            let batch = watcher.next(&self.root).await;
+            tracing::debug!("looking at the settings after a change of {} files", batch.paths.len());
+        }
+    }
+}
+
+/// A path as the user writes it.
+fn short(path: &Path) -> String {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    match home.as_deref().and_then(|home| path.strip_prefix(home).ok()) {
+        Some(rest) => format!("~/{}", rest.display()),
+        None => path.display().to_string(),
+    }
+}
+
+/// Adds what one file says. A file that does not exist says nothing.
+fn read(path: &Path, name: &str, own: bool, all: &mut Preferences) {
+    match std::fs::read_to_string(path) {
+        Ok(text) => File { name, own, text: &text }.read(all),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => {
+            let place = Place { file: name.to_owned(), line: 0, column: 0 };
+            all.problems.push(problem(place, format!("cannot be read: {error}"), None));
+        }
+    }
+}
+
+fn problem(place: Place, message: String, hint: Option<String>) -> Diagnostic {
+    Diagnostic { severity: Severity::Error, message, place: Some(place), excerpt: None, hint, kind: None }
+}
+
+/// One file.
+struct File<'a> {
+    name: &'a str,
+    own: bool,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn read(&self, all: &mut Preferences) {
+        let node = match yaml::parse(self.text) {
+            Ok(node) => node,
+            Err(error) => {
+                let place = Place { file: self.name.to_owned(), line: error.line, column: error.column };
+                return all.problems.push(problem(place, error.message, None));
+            }
+        };
+        let sections = match &node.kind {
+            Kind::Mapping(sections) => sections,
+            Kind::Null => return,
+            Kind::Bool(_)
+            | Kind::Int(_)
+            | Kind::Uint(_)
+            | Kind::Float(_)
+            | Kind::String(_)
+            | Kind::Sequence(_) => {
+                let message = "must be a map of settings, such as `theme: dark`".to_owned();
+                return all.problems.push(problem(self.place(&node), message, None));
+            }
+        };
+        for (key, value) in sections {
+            match key.as_str() {
+                Some("keys") => self.keys(value, all),
+                Some("theme") => self.theme(value, all),
+                Some("mouse") => {
+                    if let Kind::Bool(on) = value.kind {
+                        all.mouse = Some(on);
+                    } else {
+                        let message = "mouse is true or false".to_owned();
+                        all.problems.push(problem(self.place(value), message, None));
+                    }
+                }
+                // The project's file holds more than this; `settings` judges it.
+                name if self.own => {
+                    let name = name.unwrap_or_default();
+                    let hint = nearest(name, &SECTIONS).map(|near| format!("did you mean `{near}`?"));
+                    let hint = hint.or_else(|| Some(format!("there are {}", SECTIONS.join(", "))));
+                    all.problems.push(problem(self.place(key), format!("unknown setting `{name}`"), hint));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn place(&self, node: &Node) -> Place {
+        Place { file: self.name.to_owned(), line: node.line, column: node.column }
+    }
+
+    fn theme(&self, value: &Node, all: &mut Preferences) {
+        match value.to_text() {
+            Some(name) => {
+                let place = self.place(value);
+                all.theme = Some(ThemeChoice { name, place, own: self.own, file: None });
+            }
+            None if matches!(value.kind, Kind::Null) => {}
+            None => {
+                let message = "theme is the name of a theme, such as `dark`".to_owned();
+                all.problems.push(problem(self.place(value), message, None));
+            }
+        }
+    }
+
+    fn keys(&self, value: &Node, all: &mut Preferences) {
+        let Kind::Mapping(bindings) = &value.kind else {
+            if !matches!(value.kind, Kind::Null) {
+                let message = "keys is a map from actions to keys, such as `zoom: f`".to_owned();
+                all.problems.push(problem(self.place(value), message, None));
+            }
+            return;
+        };
+        for (action, keys) in bindings {
+            let names: Option<Vec<String>> = match &keys.kind {
+                Kind::Null => Some(Vec::new()),
+                Kind::Sequence(items) => items.iter().map(|item| self.key(item)).collect(),
+                Kind::Bool(_)
+                | Kind::Int(_)
+                | Kind::Uint(_)
+                | Kind::Float(_)
+                | Kind::String(_)
+                | Kind::Mapping(_) => {
+                    self.key(keys).map(|key| if key.is_empty() { Vec::new() } else { vec![key] })
+                }
+            };
+            match (action.to_text(), names) {
+                (Some(action_id), Some(names)) => {
+                    all.keys.push(Binding { action: action_id, keys: names, place: self.place(action) });
+                }
+                _ => {
+                    let message = "an action takes a key, a list of keys, or nothing".to_owned();
+                    all.problems.push(problem(self.place(keys), message, None));
+                }
+            }
+        }
+    }
+
+    /// The name of a key as written: to YAML 1.1 a bare `y` is true, to the user it is a key.
+    fn key(&self, node: &Node) -> Option<String> {
+        match &node.kind {
+            Kind::String(text) => Some(text.clone()),
+            Kind::Null | Kind::Sequence(_) | Kind::Mapping(_) => None,
+            Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) => {
+                let line = self.text.lines().nth(node.line.saturating_sub(1) as usize)?;
+                let rest = line.chars().skip(node.column.saturating_sub(1) as usize);
+                Some(rest.take_while(|c| !c.is_whitespace() && !matches!(c, ',' | ']' | '}' | '#')).collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str, own: bool) -> Preferences {
+        let mut all = Preferences::default();
+        File { name: "config.yaml", own, text }.read(&mut all);
+        all
+    }
+
+    #[test]
+    fn keys_are_read_as_written() {
+        let all = of(
+            "keys:\n  new: y\n  zoom: [n, 5, \"g g\"]\n  reload:\n  held: ''\ntheme: dark\nmouse: on\n",
+            true,
+        );
+        assert_eq!(all.problems, []);
+        let keys: Vec<(&str, Vec<&str>, u32)> = all
+            .keys
+            .iter()
+            .map(|b| (b.action.as_str(), b.keys.iter().map(String::as_str).collect(), b.place.line))
+            .collect();
+        let wanted = [
+            ("new", vec!["y"], 2),
+            ("zoom", vec!["n", "5", "g g"], 3),
+            ("reload", vec![], 4),
+            ("held", vec![], 5),
+        ];
+        assert_eq!(keys, wanted);
+        assert_eq!((all.theme.unwrap().name.as_str(), all.mouse), ("dark", Some(true)));
+    }
+
+    #[test]
+    fn what_is_wrong_has_its_place() {
+        let told = |text: &str, own: bool| {
+            let all = of(text, own);
+            all.problems
+                .iter()
+                .map(|p| {
+                    format!(
+                        "{}: {} {}",
+                        p.place.as_ref().unwrap(),
+                        p.message,
+                        p.hint.clone().unwrap_or_default()
+                    )
+                })
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("thme: dark\n", true),
+            ["config.yaml:1:1: unknown setting `thme` did you mean `theme`?"]
+        );
+        assert_eq!(told("watches: x\n", false), Vec::<String>::new());
+        assert_eq!(told("mouse: often\n", true), ["config.yaml:1:8: mouse is true or false "]);
+        assert_eq!(told("keys: [a]\n", true).len(), 1);
+        assert_eq!(told("keys: {zoom: {a: b}}\n", true).len(), 1);
+        assert!(told("keys: {zoom: [\n", true)[0].starts_with("config.yaml:"));
+    }
+
+    #[test]
+    fn the_users_file_comes_last_and_brings_its_theme() {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, user) = (folder.path().join("project"), folder.path().join("opdev"));
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::create_dir_all(user.join("themes")).unwrap();
+        std::fs::write(root.join("opdev.yaml"), "keys: {zoom: f}\ntheme: light\nmouse: true\n").unwrap();
+        std::fs::write(user.join("config.yaml"), "keys: {zoom: F}\ntheme: mine\n").unwrap();
+        std::fs::write(user.join("themes/mine.yaml"), "text: red\n").unwrap();
+        let all = Files { user: Some(user), root }.read();
+        assert_eq!(all.keys.last().unwrap().keys, ["F"]);
+        let theme = all.theme.unwrap();
+        assert_eq!(
+            (theme.name.as_str(), theme.own, theme.file.unwrap().1.as_str()),
+            ("mine", true, "text: red\n")
+        );
+        assert_eq!(all.mouse, Some(true));
+    }
+}

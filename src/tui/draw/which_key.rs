@@ -1,0 +1,53 @@
+//! What may follow the keys typed so far, in a box above the footer. Who types on quickly never sees it.
+
+use super::super::action::enabled;
+use super::super::keys::Chord;
+use super::super::text::{Row, cut, left, width};
+use super::super::theme::Role;
+use super::super::view::ViewState;
+use super::frame::plain_box;
+use crate::state::State;
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use std::time::Duration;
+
+/// How long one may think before being told.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Draws the box, or asks to be woken when it is due.
+pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, body: Rect, now: Timestamp) {
+    if view.typed.is_empty() {
+        return;
+    }
+    let since = *view.typed_at.get_or_insert(now);
+    let waited = now.duration_since(since).unsigned_abs();
+    if let Some(left) = PAUSE.checked_sub(waited).filter(|left| !left.is_zero()) {
+        return view.wake_in(left);
+    }
+    let follow_ups = view.keymap.follow_ups(&view.typed);
+    let keys = follow_ups.iter().map(|(keys, _)| width(keys)).max().unwrap_or(1);
+    let titles = follow_ups.iter().map(|(_, action)| width(action.title)).max().unwrap_or(1);
+    let cell = keys + titles + 4;
+    let columns = ((body.width as usize).saturating_sub(4) / cell).clamp(1, 4);
+    let lines = follow_ups.len().div_ceil(columns).min((body.height as usize).saturating_sub(2));
+    let height = (lines + 2).min(body.height as usize) as u16;
+    let area = Rect { y: body.bottom() - height, height, ..body };
+    let title = format!("{} … · esc leaves", Chord(view.typed.clone()));
+    let inner = plain_box(buffer, view, area, &title);
+    for line in 0..lines {
+        let mut row = Row::default();
+        for (key, action) in follow_ups.iter().skip(line).step_by(lines.max(1)).take(columns) {
+            let possible = enabled(action.does, view, state).is_ok();
+            row =
+                row.and(if possible { Role::Key } else { Role::Dim }, format!(" {} ", left(key, keys))).and(
+                    if possible { Role::Text } else { Role::Dim },
+                    format!("{}  ", left(action.title, titles)),
+                );
+        }
+        let cells = inner.width as usize;
+        let row =
+            if width(&row.text()) > cells { Row::new(Role::Text, cut(&row.text(), cells)) } else { row };
+        row.draw(buffer, view.theme, (inner.x, inner.y + line as u16), cells, false);
+    }
+}

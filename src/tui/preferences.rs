@@ -1,0 +1,142 @@
+//! The settings of keys, theme and mouse, brought onto the view. A mistake leaves all as it was and is told until it
+//! is mended or dismissed.
+
+use super::keymap::Keymap;
+use super::theme::Theme;
+use super::view::ViewState;
+use crate::event::{Diagnostic, Preferences, ThemeChoice, words};
+use crate::state::State;
+use std::sync::Arc;
+
+/// What came of the settings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Following {
+    /// The settings that were looked at last.
+    seen: Option<Arc<Preferences>>,
+    /// What the terminal itself asks for.
+    terminal: Theme,
+    problems: Vec<Diagnostic>,
+}
+
+impl Following {
+    /// Nothing yet, on a terminal that asks for these colours.
+    pub(super) fn on(terminal: Theme) -> Self {
+        Following { terminal, ..Following::default() }
+    }
+
+    /// Forgets what was told; false where there was nothing.
+    pub(super) fn dismiss(&mut self) -> bool {
+        !std::mem::take(&mut self.problems).is_empty()
+    }
+
+    /// What is wrong with the settings, in words.
+    pub(super) fn told(&self) -> Option<Vec<String>> {
+        let first = self.problems.first()?;
+        let mut lines = vec![format!("✗ {}", words::diagnostic(first))];
+        lines.extend(first.hint.as_deref().map(words::one_line));
+        let more = self.problems.len() - 1;
+        let more = if more > 0 { format!("{more} more of them. ") } else { String::new() };
+        lines.push(format!("{more}Keys and colours stay as they were."));
+        Some(lines)
+    }
+}
+
+impl ViewState {
+    /// Takes the newest settings in, if they are new.
+    pub(super) fn follow_preferences(&mut self, state: &State) {
+        let Some(new) = &state.preferences else { return };
+        if self.following.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, new)) {
+            return;
+        }
+        self.following.seen = Some(Arc::clone(new));
+        let mut problems = new.problems.clone();
+        let keymap = Keymap::with(&new.keys).map_err(|wrong| problems.extend(wrong)).ok();
+        let theme =
+            theme(new.theme.as_ref(), self.following.terminal).map_err(|wrong| problems.push(*wrong)).ok();
+        if let (Some(keymap), Some(theme), []) = (keymap, theme, problems.as_slice()) {
+            self.keymap = keymap;
+            self.theme = theme;
+            self.mouse = new.mouse.unwrap_or(false);
+            self.typed.clear();
+        }
+        self.following.problems = problems;
+    }
+}
+
+/// The theme that is asked for. A terminal without colours outweighs the project's wish, but not the user's own.
+fn theme(choice: Option<&ThemeChoice>, terminal: Theme) -> Result<Theme, Box<Diagnostic>> {
+    match choice {
+        None => Ok(terminal),
+        Some(choice) => {
+            let theme = Theme::chosen(choice, terminal)?;
+            Ok(if terminal == Theme::plain() && !choice.own { terminal } else { theme })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Binding, Event, Place};
+    use crate::tui::action::Do;
+    use crate::tui::keys::Key;
+
+    fn place() -> Place {
+        Place { file: "config.yaml".to_owned(), line: 2, column: 3 }
+    }
+
+    fn settings(key: &str, theme: &str, own: bool) -> Event {
+        let keys = vec![Binding { action: "zoom".to_owned(), keys: vec![key.to_owned()], place: place() }];
+        let theme = Some(ThemeChoice { name: theme.to_owned(), place: place(), own, file: None });
+        Event::PreferencesChanged(Arc::new(Preferences {
+            keys,
+            theme,
+            mouse: Some(true),
+            ..Preferences::default()
+        }))
+    }
+
+    fn after(view: &mut ViewState, event: Event) {
+        let mut state = State::default();
+        state.reduce(event);
+        view.refresh(&state);
+    }
+
+    #[test]
+    fn the_last_good_settings_stay() {
+        let mut view = ViewState::default();
+        after(&mut view, settings("F", "light", true));
+        let light = Theme::named("light").unwrap();
+        assert_eq!(
+            (view.keymap.keys(Do::Zoom)[0].0[0], view.theme, view.mouse),
+            (Key::char('F'), light, true)
+        );
+        for (key, theme, told) in [
+            ("fly", "dark", "config.yaml:2:3: `fly` is no key"),
+            ("x", "drak", "config.yaml:2:3: there is no theme `drak`"),
+        ] {
+            after(&mut view, settings(key, theme, true));
+            assert_eq!((view.keymap.keys(Do::Zoom)[0].0[0], view.theme), (Key::char('F'), light));
+            let lines = view.following.told().unwrap();
+            assert!(
+                lines[0].contains(told) && lines.last().unwrap().contains("stay as they were"),
+                "{lines:?}"
+            );
+        }
+        after(&mut view, settings("x", "dark", true));
+        assert_eq!((view.following.told(), view.theme), (None, Theme::named("dark").unwrap()));
+    }
+
+    #[test]
+    fn no_color_outweighs_the_project_but_not_the_user() {
+        let blank = || ViewState {
+            theme: Theme::plain(),
+            following: Following::on(Theme::plain()),
+            ..ViewState::default()
+        };
+        let (mut view, mut users) = (blank(), blank());
+        after(&mut view, settings("x", "dark", false));
+        after(&mut users, settings("x", "dark", true));
+        assert_eq!((view.theme, users.theme), (Theme::plain(), Theme::named("dark").unwrap()));
+    }
+}
