@@ -283,6 +283,9 @@ pub struct ReloadSettled {
 /// An object as it is now. Secret values are masked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObjectSeen {
+    /// When.
+    #[serde(default)]
+    pub at: Timestamp,
     /// The reference, with uid.
     #[serde(rename = "ref")]
     pub object_ref: ObjectRef,
@@ -293,6 +296,9 @@ pub struct ObjectSeen {
 /// An object is gone.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ObjectGone {
+    /// When that was noticed.
+    #[serde(default)]
+    pub at: Timestamp,
     /// The reference, with uid.
     #[serde(rename = "ref")]
     pub object_ref: ObjectRef,

@@ -4,6 +4,7 @@
 use crate::event::{Event, ObjectGone, ObjectSeen, mask};
 use crate::tap::EventSink;
 use futures::{StreamExt as _, pin_mut};
+use jiff::Timestamp;
 use kube::api::DynamicObject;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client};
@@ -117,7 +118,9 @@ async fn observe(
     }
     // The kind is shown no longer.
     for gone in &known {
-        events.emit(Event::ObjectGone(ObjectGone { object_ref: gone.reference(&gvk) })).await;
+        events
+            .emit(Event::ObjectGone(ObjectGone { at: Timestamp::now(), object_ref: gone.reference(&gvk) }))
+            .await;
     }
 }
 
@@ -145,7 +148,10 @@ async fn follow(
                     watcher::Event::InitDone => {
                         for gone in known.difference(&fresh) {
                             events
-                                .emit(Event::ObjectGone(ObjectGone { object_ref: gone.reference(gvk) }))
+                                .emit(Event::ObjectGone(ObjectGone {
+                                    at: Timestamp::now(),
+                                    object_ref: gone.reference(gvk),
+                                }))
                                 .await;
                         }
                         *known = std::mem::take(&mut fresh);
@@ -157,7 +163,10 @@ async fn follow(
                     watcher::Event::Delete(object) => {
                         let identity = identity(&object);
                         events
-                            .emit(Event::ObjectGone(ObjectGone { object_ref: identity.reference(gvk) }))
+                            .emit(Event::ObjectGone(ObjectGone {
+                                at: Timestamp::now(),
+                                object_ref: identity.reference(gvk),
+                            }))
                             .await;
                         known.remove(&identity);
                     }
@@ -208,5 +217,5 @@ async fn seen(object: DynamicObject, gvk: &Gvk, events: &EventSink) {
     value["apiVersion"] = gvk.api_version().into();
     value["kind"] = gvk.kind.as_str().into();
     let object = Arc::new(mask::object(&value));
-    events.emit(Event::ObjectSeen(ObjectSeen { object_ref, object })).await;
+    events.emit(Event::ObjectSeen(ObjectSeen { at: Timestamp::now(), object_ref, object })).await;
 }

@@ -2,18 +2,26 @@
 //! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
 //! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
+pub mod conditions;
+pub mod deletion;
+mod delta;
 pub mod health;
 mod history;
 mod impact;
 mod log;
+pub mod managers;
 mod objects;
 mod reduce;
 mod requests;
 mod shards;
 pub mod tree;
+pub mod versions;
+pub mod waiting;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_waiting;
 
 pub use history::History;
 pub use impact::Impact;
@@ -21,10 +29,14 @@ pub use log::Log;
 pub use objects::{Objects, Recorded, Seen};
 pub use requests::Requests;
 
+use conditions::Conditions;
+use versions::{Archive, VersionLimits, Versions};
+
 use crate::event::{
     Diagnostic, KindHealth, KindStatus, Notice, Preferences, QueueChanged, ReconcileStarted, ReloadFailed,
     ReloadSettled, Sample, SourcesChanged, Started,
 };
+use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -44,6 +56,8 @@ pub struct Limits {
     pub notices: usize,
     /// Finished requests.
     pub requests: usize,
+    /// Versions of objects, and objects that are gone.
+    pub versions: VersionLimits,
 }
 
 impl Default for Limits {
@@ -55,6 +69,7 @@ impl Default for Limits {
             recorded: 500,
             notices: 100,
             requests: 50,
+            versions: VersionLimits::default(),
         }
     }
 }
@@ -70,6 +85,12 @@ pub struct State {
     pub reload: Reload,
     /// Every object seen.
     pub objects: Objects,
+    /// Earlier versions of objects, and what is left of those that are gone.
+    pub archive: Archive,
+    /// Conditions over time.
+    pub conditions: Conditions,
+    /// The newest time an object or a pass told.
+    pub latest: Option<Timestamp>,
     /// Passes that have ended.
     pub history: History,
     /// Passes under way, by object.
@@ -106,6 +127,29 @@ impl State {
     /// An empty state with other bounds than the usual ones.
     pub fn with_limits(limits: Limits) -> Self {
         State { limits, ..State::default() }
+    }
+
+    /// An object that is there, or the newest of its key that is gone.
+    pub fn present_or_gone(&self, key: &ObjectKey) -> Option<&Arc<Seen>> {
+        self.objects.get(key).or_else(|| self.archive.gone_of(key).map(|gone| &gone.seen))
+    }
+
+    /// The versions of an object that is there or gone.
+    pub fn versions(&self, key: &ObjectKey) -> Option<&Arc<Versions>> {
+        self.archive.of(key).or_else(|| self.archive.gone_of(key).map(|gone| &gone.versions))
+    }
+
+    /// The conditions over time of an object that is there or gone.
+    pub fn conditions_of(&self, key: &ObjectKey) -> &[conditions::Line] {
+        match self.objects.get(key) {
+            Some(_) => self.conditions.of(key),
+            None => self.archive.gone_of(key).map_or(&[], |gone| gone.conditions.as_slice()),
+        }
+    }
+
+    /// When an object was found to be gone; `None` while it is there.
+    pub fn gone_at(&self, key: &ObjectKey) -> Option<Timestamp> {
+        self.archive.gone_of(key).filter(|_| self.objects.get(key).is_none()).map(|gone| gone.at)
     }
 
     /// The kinds that are served, or should be.

@@ -116,17 +116,17 @@ impl Objects {
         self.recorded.iter()
     }
 
-    /// Takes in the newest version of an object.
+    /// Takes in the newest version of an object, and gives it back; Kubernetes Events are no objects here.
     pub(super) fn insert(
         &mut self,
         object_ref: ObjectRef,
         object: Arc<Value>,
         custom: bool,
         recorded: usize,
-    ) {
+    ) -> Option<Arc<Seen>> {
         if object_ref.gvk.kind == "Event" && matches!(object_ref.gvk.group.as_str(), "" | "events.k8s.io") {
             self.record(&object_ref, &object, recorded);
-            return;
+            return None;
         }
         let key = object_ref.key();
         let known = self.by_key.get(&key);
@@ -148,23 +148,25 @@ impl Objects {
             .and_then(Value::as_str)
             .and_then(|text| text.parse().ok());
         let seen = Arc::new(Seen { key: Arc::clone(&key), object_ref, object, created });
-        self.by_key.piece_mut(key.as_ref()).insert(key, seen);
+        self.by_key.piece_mut(key.as_ref()).insert(key, Arc::clone(&seen));
+        Some(seen)
     }
 
     /// Forgets an object. A uid that is not the one last seen is an older object of the same name: ignored.
-    pub(super) fn remove(&mut self, object_ref: &ObjectRef) {
+    pub(super) fn remove(&mut self, object_ref: &ObjectRef) -> Option<Arc<Seen>> {
         let key = object_ref.key();
-        let Some(seen) = self.by_key.get(&key).map(Arc::clone) else { return };
+        let seen = self.by_key.get(&key).map(Arc::clone)?;
         if let (Some(gone), Some(known)) = (&object_ref.uid, &seen.object_ref.uid)
             && gone != known
         {
-            return;
+            return None;
         }
         self.unlink(&seen.key, &links(&seen.object));
         self.by_key.piece_mut(&key).remove(&key);
         if self.custom.contains(&key) {
             Arc::make_mut(&mut self.custom).remove(&key);
         }
+        Some(seen)
     }
 
     /// Finds out anew which objects are custom resources.

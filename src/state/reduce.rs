@@ -1,7 +1,7 @@
 //! One event after the other becomes the state. Total: every event has its arm, none is refused.
 
 use super::State;
-use crate::event::{Event, Notice, Reconcile, SourcesChanged};
+use crate::event::{Event, Notice, ObjectGone, ObjectSeen, Reconcile, SourcesChanged};
 use std::sync::Arc;
 
 impl State {
@@ -22,11 +22,8 @@ impl State {
             Event::ShadowRun(run) => self.impact.shadow_run(run),
             Event::Held(held) => self.impact.hold(held),
             Event::Released(released) => self.impact.release(&released),
-            Event::ObjectSeen(seen) => {
-                let custom = self.is_custom(&seen.object_ref.gvk.group, &seen.object_ref.gvk.kind);
-                self.objects.insert(seen.object_ref, seen.object, custom, self.limits.recorded);
-            }
-            Event::ObjectGone(gone) => self.objects.remove(&gone.object_ref),
+            Event::ObjectSeen(seen) => self.object_seen(seen),
+            Event::ObjectGone(gone) => self.object_gone(&gone),
             Event::ReconcileStarted(pass) => {
                 Arc::make_mut(&mut self.running).insert(pass.object.key(), Arc::new(pass));
             }
@@ -42,6 +39,24 @@ impl State {
         }
     }
 
+    fn object_seen(&mut self, event: ObjectSeen) {
+        let ObjectSeen { at, object_ref, object } = event;
+        self.latest = self.latest.max(Some(at));
+        let custom = self.is_custom(&object_ref.gvk.group, &object_ref.gvk.kind);
+        if let Some(seen) = self.objects.insert(object_ref, object, custom, self.limits.recorded) {
+            self.archive.seen(&seen.key, &seen.object, at, &self.limits.versions);
+            self.conditions.seen(&seen.key, &seen.object, at);
+        }
+    }
+
+    fn object_gone(&mut self, event: &ObjectGone) {
+        self.latest = self.latest.max(Some(event.at));
+        if let Some(seen) = self.objects.remove(&event.object_ref) {
+            let conditions = self.conditions.forget(&seen.key).unwrap_or_default();
+            self.archive.gone_now(seen, conditions, event.at, &self.limits.versions);
+        }
+    }
+
     fn sources_changed(&mut self, sources: Arc<SourcesChanged>) {
         self.objects.set_kinds(&sources.kinds);
         self.reload.failed = None;
@@ -52,6 +67,7 @@ impl State {
 
     fn reconciled(&mut self, pass: &Arc<Reconcile>) {
         let key = pass.object.key();
+        self.latest = self.latest.max(pass.at.checked_add(pass.took).ok());
         if self.running.get(&key).is_some_and(|running| running.id <= pass.id) {
             Arc::make_mut(&mut self.running).remove(&key);
         }

@@ -50,6 +50,11 @@ impl<K: Ord + Hash + Clone, V: Clone> Shards<K, V> {
         self.pieces.iter().flat_map(|piece| piece.iter())
     }
 
+    /// All values, to change; copies every piece that is shared.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        Arc::make_mut(&mut self.pieces).iter_mut().flat_map(|piece| Arc::make_mut(piece).values_mut())
+    }
+
     /// How many pairs.
     pub(super) fn len(&self) -> usize {
         self.pieces.iter().map(|piece| piece.len()).sum()

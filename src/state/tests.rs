@@ -14,12 +14,12 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-fn cr(name: &str) -> Value {
+pub(super) fn cr(name: &str) -> Value {
     json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
         "metadata": {"name": name, "namespace": "default", "uid": format!("cr-{name}")}})
 }
 
-fn owned(api_version: &str, kind: &str, name: &str, owner: &Value, rest: Value) -> Value {
+pub(super) fn owned(api_version: &str, kind: &str, name: &str, owner: &Value, rest: Value) -> Value {
     let mut object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": "default",
         "uid": format!("{kind}-{name}"), "ownerReferences": [{"apiVersion": owner["apiVersion"], "kind": owner["kind"],
         "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], "controller": true}]}});
@@ -34,16 +34,23 @@ fn owned(api_version: &str, kind: &str, name: &str, owner: &Value, rest: Value) 
     object
 }
 
-fn see(state: &mut State, object: &Value) {
+pub(super) fn see(state: &mut State, object: &Value) {
     let object_ref = ObjectRef::of(object).unwrap();
-    state.reduce(Event::ObjectSeen(ObjectSeen { object_ref, object: Arc::new(object.clone()) }));
+    state.reduce(Event::ObjectSeen(ObjectSeen {
+        at: Timestamp::UNIX_EPOCH,
+        object_ref,
+        object: Arc::new(object.clone()),
+    }));
 }
 
-fn lose(state: &mut State, object: &Value) {
-    state.reduce(Event::ObjectGone(ObjectGone { object_ref: ObjectRef::of(object).unwrap() }));
+pub(super) fn lose(state: &mut State, object: &Value) {
+    state.reduce(Event::ObjectGone(ObjectGone {
+        at: Timestamp::UNIX_EPOCH,
+        object_ref: ObjectRef::of(object).unwrap(),
+    }));
 }
 
-fn sources(number: u64, kinds: &[(&str, KindHealth)]) -> Event {
+pub(super) fn sources(number: u64, kinds: &[(&str, KindHealth)]) -> Event {
     let kinds = kinds.iter().map(|(kind, health)| KindStatus {
         gvk: Gvk::new("cache.my.domain", "v1alpha1", *kind),
         plural: String::new(),
@@ -62,7 +69,7 @@ fn sources(number: u64, kinds: &[(&str, KindHealth)]) -> Event {
     }))
 }
 
-fn memcached() -> State {
+pub(super) fn memcached() -> State {
     let mut state = State::default();
     state.reduce(sources(1, &[("Memcached", KindHealth::Serving)]));
     state
@@ -184,7 +191,7 @@ fn rows_sum_the_topmost_workloads_and_name_the_fault() {
     assert_eq!(row(&state).fault.as_deref(), Some("Pod web-1-x: back-off 10s"));
 }
 
-fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
+pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
     let failure =
         Failure { chain: vec!["render".to_owned(), "no value".to_owned()], diagnostic: None, attempt: 1 };
     Reconcile {
@@ -215,6 +222,7 @@ fn everything_that_grows_is_bounded() {
         recorded: 2,
         notices: 2,
         requests: 2,
+        ..Limits::default()
     };
     let mut state = State::with_limits(limits);
     for id in 0..20 {

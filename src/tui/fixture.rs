@@ -71,7 +71,17 @@ pub(super) fn object(
 
 /// An object event.
 pub(super) fn seen(object: Value) -> Event {
-    Event::ObjectSeen(ObjectSeen { object_ref: ObjectRef::of(&object).unwrap(), object: Arc::new(object) })
+    seen_at("17:02:11", object)
+}
+
+/// An object event at a time.
+pub(super) fn seen_at(time: &str, object: Value) -> Event {
+    let at = at(time);
+    Event::ObjectSeen(ObjectSeen {
+        at,
+        object_ref: ObjectRef::of(&object).unwrap(),
+        object: Arc::new(object),
+    })
 }
 
 /// opdev on the embedded control plane.

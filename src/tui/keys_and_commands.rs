@@ -87,7 +87,10 @@ fn the_delete_dialog_keeps_its_object_whatever_happens_below() {
     let mut state = busy();
     let mut view = ViewState::default();
     commands(&mut view, &state, "j D tab");
-    state.reduce(Event::ObjectGone(ObjectGone { object_ref: reference("Memcached", "memcached-sample") }));
+    state.reduce(Event::ObjectGone(ObjectGone {
+        at: now(),
+        object_ref: reference("Memcached", "memcached-sample"),
+    }));
     let got = commands(&mut view, &state, "enter");
     let object = reference("Memcached", "memcached-sample");
     let wanted = Request::Delete { object, propagation: Propagation::Background };
@@ -166,7 +169,10 @@ fn the_selection_follows_its_object() {
     screen(&state, &mut view, "", SIZE);
     assert_eq!(view.root(&state).unwrap().key.name, "memcached-sample");
     // Where it goes, its place stays selected.
-    state.reduce(Event::ObjectGone(ObjectGone { object_ref: reference("Memcached", "memcached-sample") }));
+    state.reduce(Event::ObjectGone(ObjectGone {
+        at: now(),
+        object_ref: reference("Memcached", "memcached-sample"),
+    }));
     screen(&state, &mut view, "", SIZE);
     assert_eq!(view.root(&state).unwrap().key.name, "nightly");
 }
@@ -311,7 +317,7 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
                     let gone: Vec<_> = state.objects.custom().map(|seen| seen.object_ref.clone()).collect();
                     if !gone.is_empty() && dice.roll(4) == 0 {
                         let object_ref = gone[dice.roll(gone.len())].clone();
-                        state.reduce(Event::ObjectGone(ObjectGone { object_ref }));
+                        state.reduce(Event::ObjectGone(ObjectGone { at: now(), object_ref }));
                     }
                 }
                 3 => {

@@ -82,7 +82,8 @@ async fn answer(
             Request::Apply { path } => {
                 let object = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
                     "metadata": {"name": "sample", "namespace": "default"}});
-                let seen = ObjectSeen { object_ref: reference(), object: Arc::new(object) };
+                let at = jiff::Timestamp::now();
+                let seen = ObjectSeen { at, object_ref: reference(), object: Arc::new(object) };
                 state.reduce(Event::ObjectSeen(seen));
                 let outcome = RequestOutcome::Done { summary: format!("applied {path}"), warnings: vec![] };
                 let what = "apply".to_owned();

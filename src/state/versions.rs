@@ -1,0 +1,325 @@
+//! Every version of an object that was seen: the newest whole and shared, older ones as what leads back to them.
+//! Bounded for each object and over all; the oldest go first. A deleted object's versions stay for a while
+//! (`Gone`). Never reads a clock: the times are those of the events.
+
+use super::conditions::Line;
+use super::shards::Shards;
+use super::{Seen, delta};
+use jiff::Timestamp;
+use opdev_object::meta::ObjectKey;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What keeping one version costs beside its bytes, roughly.
+const OVERHEAD: usize = 64;
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct VersionLimits {
+    /// Versions of one object, the newest included.
+    pub per_object: usize,
+    /// Bytes of all older versions together.
+    pub bytes: usize,
+    /// Deleted objects.
+    pub gone: usize,
+}
+
+impl Default for VersionLimits {
+    fn default() -> Self {
+        VersionLimits { per_object: 50, bytes: 24 << 20, gone: 100 }
+    }
+}
+
+/// The versions of one object.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    newest: Arc<Value>,
+    /// When the newest was seen.
+    at: Timestamp,
+    /// The place of the newest among all that were seen, counted from 1.
+    number: u64,
+    order: u64,
+    /// Older ones, the oldest first.
+    older: VecDeque<Older>,
+}
+
+#[derive(Clone, Debug)]
+struct Older {
+    at: Timestamp,
+    order: u64,
+    /// What leads here from the next newer version, as JSON text.
+    delta: Arc<[u8]>,
+}
+
+/// One version, made whole.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// Its place among all that were seen, counted from 1.
+    pub number: u64,
+    /// When it was seen.
+    pub at: Timestamp,
+    /// The object, masked.
+    pub object: Arc<Value>,
+}
+
+impl Versions {
+    fn new(object: &Arc<Value>, at: Timestamp, order: u64) -> Self {
+        Versions { newest: Arc::clone(object), at, number: 1, order, older: VecDeque::new() }
+    }
+
+    /// How many are kept.
+    pub fn count(&self) -> usize {
+        self.older.len() + 1
+    }
+
+    /// The number of the newest.
+    pub fn newest(&self) -> u64 {
+        self.number
+    }
+
+    /// The number of the oldest that is kept.
+    pub fn oldest(&self) -> u64 {
+        self.number - self.older.len() as u64
+    }
+
+    /// The version of a number, and the one before it where that is kept.
+    pub fn pair(&self, number: u64) -> Option<(Version, Option<Version>)> {
+        let back = usize::try_from(self.number.checked_sub(number)?).ok()?;
+        let mut all = self.backwards().skip(back);
+        Some((all.next()?, all.next()))
+    }
+
+    /// All of them, the newest first; each is made from the one before.
+    pub fn backwards(&self) -> impl Iterator<Item = Version> + '_ {
+        let newest = Version { number: self.number, at: self.at, object: Arc::clone(&self.newest) };
+        let mut last = newest.clone();
+        let older = self.older.iter().rev().map(move |older| {
+            let mut object = last.object.as_ref().clone();
+            if let Ok(delta) = serde_json::from_slice(&older.delta) {
+                delta::apply(&mut object, &delta);
+            }
+            last = Version { number: last.number - 1, at: older.at, object: Arc::new(object) };
+            last.clone()
+        });
+        std::iter::once(newest).chain(older)
+    }
+}
+
+/// An object that is gone, as it was last.
+#[derive(Debug)]
+pub struct Gone {
+    /// The object.
+    pub seen: Arc<Seen>,
+    /// When that was noticed.
+    pub at: Timestamp,
+    /// Its versions.
+    pub versions: Arc<Versions>,
+    /// Its conditions.
+    pub conditions: Arc<Vec<Line>>,
+}
+
+/// The versions of all objects.
+#[derive(Clone, Debug, Default)]
+pub struct Archive {
+    by_object: Shards<ObjectKey, Arc<Versions>>,
+    gone: Arc<VecDeque<Arc<Gone>>>,
+    /// Bytes of older versions of objects that are there.
+    bytes: usize,
+    /// Counts all versions, so that the oldest can be told.
+    order: u64,
+}
+
+impl Archive {
+    /// The versions of an object that is there.
+    pub fn of(&self, key: &ObjectKey) -> Option<&Arc<Versions>> {
+        self.by_object.get(key)
+    }
+
+    /// Objects that are gone, the one that went last at the end.
+    pub fn gone(&self) -> &VecDeque<Arc<Gone>> {
+        &self.gone
+    }
+
+    /// The newest object of this key that is gone.
+    pub fn gone_of(&self, key: &ObjectKey) -> Option<&Arc<Gone>> {
+        self.gone.iter().rev().find(|gone| *gone.seen.key == *key)
+    }
+
+    /// Bytes of older versions.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether two archives know the very same objects as gone.
+    pub fn same_gone(&self, other: &Archive) -> bool {
+        Arc::ptr_eq(&self.gone, &other.gone)
+    }
+
+    /// Takes in a version. One that is equal to the newest, as after a list, is none.
+    pub(super) fn seen(
+        &mut self,
+        key: &ObjectKey,
+        object: &Arc<Value>,
+        at: Timestamp,
+        limits: &VersionLimits,
+    ) {
+        self.order += 1;
+        let order = self.order;
+        let piece = self.by_object.piece_mut(key);
+        let Some(known) = piece.get_mut(key).filter(|known| uid(&known.newest) == uid(object)) else {
+            let before = piece.insert(key.clone(), Arc::new(Versions::new(object, at, order)));
+            self.bytes -= before.map_or(0, |before| before.older.iter().map(Older::size).sum());
+            return;
+        };
+        let delta = delta::back(object, &known.newest);
+        let known = Arc::make_mut(known);
+        known.newest = Arc::clone(object);
+        let Some(delta) = delta else { return };
+        let older = Older { at: known.at, order: known.order, delta: delta.to_string().into_bytes().into() };
+        self.bytes += older.size();
+        known.older.push_back(older);
+        (known.at, known.order, known.number) = (at, order, known.number + 1);
+        while known.count() > limits.per_object.max(1) {
+            self.bytes -= known.older.pop_front().map_or(0, |older| older.size());
+        }
+        if self.bytes > limits.bytes {
+            self.shrink(limits.bytes);
+        }
+    }
+
+    /// Notes that an object is gone.
+    pub(super) fn gone_now(
+        &mut self,
+        seen: Arc<Seen>,
+        conditions: Arc<Vec<Line>>,
+        at: Timestamp,
+        limits: &VersionLimits,
+    ) {
+        let Some(versions) = self.by_object.piece_mut(seen.key.as_ref()).remove(seen.key.as_ref()) else {
+            return;
+        };
+        self.bytes -= versions.older.iter().map(Older::size).sum::<usize>();
+        let gone = Arc::make_mut(&mut self.gone);
+        gone.push_back(Arc::new(Gone { seen, at, versions, conditions }));
+        while gone.len() > limits.gone {
+            gone.pop_front();
+        }
+    }
+
+    /// Drops the oldest versions of all until a quarter of the room is free again, so that this is rare.
+    fn shrink(&mut self, limit: usize) {
+        let goal = limit / 4 * 3;
+        let mut all: Vec<(u64, usize)> = Vec::new();
+        for (_, versions) in self.by_object.iter() {
+            all.extend(versions.older.iter().map(|older| (older.order, older.size())));
+        }
+        all.sort_unstable();
+        let mut over = self.bytes.saturating_sub(goal);
+        let kept_from = all.iter().find(|(_, size)| {
+            let drop = over > 0;
+            over = over.saturating_sub(*size);
+            !drop
+        });
+        let kept_from = kept_from.map_or(u64::MAX, |(order, _)| *order);
+        for versions in self.by_object.values_mut() {
+            if versions.older.front().is_some_and(|older| older.order < kept_from) {
+                let versions = Arc::make_mut(versions);
+                while versions.older.front().is_some_and(|older| older.order < kept_from) {
+                    self.bytes -= versions.older.pop_front().map_or(0, |older| older.size());
+                }
+            }
+        }
+    }
+}
+
+impl Older {
+    fn size(&self) -> usize {
+        self.delta.len() + OVERHEAD
+    }
+}
+
+fn uid(object: &Value) -> Option<&str> {
+    opdev_object::meta::uid(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_object::meta::ObjectRef;
+    use serde_json::json;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey { kind: "A".to_owned(), name: name.to_owned(), ..ObjectKey::default() }
+    }
+
+    fn object(uid: &str, size: u64) -> Arc<Value> {
+        Arc::new(json!({"metadata": {"uid": uid}, "spec": {"size": size, "text": "x".repeat(100)}}))
+    }
+
+    fn second(n: i64) -> Timestamp {
+        Timestamp::from_second(n).unwrap()
+    }
+
+    fn sizes(versions: &Versions) -> Vec<(u64, u64)> {
+        versions.backwards().map(|v| (v.number, v.object["spec"]["size"].as_u64().unwrap())).collect()
+    }
+
+    #[test]
+    fn versions_come_back_as_they_were() {
+        let (mut archive, limits) =
+            (Archive::default(), VersionLimits { per_object: 4, ..VersionLimits::default() });
+        for (i, size) in [1, 2, 2, 3, 4, 5].into_iter().enumerate() {
+            archive.seen(&key("a"), &object("u", size), second(i as i64), &limits);
+        }
+        let versions = Arc::clone(archive.of(&key("a")).unwrap());
+        assert_eq!(
+            sizes(&versions),
+            [(5, 5), (4, 4), (3, 3), (2, 2)],
+            "the equal one is none, the oldest is dropped"
+        );
+        assert_eq!((versions.oldest(), versions.newest(), versions.count()), (2, 5, 4));
+        let (version, before) = versions.pair(3).unwrap();
+        assert_eq!((version.at, before.unwrap().at), (second(3), second(1)));
+        assert!(versions.pair(2).unwrap().1.is_none(), "what is before it is not kept");
+        assert!(versions.pair(1).is_none() && versions.pair(6).is_none());
+        // A successor of the same name begins anew.
+        archive.seen(&key("a"), &object("v", 9), second(9), &limits);
+        assert_eq!(sizes(archive.of(&key("a")).unwrap()), [(1, 9)]);
+        assert_eq!(archive.bytes(), 0);
+    }
+
+    #[test]
+    fn all_together_stay_within_the_bytes() {
+        let limits = VersionLimits { per_object: 1_000, bytes: 20_000, gone: 2 };
+        let mut archive = Archive::default();
+        for i in 0..2_000 {
+            archive.seen(&key(&format!("n{}", i % 7)), &object("u", i), second(i as i64), &limits);
+            assert!(archive.bytes() <= limits.bytes);
+        }
+        let counted: usize =
+            archive.by_object.iter().flat_map(|(_, v)| v.older.iter().map(Older::size)).sum();
+        assert_eq!(archive.bytes(), counted);
+        assert!(counted > limits.bytes / 2, "{counted}");
+        let newest = archive.of(&key("n4")).unwrap();
+        let sizes = sizes(newest);
+        assert!(sizes.windows(2).all(|pair| pair[0].1 == pair[1].1 + 7), "{sizes:?}");
+    }
+
+    #[test]
+    fn what_is_gone_stays_for_a_while() {
+        let limits = VersionLimits { gone: 2, ..VersionLimits::default() };
+        let mut archive = Archive::default();
+        for name in ["a", "b", "c"] {
+            archive.seen(&key(name), &object(name, 1), second(1), &limits);
+            archive.seen(&key(name), &object(name, 2), second(2), &limits);
+            let (key, object_ref) = (Arc::new(key(name)), ObjectRef::default());
+            let seen = Seen { key, object_ref, object: object(name, 2), created: None };
+            archive.gone_now(Arc::new(seen), Arc::default(), second(3), &limits);
+        }
+        assert!(archive.of(&key("c")).is_none() && archive.gone_of(&key("a")).is_none());
+        let gone = archive.gone_of(&key("c")).unwrap();
+        assert_eq!((gone.at, sizes(&gone.versions)), (second(3), vec![(2, 2), (1, 1)]));
+        assert_eq!(archive.bytes(), 0);
+    }
+}

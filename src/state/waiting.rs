@@ -1,0 +1,185 @@
+//! What an object is waiting for, in words: its kind, its reconciles, its conditions, what it owns. Pure reading of the
+//! state; empty means that nothing holds it up.
+
+use super::health::{self, Level};
+use super::{Seen, State, tree};
+use crate::event::{KindHealth, Outcome, Reconcile, words};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Owned objects that are named one by one.
+const MOST: usize = 12;
+
+/// One thing that holds an object up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Whether it needs a look, or only time.
+    pub level: Level,
+    /// What.
+    pub what: String,
+    /// Why, where that is known.
+    pub why: String,
+    /// When it is tried again, where that is known.
+    pub until: Option<Timestamp>,
+}
+
+impl Wait {
+    fn new(level: Level, what: impl Into<String>, why: impl Into<String>) -> Self {
+        Wait { level, what: what.into(), why: why.into(), until: None }
+    }
+}
+
+/// What an object is waiting for, the cause before the effect.
+pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
+    let mut waits = Vec::new();
+    if state.is_custom(&seen.key.group, &seen.key.kind) {
+        kind(state, seen, &mut waits);
+        passes(state, seen, &mut waits);
+    }
+    children(state, seen, &mut waits);
+    let health = health::of(&seen.object);
+    conditions(&seen.object, &mut waits);
+    if waits.is_empty() && matches!(health.level, Level::Busy | Level::Bad) {
+        let counts = health.counts();
+        let what = if counts.is_empty() { health.word } else { format!("{counts} ready {}", health.word) };
+        waits.push(Wait::new(health.level, what.trim_end(), health.detail.unwrap_or_default()));
+    }
+    waits
+}
+
+/// Its kind: served, reconciled, held.
+fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
+    let is = |group: &str, kind: &str| group == seen.key.group && kind == seen.key.kind;
+    let name = &seen.key.kind;
+    for kind in state.kinds().iter().filter(|kind| is(&kind.gvk.group, &kind.gvk.kind)) {
+        if kind.plural.is_empty() {
+            let what = format!("the CustomResourceDefinition of {name}");
+            waits.push(Wait::new(Level::Bad, what, "the API server does not serve the kind yet"));
+        }
+        match &kind.health {
+            KindHealth::Serving => {}
+            KindHealth::Stale { problem } => {
+                let why = format!("{}; the last good one serves", words::diagnostic(problem));
+                waits.push(Wait::new(Level::Busy, format!("{} is broken", kind.source), why));
+            }
+            KindHealth::Disabled { problem } => {
+                let why = words::diagnostic(problem);
+                waits.push(Wait::new(Level::Bad, format!("{} is broken", kind.source), why));
+            }
+            KindHealth::Shown { why } => {
+                waits.push(Wait::new(Level::Busy, "nothing reconciles this kind", why.as_str()));
+            }
+        }
+    }
+    for held in state.impact.held.iter().filter(|held| is(&held.kind.group, &held.kind.kind)) {
+        let what = format!("your word about {}", words::files(&held.files));
+        waits.push(Wait::new(Level::Busy, what, held.why.as_str()));
+    }
+}
+
+/// Its reconciles: under way, failed, waiting.
+fn passes(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
+    if let Some(running) = state.running.get(seen.key.as_ref()) {
+        let why = words::causes_of(&running.object, &running.causes);
+        waits.push(Wait::new(Level::Busy, format!("reconcile #{} is under way", running.id), why));
+    }
+    let Some(last) = state.history.last(&seen.key) else {
+        let shown = state.only_shown(&seen.key.group, &seen.key.kind).is_some();
+        if waits.is_empty() && !shown {
+            waits.push(Wait::new(Level::Busy, "its first reconcile", ""));
+        }
+        return;
+    };
+    let until = again(last);
+    if let Some(failure) = &last.failure {
+        let place = failure.diagnostic.as_ref().map(words::diagnostic);
+        let why = place.or_else(|| failure.chain.last().cloned()).unwrap_or_default();
+        let what = match failure.attempt {
+            0 | 1 => format!("reconcile #{} failed", last.id),
+            n => format!("reconcile #{} failed, {n} times in a row", last.id),
+        };
+        waits.push(Wait { until, ..Wait::new(Level::Bad, what, words::one_line(&why)) });
+    } else if let Some(why) = &last.waiting {
+        let what = "its reconciler waits";
+        waits.push(Wait { until, ..Wait::new(Level::Busy, what, words::one_line(why)) });
+    } else if last.outcome == Outcome::Waiting {
+        let why = last.requeue.as_ref().map(|requeue| words::one_line(&requeue.why)).unwrap_or_default();
+        waits.push(Wait { until, ..Wait::new(Level::Busy, "its reconcile waits", why) });
+    }
+}
+
+/// When a pass said it would run again.
+pub fn again(pass: &Reconcile) -> Option<Timestamp> {
+    let requeue = pass.requeue.as_ref()?;
+    pass.at.checked_add(pass.took).and_then(|at| at.checked_add(requeue.after)).ok()
+}
+
+/// Owned objects that are not ready, the first ones in the order of the tree.
+fn children(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
+    let nodes = tree::owned(state, &seen.key);
+    let bad: Vec<_> =
+        nodes.iter().filter(|node| matches!(node.health.level, Level::Busy | Level::Bad)).collect();
+    for node in bad.iter().take(MOST) {
+        let key = &node.seen.key;
+        let counts = node.health.counts();
+        let word = words::one_line(&node.health.word);
+        let state = match (counts.as_str(), word.as_str()) {
+            ("", "") => "not ready".to_owned(),
+            ("", word) => word.to_owned(),
+            (counts, "") => format!("{counts} ready"),
+            (counts, word) => format!("{word}, {counts} ready"),
+        };
+        let why = words::one_line(node.health.detail.as_deref().unwrap_or_default());
+        waits.push(Wait::new(node.health.level, format!("{} {}: {state}", key.kind, key.name), why));
+    }
+    if bad.len() > MOST {
+        let what = format!("and {} more owned objects that are not ready", bad.len() - MOST);
+        waits.push(Wait::new(Level::Busy, what, ""));
+    }
+}
+
+/// Conditions that say bad news when they are true; all others do so when they are not.
+fn is_bad_news(name: &str) -> bool {
+    const ENDINGS: [&str; 9] = [
+        "Failed",
+        "Failure",
+        "Irreconcilable",
+        "Stalled",
+        "Degraded",
+        "Error",
+        "Pressure",
+        "Unavailable",
+        "Reconciling",
+    ];
+    ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Conditions that say neither.
+fn is_neutral(name: &str) -> bool {
+    matches!(name, "Suspended" | "Paused" | "DisruptionTarget" | "PodReadyToStartContainers" | "Upgradeable")
+}
+
+fn conditions(object: &Value, waits: &mut Vec<Wait>) {
+    let fine = matches!(health::of(object).level, Level::Good | Level::Done);
+    let list = object.pointer("/status/conditions").and_then(Value::as_array);
+    for condition in list.into_iter().flatten() {
+        let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or("");
+        let (name, status) = (text("type"), text("status"));
+        let bad = is_bad_news(name);
+        let holds_up = match status {
+            "True" => bad,
+            _ => !bad && !fine,
+        };
+        if !holds_up || is_neutral(name) {
+            continue;
+        }
+        let reason = [text("reason"), text("message")];
+        let reason: Vec<&str> = reason.into_iter().filter(|text| !text.is_empty()).collect();
+        let level = if bad && name != "Reconciling" { Level::Bad } else { Level::Busy };
+        waits.push(Wait::new(
+            level,
+            format!("condition {name} is {status}"),
+            words::one_line(&reason.join(": ")),
+        ));
+    }
+}
