@@ -6,6 +6,7 @@ mod changes;
 mod impact;
 pub mod mask;
 mod millis;
+mod pause;
 mod preferences;
 mod reconcile;
 mod request;
@@ -16,6 +17,7 @@ pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
     Weight,
 };
+pub use pause::{PauseScope, Paused};
 pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
@@ -61,6 +63,11 @@ pub enum Event {
     Reconciled(Arc<Reconcile>),
     /// How full the work queue is.
     QueueChanged(QueueChanged),
+    /// What is paused, all of it; empty where nothing is.
+    PausesChanged {
+        /// Kinds first, then objects.
+        paused: Vec<Paused>,
+    },
     /// A line for the log pane.
     Log(LogLine),
     /// Log lines were dropped under load.

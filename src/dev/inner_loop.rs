@@ -7,9 +7,9 @@ use super::observe::Observer;
 use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
-use super::requests::{Ask, Requests};
+use super::requests::{Requests, Tasks};
 use crate::event::{Event, Level, Notice, Request, RequestId, Started};
-use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
+use crate::operator::manager::{self, ManagerInput, Settings};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
@@ -99,8 +99,6 @@ fn only_known(only: &[String], loaded: &Loaded) -> Result<()> {
 struct Running {
     requests: mpsc::Receiver<(RequestId, Request)>,
     carrier: Requests,
-    to_manager: mpsc::Sender<ManagerRequest>,
-    reloader: mpsc::Sender<Ask>,
     sources: watch::Receiver<Arc<Sources>>,
     /// Keeps the sources alive where file watching has died: what serves goes on serving.
     _publish: watch::Sender<Arc<Sources>>,
@@ -167,7 +165,8 @@ impl Running {
         });
         let observer = Observer::new(connection.client.clone(), namespace, events.clone(), shutdown.clone());
         let carrier = Requests {
-            reloader: to_reloader.clone(),
+            reloader: to_reloader,
+            operator: to_manager,
             client: connection.client.clone(),
             project: project.clone(),
             namespace: connection.namespace.clone(),
@@ -176,6 +175,7 @@ impl Running {
                 let name = &connection.cluster.name;
                 format!("the context {name} is not clearly local, so nothing is written; start opdev with --allow-context {name} to allow it")
             }),
+            tasks: Tasks::default(),
         };
         let preferences = Files::of(&project.root);
         let (quiet, poll) = (project.settings.reload.quiet(), input.poll || project.settings.reload.poll);
@@ -185,8 +185,6 @@ impl Running {
         Running {
             requests: input.requests,
             carrier,
-            to_manager,
-            reloader: to_reloader,
             sources,
             _publish: publish,
             fatal,
@@ -246,20 +244,6 @@ impl Running {
 
     /// Requests run beside each other; each is announced and answered by events.
     fn dispatch(&self, id: RequestId, request: Request) {
-        match &request {
-            Request::Reconcile { object } => {
-                let _ = self.to_manager.try_send(ManagerRequest::ReconcileNow { object: object.clone() });
-            }
-            Request::Reload => {
-                let _ = self.reloader.try_send(Ask::Reload);
-            }
-            Request::Apply { .. }
-            | Request::Scale { .. }
-            | Request::Delete { .. }
-            | Request::ApplyHeld { .. }
-            | Request::DiscardHeld { .. }
-            | Request::Quit => {}
-        }
         let carrier = self.carrier.clone();
         let shutdown = self.shutdown.clone();
         self.tasks

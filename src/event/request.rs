@@ -1,5 +1,6 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
+use super::PauseScope;
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 
@@ -28,9 +29,33 @@ pub enum Request {
         object: ObjectRef,
         /// What happens to its dependents.
         propagation: Propagation,
+        /// Seconds that its containers get to end; `None` leaves it to the object.
+        grace: Option<u32>,
+    },
+    /// Remove finalizers of an object that is to go, whatever they wait for.
+    DropFinalizers {
+        /// Which object.
+        object: ObjectRef,
+        /// Which ones.
+        finalizers: Vec<String>,
     },
     /// Reconcile one object now.
     Reconcile {
+        /// Which object.
+        object: ObjectRef,
+    },
+    /// Hold an object or a kind back: its causes collect, no pass begins.
+    Pause {
+        /// What.
+        scope: PauseScope,
+    },
+    /// Let an object or a kind go on.
+    Resume {
+        /// What.
+        scope: PauseScope,
+    },
+    /// Run exactly one pass for an object, paused or not.
+    Step {
         /// Which object.
         object: ObjectRef,
     },
@@ -46,6 +71,16 @@ pub enum Request {
     },
     /// Read all files again, as if each had been saved.
     Reload,
+    /// Several requests as one; one that fails does not stop the others.
+    Each {
+        /// Which.
+        requests: Vec<Request>,
+    },
+    /// Drop a request that is under way.
+    Cancel {
+        /// Which.
+        id: RequestId,
+    },
     /// Stop opdev.
     Quit,
 }
@@ -79,5 +114,10 @@ pub enum RequestOutcome {
         message: String,
         /// What to do.
         hint: Option<String>,
+    },
+    /// The user dropped it.
+    Cancelled {
+        /// What is known of what it did.
+        message: String,
     },
 }

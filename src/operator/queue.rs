@@ -1,8 +1,11 @@
 //! The work queue: each object at most once, at most one worker per object, a limit per kind, back-off per object.
 //! It carries sets of causes, not just keys: what asks for a pass while another one waits or runs is kept for it.
-//! Pure: the time is handed in, nothing is spawned. `manager` drives it.
+//! Pure: the time is handed in, nothing is spawned. `manager` drives it; `gate` holds back what is paused.
+
+mod gate;
 
 use crate::event::{Cause, CauseKind, FieldChange, QueueChanged, WatchEvent};
+use gate::Gate;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
@@ -101,6 +104,8 @@ struct Timer {
 /// The queue.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
+    /// What is paused.
+    pub(crate) gate: Gate,
     entries: HashMap<ObjectKey, Entry>,
     ready: HashMap<Kind, VecDeque<ObjectKey>>,
     running: HashMap<Kind, usize>,
@@ -168,20 +173,21 @@ impl Queue {
 
     /// The next object for a worker, if a kind has both one that is ready and a free worker.
     pub(crate) fn take(&mut self, now: Instant) -> Option<Taken> {
-        let (kind, key) = self
+        let (kind, at) = self
             .ready
             .iter()
             .filter(|(kind, _)| {
                 let running = self.running.get(*kind).copied().unwrap_or(0);
                 running < self.limits.get(*kind).copied().unwrap_or(1)
             })
-            .filter_map(|(kind, keys)| keys.front().map(|key| (kind, key)))
-            .min_by_key(|(_, key)| match self.entries.get(*key).map(|entry| &entry.state) {
+            .filter_map(|(kind, keys)| Some((kind, keys, self.gate.first(kind, keys)?)))
+            .min_by_key(|(_, keys, at)| match self.entries.get(&keys[*at]).map(|entry| &entry.state) {
                 Some(State::Ready { since }) => *since,
                 _ => now,
             })
-            .map(|(kind, key)| (kind.clone(), key.clone()))?;
-        self.ready.get_mut(&kind)?.pop_front();
+            .map(|(kind, _, at)| (kind.clone(), at))?;
+        let key = self.ready.get_mut(&kind)?.remove(at)?;
+        self.gate.passed(&key);
         let entry = self.entries.get_mut(&key)?;
         let queued = match std::mem::replace(&mut entry.state, State::Running) {
             State::Ready { since } => now.saturating_duration_since(since),
@@ -241,6 +247,7 @@ impl Queue {
 
     /// Forgets an object that does not exist any more; a running pass ends as usual.
     pub(crate) fn forget(&mut self, key: &ObjectKey) {
+        self.gate.forget(key);
         let Some(entry) = self.entries.get_mut(key) else { return };
         if matches!(entry.state, State::Running) {
             return;
@@ -262,6 +269,7 @@ impl Queue {
             self.forget(&key);
         }
         self.limits.remove(kind);
+        self.gate.forget_kind(kind);
     }
 
     /// Whether a worker has the object right now.
@@ -272,8 +280,9 @@ impl Queue {
     /// How full it is.
     pub(crate) fn counts(&self) -> QueueChanged {
         let mut counts = QueueChanged::default();
-        for entry in self.entries.values() {
+        for (key, entry) in &self.entries {
             match entry.state {
+                State::Ready { .. } if self.gate.holds(key) => {}
                 State::Ready { .. } => counts.waiting += 1,
                 State::Running => counts.running += 1,
                 State::Idle if entry.timer.as_ref().is_some_and(|timer| timer.backoff) => {

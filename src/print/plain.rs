@@ -1,4 +1,4 @@
-//! One clear line per fact. Objects and queue lengths are levels, not facts: they have no line.
+//! One clear line per fact. Objects, queue lengths and pauses are levels, not facts: they have no line.
 
 use crate::event::{
     Event, Held, HeldChange, KindHealth, Level, LogLine, Notice, Outcome, Reconcile, Released, ReloadFailed,
@@ -28,6 +28,7 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::ObjectGone(_)
         | Event::ReconcileStarted(_)
         | Event::QueueChanged(_)
+        | Event::PausesChanged { .. }
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {
             Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),
@@ -206,6 +207,9 @@ fn finished(request: &RequestFinished) -> String {
         RequestOutcome::Failed { message, hint } => {
             let hint = hint.as_ref().map_or_else(String::new, |hint| format!(" ({})", words::one_line(hint)));
             format!("refused    {} after {took}: {}{hint}", request.what, words::one_line(message))
+        }
+        RequestOutcome::Cancelled { message } => {
+            format!("cancelled  {} after {took}: {}", request.what, words::one_line(message))
         }
     }
 }

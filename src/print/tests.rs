@@ -4,10 +4,10 @@ use super::{json, plain};
 use crate::event::{
     Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen,
-    Outcome, Place, Preferences, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample, Severity,
-    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged,
-    Verdict, WatchEvent, Weight,
+    Outcome, PauseScope, Paused, Place, Preferences, QueueChanged, Reconcile, ReconcileStarted, Relation,
+    Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample,
+    Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice,
+    TypeChanged, Verdict, WatchEvent, Weight,
 };
 use jiff::Timestamp;
 use opdev_object::diff::diff;
@@ -266,6 +266,7 @@ fn all() -> Vec<Event> {
         Event::ReconcileStarted(ReconcileStarted { id: 3, at: at(), object: object("A"), causes: causes() }),
         Event::Reconciled(Arc::new(reconcile())),
         Event::QueueChanged(QueueChanged { waiting: 1, running: 2, backing_off: 3 }),
+        Event::PausesChanged { paused: vec![paused()] },
         Event::Log(log),
         Event::LogDropped { lines: 7 },
         Event::RequestStarted(RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned() }),
@@ -277,6 +278,7 @@ fn all() -> Vec<Event> {
             message: "no such file".to_owned(),
             hint: Some("check the path".to_owned()),
         }),
+        finished(RequestOutcome::Cancelled { message: "it may go on".to_owned() }),
         Event::Noticed(notice),
         Event::Stopping { reason: "SIGTERM".to_owned() },
         Event::PreferencesChanged(Arc::new(preferences())),
@@ -291,6 +293,12 @@ fn preferences() -> Preferences {
     let file = Some(("themes/mine.yaml".to_owned(), "text: red".to_owned()));
     let theme = Some(ThemeChoice { name: "mine".to_owned(), place, own: true, file });
     Preferences { at: at(), keys, theme, mouse: Some(true), problems: vec![problem()] }
+}
+
+fn paused() -> Paused {
+    let gvk = object("A").gvk;
+    let what = PauseScope::Kind { gvk };
+    Paused { what, since: at(), why: Some("it loops".to_owned()), waiting: 1, causes: 4 }
 }
 
 fn variant(event: &Event) -> usize {
@@ -315,13 +323,14 @@ fn variant(event: &Event) -> usize {
         Event::Held(_) => 17,
         Event::Released(_) => 18,
         Event::PreferencesChanged(_) => 19,
+        Event::PausesChanged { .. } => 20,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..20).collect());
+    assert_eq!(seen, (0..21).collect());
 }
 
 #[test]

@@ -33,8 +33,8 @@ use conditions::Conditions;
 use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::{
-    Diagnostic, KindHealth, KindStatus, Notice, Preferences, QueueChanged, ReconcileStarted, ReloadFailed,
-    ReloadSettled, Sample, SourcesChanged, Started,
+    Diagnostic, KindHealth, KindStatus, Notice, Paused, Preferences, QueueChanged, ReconcileStarted,
+    ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -97,6 +97,8 @@ pub struct State {
     pub running: Arc<BTreeMap<ObjectKey, Arc<ReconcileStarted>>>,
     /// The work queue.
     pub queue: QueueChanged,
+    /// What is paused, kinds first.
+    pub paused: Arc<[Paused]>,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
     pub impact: Impact,
     /// Log lines.
@@ -174,6 +176,11 @@ impl State {
             KindHealth::Shown { why } => Some(why),
             KindHealth::Serving | KindHealth::Stale { .. } | KindHealth::Disabled { .. } => None,
         }
+    }
+
+    /// What holds an object back, where it is paused: its kind, or it alone.
+    pub fn paused(&self, key: &ObjectKey) -> Option<&Paused> {
+        self.paused.iter().find(|paused| paused.what.covers(key))
     }
 
     /// What is wrong with the files right now, the newest failure first; empty once all is mended.

@@ -29,6 +29,7 @@ impl State {
             }
             Event::Reconciled(pass) => self.reconciled(&pass),
             Event::QueueChanged(queue) => self.queue = queue,
+            Event::PausesChanged { paused } => self.paused = paused.into(),
             Event::Log(line) => self.log.push(line, self.limits.log_lines),
             Event::LogDropped { lines } => self.log.dropped += lines,
             Event::RequestStarted(request) => self.requests.start(request),

@@ -1,7 +1,7 @@
 //! The one registry of actions: keys, footer, help and what is possible right now all come from here.
 //! What an action does is in `update`.
 
-use super::view::{Pane, ViewState, replicas};
+use super::view::{Pane, ViewState};
 use crate::state::State;
 
 /// What can be done; one variant per action.
@@ -38,6 +38,13 @@ pub enum Do {
     Scale,
     Delete,
     Reconcile,
+    Pause,
+    PauseKind,
+    Step,
+    Tasks,
+    Mark,
+    MarkRange,
+    MarkOthers,
     Reload,
     Help,
     Redraw,
@@ -155,6 +162,23 @@ pub static ACTIONS: &[Action] = &[
     action("reconcile", Do::Reconcile, &["r"], Section::Act)
         .about("reconcile", "Reconcile the selected custom resource now.")
         .footer(ALL),
+    action("pause", Do::Pause, &["p"], Section::Act)
+        .about("pause", "Pause or resume the selected custom resource; its causes collect meanwhile.")
+        .footer(&[Pane::Resources]),
+    action("pause-kind", Do::PauseKind, &["P"], Section::Act)
+        .about("pause kind", "Pause or resume all custom resources of the selected kind."),
+    action("step", Do::Step, &["."], Section::Act)
+        .about("step", "Run exactly one reconcile of the selected custom resource, paused or not."),
+    action("mark", Do::Mark, &["space", "m"], Section::Act).about(
+        "mark",
+        "Mark or unmark a row; actions then take all marked ones. In other panes: a page down.",
+    ),
+    action("mark-range", Do::MarkRange, &["M"], Section::Act)
+        .about("mark range", "Mark all rows from the one marked last to this one."),
+    action("mark-others", Do::MarkOthers, &["*"], Section::Act)
+        .about("mark others", "Mark what is not marked, and unmark what is; esc unmarks all."),
+    action("tasks", Do::Tasks, &["T"], Section::Look)
+        .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("held", Do::Held, &["H"], Section::Act).about("held", "Answer a change that waits for your word."),
     action("reload", Do::Reload, &["R"], Section::Act)
         .about("reload", "Read all files again, as if each had been saved.")
@@ -197,7 +221,7 @@ pub static ACTIONS: &[Action] = &[
     action("right", Do::Right, &["l", "right"], Section::Move)
         .about("right", "To the pane or tab on the right."),
     action("page-up", Do::PageUp, &["pgup", "ctrl-b"], Section::Move).about("page up", "One page up."),
-    action("page-down", Do::PageDown, &["pgdn", "ctrl-f", "space"], Section::Move)
+    action("page-down", Do::PageDown, &["pgdn", "ctrl-f"], Section::Move)
         .about("page down", "One page down."),
     action("half-up", Do::HalfUp, &["ctrl-u"], Section::Move).about("half page up", "Half a page up."),
     action("half-down", Do::HalfDown, &["ctrl-d"], Section::Move)
@@ -235,44 +259,5 @@ pub fn by(does: Do) -> Option<&'static Action> {
 
 /// Whether an action is possible right now; if not, why, in words for the user.
 pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
-    match does {
-        Do::Apply | Do::Scale | Do::Delete | Do::Reconcile | Do::Reload => writes(state)?,
-        _ => {}
-    }
-    match does {
-        Do::Scale => {
-            let seen = view.subject(state).ok_or("nothing is selected that could be scaled")?;
-            let custom = state.is_custom(&seen.key.group, &seen.key.kind);
-            if !custom && replicas(state, seen).is_none() {
-                return Err(format!("a {} has no replicas", seen.key.kind));
-            }
-        }
-        Do::Delete => {
-            view.subject(state).ok_or("nothing is selected that could be deleted")?;
-        }
-        Do::Held => {
-            state.impact.held.first().ok_or("no change waits for your word")?;
-        }
-        Do::Reconcile => {
-            let seen = view.root(state).ok_or("no custom resource is selected")?;
-            if let Some(why) = state.only_shown(&seen.key.group, &seen.key.kind) {
-                return Err(format!("nothing reconciles {}: {why}", seen.key.kind));
-            }
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-fn writes(state: &State) -> Result<(), String> {
-    if state.stopping.is_some() {
-        return Err("opdev is stopping".to_owned());
-    }
-    match &state.started {
-        None => Err("opdev is not connected yet".to_owned()),
-        Some(started) if started.cluster.read_only => {
-            Err(format!("writes are held back on context {}", started.cluster.name))
-        }
-        Some(_) => Ok(()),
-    }
+    super::acting::enabled(does, view, state)
 }

@@ -1,18 +1,23 @@
 //! Dialogs, stacked over the panes: help, filter line, sample picker, scale, delete, held changes. Each takes keys and gives back
 //! what to do; none draws itself (`draw/dialogs`).
 
+mod confirm;
+mod delete;
 mod held;
+mod scale;
+mod tasks;
 
+pub(super) use confirm::Confirm;
+pub(super) use delete::Delete;
 pub(super) use held::HeldDialog;
+pub(super) use scale::Scale;
+pub(super) use tasks::{Task, tasks};
 
 use super::keys::Key;
-use super::view::{Pane, ViewState, passes, replicas};
-use crate::event::{Propagation, Request, Sample};
-use crate::state::{Seen, State, tree};
+use super::view::{Pane, ViewState, passes};
+use crate::event::{Request, Sample};
+use crate::state::State;
 use crossterm::event::KeyCode;
-use opdev_object::meta::{self, ObjectRef};
-use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// An open dialog.
 #[derive(Clone, Debug)]
@@ -42,60 +47,13 @@ pub enum Layer {
     Delete(Delete),
     /// A held change to answer.
     Held(HeldDialog),
-}
-
-/// The scale dialog.
-#[derive(Clone, Debug)]
-pub struct Scale {
-    /// Which object.
-    pub object: ObjectRef,
-    /// How many it asks for now.
-    pub from: Option<i64>,
-    /// What stands in the field.
-    pub typed: String,
-    /// Whether the field still holds what it was opened with: typing replaces it.
-    pub fresh: bool,
-}
-
-/// The delete dialog.
-#[derive(Clone, Debug)]
-pub struct Delete {
-    /// Which object, with its uid.
-    pub object: ObjectRef,
-    /// What belongs to it: kind and how many.
-    pub owned: Vec<(String, usize)>,
-    /// Who has to let go of it first.
-    pub finalizers: Vec<String>,
-    /// What happens to what it owns.
-    pub propagation: Propagation,
-    /// Whether the focus is on Delete; it starts on Cancel.
-    pub on_delete: bool,
-}
-
-impl Scale {
-    /// For an object.
-    pub(super) fn of(seen: &Seen, state: &State) -> Self {
-        let from = replicas(state, seen);
-        let typed = from.map_or_else(String::new, |n| n.to_string());
-        Scale { object: seen.object_ref.clone(), from, typed, fresh: true }
-    }
-}
-
-impl Delete {
-    /// For an object, with what will go along.
-    pub(super) fn of(seen: &Arc<Seen>, state: &State) -> Self {
-        let mut owned: BTreeMap<String, usize> = BTreeMap::new();
-        for node in tree::owned(state, &seen.key) {
-            *owned.entry(node.seen.key.kind.clone()).or_default() += 1 + node.older;
-        }
-        Delete {
-            object: seen.object_ref.clone(),
-            owned: owned.into_iter().collect(),
-            finalizers: meta::finalizers(&seen.object).into_iter().map(str::to_owned).collect(),
-            propagation: Propagation::Background,
-            on_delete: false,
-        }
-    }
+    /// A question about several objects.
+    Confirm(Confirm),
+    /// Requests under way and ended.
+    Tasks {
+        /// The chosen row.
+        index: usize,
+    },
 }
 
 /// What a key in a dialog leads to.
@@ -106,6 +64,8 @@ pub(super) enum Answer {
     Close,
     /// The dialog closes and something is asked for.
     Ask(Request),
+    /// Something is asked for, and the dialog stays.
+    AskOn(Request),
 }
 
 /// The samples that pass what was typed, and the typed text itself where it may be a file.
@@ -144,6 +104,8 @@ impl Layer {
             Layer::Scale(scale) => scale.key(key),
             Layer::Delete(delete) => delete.key(key),
             Layer::Held(held) => held.key(key),
+            Layer::Confirm(confirm) => confirm.key(key),
+            Layer::Tasks { index } => tasks::key(index, key, state),
         }
     }
 
@@ -156,13 +118,12 @@ impl Layer {
                 typed.push_str(text.trim());
                 *index = 0;
             }
-            Layer::Scale(scale)
-                if text.trim().len() < 10 && text.trim().chars().all(|c| c.is_ascii_digit()) =>
-            {
-                text.trim().clone_into(&mut scale.typed);
-                scale.fresh = false;
-            }
-            Layer::Scale(_) | Layer::Help { .. } | Layer::Delete(_) | Layer::Held(_) => {}
+            Layer::Scale(scale) => scale.paste(&text),
+            Layer::Confirm(_)
+            | Layer::Help { .. }
+            | Layer::Delete(_)
+            | Layer::Held(_)
+            | Layer::Tasks { .. } => {}
         }
     }
 }
@@ -224,73 +185,4 @@ fn samples(typed: &mut String, index: &mut usize, key: Key, state: &State) -> An
         _ => {}
     }
     Answer::Stay
-}
-
-impl Scale {
-    fn key(&mut self, key: Key) -> Answer {
-        let step =
-            |typed: &str, by: i32| typed.parse::<i32>().unwrap_or(0).saturating_add(by).max(0).to_string();
-        match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Close,
-            (KeyCode::Enter, _) => {
-                return match self.typed.parse() {
-                    Ok(replicas) => Answer::Ask(Request::Scale { object: self.object.clone(), replicas }),
-                    Err(_) => Answer::Stay,
-                };
-            }
-            (KeyCode::Up | KeyCode::Right, _) | (_, Some('+' | 'k' | 'l')) => {
-                self.typed = step(&self.typed, 1);
-            }
-            (KeyCode::Down | KeyCode::Left, _) | (_, Some('-' | 'j' | 'h')) => {
-                self.typed = step(&self.typed, -1);
-            }
-            (KeyCode::Backspace, _) => {
-                self.typed.pop();
-            }
-            (_, Some(c)) if c.is_ascii_digit() => {
-                if self.fresh {
-                    self.typed.clear();
-                }
-                if self.typed.len() < 7 {
-                    self.typed.push(c);
-                }
-            }
-            _ => return Answer::Stay,
-        }
-        self.fresh = false;
-        Answer::Stay
-    }
-}
-
-impl Delete {
-    fn key(&mut self, key: Key) -> Answer {
-        use Propagation::{Background, Foreground, Orphan};
-        match (key.code, key.typed()) {
-            (KeyCode::Esc, _) | (_, Some('q' | 'n')) => return Answer::Close,
-            (KeyCode::Enter, _) if self.on_delete => {
-                return Answer::Ask(Request::Delete {
-                    object: self.object.clone(),
-                    propagation: self.propagation,
-                });
-            }
-            (KeyCode::Enter, _) => return Answer::Close,
-            (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
-                self.on_delete = !self.on_delete;
-            }
-            (KeyCode::Down, _) | (_, Some('j')) => {
-                self.propagation = match self.propagation {
-                    Background => Foreground,
-                    Foreground | Orphan => Orphan,
-                };
-            }
-            (KeyCode::Up, _) | (_, Some('k')) => {
-                self.propagation = match self.propagation {
-                    Orphan => Foreground,
-                    Foreground | Background => Background,
-                };
-            }
-            _ => {}
-        }
-        Answer::Stay
-    }
 }

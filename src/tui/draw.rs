@@ -1,11 +1,13 @@
 //! A state and a view become a frame. Draws only what is visible, and notes when something on it will have changed
 //! by itself. Nothing is decided here: what is shown comes from `view`, what it means from the state.
 
+mod delete;
 mod detail;
 mod dialogs;
 mod frame;
 mod held;
 mod lists;
+mod tasks;
 mod which_key;
 
 use super::text::{Row, cut, cut_front, width, wrap};
@@ -59,7 +61,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
     }
     which_key::draw(view, state, buffer, body, now);
     for layer in std::mem::take(&mut view.layers) {
-        dialogs::draw(&layer, state, view, buffer, body);
+        dialogs::draw(&layer, state, view, buffer, body, now);
         view.layers.push(layer);
     }
 }
@@ -104,6 +106,7 @@ fn header(state: &State, view: &ViewState, cells: usize) -> Row {
             left = left.and(Role::Text, format!(" · ns {namespace}"));
         }
     }
+    left = header_counts(state, view, left);
     if view.leaving || state.stopping.is_some() {
         left = left.and(Role::Bad, " · stopping");
     }
@@ -119,6 +122,20 @@ fn header(state: &State, view: &ViewState, cells: usize) -> Row {
     }
     let gap = cells.saturating_sub(width(&left.text()) + width(&right) + 1);
     left.and(Role::Text, " ".repeat(gap)).and(role, right)
+}
+
+/// What is under way, paused and marked, where there is any.
+fn header_counts(state: &State, view: &ViewState, mut left: Row) -> Row {
+    for (count, word, role) in [
+        (state.requests.in_flight.len(), "asked", Role::Busy),
+        (state.paused.len(), "paused", Role::Busy),
+        (view.marks.len(), "marked", Role::Changed),
+    ] {
+        if count > 0 {
+            left = left.and(role, format!(" · {count} {word}"));
+        }
+    }
+    left
 }
 
 fn reload(state: &State) -> (Role, String) {
@@ -292,12 +309,15 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let right = parts.join(if narrow { " " } else { " · " });
     let cells = area.width as usize;
     let room = cells.saturating_sub(width(&right) + 3);
+    // Whatever else there is no room for: the key that tells the others.
+    let help = super::action::by(super::action::Do::Help).map_or(0, |help| width(help.title) + 4);
     let mut left = Row::default();
     let mut used = 0;
     for action in super::action::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
         let Some(key) = view.keymap.keys(action.does).first().map(ToString::to_string) else { continue };
         let size = width(&key) + width(action.title) + 3;
-        if used + size > room {
+        let reserved = if action.does == super::action::Do::Help { 0 } else { help };
+        if used + size + reserved > room {
             continue;
         }
         used += size;

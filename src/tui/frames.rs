@@ -102,7 +102,7 @@ fn golden(name: &str, buffer: &Buffer) {
     );
 }
 
-fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
+pub(super) fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
     golden(name, &screen(state, &mut ViewState::default(), keys, size));
 }
 

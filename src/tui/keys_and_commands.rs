@@ -69,7 +69,7 @@ fn delete_needs_a_second_deliberate_key() {
     let object = reference("Memcached", "memcached-sample");
     assert_eq!(requests(&state, "j D enter"), []);
     assert_eq!(requests(&state, "j D esc enter"), []);
-    let delete = |propagation| Request::Delete { object: object.clone(), propagation };
+    let delete = |propagation| Request::Delete { object: object.clone(), propagation, grace: None };
     assert_eq!(requests(&state, "j D tab enter"), [delete(Propagation::Background)]);
     assert_eq!(requests(&state, "j D down down right enter"), [delete(Propagation::Orphan)]);
     for risky in ["k", "ctrl-k", "ctrl-d", "d", "x", "delete", "backspace"] {
@@ -93,7 +93,7 @@ fn the_delete_dialog_keeps_its_object_whatever_happens_below() {
     }));
     let got = commands(&mut view, &state, "enter");
     let object = reference("Memcached", "memcached-sample");
-    let wanted = Request::Delete { object, propagation: Propagation::Background };
+    let wanted = Request::Delete { object, propagation: Propagation::Background, grace: None };
     assert_eq!(got, [Command::Request(1, wanted)]);
 }
 

@@ -1,12 +1,14 @@
 //! The terminal: draws snapshots of the state, turns keys into requests. Never touches a cluster or a file.
 //! Read `action` for what can be done, `update` for what keys do, `draw` for what is seen, `run` for the loop.
 
+mod acting;
 pub mod action;
 mod detail;
 mod dialog;
 mod draw;
 mod keymap;
 mod keys;
+mod marks;
 mod preferences;
 mod run;
 mod terminal;
@@ -16,6 +18,8 @@ mod toast;
 mod update;
 mod view;
 
+#[cfg(test)]
+mod acts;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

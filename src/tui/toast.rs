@@ -64,6 +64,7 @@ pub(super) fn lasting(view: &ViewState, state: &State) -> Option<Timestamp> {
 fn stays(finished: &RequestFinished) -> bool {
     match &finished.outcome {
         RequestOutcome::Failed { .. } => true,
+        RequestOutcome::Cancelled { .. } => false,
         RequestOutcome::Done { warnings, .. } => !warnings.is_empty(),
     }
 }
@@ -79,6 +80,12 @@ fn from_notice(notice: &Notice) -> Toast {
     let mut lines = vec![format!("⚠ {about}{}", words::one_line(&notice.message))];
     lines.extend(notice.hint.as_deref().map(words::one_line));
     Toast { role: if notice.level == Level::Error { Role::Bad } else { Role::Busy }, lines, left: None }
+}
+
+/// How long good news are still to be seen.
+fn good_for(finished: &RequestFinished, now: Timestamp) -> Option<Duration> {
+    let age = now.duration_since(finished.at).unsigned_abs();
+    STAY.checked_sub(age).filter(|left| !left.is_zero())
 }
 
 fn from_request(view: &ViewState, finished: &RequestFinished, now: Timestamp) -> Option<Toast> {
@@ -97,9 +104,13 @@ fn from_request(view: &ViewState, finished: &RequestFinished, now: Timestamp) ->
             lines.extend(warnings.iter().map(|warning| format!("⚠ {}", words::one_line(warning))));
             Some(Toast { role: Role::Busy, lines, left: None })
         }
+        RequestOutcome::Cancelled { message } => {
+            let left = good_for(finished, now)?;
+            let text = format!("– {} was cancelled: {message}", finished.what);
+            Some(Toast { role: Role::Busy, lines: vec![text], left: Some(left) })
+        }
         RequestOutcome::Done { summary, .. } => {
-            let age = now.duration_since(finished.at).unsigned_abs();
-            let left = STAY.checked_sub(age).filter(|left| !left.is_zero())?;
+            let left = good_for(finished, now)?;
             let what = if summary.is_empty() { finished.what.as_str() } else { summary.as_str() };
             let text = format!("✓ {} in {took}", words::one_line(what));
             Some(Toast { role: Role::Good, lines: vec![text], left: Some(left) })

@@ -1,7 +1,8 @@
 //! Keys become view changes and commands. Pure: the same view, input and state give the same result.
 
+use super::acting;
 use super::action::{self, Do};
-use super::dialog::{Answer, Delete, HeldDialog, Layer, Scale};
+use super::dialog::{Answer, Layer};
 use super::keymap::Found;
 use super::keys::{Chord, Key};
 use super::toast;
@@ -65,7 +66,14 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
                 Vec::new()
             }
             Answer::Close => Vec::new(),
-            Answer::Ask(request) => ask(view, request),
+            Answer::Ask(request) => {
+                view.marks.clear();
+                ask(view, request)
+            }
+            Answer::AskOn(request) => {
+                view.layers.push(layer);
+                ask(view, request)
+            }
         };
     }
     typed.push(key);
@@ -89,7 +97,7 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
     perform(view, action.does, state)
 }
 
-fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
+pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
     let id = view.next_request;
     view.next_request += 1;
     vec![Command::Request(id, request)]
@@ -120,9 +128,20 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::ShowYaml => show(view, Tab::Yaml),
         Do::ShowLog => show(view, Tab::Log),
         Do::ShowImpact => show(view, Tab::Impact),
-        Do::Held => {
-            view.layers.extend(state.impact.held.first().map(|held| Layer::Held(HeldDialog::of(held))));
-        }
+        Do::Apply
+        | Do::Scale
+        | Do::Delete
+        | Do::Held
+        | Do::Reconcile
+        | Do::Pause
+        | Do::PauseKind
+        | Do::Step
+        | Do::Tasks
+        | Do::Reload => return acting::act(does, view, state),
+        Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail) => view.go(at + page),
+        Do::Mark => view.mark(),
+        Do::MarkRange => view.mark_range(),
+        Do::MarkOthers => view.mark_others(),
         Do::Zoom => view.zoom = !view.zoom,
         Do::Scope => view.all = !view.all,
         Do::Wrap => view.wrap = !view.wrap,
@@ -130,20 +149,6 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
             let (pane, before) = (view.focus, view.filter(view.focus).to_owned());
             view.layers.push(Layer::Filter { pane, before });
         }
-        Do::Apply => view.layers.push(Layer::Samples { typed: String::new(), index: 0 }),
-        Do::Scale => {
-            let scale = view.subject(state).map(|seen| Layer::Scale(Scale::of(seen, state)));
-            view.layers.extend(scale);
-        }
-        Do::Delete => {
-            let delete = view.subject(state).map(|seen| Layer::Delete(Delete::of(seen, state)));
-            view.layers.extend(delete);
-        }
-        Do::Reconcile => {
-            let object = view.root(state).map(|seen| seen.object_ref.clone());
-            return object.map(|object| ask(view, Request::Reconcile { object })).unwrap_or_default();
-        }
-        Do::Reload => return ask(view, Request::Reload),
         Do::Help => view.layers.push(Layer::Help { scroll: 0 }),
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
@@ -210,6 +215,9 @@ fn back(view: &mut ViewState, state: &State) {
     let lasting = toast::lasting(view, state);
     view.dismissed = lasting.max(view.dismissed);
     if panicked || lasting.is_some() {
+        return;
+    }
+    if view.marks.clear() {
         return;
     }
     if !view.filters[view.focus.index()].is_empty() {

@@ -4,6 +4,7 @@
 use super::dialog::{HeldDialog, Layer};
 use super::keymap::Keymap;
 use super::keys::Key;
+use super::marks::Marks;
 use super::preferences::Following;
 use super::text::Row;
 use super::theme::Theme;
@@ -187,6 +188,8 @@ pub struct ViewState {
     pub(super) scroll: usize,
     pub(super) stick: bool,
     pub(super) filters: [String; 4],
+    /// Marked rows.
+    pub(super) marks: Marks,
     /// Dialogs, the topmost last.
     pub layers: Vec<Layer>,
     /// What to say next to the footer until the next key.
@@ -240,6 +243,7 @@ impl Default for ViewState {
             scroll: 0,
             stick: true,
             filters: Default::default(),
+            marks: Marks::default(),
             layers: Vec::new(),
             message: None,
             panicked: None,
@@ -323,6 +327,7 @@ impl ViewState {
     /// Brings the lists up to a state.
     pub(super) fn refresh(&mut self, state: &State) {
         self.follow_preferences(state);
+        self.marks.settle(state);
         let lists = &mut self.lists;
         let old = lists.made_of.take();
         let before = old.as_ref().map(|(state, view)| (state, view));

@@ -4,6 +4,7 @@
 mod beyond;
 mod failure;
 mod install;
+mod paused;
 mod scripted;
 mod typed;
 mod watching;

@@ -4,6 +4,7 @@
 
 mod kinds;
 mod pass;
+mod pause;
 mod reload;
 mod wakes;
 
@@ -14,8 +15,8 @@ use super::queue::{Ended, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
 use super::watch::stream::Streams;
 use crate::event::{
-    Action, Cause, CauseKind, Diagnostic, Event, Level, Notice, QueueChanged, ReconcileStarted, Relation,
-    ShadowObject, mask, words,
+    Action, Cause, CauseKind, Diagnostic, Event, Level, Notice, PauseScope, Paused, QueueChanged,
+    ReconcileStarted, Relation, ShadowObject, mask, words,
 };
 use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, Recorder, Tap};
@@ -56,6 +57,29 @@ pub enum ManagerRequest {
     ReconcileNow {
         /// Which object.
         object: ObjectRef,
+    },
+    /// Hold an object or a kind: causes collect, no pass begins.
+    Pause {
+        /// What.
+        scope: PauseScope,
+        /// Why, where nobody asked for it.
+        why: Option<String>,
+        /// Where the answer goes: what was done, or why nothing was.
+        reply: oneshot::Sender<Result<String, String>>,
+    },
+    /// Let an object or a kind go on.
+    Resume {
+        /// What.
+        scope: PauseScope,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Result<String, String>>,
+    },
+    /// Run exactly one pass for an object, paused or not.
+    Step {
+        /// Which object.
+        object: ObjectRef,
+        /// Where the answer goes.
+        reply: oneshot::Sender<Result<String, String>>,
     },
     /// Try a program that does not serve yet on every known object of its kind. Nothing is written.
     Shadow {
@@ -151,6 +175,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     loop {
         manager.start_workers().await;
         manager.tell_counts().await;
+        manager.tell_pauses().await;
         let deadline = manager.queue.next_deadline();
         tokio::select! {
             () = shutdown.cancelled() => break,
@@ -162,7 +187,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
                 Err(_) => shutdown.cancelled().await,
             },
             Some(message) = messages.recv() => manager.hear(message).await,
-            Some(request) = requests.recv() => manager.carry_out(request),
+            Some(request) = requests.recv() => manager.carry_out(request).await,
             Some(ended) = manager.workers.join_next_with_id(), if !manager.workers.is_empty() => {
                 manager.worker_ended(ended).await;
             }
@@ -194,6 +219,7 @@ struct Manager {
     reload: Option<Reload>,
     passes: u64,
     told: QueueChanged,
+    told_pauses: Vec<Paused>,
     /// What renders leave for the next ones.
     renders: Arc<reconcile::Renders>,
 }
@@ -225,6 +251,7 @@ impl Manager {
             reload: None,
             passes: 0,
             told: QueueChanged::default(),
+            told_pauses: Vec::new(),
             renders: Arc::default(),
         }
     }
@@ -271,7 +298,10 @@ impl Manager {
                 let cause = Cause { at: Timestamp::now(), kind: kind.clone() };
                 self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
                 self.stop_waiting(&key);
-                reload.wait_for(key);
+                // What is paused runs when the user says so, not when a file is saved.
+                if !self.queue.gate.holds(&key) {
+                    reload.wait_for(key);
+                }
             }
         }
         self.reload = Some(reload);
@@ -293,6 +323,9 @@ impl Manager {
         }
         for Wake { key, kind, mark, gone, leaving, echo } in heard.wakes {
             let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
+            if gone {
+                self.queue.gate.forget(&key);
+            }
             if gone && own {
                 self.forget(&key);
                 continue;
@@ -346,13 +379,23 @@ impl Manager {
         }
     }
 
-    fn carry_out(&mut self, request: ManagerRequest) {
+    async fn carry_out(&mut self, request: ManagerRequest) {
         match request {
             ManagerRequest::ReconcileNow { object } => {
                 for key in self.kinds.primaries(&object) {
                     let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
                     self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
                 }
+            }
+            // Whoever asked may have gone away meanwhile.
+            ManagerRequest::Pause { scope, why, reply } => {
+                let _ = reply.send(self.pause(scope, why).await);
+            }
+            ManagerRequest::Resume { scope, reply } => {
+                let _ = reply.send(self.resume(scope));
+            }
+            ManagerRequest::Step { object, reply } => {
+                let _ = reply.send(self.step(&object));
             }
             ManagerRequest::Shadow { watch, reply } => {
                 let objects = self.kinds.states(&watch.gvk);

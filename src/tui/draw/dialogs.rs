@@ -1,25 +1,34 @@
 //! Dialogs over the panes. What their keys do is in `dialog`.
 
 use super::super::action::{ACTIONS, Section, enabled};
-use super::super::dialog::{Choice, Delete, Layer, Scale, choices};
+use super::super::dialog::{Choice, Confirm, Layer, Scale, choices};
 use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
-use crate::event::Propagation;
 use crate::state::State;
+use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// Draws one dialog.
-pub(super) fn draw(layer: &Layer, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+pub(super) fn draw(
+    layer: &Layer,
+    state: &State,
+    view: &mut ViewState,
+    buffer: &mut Buffer,
+    body: Rect,
+    now: Timestamp,
+) {
     match layer {
         Layer::Help { scroll } => help(*scroll, state, view, buffer, body),
         Layer::Filter { .. } => {}
         Layer::Samples { typed, index } => samples(typed, *index, state, view, buffer, body),
         Layer::Scale(scale) => self::scale(scale, view, buffer, body),
-        Layer::Delete(delete) => self::delete(delete, view, buffer, body),
+        Layer::Delete(delete) => super::delete::draw(delete, view, buffer, body),
         Layer::Held(held) => super::held::draw(held, state, view, buffer, body),
+        Layer::Confirm(confirm) => self::confirm(confirm, view, buffer, body),
+        Layer::Tasks { index } => super::tasks::draw(*index, state, view, buffer, body, now),
     }
 }
 
@@ -125,67 +134,47 @@ fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &
 fn scale(scale: &Scale, view: &ViewState, buffer: &mut Buffer, body: Rect) {
     let field = format!("{}▏", scale.typed);
     let from = scale.from.map_or_else(|| "not set".to_owned(), |n| n.to_string());
-    let rows = [
-        Row::default(),
+    let roomy = body.height > 12;
+    let mut rows = super::delete::named(&scale.objects, if roomy { 8 } else { 2 });
+    rows.extend(roomy.then(Row::default));
+    rows.push(
         Row::new(Role::Text, " replicas  ").and(Role::Key, field).and(Role::Dim, format!("   now {from}")),
-        Row::default(),
+    );
+    if let Some(owner) = &scale.owner {
+        let text = format!("{owner} owns it: its reconciler puts the number back, unless it is paused (p).");
+        let lines = wrap(&text, (body.width as usize).saturating_sub(8).min(60));
+        rows.extend(lines.into_iter().map(|line| Row::new(Role::Busy, format!(" {line} "))));
+    }
+    rows.extend(roomy.then(Row::default));
+    rows.push(
         Row::new(Role::Key, " enter")
             .and(Role::Text, " scale  ")
             .and(Role::Key, "↑↓")
             .and(Role::Text, " more, fewer  ")
             .and(Role::Key, "esc")
             .and(Role::Text, " cancel "),
-    ];
-    boxed(&format!("Scale {}", scale.object), &rows, None, view, buffer, body);
+    );
+    let title = match scale.objects.as_slice() {
+        [one] => format!("Scale {one}"),
+        many => format!("Scale {} objects", many.len()),
+    };
+    boxed(&title, &rows, None, view, buffer, body);
 }
 
-fn delete(delete: &Delete, view: &ViewState, buffer: &mut Buffer, body: Rect) {
-    let cells = (body.width as usize).saturating_sub(8).min(70);
-    let text = |text: &str, role: Role| {
-        wrap(text, cells).into_iter().map(|line| Row::new(role, format!(" {line} "))).collect::<Vec<_>>()
-    };
-    let mut rows = vec![Row::default()];
-    let owned =
-        delete.owned.iter().map(|(kind, n)| if *n > 1 { format!("{n} {kind}s") } else { kind.clone() });
-    let owned = owned.collect::<Vec<_>>().join(", ");
-    let (goes, how) = match delete.propagation {
-        Propagation::Background => ("With it goes", "the object goes first, the others follow"),
-        Propagation::Foreground => ("With it goes", "the others go first, the object waits for them"),
-        Propagation::Orphan => ("Without an owner stays", "the others lose their owner and stay"),
-    };
-    if owned.is_empty() {
-        rows.extend(text("It owns nothing.", Role::Text));
-    } else {
-        rows.extend(text(&format!("{goes}: {owned}."), Role::Text));
-    }
-    if !delete.finalizers.is_empty() {
-        let waits = format!("It stays until these let go: {}.", delete.finalizers.join(", "));
-        rows.extend(text(&waits, Role::Busy));
-    }
-    rows.push(Row::default());
-    let mut choice = Row::new(Role::Key, " ↑↓ ");
-    for (which, name) in [
-        (Propagation::Background, "Background"),
-        (Propagation::Foreground, "Foreground"),
-        (Propagation::Orphan, "Orphan"),
-    ] {
-        let chosen = which == delete.propagation;
-        let name = if chosen { format!("(•) {name}  ") } else { format!("( ) {name}  ") };
-        choice = choice.and(if chosen { Role::Focus } else { Role::Dim }, name);
-    }
-    rows.push(choice);
-    rows.extend(text(how, Role::Dim));
-    rows.push(Row::default());
+fn confirm(confirm: &Confirm, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+    let roomy = body.height > 12;
+    let mut rows = super::delete::named(&confirm.objects, if roomy { 12 } else { 3 });
+    rows.extend(roomy.then(Row::default));
+    rows.push(buttons(confirm.on_yes, "Cancel", confirm.word));
+    boxed(&confirm.title, &rows, None, view, buffer, body);
+}
+
+/// The two buttons of a question: the safe one first.
+pub(super) fn buttons(on_second: bool, first: &str, second: &str) -> Row {
     let button = |on: bool, name: &str| if on { format!("[ {name} ]") } else { format!("  {name}  ") };
-    rows.push(
-        Row::new(Role::Text, " ")
-            .and(
-                if delete.on_delete { Role::Text } else { Role::Selected },
-                button(!delete.on_delete, "Cancel"),
-            )
-            .and(Role::Text, "   ")
-            .and(if delete.on_delete { Role::Bad } else { Role::Text }, button(delete.on_delete, "Delete"))
-            .and(Role::Dim, "   ←→ choose, enter presses "),
-    );
-    boxed(&format!("Delete {}?", delete.object), &rows, None, view, buffer, body);
+    Row::new(Role::Text, " ")
+        .and(if on_second { Role::Text } else { Role::Selected }, button(!on_second, first))
+        .and(Role::Text, "   ")
+        .and(if on_second { Role::Bad } else { Role::Text }, button(on_second, second))
+        .and(Role::Dim, "   ←→ choose, enter presses ")
 }

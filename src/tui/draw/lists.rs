@@ -44,6 +44,11 @@ fn mark(selected: bool) -> &'static str {
     if selected { "▸" } else { " " }
 }
 
+/// The mark of a row that the user has marked.
+fn star(view: &ViewState, key: &ObjectKey) -> &'static str {
+    if view.marks.has(key) { "*" } else { " " }
+}
+
 /// The custom resources.
 pub(super) fn resources(
     state: &State,
@@ -95,18 +100,15 @@ pub(super) fn resources(
         let selected = i == view.resources.index;
         let (symbol, role) = sign(info.level);
         let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
+        let paused = state.paused(&seen.key).is_some() && !info.running;
+        let (symbol, word) = if paused { ("‖", "paused") } else { (symbol, info.word.as_str()) };
+        let role = if paused && info.level != Level::Bad { Role::Busy } else { role };
         let ready = info.ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
         let namespace = seen.key.namespace.clone().unwrap_or_default();
         let age = age(view, seen.created, now);
-        let (a, b, c, d) = columns(
-            &seen.key.kind,
-            &namespace,
-            &seen.key.name,
-            &info.word,
-            &format!("{symbol}{ready}"),
-            &age,
-        );
-        let row = Row::new(Role::Text, format!("{} {a}", mark(selected)))
+        let (a, b, c, d) =
+            columns(&seen.key.kind, &namespace, &seen.key.name, word, &format!("{symbol}{ready}"), &age);
+        let row = Row::new(Role::Text, format!("{}{}{a}", mark(selected), star(view, &seen.key)))
             .and(role, b)
             .and(role, format!(" {c}"))
             .and(Role::Dim, format!(" {d}"));
@@ -226,7 +228,7 @@ fn node_row(node: &Node, selected: bool, view: &mut ViewState, cells: usize, now
     };
     let label = format!("{} {name}{older}", node.seen.key.kind);
     let label = if width(&label) > room { shorten(&node.seen.key.kind, &name, &older, room) } else { label };
-    let row = Row::new(Role::Text, format!("{} ", mark(selected)))
+    let row = Row::new(Role::Text, format!("{}{}", mark(selected), star(view, &node.seen.key)))
         .and(Role::Dim, branch)
         .and(role, format!("{symbol} "));
     let row = row.and(Role::Text, format!("{} ", left(&label, room)));

@@ -54,7 +54,7 @@ impl World {
     pub(super) async fn delete(&mut self, kind: &str, name: &str) {
         let object = reference(kind, name);
         let propagation = opdev::event::Propagation::Background;
-        let outcome = self.opdev.ask(Request::Delete { object, propagation }).await;
+        let outcome = self.opdev.ask(Request::Delete { object, propagation, grace: None }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
     }
 

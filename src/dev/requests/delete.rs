@@ -1,0 +1,77 @@
+//! Deletes objects, and lets those go that hang on finalizers.
+
+use super::send::object_path;
+use super::{Done, Requests};
+use crate::event::Propagation;
+use anyhow::{Result, bail};
+use opdev_object::meta::{self, ObjectRef};
+use serde_json::{Value, json};
+
+impl Requests {
+    /// Deletes an object. `grace` are the seconds its containers get; `None` leaves them to the object.
+    pub(super) async fn delete(
+        &self,
+        object: &ObjectRef,
+        propagation: Propagation,
+        grace: Option<u32>,
+    ) -> Result<Done> {
+        let path = self.path(object).await?;
+        let policy = match propagation {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        };
+        let mut body = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+        if let Some(seconds) = grace {
+            body["gracePeriodSeconds"] = seconds.into();
+        }
+        if let Some(uid) = &object.uid {
+            // Only the object that was on the screen, not a successor of the same name.
+            body["preconditions"] = json!({"uid": uid});
+        }
+        let (left, warnings) = self.send("DELETE", &path, "application/json", Some(&body)).await?;
+        let waits = match meta::finalizers(&left).as_slice() {
+            [] => String::new(),
+            finalizers => format!("; it goes once {} let go", finalizers.join(", ")),
+        };
+        Ok(Done { summary: format!("{object} deleted{waits}"), warnings })
+    }
+
+    /// Removes finalizers of an object that is to go, whatever they wait for.
+    pub(super) async fn drop_finalizers(&self, object: &ObjectRef, finalizers: &[String]) -> Result<Done> {
+        let (path, live) = self.live(object).await?;
+        if object.uid.is_some() && meta::uid(&live) != object.uid.as_deref() {
+            bail!("{object} is gone; another object has its name now, and keeps its finalizers");
+        }
+        let known = meta::finalizers(&live);
+        let kept: Vec<&str> =
+            known.iter().filter(|name| !finalizers.iter().any(|f| f == *name)).copied().collect();
+        if kept.len() == known.len() {
+            bail!("{object} does not have these finalizers any more");
+        }
+        let dropped: Vec<&str> = known.iter().filter(|name| !kept.contains(name)).copied().collect();
+        // Nobody else may have added or removed one meanwhile.
+        let patch = json!([
+            {"op": "test", "path": "/metadata/uid", "value": meta::uid(&live)},
+            {"op": "test", "path": "/metadata/finalizers", "value": known},
+            {"op": "replace", "path": "/metadata/finalizers", "value": kept},
+        ]);
+        let uri = format!("{path}?fieldManager={}", super::MANAGER);
+        let (_, warnings) = self.send("PATCH", &uri, "application/json-patch+json", Some(&patch)).await?;
+        Ok(Done { summary: format!("{object} does not wait for {} any more", dropped.join(", ")), warnings })
+    }
+
+    /// The path of an object as the API server knows it.
+    pub(super) async fn path(&self, object: &ObjectRef) -> Result<String> {
+        let (resource, namespaced) = self.resource(&object.gvk).await?;
+        let namespace = if namespaced { object.namespace.as_deref() } else { None };
+        Ok(object_path(&resource, namespace, &object.name))
+    }
+
+    /// An object as it is now, with its path.
+    pub(super) async fn live(&self, object: &ObjectRef) -> Result<(String, Value)> {
+        let path = self.path(object).await?;
+        let (live, _) = self.send("GET", &path, "application/json", None).await?;
+        Ok((path, live))
+    }
+}

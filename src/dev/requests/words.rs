@@ -1,0 +1,110 @@
+//! Requests in words, and what to do about their errors.
+
+use crate::event::Request;
+
+/// A request in words, such as `apply samples/memcached.yaml`.
+pub(super) fn of(request: &Request) -> String {
+    match request {
+        Request::Apply { path } => format!("apply {path}"),
+        Request::Scale { object, replicas } => format!("scale {object} to {replicas}"),
+        Request::Delete { object, .. } => format!("delete {object}"),
+        Request::DropFinalizers { object, .. } => format!("remove the finalizers of {object}"),
+        Request::Reconcile { object } => format!("reconcile {object}"),
+        Request::Pause { scope } => format!("pause {scope}"),
+        Request::Resume { scope } => format!("resume {scope}"),
+        Request::Step { object } => format!("step {object}"),
+        Request::ApplyHeld { id } => format!("let {} through", subject(id)),
+        Request::DiscardHeld { id } => format!("discard {}", subject(id)),
+        Request::Reload => "reload".to_owned(),
+        Request::Each { requests } => each(requests),
+        Request::Cancel { id } => format!("cancel request {id}"),
+        Request::Quit => "quit".to_owned(),
+    }
+}
+
+/// A bundle in words: `delete 3 objects`.
+fn each(requests: &[Request]) -> String {
+    let verb = requests.first().map_or("do", verb);
+    let same = requests.iter().all(|request| self::verb(request) == verb);
+    match requests {
+        [one] => of(one),
+        many if same => format!("{verb} {} objects", many.len()),
+        many => format!("{} requests", many.len()),
+    }
+}
+
+fn verb(request: &Request) -> &'static str {
+    match request {
+        Request::Apply { .. } => "apply",
+        Request::Scale { .. } => "scale",
+        Request::Delete { .. } => "delete",
+        Request::DropFinalizers { .. } => "remove the finalizers of",
+        Request::Reconcile { .. } => "reconcile",
+        Request::Pause { .. } => "pause",
+        Request::Resume { .. } => "resume",
+        Request::Step { .. } => "step",
+        Request::ApplyHeld { .. } => "let through",
+        Request::DiscardHeld { .. } => "discard",
+        Request::Reload => "reload",
+        Request::Each { .. } => "do",
+        Request::Cancel { .. } => "cancel",
+        Request::Quit => "quit",
+    }
+}
+
+/// The name of what is held, without its number.
+fn subject(id: &str) -> &str {
+    id.split_once('@').map_or(id, |(name, _)| name)
+}
+
+/// Whether a request may change something in the cluster.
+pub(super) fn writes(request: &Request) -> bool {
+    match request {
+        Request::Cancel { .. } | Request::Quit => false,
+        Request::Apply { .. }
+        | Request::Scale { .. }
+        | Request::Delete { .. }
+        | Request::DropFinalizers { .. }
+        | Request::Reconcile { .. }
+        | Request::Pause { .. }
+        | Request::Resume { .. }
+        | Request::Step { .. }
+        | Request::ApplyHeld { .. }
+        | Request::DiscardHeld { .. }
+        | Request::Reload
+        | Request::Each { .. } => true,
+    }
+}
+
+/// What is known of a request that was cancelled.
+pub(super) fn cancelled(request: &Request) -> &'static str {
+    match request {
+        Request::Each { .. } | Request::Apply { .. } => {
+            "what was done before stays, and the API server may still carry out the call that was under way"
+        }
+        Request::Scale { .. } | Request::Delete { .. } | Request::DropFinalizers { .. } => {
+            "the API server may have carried it out all the same"
+        }
+        Request::Reconcile { .. }
+        | Request::Pause { .. }
+        | Request::Resume { .. }
+        | Request::Step { .. }
+        | Request::ApplyHeld { .. }
+        | Request::DiscardHeld { .. }
+        | Request::Reload
+        | Request::Cancel { .. }
+        | Request::Quit => "it may have been carried out all the same",
+    }
+}
+
+/// What to do about an error.
+pub(super) fn hint(request: &Request, error: &anyhow::Error) -> Option<String> {
+    let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() else { return None };
+    match (request, status.code) {
+        (Request::Scale { .. }, 422) => Some("the schema of the kind refuses this number".to_owned()),
+        (Request::Apply { .. }, 422) => Some("correct the file and apply it again".to_owned()),
+        (_, 403) => Some("the kubeconfig's user may not do this; see `kubectl auth can-i --list`".to_owned()),
+        (_, 404) => Some("it is gone already".to_owned()),
+        _ => None,
+    }
+}

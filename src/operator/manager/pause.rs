@@ -1,0 +1,80 @@
+//! Pausing, resuming and stepping: the user's word, or a detector's, becomes a hold of the queue's gate.
+//! Passes that are under way end as usual.
+
+use super::Manager;
+use crate::event::{Cause, CauseKind, Event, PauseScope};
+use crate::operator::queue::Urgency;
+use jiff::Timestamp;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use tokio::time::Instant;
+
+impl Manager {
+    /// Holds an object or a kind; the answer is what was done, or why nothing was.
+    pub(super) async fn pause(&mut self, scope: PauseScope, why: Option<String>) -> Result<String, String> {
+        let scope = self.primary_scope(scope)?;
+        if !self.queue.gate.pause(&scope, why, Timestamp::now()) {
+            return Err(format!("{scope} is paused already"));
+        }
+        // A saved file has reached the cluster as far as it is to.
+        if let Some(reload) = &mut self.reload {
+            let gate = &self.queue.gate;
+            reload.forget(|key| !gate.holds(key));
+        }
+        self.settle().await;
+        Ok(format!("{scope} paused"))
+    }
+
+    /// Lets an object or a kind go; what has collected runs at once.
+    pub(super) fn resume(&mut self, scope: PauseScope) -> Result<String, String> {
+        let scope = self.primary_scope(scope)?;
+        let resumed = self.queue.gate.resume(&scope);
+        if let PauseScope::Object { object } = &scope
+            && self.queue.gate.holds_kind(&object.key())
+        {
+            let kind = &object.gvk.kind;
+            return Err(format!(
+                "{scope} stays paused: its kind {kind} is paused as a whole, resume the kind"
+            ));
+        }
+        if resumed { Ok(format!("{scope} resumed")) } else { Err(format!("{scope} is not paused")) }
+    }
+
+    /// Runs one pass for an object, paused or not.
+    pub(super) fn step(&mut self, object: &ObjectRef) -> Result<String, String> {
+        let key = self.one_primary(object)?;
+        self.queue.gate.step(&key);
+        let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
+        self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+        Ok(format!("one pass for {key}"))
+    }
+
+    /// The scope with the custom resource that an object belongs to.
+    fn primary_scope(&self, scope: PauseScope) -> Result<PauseScope, String> {
+        match scope {
+            PauseScope::Kind { gvk } if self.sources.watch(&gvk.group, &gvk.kind).is_none() => {
+                Err(format!("nothing reconciles {}", gvk.kind))
+            }
+            PauseScope::Kind { gvk } => Ok(PauseScope::Kind { gvk }),
+            PauseScope::Object { object } => {
+                let key = self.one_primary(&object)?;
+                let watch = self.sources.watch(&key.group, &key.kind);
+                let gvk = watch.map_or(object.gvk, |watch| watch.gvk.clone());
+                Ok(PauseScope::Object { object: self.kinds.reference(&key, &gvk) })
+            }
+        }
+    }
+
+    fn one_primary(&self, object: &ObjectRef) -> Result<ObjectKey, String> {
+        let found = self.kinds.primaries(object).into_iter().next();
+        found.ok_or_else(|| format!("no custom resource that opdev reconciles is behind {object}"))
+    }
+
+    /// Tells what is paused, whenever that has changed.
+    pub(super) async fn tell_pauses(&mut self) {
+        let paused = self.queue.paused();
+        if paused != self.told_pauses {
+            self.told_pauses.clone_from(&paused);
+            self.events.emit(Event::PausesChanged { paused }).await;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Actions that ask for something: whether they are possible, and what they ask for or open. Pure.
+
+use super::action::Do;
+use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale};
+use super::update::{Command, ask};
+use super::view::{ViewState, replicas};
+use crate::event::{PauseScope, Request};
+use crate::state::{Seen, State};
+use opdev_object::meta::ObjectRef;
+use std::sync::Arc;
+
+/// Whether an action is possible right now; if not, why, in words for the user.
+pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+    match does {
+        Do::Apply
+        | Do::Scale
+        | Do::Delete
+        | Do::Reconcile
+        | Do::Reload
+        | Do::Pause
+        | Do::PauseKind
+        | Do::Step => {
+            writes(state)?;
+        }
+        _ => {}
+    }
+    match does {
+        Do::Scale => {
+            let all = view.targets(state);
+            if all.is_empty() {
+                return Err("nothing is selected that could be scaled".to_owned());
+            }
+            for seen in all {
+                let custom = state.is_custom(&seen.key.group, &seen.key.kind);
+                if !custom && replicas(state, &seen).is_none() {
+                    return Err(format!("a {} has no replicas", seen.key.kind));
+                }
+            }
+        }
+        Do::Delete if view.targets(state).is_empty() => {
+            return Err("nothing is selected that could be deleted".to_owned());
+        }
+        Do::Held => {
+            state.impact.held.first().ok_or("no change waits for your word")?;
+        }
+        Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step => reconciled(does, view, state)?,
+        _ => {}
+    }
+    Ok(())
+}
+
+fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+    let all = view.custom_targets(state);
+    if all.is_empty() {
+        return Err("no custom resource is selected".to_owned());
+    }
+    for seen in all {
+        if let Some(why) = state.only_shown(&seen.key.group, &seen.key.kind) {
+            return Err(format!("nothing reconciles {}: {why}", seen.key.kind));
+        }
+        if does == Do::Reconcile && state.paused(&seen.key).is_some() {
+            return Err(format!("{} is paused; resume it, or step once", seen.key.name));
+        }
+    }
+    Ok(())
+}
+
+fn writes(state: &State) -> Result<(), String> {
+    if state.stopping.is_some() {
+        return Err("opdev is stopping".to_owned());
+    }
+    match &state.started {
+        None => Err("opdev is not connected yet".to_owned()),
+        Some(started) if started.cluster.read_only => {
+            Err(format!("writes are held back on context {}", started.cluster.name))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Does it, or opens its dialog. Only for what `update` passes on.
+pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command> {
+    match does {
+        Do::Apply => view.layers.push(Layer::Samples { typed: String::new(), index: 0 }),
+        Do::Scale => view.layers.push(Layer::Scale(Scale::of(&view.targets(state), state))),
+        Do::Delete => view.layers.push(Layer::Delete(Delete::of(&view.targets(state), state))),
+        Do::Held => {
+            view.layers.extend(state.impact.held.first().map(|held| Layer::Held(HeldDialog::of(held))));
+        }
+        Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
+        Do::Reload => return ask(view, Request::Reload),
+        Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
+        Do::Step => return all(view, state, "Step", |object| Request::Step { object }),
+        Do::Pause => {
+            // Mixed ones are paused first: pausing twice does no harm.
+            let targets = view.custom_targets(state);
+            let held = |seen: &&Arc<Seen>| state.paused(&seen.key).is_some();
+            let resume = targets.iter().all(|seen| held(&seen));
+            if resume {
+                let scope = |object| PauseScope::Object { object };
+                return all(view, state, "Resume", |object| Request::Resume { scope: scope(object) });
+            }
+            let free = targets.iter().filter(|seen| !held(seen)).map(|seen| seen.object_ref.clone());
+            let free: Vec<ObjectRef> = free.collect();
+            let request = |object| Request::Pause { scope: PauseScope::Object { object } };
+            return bundle(view, free, "Pause", request);
+        }
+        Do::PauseKind => {
+            let Some(root) = view.root(state) else { return Vec::new() };
+            let scope = PauseScope::Kind { gvk: root.object_ref.gvk.clone() };
+            let held = state.paused.iter().any(|paused| paused.what == scope);
+            return ask(view, if held { Request::Resume { scope } } else { Request::Pause { scope } });
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// One request for each custom resource that is marked, or for the selected one.
+fn all(
+    view: &mut ViewState,
+    state: &State,
+    verb: &'static str,
+    request: impl Fn(ObjectRef) -> Request,
+) -> Vec<Command> {
+    let objects = view.custom_targets(state).iter().map(|seen| seen.object_ref.clone()).collect();
+    bundle(view, objects, verb, request)
+}
+
+/// Asks at once for one object, and in a dialog for several.
+fn bundle(
+    view: &mut ViewState,
+    objects: Vec<ObjectRef>,
+    verb: &'static str,
+    request: impl Fn(ObjectRef) -> Request,
+) -> Vec<Command> {
+    let mut requests: Vec<Request> = objects.iter().cloned().map(request).collect();
+    if requests.len() > 1 {
+        let title = format!("{verb} {} objects?", objects.len());
+        let request = Request::Each { requests };
+        view.layers.push(Layer::Confirm(Confirm { title, objects, word: verb, request, on_yes: true }));
+        return Vec::new();
+    }
+    requests.pop().map(|request| ask(view, request)).unwrap_or_default()
+}

@@ -1,0 +1,194 @@
+//! What acting keys ask for: a state, keys, the requests that come of them; and the frames of their dialogs.
+
+use super::fixture::{busy, events, finished, now, of, reference};
+use super::frames::{check, screen, text};
+use super::keys::Key;
+use super::update::{Command, Input, update};
+use super::view::ViewState;
+use crate::event::{Event, PauseScope, Paused, Propagation, Request, RequestOutcome, RequestStarted};
+use crate::state::State;
+use serde_json::json;
+
+const SIZE: (u16, u16) = (120, 36);
+const SMALL: (u16, u16) = (40, 10);
+
+/// The commands of some keys, after a first frame.
+pub(super) fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
+    screen(state, view, "", SIZE);
+    keys.split_whitespace()
+        .flat_map(|name| update(view, Input::Key(Key::parse(name).unwrap()), state))
+        .collect()
+}
+
+/// The requests of some keys on a fresh view.
+pub(super) fn requests(state: &State, keys: &str) -> Vec<Request> {
+    let all = commands(&mut ViewState::default(), state, keys).into_iter();
+    all.map(|command| match command {
+        Command::Request(_, request) => request,
+        other => panic!("{other:?}"),
+    })
+    .collect()
+}
+
+/// The busy state and something paused.
+fn paused(what: PauseScope) -> State {
+    let paused = vec![Paused { what, since: now(), why: None, waiting: 1, causes: 2 }];
+    of(events().into_iter().chain([Event::PausesChanged { paused }]).collect())
+}
+
+fn sample() -> PauseScope {
+    PauseScope::Object { object: reference("Memcached", "memcached-sample") }
+}
+
+fn kind() -> PauseScope {
+    PauseScope::Kind { gvk: reference("Memcached", "x").gvk }
+}
+
+#[test]
+fn p_pauses_and_resumes_an_object_or_its_kind_and_a_dot_steps() {
+    let object = || reference("Memcached", "memcached-sample");
+    let state = busy();
+    assert_eq!(requests(&state, "j p"), [Request::Pause { scope: sample() }]);
+    assert_eq!(requests(&state, "j 2 j p"), [Request::Pause { scope: sample() }], "a child means its owner");
+    assert_eq!(requests(&state, "j P"), [Request::Pause { scope: kind() }]);
+    assert_eq!(requests(&state, "j ."), [Request::Step { object: object() }]);
+    let state = paused(sample());
+    assert_eq!(requests(&state, "j p"), [Request::Resume { scope: sample() }]);
+    assert_eq!(
+        requests(&state, "p"),
+        [Request::Pause { scope: PauseScope::Object { object: reference("Memcached", "big") } }]
+    );
+    let state = paused(kind());
+    assert_eq!(requests(&state, "j P"), [Request::Resume { scope: kind() }]);
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &state, "j r"), []);
+    assert_eq!(
+        view.message.as_deref(),
+        Some("reconcile: memcached-sample is paused; resume it, or step once")
+    );
+    check("paused-120x36", &paused(sample()), "j", SIZE);
+    check("paused-40x10", &paused(sample()), "j", SMALL);
+}
+
+#[test]
+fn marks_are_one_by_one_a_range_the_others_or_none() {
+    let state = busy();
+    let mut view = ViewState::default();
+    let marked = |view: &ViewState| {
+        let all = view.targets(&state);
+        all.iter().map(|seen| seen.key.name.clone()).collect::<Vec<_>>()
+    };
+    commands(&mut view, &state, "space");
+    assert_eq!(marked(&view), ["big"]);
+    commands(&mut view, &state, "j M");
+    assert_eq!(marked(&view), ["big", "memcached-sample", "nightly"]);
+    commands(&mut view, &state, "home m *");
+    assert_eq!(marked(&view), ["big"]);
+    commands(&mut view, &state, "esc");
+    assert_eq!((view.marks.len(), marked(&view)), (0, vec!["memcached-sample".to_owned()]));
+    // Elsewhere the space bar pages, and marks nothing.
+    commands(&mut view, &state, "4 L space");
+    assert_eq!(view.marks.len(), 0);
+    // What is gone is not marked any more.
+    commands(&mut view, &state, "1 home space");
+    let mut state = state.clone();
+    let object_ref = reference("Memcached", "big");
+    state.reduce(Event::ObjectGone(crate::event::ObjectGone { at: now(), object_ref }));
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(view.marks.len(), 0);
+}
+
+#[test]
+fn what_is_marked_is_asked_for_in_one_dialog() {
+    let state = busy();
+    let both = || [reference("Memcached", "big"), reference("Memcached", "memcached-sample")];
+    let each = |one: fn(opdev_object::meta::ObjectRef) -> Request| {
+        vec![Request::Each { requests: both().into_iter().map(one).collect() }]
+    };
+    let delete = |object| Request::Delete { object, propagation: Propagation::Background, grace: None };
+    assert_eq!(requests(&state, "space space D tab enter"), each(delete));
+    assert_eq!(requests(&state, "space space D enter"), [], "the focus is on cancel");
+    assert_eq!(
+        requests(&state, "space space s 0 enter"),
+        each(|object| Request::Scale { object, replicas: 0 })
+    );
+    assert_eq!(requests(&state, "space space r enter"), each(|object| Request::Reconcile { object }));
+    assert_eq!(requests(&state, "space space r tab enter"), []);
+    let pause = |object| Request::Pause { scope: PauseScope::Object { object } };
+    assert_eq!(requests(&state, "space space p enter"), each(pause));
+    let mut view = ViewState::default();
+    let got = commands(&mut view, &state, "space space r enter");
+    assert_eq!((got.len(), view.marks.len()), (1, 0), "what was asked for is not marked any more");
+    for size in [SIZE, SMALL] {
+        let name = |what: &str| format!("{what}-{}x{}", size.0, size.1);
+        check(&name("marked-delete"), &state, "space space space D", size);
+        check(&name("marked-reconcile"), &state, "space space r", size);
+        check(&name("marked-scale"), &state, "space space s", size);
+    }
+}
+
+#[test]
+fn deleting_takes_a_grace_period_and_says_what_a_hanging_object_waits_for() {
+    let object = || reference("Memcached", "memcached-sample");
+    let state = busy();
+    let delete = |grace| Request::Delete { object: object(), propagation: Propagation::Background, grace };
+    assert_eq!(requests(&state, "j D 0 tab enter"), [delete(Some(0))]);
+    assert_eq!(requests(&state, "j D 3 0 5 backspace tab enter"), [delete(Some(30))]);
+    check("delete-grace-120x36", &state, "j D 3 0", SIZE);
+    check("delete-grace-40x10", &state, "j D 0", SMALL);
+
+    let leaving = super::fixture::object(
+        "Memcached",
+        "memcached-sample",
+        None,
+        "17:00:02",
+        &json!({"metadata": {"deletionTimestamp": "2026-03-01T17:02:00Z",
+            "finalizers": ["helm.sdk.operatorframework.io/uninstall-release", "example.com/backup"]}}),
+    );
+    let hanging = of(events().into_iter().chain([super::fixture::seen(leaving)]).collect());
+    let finalizers =
+        ["helm.sdk.operatorframework.io/uninstall-release", "example.com/backup"].map(str::to_owned).to_vec();
+    assert_eq!(requests(&hanging, "j D enter"), []);
+    let drop = Request::DropFinalizers { object: object(), finalizers };
+    assert_eq!(requests(&hanging, "j D tab enter"), [drop]);
+    check("hanging-120x36", &hanging, "j D", SIZE);
+    check("hanging-40x10", &hanging, "j D tab", SMALL);
+}
+
+#[test]
+fn scaling_a_child_says_who_puts_it_back() {
+    let state = busy();
+    let mut view = ViewState::default();
+    let shown = text(&screen(&state, &mut view, "j 2 s", SIZE));
+    assert!(shown.contains("owns it: its reconciler"), "{shown}");
+    let mut view = ViewState::default();
+    let shown = text(&screen(&paused(sample()), &mut view, "j 2 s", SIZE));
+    assert!(!shown.contains("owns it: its reconciler"), "{shown}");
+    check("scale-child-120x36", &state, "j 2 s", SIZE);
+}
+
+#[test]
+fn tasks_show_what_is_under_way_and_cancel_it() {
+    let mut all = events();
+    let refused = RequestOutcome::Failed { message: "no such file".to_owned(), hint: None };
+    let good = RequestOutcome::Done { summary: "Memcached big applied".to_owned(), warnings: vec![] };
+    all.push(finished(1, "apply samples/big.yaml", good));
+    all.push(finished(2, "apply nope.yaml", refused));
+    all.push(finished(
+        3,
+        "delete Memcached default/x",
+        RequestOutcome::Cancelled { message: "it may be gone".to_owned() },
+    ));
+    let at = super::fixture::at("17:02:11");
+    let what = "delete Memcached default/big".to_owned();
+    all.push(Event::RequestStarted(RequestStarted { id: 4, at, what }));
+    let state = of(all);
+    assert_eq!(requests(&state, "T x x"), [Request::Cancel { id: 4 }, Request::Cancel { id: 4 }]);
+    assert_eq!(requests(&state, "T j x esc"), [], "what has ended cannot be cancelled");
+    let mut view = ViewState::default();
+    let shown = text(&screen(&state, &mut view, "", SIZE));
+    assert!(shown.contains("· 1 asked"), "{shown}");
+    check("tasks-120x36", &state, "T j j", SIZE);
+    check("tasks-40x10", &state, "T", SMALL);
+    check("tasks-none-120x36", &busy(), "T", SIZE);
+}

@@ -1,0 +1,97 @@
+//! The scale dialog: a number for one object or for all marked ones.
+
+use super::Answer;
+use crate::event::Request;
+use crate::state::{Seen, State, tree};
+use crate::tui::keys::Key;
+use crate::tui::view::replicas;
+use crossterm::event::KeyCode;
+use opdev_object::meta::ObjectRef;
+use std::sync::Arc;
+
+/// The scale dialog.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// Which objects.
+    pub objects: Vec<ObjectRef>,
+    /// How many the first one asks for now.
+    pub from: Option<i64>,
+    /// What stands in the field.
+    pub typed: String,
+    /// Whether the field still holds what it was opened with: typing replaces it.
+    pub fresh: bool,
+    /// The custom resource whose reconciler will put the number back.
+    pub owner: Option<String>,
+}
+
+impl Scale {
+    /// For some objects.
+    pub(in crate::tui) fn of(all: &[Arc<Seen>], state: &State) -> Self {
+        let from = all.first().and_then(|seen| replicas(state, seen));
+        let typed = from.map_or_else(String::new, |n| n.to_string());
+        let owner = all.iter().find_map(|seen| reconciled_by(state, seen));
+        let objects = all.iter().map(|seen| seen.object_ref.clone()).collect();
+        Scale { objects, from, typed, fresh: true, owner }
+    }
+
+    /// Pasted text replaces the number, where it is one.
+    pub(super) fn paste(&mut self, text: &str) {
+        let text = text.trim();
+        if text.len() < 8 && text.chars().all(|c| c.is_ascii_digit()) {
+            text.clone_into(&mut self.typed);
+            self.fresh = false;
+        }
+    }
+
+    fn request(&self, replicas: i32) -> Request {
+        let one = |object: &ObjectRef| Request::Scale { object: object.clone(), replicas };
+        match self.objects.as_slice() {
+            [object] => one(object),
+            objects => Request::Each { requests: objects.iter().map(one).collect() },
+        }
+    }
+
+    pub(super) fn key(&mut self, key: Key) -> Answer {
+        let step =
+            |typed: &str, by: i32| typed.parse::<i32>().unwrap_or(0).saturating_add(by).max(0).to_string();
+        match (key.code, key.typed()) {
+            (KeyCode::Esc, _) | (_, Some('q')) => return Answer::Close,
+            (KeyCode::Enter, _) => {
+                return match self.typed.parse() {
+                    Ok(replicas) => Answer::Ask(self.request(replicas)),
+                    Err(_) => Answer::Stay,
+                };
+            }
+            (KeyCode::Up | KeyCode::Right, _) | (_, Some('+' | 'k' | 'l')) => {
+                self.typed = step(&self.typed, 1);
+            }
+            (KeyCode::Down | KeyCode::Left, _) | (_, Some('-' | 'j' | 'h')) => {
+                self.typed = step(&self.typed, -1);
+            }
+            (KeyCode::Backspace, _) => {
+                self.typed.pop();
+            }
+            (_, Some(c)) if c.is_ascii_digit() => {
+                if self.fresh {
+                    self.typed.clear();
+                }
+                if self.typed.len() < 7 {
+                    self.typed.push(c);
+                }
+            }
+            _ => return Answer::Stay,
+        }
+        self.fresh = false;
+        Answer::Stay
+    }
+}
+
+/// The custom resource that a child belongs to, where its reconciler is at work: it puts back what others change.
+fn reconciled_by(state: &State, seen: &Seen) -> Option<String> {
+    if state.is_custom(&seen.key.group, &seen.key.kind) {
+        return None;
+    }
+    let root = tree::root_of(state, &seen.key)?;
+    let works = state.only_shown(&root.group, &root.kind).is_none() && state.paused(&root).is_none();
+    works.then(|| root.to_string())
+}
