@@ -191,6 +191,25 @@ fn rows_sum_the_topmost_workloads_and_name_the_fault() {
     assert_eq!(row(&state).fault.as_deref(), Some("Pod web-1-x: back-off 10s"));
 }
 
+#[test]
+fn a_resource_without_a_word_of_its_own_is_as_good_as_its_pods() {
+    let mut state = memcached();
+    let mut root = cr("a");
+    root["status"] = json!({});
+    see(&mut state, &root);
+    let key = ObjectRef::of(&root).unwrap().key();
+    let level = |state: &State| tree::row(state, &Arc::clone(state.objects.get(&key).unwrap())).level;
+    assert_eq!(level(&state), Level::Plain);
+    let pod = |ready: bool| {
+        let status = json!({"phase": "Running", "containerStatuses": [{"name": "c", "ready": ready}]});
+        owned("v1", "Pod", "a-1", &root, json!({"spec": {"containers": [{"name": "c"}]}, "status": status}))
+    };
+    see(&mut state, &pod(false));
+    assert_ne!(level(&state), Level::Good);
+    see(&mut state, &pod(true));
+    assert_eq!(level(&state), Level::Good);
+}
+
 pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
     let failure =
         Failure { chain: vec!["render".to_owned(), "no value".to_owned()], diagnostic: None, attempt: 1 };
