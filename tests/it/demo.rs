@@ -3,6 +3,8 @@
 
 mod armada;
 mod hello;
+mod keys;
 mod memcached;
+mod outside;
 mod podset;
 mod world;

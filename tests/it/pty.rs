@@ -87,7 +87,7 @@ impl Pty {
     }
 
     /// Waits until the screen is as it should be.
-    pub(crate) fn wait_until(&self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
+    pub(crate) fn wait_until(&self, what: &str, mut is: impl FnMut(&vt100::Screen) -> bool) {
         let start = Instant::now();
         let mut output = self.output.0.lock().unwrap();
         while !is(output.terminal.screen()) {

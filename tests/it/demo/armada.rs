@@ -31,7 +31,7 @@ async fn charts(world: &mut World) {
 fn first(world: &World, kind: &str, name: &str, pick: impl Fn(&Value) -> bool) -> usize {
     let found = world.opdev.since(0).iter().position(|event| match event {
         Event::ObjectSeen(seen) => {
-            seen.object_ref.gvk == super::world::gvk(kind)
+            seen.object_ref.gvk == super::outside::gvk(kind)
                 && seen.object_ref.name == name
                 && pick(&seen.object)
         }

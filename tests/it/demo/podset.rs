@@ -115,7 +115,7 @@ async fn nothing_is_written_and_no_pass_runs_without_a_change() {
     let before = version(&world.get(PODSET, NAME).await.unwrap());
     // A pass by hand finds nothing to do.
     let mark = world.opdev.mark();
-    let request = opdev::event::Request::Reconcile { object: super::world::reference(PODSET, NAME) };
+    let request = opdev::event::Request::Reconcile { object: super::outside::reference(PODSET, NAME) };
     world.opdev.ask(request).await;
     let pass = world.opdev.reconcile("a pass by hand", mark, |pass| pass.object.name == NAME).await;
     let writes: Vec<_> =

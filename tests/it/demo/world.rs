@@ -1,11 +1,9 @@
 //! A running opdev and a client beside it, as kubectl would be. Waits on what the cluster shows.
 
+use super::outside::{Outside, gvk, reference};
 use crate::inner_loop::Opdev;
-use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::{ApiResource, GroupVersionKind};
 use opdev::event::{Event, Outcome, Reconcile, Request, RequestOutcome};
-use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,29 +11,23 @@ use std::sync::Arc;
 /// opdev and somebody else's client.
 pub(super) struct World {
     pub(super) opdev: Opdev,
-    client: kube::Client,
+    outside: Outside,
 }
 
-/// A kind by the short form of its version.
-pub(super) fn gvk(text: &str) -> Gvk {
-    let (api_version, kind) = text.rsplit_once('/').unwrap();
-    Gvk::from_api_version(api_version, kind)
+/// What a client beside opdev can do, the world can do.
+impl std::ops::Deref for World {
+    type Target = Outside;
+
+    fn deref(&self) -> &Outside {
+        &self.outside
+    }
 }
 
 impl World {
     pub(super) async fn start() -> World {
         let opdev = Opdev::start().await;
-        let kubeconfig = Kubeconfig::read_from(opdev.kubeconfig()).unwrap();
-        let options = KubeConfigOptions::default();
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
-        World { opdev, client: kube::Client::try_from(config).unwrap() }
-    }
-
-    /// The objects of a kind in `default`.
-    pub(super) fn api(&self, kind: &str) -> Api<DynamicObject> {
-        let gvk = gvk(kind);
-        let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind));
-        Api::namespaced_with(self.client.clone(), "default", &resource)
+        let outside = Outside::new(&opdev.kubeconfig()).await;
+        World { opdev, outside }
     }
 
     /// Applies a sample, as the `a` key does.
@@ -56,28 +48,6 @@ impl World {
         let propagation = opdev::event::Propagation::Background;
         let outcome = self.opdev.ask(Request::Delete { object, propagation, grace: None }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
-    }
-
-    /// Merges a patch into an object from outside, as `kubectl patch --type=merge` does.
-    pub(super) async fn patch(&self, kind: &str, name: &str, patch: &Value) {
-        self.api(kind).patch(name, &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
-    }
-
-    /// Deletes an object from outside.
-    pub(super) async fn kill(&self, kind: &str, name: &str) {
-        self.api(kind).delete(name, &DeleteParams::default()).await.unwrap();
-    }
-
-    /// The object as the API server has it.
-    pub(super) async fn get(&self, kind: &str, name: &str) -> Option<Value> {
-        let found = self.api(kind).get_opt(name).await.unwrap();
-        found.map(|object| serde_json::to_value(object).unwrap())
-    }
-
-    /// All objects of a kind with these labels.
-    pub(super) async fn list(&self, kind: &str, labels: &str) -> Vec<Value> {
-        let list = self.api(kind).list(&ListParams::default().labels(labels)).await.unwrap();
-        list.items.into_iter().map(|object| serde_json::to_value(object).unwrap()).collect()
     }
 
     /// Waits until what opdev has seen of an object is as `pick` wants it; the object then.
@@ -167,8 +137,4 @@ impl World {
             assert!(pass.outcome != Outcome::Failed, "{name}: {:?}", pass.failure);
         }
     }
-}
-
-pub(super) fn reference(kind: &str, name: &str) -> ObjectRef {
-    ObjectRef { gvk: gvk(kind), namespace: Some("default".to_owned()), name: name.to_owned(), uid: None }
 }
