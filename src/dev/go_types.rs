@@ -2,10 +2,10 @@
 //! from the project (`type_files`); the generator keeps what it parsed. Runs only where a saved file may matter.
 
 use super::project::Project;
-use super::type_files::{self, Wanted};
+use super::type_files::{self, Disk, Wanted};
 use crate::event::Place;
 use crate::sources::definitions::{Made, Types};
-use opdev_types::go::{Crd, Files, Generator, Options, Profile};
+use opdev_types::go::{Crd, Generator, Options, Profile};
 use opdev_types::pin::{CrdFlags, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -90,45 +90,16 @@ impl GoTypes {
     }
 
     fn generate(&mut self, project: &Project) {
-        let disk = Disk { root: &project.root };
+        let disk = Disk::new(&project.root);
         let options = self.options();
-        let packages = self.packages.clone();
-        let made = self.generator.generate(&disk, &packages, &options);
+        let made = self.generator.generate(&disk, &self.packages, &options);
         let texts: BTreeMap<String, Arc<str>> =
-            made.read.iter().filter_map(|file| Some((file.clone(), disk.read(file)?))).collect();
+            made.read.iter().filter_map(|file| Some((file.clone(), self.generator.text(file)?))).collect();
         let mut found = made.diagnostics;
         if let Some((settings, _)) = &self.settings {
             found.extend(settings.diagnostics.iter().cloned());
         }
         self.types = Types { made: made.crds.into_iter().map(of).collect(), found, texts };
-    }
-}
-
-/// The files of a project on disk, for the generator.
-struct Disk<'p> {
-    root: &'p Path,
-}
-
-/// Larger files than this are no source.
-const LARGEST: u64 = 8 << 20;
-
-impl Files for Disk<'_> {
-    fn read(&self, path: &str) -> Option<Arc<str>> {
-        let path = self.root.join(path);
-        let small = path.metadata().is_ok_and(|data| data.is_file() && data.len() <= LARGEST);
-        if small { std::fs::read_to_string(path).ok().map(Arc::from) } else { None }
-    }
-
-    fn list(&self, dir: &str) -> Vec<String> {
-        let entries = std::fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten();
-        let mut names: Vec<String> =
-            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort();
-        names
-    }
-
-    fn module_cache(&self) -> Option<String> {
-        type_files::module_cache().map(|folder| folder.display().to_string())
     }
 }
 
@@ -143,9 +114,9 @@ fn of(crd: Crd) -> Made {
         column: place.column,
     };
     let places: BTreeMap<String, Place> =
-        crd.places.into_iter().map(|(path, at)| (path, place(at))).collect();
+        crd.places.iter().map(|(path, at)| (path.clone(), place(at.clone()))).collect();
     let of_kind = |(path, _): &(&String, &Place)| path.ends_with(".spec") && path.matches('.').count() == 1;
     let file = places.iter().find(of_kind).map(|(_, place)| place.file.clone());
     let file = file.or_else(|| crd.files.first().cloned()).unwrap_or_default();
-    Made { crd: Arc::new(crd.object), file, files: crd.files, places, broken: crd.broken }
+    Made { crd: crd.object, file, files: crd.files, places, broken: crd.broken }
 }

@@ -164,7 +164,7 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
         let generated = generator.generate(&run.disk, &packages, &options(flags, &run.profile));
         run.say(&generated.diagnostics);
         for crd in generated.crds {
-            let mut object = crd.object;
+            let mut object = std::sync::Arc::unwrap_or_clone(crd.object);
             if crd.broken {
                 run.made.broken.push(object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
                 continue;

@@ -257,17 +257,31 @@ pub fn module_cache() -> Option<PathBuf> {
         .filter(|folder| folder.is_dir())
 }
 
+/// The Go installation of this machine: `GOROOT`, that of `go` on the path, or where it is installed most often.
+pub fn go_root() -> Option<PathBuf> {
+    let set = std::env::var_os("GOROOT").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let on_path = || {
+        let folders = std::env::var_os("PATH")?;
+        let go = std::env::split_paths(&folders).map(|folder| folder.join("go")).find(|go| go.is_file())?;
+        Some(go.canonicalize().ok()?.parent()?.parent()?.to_owned())
+    };
+    let usual = || Some(PathBuf::from("/usr/local/go"));
+    [set, on_path(), usual()].into_iter().flatten().find(|root| root.join("src/time").is_dir())
+}
+
 /// The files of a project on disk, for the generator.
 #[derive(Clone, Debug)]
 pub struct Disk {
     root: PathBuf,
     cache: Option<String>,
+    go_root: Option<String>,
 }
 
 impl Disk {
     /// The files below a root.
     pub fn new(root: &Path) -> Disk {
-        Disk { root: root.to_owned(), cache: module_cache().map(|folder| folder.display().to_string()) }
+        let shown = |folder: PathBuf| folder.display().to_string();
+        Disk { root: root.to_owned(), cache: module_cache().map(shown), go_root: go_root().map(shown) }
     }
 }
 
@@ -286,6 +300,10 @@ impl Files for Disk {
 
     fn module_cache(&self) -> Option<String> {
         self.cache.clone()
+    }
+
+    fn go_root(&self) -> Option<String> {
+        self.go_root.clone()
     }
 }
 

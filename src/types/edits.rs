@@ -55,7 +55,7 @@ fn generate(generator: &mut Generator, model: &Model) -> Value {
     let generated = generator.generate(&files, &["api/v1".to_owned()], &Options::default());
     assert!(generated.diagnostics.is_empty(), "{:#?}\n{text}", generated.diagnostics);
     assert_eq!(generated.crds.len(), 1, "{text}");
-    generated.crds[0].object.clone()
+    Value::clone(&generated.crds[0].object)
 }
 
 fn spec(crd: &mut Value) -> &mut Value {

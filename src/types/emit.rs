@@ -4,6 +4,7 @@
 use anyhow::{Result, bail};
 use opdev_object::yaml;
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// A file as it should stand on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +50,10 @@ pub fn artifact(name: String, objects: &[Value], header: &str) -> Result<Artifac
 }
 
 /// An object without what the generators leave out: the status and the time of creation.
-fn written(object: &Value) -> Value {
+fn written(object: &Value) -> Cow<'_, Value> {
+    if object.get("status").is_none() && object.pointer("/metadata/creationTimestamp").is_none() {
+        return Cow::Borrowed(object);
+    }
     let mut object = object.clone();
     if let Some(map) = object.as_object_mut() {
         map.remove("status");
@@ -57,7 +61,7 @@ fn written(object: &Value) -> Value {
             metadata.remove("creationTimestamp");
         }
     }
-    object
+    Cow::Owned(object)
 }
 
 /// Where a text stands that go-yaml refuses to read back.

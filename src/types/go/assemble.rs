@@ -1,14 +1,14 @@
 //! Kinds to CustomResourceDefinitions: versions, names, columns, subresources, and what else markers on a kind say.
 //! Makes no schemas itself.
 
-use super::build::{Builder, Versions};
+use super::build::{Builder, KeptCrd, Versions};
 use super::markers::{Marker, Target};
 use super::package::{Package, TypeId};
 use super::profile::Profile;
-use super::schema::Schema;
+use super::schema::{Origin, Schema};
 use super::syntax::{SourceFile, TypeDecl, TypeKind};
 use super::{Crd, RbacMarker, description, flatten};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Place};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -121,15 +121,13 @@ impl Builder<'_> {
         let name = (kind.to_owned(), group.to_owned());
         let roots: Versions =
             versions.iter().map(|version| (version.id.clone(), version.name.clone())).collect();
-        if let Some((same, crd)) = self.kept.crds.get(&name)
-            && *same == roots
-        {
-            return Some(crd.clone());
+        if self.kept.crds.get(&name).is_some_and(|kept| kept.versions == roots) {
+            return self.kept_crd(&name);
         }
         let before = diagnostics.len();
         let mut draft = Draft::new(kind, group);
-        let mut places = BTreeMap::new();
         let mut types = HashSet::new();
+        let mut schemas = Vec::with_capacity(versions.len());
         let mut broken = false;
         for version in versions {
             let mut schema = self.root_schema(&version.id);
@@ -140,13 +138,11 @@ impl Builder<'_> {
                 *metadata = Arc::new(Schema::of("object"));
             }
             self.closure(&version.id, &mut types);
-            locate(&schema, &version.name, &mut places, 0);
-            draft.versions.push(json!({
-                "name": version.name,
-                "served": true,
-                "storage": false,
-                "schema": {"openAPIV3Schema": schema.to_json()},
-            }));
+            // `json!` would copy the schema.
+            let mut one = json!({"name": version.name, "served": true, "storage": false, "schema": {}});
+            one["schema"]["openAPIV3Schema"] = schema.to_json();
+            draft.versions.push(one);
+            schemas.push(schema);
         }
         for version in versions {
             let Some((_, decl)) = version.package.find(&version.id.name) else { continue };
@@ -174,25 +170,75 @@ impl Builder<'_> {
             let hint = "Mark exactly one version with +kubebuilder:storageversion, and serve at least one.";
             diagnostics.push(Diagnostic::error(message, place.clone()).with_hint(hint));
         }
-        let mut files = BTreeSet::new();
-        for id in &types {
-            if let Some(problems) = self.kept.problems.get(id) {
-                broken |= !problems.is_empty();
-                diagnostics.extend(problems.iter().map(|problem| match &problem.place {
-                    Some(_) => problem.clone(),
-                    None => Diagnostic { place: place.clone(), ..problem.clone() },
-                }));
-            }
-            if let Some(file) = self.kept.homes.get(id) {
-                broken |= !file.errors.is_empty();
-                files.insert(file.path.to_string());
-            }
+        for problem in types.iter().filter_map(|id| self.kept.problems.get(id)).flatten() {
+            broken = true;
+            let place = problem.place.clone().or_else(|| place.clone());
+            diagnostics.push(Diagnostic { place, ..problem.clone() });
         }
-        let crd = Crd { object: draft.object(), files: files.into_iter().collect(), places, broken };
+        let files = self.homes(&types);
+        broken |= files.iter().any(|file| !file.errors.is_empty());
+        let crd = Crd {
+            object: Arc::new(draft.object()),
+            files: files.iter().map(|file| file.path.to_string()).collect(),
+            places: Arc::new(self.places(&roots, &schemas)),
+            broken,
+        };
         if !broken && diagnostics.len() == before {
-            self.kept.crds.insert(name, (roots, crd.clone()));
+            let kept = KeptCrd { versions: roots, schemas, files, crd: crd.clone() };
+            self.kept.crds.insert(name, kept);
         }
         Some(crd)
+    }
+
+    /// A CRD that is as it was, but for where its fields stand.
+    fn kept_crd(&mut self, name: &(String, String)) -> Option<Crd> {
+        let mut kept = self.kept.crds.remove(name)?;
+        let mut types = HashSet::new();
+        let now: Vec<Arc<SourceFile>> = {
+            for (id, _) in &kept.versions {
+                self.closure(id, &mut types);
+            }
+            self.homes(&types)
+        };
+        if now.len() != kept.files.len() || !now.iter().zip(&kept.files).all(|(a, b)| Arc::ptr_eq(a, b)) {
+            kept.crd.places = Arc::new(self.places(&kept.versions, &kept.schemas));
+            kept.crd.files = now.iter().map(|file| file.path.to_string()).collect();
+            kept.files = now;
+        }
+        let crd = kept.crd.clone();
+        self.kept.crds.insert(name.clone(), kept);
+        Some(crd)
+    }
+
+    /// The project's files that declare some types, by path.
+    fn homes(&mut self, types: &HashSet<TypeId>) -> Vec<Arc<SourceFile>> {
+        let mut files: BTreeMap<Arc<str>, Arc<SourceFile>> = BTreeMap::new();
+        for id in types {
+            if let Ok(package) = self.loader.import(&id.package, ".")
+                && package.ours
+                && let Some((file, _)) = package.find(&id.name)
+            {
+                files.insert(file.path.clone(), file.clone());
+            }
+        }
+        files.into_values().collect()
+    }
+
+    /// Where each property of some versions is declared.
+    fn places(&mut self, versions: &Versions, schemas: &[Schema]) -> BTreeMap<String, Place> {
+        let mut found = BTreeMap::new();
+        for ((_, version), schema) in versions.iter().zip(schemas) {
+            locate(schema, version, 0, &mut |path, origin| {
+                let Ok(package) = self.loader.import(&origin.of.package, ".") else { return };
+                if let Some((file, decl)) = package.find(&origin.of.name)
+                    && let TypeKind::Struct(fields) = &decl.ty.kind
+                    && let Some(field) = fields.get(origin.field)
+                {
+                    found.insert(path.to_owned(), file.place(field.at));
+                }
+            });
+        }
+        found
     }
 
     /// The whole schema of a kind.
@@ -225,23 +271,23 @@ fn shorten(schema: &mut Schema, limit: usize, profile: &Profile) {
     flatten::each_child(schema, &mut |child| shorten(Arc::make_mut(child), limit, profile));
 }
 
-/// Notes where the properties below a schema were declared.
-fn locate(schema: &Schema, path: &str, out: &mut BTreeMap<String, crate::diagnostic::Place>, depth: usize) {
+/// Calls with each property below a schema that has an origin.
+fn locate(schema: &Schema, path: &str, depth: usize, found: &mut dyn FnMut(&str, &Origin)) {
     if depth > 60 {
         return;
     }
     for (name, property) in &schema.properties {
-        let path = format!("{path}.{name}");
         if let Some(origin) = &property.origin {
-            out.insert(path.clone(), origin.file.place(origin.at));
-            locate(property, &path, out, depth + 1);
+            let path = format!("{path}.{name}");
+            found(&path, origin);
+            locate(property, &path, depth + 1, found);
         }
     }
     if let Some(items) = &schema.items {
-        locate(items, &format!("{path}[]"), out, depth + 1);
+        locate(items, &format!("{path}[]"), depth + 1, found);
     }
     if let Some(super::schema::Additional::Schema(values)) = &schema.additional {
-        locate(values, &format!("{path}{{}}"), out, depth + 1);
+        locate(values, &format!("{path}{{}}"), depth + 1, found);
     }
 }
 
@@ -408,12 +454,14 @@ impl Draft {
         if !self.categories.is_empty() {
             names["categories"] = Value::from(self.categories);
         }
-        json!({
+        let mut crd = json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": metadata,
-            "spec": {"group": self.group, "names": names, "scope": self.scope, "versions": self.versions},
-        })
+            "spec": {"group": self.group, "names": names, "scope": self.scope},
+        });
+        crd["spec"]["versions"] = Value::Array(self.versions);
+        crd
     }
 }
 

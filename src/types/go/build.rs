@@ -5,9 +5,9 @@ use super::apply::apply;
 use super::description::describe;
 use super::markers::{Marker, Reading, Target, read};
 use super::names::{Named, Under};
-use super::package::{Package, TypeId};
+use super::package::{Changed, Package, TypeId};
 use super::profile::{Level, Profile};
-use super::schema::{Additional, Origin, Schema};
+use super::schema::{Additional, Schema};
 use super::sources::Loader;
 use super::syntax::{SourceFile, TypeDecl, TypeExpr, TypeKind};
 use super::{Crd, Options, flatten, foreign, known};
@@ -29,44 +29,57 @@ pub(crate) struct Kept {
     pub(crate) needs: HashMap<TypeId, Vec<TypeId>>,
     /// What is wrong with a type.
     pub(crate) problems: HashMap<TypeId, Vec<Diagnostic>>,
-    /// The project's file a type is declared in.
-    pub(crate) homes: HashMap<TypeId, Arc<SourceFile>>,
     pub(crate) resolved: flatten::Resolved,
     /// Types with fixed schemas.
     fixed: HashSet<TypeId>,
     /// The packages the last generation read, by path.
     pub(crate) packages: HashMap<Arc<str>, Arc<Package>>,
-    /// CRDs without a fault by kind and group, and the types and names of their versions.
-    pub(crate) crds: HashMap<(String, String), (Versions, Crd)>,
+    /// CRDs without a fault, by kind and group.
+    pub(crate) crds: HashMap<(String, String), KeptCrd>,
+}
+
+/// A CRD without a fault.
+#[derive(Debug)]
+pub(crate) struct KeptCrd {
+    pub(crate) versions: Versions,
+    /// The schema of each version.
+    pub(crate) schemas: Vec<Schema>,
+    /// The project's files it was made of.
+    pub(crate) files: Vec<Arc<SourceFile>>,
+    pub(crate) crd: Crd,
 }
 
 impl Kept {
-    /// Forgets what is of changed packages, what had something wrong, and all that is made of them.
-    pub(crate) fn forget(&mut self, changed: &HashSet<Arc<str>>) {
+    /// Forgets what is of changed types, what had something wrong, and all that is made of them.
+    pub(crate) fn forget(&mut self, changed: &HashMap<Arc<str>, Changed>) {
         let wrong = |id: &TypeId| self.problems.get(id).is_some_and(|problems| !problems.is_empty());
-        let gone = |id: &TypeId| {
-            !self.fixed.contains(id)
-                && (changed.contains(&id.package) || !self.packages.contains_key(&id.package))
+        let gone = |id: &TypeId| match changed.get(&id.package) {
+            Some(Changed::All) => true,
+            Some(Changed::Types(names)) => names.contains(&id.name),
+            None => !self.packages.contains_key(&id.package) && !self.fixed.contains(id),
         };
-        let mut dirty: HashSet<TypeId> =
-            self.schemas.keys().filter(|id| gone(id) || wrong(id)).cloned().collect();
-        loop {
-            let made_of = self
-                .needs
-                .iter()
-                .filter(|(id, needs)| !dirty.contains(*id) && needs.iter().any(|need| dirty.contains(need)));
-            let more: Vec<TypeId> = made_of.map(|(id, _)| id.clone()).collect();
-            if more.is_empty() {
-                break;
+        let mut open: Vec<TypeId> = self.schemas.keys().filter(|id| gone(id) || wrong(id)).cloned().collect();
+        if open.is_empty() {
+            return;
+        }
+        let mut users: HashMap<&TypeId, Vec<&TypeId>> = HashMap::new();
+        for (id, needs) in &self.needs {
+            for need in needs {
+                users.entry(need).or_default().push(id);
             }
-            dirty.extend(more);
+        }
+        let mut dirty: HashSet<TypeId> = HashSet::new();
+        while let Some(id) = open.pop() {
+            let more = users.get(&id).into_iter().flatten().filter(|user| !dirty.contains(**user));
+            open.extend(more.map(|user| TypeId::clone(user)));
+            dirty.insert(id);
         }
         self.schemas.retain(|id, _| !dirty.contains(id));
         self.needs.retain(|id, _| !dirty.contains(id));
         self.problems.retain(|id, _| !dirty.contains(id));
-        self.homes.retain(|id, _| !dirty.contains(id));
         self.resolved.retain(|id| !dirty.contains(id));
-        self.crds.retain(|_, (roots, _)| roots.iter().all(|(id, _)| self.schemas.contains_key(id)));
+        let made = |id: &TypeId| self.schemas.contains_key(id);
+        self.crds.retain(|_, kept| kept.versions.iter().all(|(id, _)| made(id)));
     }
 }
 
@@ -137,11 +150,14 @@ impl<'a> Builder<'a> {
     /// Forgets what packages that changed since the last generation had a part in.
     pub(crate) fn forget_changes(&mut self) {
         let last = std::mem::take(&mut self.kept.packages);
-        let changed: HashSet<Arc<str>> = last
-            .iter()
-            .filter(|(path, old)| !self.loader.import(path, ".").is_ok_and(|new| Arc::ptr_eq(&new, old)))
-            .map(|(path, _)| path.clone())
-            .collect();
+        let mut changed: HashMap<Arc<str>, Changed> = HashMap::new();
+        for (path, old) in &last {
+            match self.loader.import(path, ".") {
+                Ok(new) if Arc::ptr_eq(&new, old) => {}
+                Ok(new) => drop(changed.insert(path.clone(), new.changed_since(old))),
+                Err(_) => drop(changed.insert(path.clone(), Changed::All)),
+            }
+        }
         self.kept.packages = last;
         self.kept.forget(&changed);
     }
@@ -198,9 +214,6 @@ impl<'a> Builder<'a> {
             return Schema::default();
         };
         let file = file.clone();
-        if package.ours {
-            self.kept.homes.insert(id.clone(), file.clone());
-        }
         self.declared(&package, &file, decl)
     }
 
@@ -315,7 +328,9 @@ impl<'a> Builder<'a> {
             TypeKind::Slice(element) => self.slice(at, element, true),
             TypeKind::Array(element) => self.slice(at, element, false),
             TypeKind::Map(key, value) => self.map(at, key, value),
-            TypeKind::Pointer(inner) => self.expression(at.inner(), inner),
+            // Older releases apply the markers of `type A *B` once for the pointer and once for what it points to.
+            TypeKind::Pointer(inner) if self.is(Level::V0_20) => self.expression(at.inner(), inner),
+            TypeKind::Pointer(inner) => self.expression(At { depth: at.depth + 1, ..at }, inner),
             TypeKind::Struct(fields) => match at.decl {
                 Some(decl) => self.structure(at, decl, fields, ty.at),
                 None => {
@@ -550,11 +565,6 @@ impl<'a> Builder<'a> {
         optional
     }
 
-    /// Where a property comes from, for files of the project.
-    pub(crate) fn origin(&self, at: At<'_>, byte: usize) -> Option<Origin> {
-        at.package.ours.then(|| Origin { file: at.file.clone(), at: byte })
-    }
-
     /// The schema of a field's type, its documentation and its markers.
     pub(crate) fn field_schema(
         &mut self,
@@ -567,7 +577,6 @@ impl<'a> Builder<'a> {
         let description = describe(&at.file.text, &field.doc, &self.options.profile);
         schema.description = Some(description.as_str().into()).filter(|_| !description.is_empty());
         self.apply(at.package, at.file, None, markers, &mut schema);
-        schema.origin = self.origin(at, field.at);
         schema
     }
 }

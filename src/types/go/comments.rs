@@ -83,6 +83,13 @@ pub(crate) struct Above<'a> {
     pub(crate) doc: Option<&'a Group>,
 }
 
+impl Above<'_> {
+    /// Where the closest of them begins that can say something of the node.
+    pub(crate) fn start(&self) -> Option<usize> {
+        self.closest.or(self.doc).map(Group::start)
+    }
+}
+
 /// Walks down a list of groups, node by node.
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {

@@ -80,7 +80,7 @@ fn brief(value: &Value) -> String {
 
 fn compare(want: &BTreeMap<String, Value>, made: &Generated) -> Vec<String> {
     let name = |crd: &Crd| crd.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    let have: BTreeMap<String, &Value> = made.crds.iter().map(|crd| (name(crd), &crd.object)).collect();
+    let have: BTreeMap<String, &Value> = made.crds.iter().map(|crd| (name(crd), &*crd.object)).collect();
     let mut out = Vec::new();
     for (name, want) in want {
         match have.get(name) {

@@ -10,14 +10,24 @@ use crate::diagnostic::Diagnostic;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What is odd about markers and what to do, by their text and what they describe.
-type Odd = HashMap<(Arc<str>, &'static str), Option<(String, String)>>;
+/// What there is to say of a marker.
+#[derive(Debug)]
+enum Verdict {
+    Fine,
+    /// Where in its text, and what is wrong.
+    Bad(usize, String),
+    /// What is odd, and what to do.
+    Odd(String, String),
+}
+
+/// Verdicts by the marker's text and what it describes.
+type Verdicts = HashMap<(Arc<str>, &'static str), Verdict>;
 
 /// What was said before: of markers by their text and what they describe, and of whole files.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     version: String,
-    markers: Odd,
+    markers: Verdicts,
     files: HashMap<Arc<str>, (Arc<SourceFile>, Vec<Diagnostic>)>,
 }
 
@@ -49,7 +59,7 @@ pub(crate) fn lint(roots: &[Arc<Package>], profile: &Profile, said: &mut Said) -
 
 struct Lint<'l> {
     profile: &'l Profile,
-    known: &'l mut Odd,
+    known: &'l mut Verdicts,
     out: &'l mut Vec<Diagnostic>,
 }
 
@@ -73,19 +83,24 @@ impl Lint<'_> {
 
     fn markers(&mut self, file: &SourceFile, markers: &[RawMarker], target: Target) {
         for raw in markers {
-            match read(&raw.text, raw.at, target, self.profile) {
-                Reading::Known(_) | Reading::Foreign => {}
-                Reading::Bad(offset, message) => {
-                    self.out.push(Diagnostic::error(message, Some(file.place(raw.at + offset))));
+            let key = (raw.text.clone(), target.words());
+            let verdict =
+                self.known.entry(key).or_insert_with(|| match read(&raw.text, 0, target, self.profile) {
+                    Reading::Known(_) | Reading::Foreign => Verdict::Fine,
+                    Reading::Bad(offset, message) => Verdict::Bad(offset, message),
+                    Reading::Unknown => match unknown(&raw.text, target, self.profile) {
+                        Some((message, hint)) => Verdict::Odd(message, hint),
+                        None => Verdict::Fine,
+                    },
+                });
+            match verdict {
+                Verdict::Fine => {}
+                Verdict::Bad(offset, message) => {
+                    self.out.push(Diagnostic::error(message.clone(), Some(file.place(raw.at + *offset))));
                 }
-                Reading::Unknown => {
-                    let key = (raw.text.clone(), target.words());
-                    let odd =
-                        self.known.entry(key).or_insert_with(|| unknown(&raw.text, target, self.profile));
-                    if let Some((message, hint)) = odd {
-                        let place = Some(file.place(raw.at));
-                        self.out.push(Diagnostic::warning(message.clone(), place).with_hint(hint.clone()));
-                    }
+                Verdict::Odd(message, hint) => {
+                    let place = Some(file.place(raw.at));
+                    self.out.push(Diagnostic::warning(message.clone(), place).with_hint(hint.clone()));
                 }
             }
         }

@@ -16,6 +16,7 @@ mod known;
 mod lint;
 mod markers;
 mod names;
+mod outline;
 mod package;
 mod profile;
 mod roots;
@@ -25,6 +26,8 @@ mod structs;
 mod syntax;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod warm;
 
 pub use profile::{Level, Profile};
 
@@ -83,12 +86,12 @@ pub struct Generated {
 #[derive(Clone, Debug)]
 pub struct Crd {
     /// The whole object.
-    pub object: Value,
+    pub object: Arc<Value>,
     /// The project's files its schema was made of, sorted.
     pub files: Vec<String>,
     /// Where each field is declared, by version and path: `v1.spec.replicas`, `v1.spec.ports[].name` for items,
     /// `v1.spec.limits{}.max` for the values of a map. Only fields that the project itself declares.
-    pub places: BTreeMap<String, Place>,
+    pub places: Arc<BTreeMap<String, Place>>,
     /// Something in it could not be read; see the diagnostics.
     pub broken: bool,
 }
@@ -119,6 +122,11 @@ impl Generator {
         Generator::default()
     }
 
+    /// The text of a file as it was read last.
+    pub fn text(&self, path: &str) -> Option<Arc<str>> {
+        self.store.text(path)
+    }
+
     /// The CRDs and RBAC markers of some folders, given as paths or as patterns such as `./...` and `./api/...`.
     pub fn generate(&mut self, files: &dyn Files, packages: &[String], options: &Options) -> Generated {
         let dirs = roots::folders(files, packages);
@@ -127,6 +135,7 @@ impl Generator {
         let made_with = (options.clone(), vec![files.read("go.mod"), files.read("go.work")]);
         if self.made_with.as_ref() != Some(&made_with) {
             self.kept = build::Kept::default();
+            self.store.look_again();
             self.made_with = Some(made_with);
         }
         let mut loader = sources::Loader::new(&mut self.store, files, modules);

@@ -77,8 +77,28 @@ const BASIC: &[&str] = &[
 const CHAIN: usize = 40;
 
 impl Builder<'_> {
+    /// Notes that what is being made depends on a type, even where it does not refer to it.
+    fn looked(&mut self, named: Named) -> Named {
+        if let Named::Declared(package, name) = &named
+            && package.ours
+            && let Some(open) = self.open.last()
+        {
+            let id = TypeId { package: package.path.clone(), name: name.clone() };
+            let needs = self.kept.needs.entry(open.clone()).or_default();
+            if *open != id && !needs.contains(&id) {
+                needs.push(id);
+            }
+        }
+        named
+    }
+
     /// What a bare identifier stands for.
     pub(crate) fn identifier(&mut self, package: &Arc<Package>, file: &SourceFile, name: &Arc<str>) -> Named {
+        let named = self.find_identifier(package, file, name);
+        self.looked(named)
+    }
+
+    fn find_identifier(&mut self, package: &Arc<Package>, file: &SourceFile, name: &Arc<str>) -> Named {
         if package.find(name).is_some() {
             return Named::Declared(package.clone(), name.clone());
         }
@@ -124,7 +144,7 @@ impl Builder<'_> {
             return Named::Elsewhere(TypeId { package: path, name: name.clone() });
         }
         match self.loader.import(&path, &package.dir) {
-            Ok(other) if other.find(name).is_some() => Named::Declared(other, name.clone()),
+            Ok(other) if other.find(name).is_some() => self.looked(Named::Declared(other, name.clone())),
             Ok(_) => Named::Unknown,
             Err(_) => Named::Elsewhere(TypeId { package: path, name: name.clone() }),
         }

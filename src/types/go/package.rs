@@ -14,6 +14,13 @@ pub(crate) struct TypeId {
     pub(crate) name: Arc<str>,
 }
 
+/// What of a package may mean something else than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Changed {
+    All,
+    Types(HashSet<Arc<str>>),
+}
+
 /// One package.
 #[derive(Debug, Default)]
 pub(crate) struct Package {
@@ -46,6 +53,9 @@ impl Package {
             for (decl, ty) in file.types.iter().enumerate() {
                 package.types.entry(ty.name.clone()).or_insert((index, decl));
             }
+            for (decl, ty) in file.later.iter().enumerate() {
+                package.types.entry(ty.name.clone()).or_insert((index, file.types.len() + decl));
+            }
             for method in &file.methods {
                 let set = if method.json { &mut package.json } else { &mut package.text };
                 set.insert(method.receiver.clone());
@@ -58,10 +68,14 @@ impl Package {
     pub(crate) fn find(&self, name: &str) -> Option<(&Arc<SourceFile>, &TypeDecl)> {
         let (file, decl) = *self.types.get(name)?;
         let file = self.files.get(file)?;
-        Some((file, file.types.get(decl)?))
+        let decl = match decl.checked_sub(file.types.len()) {
+            None => file.types.get(decl),
+            Some(later) => file.later.get(later)?.decl(file),
+        };
+        Some((file, decl?))
     }
 
-    /// All types, file by file.
+    /// All types of the project's own package, file by file.
     pub(crate) fn types(&self) -> impl Iterator<Item = (&Arc<SourceFile>, &TypeDecl)> {
         self.files.iter().flat_map(|file| file.types.iter().map(move |decl| (file, decl)))
     }
@@ -69,6 +83,32 @@ impl Package {
     /// Whether a type has `MarshalJSON`, and whether it has `MarshalText`, of its own.
     pub(crate) fn marshals(&self, name: &str) -> (bool, bool) {
         (self.json.contains(name), self.text.contains(name))
+    }
+
+    /// What may mean something else than in an older state of the package: some types, or all of them.
+    pub(crate) fn changed_since(&self, old: &Package) -> Changed {
+        let same_around = |a: &SourceFile, b: &SourceFile| {
+            let markers =
+                |file: &SourceFile| file.markers.iter().map(|marker| marker.text.clone()).collect::<Vec<_>>();
+            a.path == b.path
+                && a.errors.is_empty()
+                && b.errors.is_empty()
+                && a.package == b.package
+                && a.imports == b.imports
+                && a.methods == b.methods
+                && a.consts == b.consts
+                && markers(a) == markers(b)
+                && a.types.iter().map(|decl| &decl.name).eq(b.types.iter().map(|decl| &decl.name))
+        };
+        let pairs = || self.sources.iter().zip(&old.sources).filter(|(new, old)| !Arc::ptr_eq(new, old));
+        if self.sources.len() != old.sources.len() || pairs().any(|(new, old)| !same_around(new, old)) {
+            return Changed::All;
+        }
+        let decls = pairs().flat_map(|(new, old)| {
+            let both = new.types.iter().zip(&old.types);
+            both.filter(|(a, b)| new.text_of(a) != old.text_of(b)).map(|(decl, _)| decl.name.clone())
+        });
+        Changed::Types(decls.collect())
     }
 
     /// The markers of the package that can be read.
@@ -83,6 +123,11 @@ impl Package {
         }
         out
     }
+}
+
+/// Whether a character can stand in a name.
+pub(crate) fn counts_as_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Whether a file of this name can be part of a package on Linux.

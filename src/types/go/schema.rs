@@ -9,11 +9,11 @@ use std::sync::Arc;
 /// A text that may be missing.
 pub(crate) type Text = Option<Arc<str>>;
 
-/// Where a property was declared.
+/// The field a property was declared by: its place in its struct, as where that stands changes with every edit above.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
-    pub(crate) file: Arc<super::syntax::SourceFile>,
-    pub(crate) at: usize,
+    pub(crate) of: TypeId,
+    pub(crate) field: usize,
 }
 
 /// A CEL rule.

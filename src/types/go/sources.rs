@@ -2,7 +2,8 @@
 //! Files in the module cache never change and are read once. Never decides what a type means.
 
 use super::Files;
-use super::imports::{Missing, Modules, join};
+use super::imports::{Found, Missing, Modules, join};
+use super::outline::{outline, parser};
 use super::package::{Package, builds, counts};
 use super::syntax::{SourceFile, SyntaxError, read};
 use crate::diagnostic::Diagnostic;
@@ -18,6 +19,10 @@ pub(crate) struct Store {
     parser: tree_sitter::Parser,
     files: HashMap<String, Arc<SourceFile>>,
     packages: HashMap<String, Arc<Package>>,
+    /// Trees of the project's files without faults, for the next time.
+    trees: HashMap<String, tree_sitter::Tree>,
+    /// Where packages that are not the project's were found.
+    found: HashMap<Arc<str>, Found>,
     parsed: usize,
 }
 
@@ -29,10 +34,14 @@ impl fmt::Debug for Store {
 
 impl Default for Store {
     fn default() -> Store {
-        let mut parser = tree_sitter::Parser::new();
-        // Fails only where grammar and library are of different ABIs; then every file has an error that says so.
-        let _ = parser.set_language(&tree_sitter_go::LANGUAGE.into());
-        Store { parser, files: HashMap::new(), packages: HashMap::new(), parsed: 0 }
+        Store {
+            parser: parser(),
+            files: HashMap::new(),
+            packages: HashMap::new(),
+            trees: HashMap::new(),
+            found: HashMap::new(),
+            parsed: 0,
+        }
     }
 }
 
@@ -43,16 +52,33 @@ impl Store {
         self.parsed
     }
 
-    fn parse(&mut self, path: &str, text: &Arc<str>) -> Arc<SourceFile> {
+    /// The table of a file. Of one that is not the project's, most types are parsed when they are asked for.
+    fn parse(&mut self, path: &str, text: &Arc<str>, ours: bool) -> Arc<SourceFile> {
         if let Some(file) = self.files.get(path)
             && (Arc::ptr_eq(&file.text, text) || file.text == *text)
         {
             return file.clone();
         }
         self.parsed += 1;
-        let tree = (text.len() <= LARGEST).then(|| self.parser.parse(text.as_bytes(), None)).flatten();
+        // Of these, constants and comments outside of types have a meaning.
+        let whole = ["+k8s:enum", "+kubebuilder:validation:Optional"].iter().any(|word| text.contains(word));
+        if !ours
+            && !whole
+            && let Some(file) = outline(path, text)
+        {
+            let file = Arc::new(file);
+            self.files.insert(path.to_owned(), file.clone());
+            return file;
+        }
+        let tree = (text.len() <= LARGEST).then(|| self.tree(path, text)).flatten();
         let file = Arc::new(match tree {
-            Some(tree) => read(path, text, tree.root_node()),
+            Some(tree) => {
+                let file = read(path, text, tree.root_node());
+                if ours && !tree.root_node().has_error() {
+                    self.trees.insert(path.to_owned(), tree);
+                }
+                file
+            }
             None => {
                 let message = "this file is too large to be read as a type file".to_owned();
                 let errors = vec![SyntaxError { at: 0, message }];
@@ -61,6 +87,55 @@ impl Store {
         });
         self.files.insert(path.to_owned(), file.clone());
         file
+    }
+}
+
+impl Store {
+    /// The tree of a text; what did not change since the last one is taken over from it. A tree with faults is made
+    /// from nothing, so that it does not depend on what was there before.
+    fn tree(&mut self, path: &str, text: &Arc<str>) -> Option<tree_sitter::Tree> {
+        if let Some(mut tree) = self.trees.remove(path)
+            && let Some(old) = self.files.get(path)
+        {
+            tree.edit(&edit(&old.text, text));
+            let tree = self.parser.parse(text.as_bytes(), Some(&tree))?;
+            if !tree.root_node().has_error() {
+                return Some(tree);
+            }
+        }
+        self.parser.parse(text.as_bytes(), None)
+    }
+
+    /// The text of a file.
+    pub(crate) fn text(&self, path: &str) -> Option<Arc<str>> {
+        self.files.get(path).map(|file| file.text.clone())
+    }
+
+    /// Forgets where packages were found.
+    pub(crate) fn look_again(&mut self) {
+        self.found.clear();
+    }
+}
+
+/// The one stretch in which two texts differ.
+fn edit(old: &str, new: &str) -> tree_sitter::InputEdit {
+    let (a, b) = (old.as_bytes(), new.as_bytes());
+    let start = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let most = a.len().min(b.len()) - start;
+    let same = a.iter().rev().zip(b.iter().rev()).take(most).take_while(|(a, b)| a == b).count();
+    let point = |bytes: &[u8], at: usize| {
+        let before = &bytes[..at];
+        let row = before.iter().filter(|byte| **byte == b'\n').count();
+        let column = at - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        tree_sitter::Point { row, column }
+    };
+    tree_sitter::InputEdit {
+        start_byte: start,
+        old_end_byte: a.len() - same,
+        new_end_byte: b.len() - same,
+        start_position: point(a, start),
+        old_end_position: point(a, a.len() - same),
+        new_end_position: point(b, b.len() - same),
     }
 }
 
@@ -85,7 +160,7 @@ impl<'a> Loader<'a> {
     /// One of the project's own folders; `None` where it holds no package that could say something of types.
     pub(crate) fn root(&mut self, dir: &str) -> Option<Arc<Package>> {
         let path: Arc<str> = self.modules.path_of(dir).into();
-        let texts = self.texts(dir);
+        let texts = self.texts(dir, |_| true);
         let interesting = |text: &str| {
             ["+kubebuilder:", "+groupName", "apimachinery/pkg/apis/meta/v1"]
                 .iter()
@@ -104,7 +179,15 @@ impl<'a> Loader<'a> {
         if let Some(loaded) = self.loaded.get(path) {
             return loaded.clone();
         }
-        let found = self.modules.find(self.files, path, Some(from));
+        let found = match self.store.found.get(path) {
+            Some(found) => Ok(found.clone()),
+            None => self.modules.find(self.files, path, Some(from)),
+        };
+        if let Ok(found) = &found
+            && !found.ours
+        {
+            self.store.found.insert(path.clone(), found.clone());
+        }
         let result = found.map(|found| {
             if let Some(note) = found.note {
                 self.notes.push(Diagnostic::warning(note, None).with_hint("Run `go mod download`."));
@@ -114,7 +197,7 @@ impl<'a> Loader<'a> {
             {
                 return package.clone();
             }
-            let mut texts = self.texts(&found.dir);
+            let mut texts = self.texts(&found.dir, |name| found.ours || !without_types(path, name));
             if !found.ours && !texts.iter().any(|(_, text)| text.contains("+k8s:enum")) {
                 let words = ["\ntype ", "MarshalJSON(", "MarshalText(", "+kubebuilder:validation:Optional"];
                 texts.retain(|(_, text)| words.iter().any(|word| text.contains(word)));
@@ -136,8 +219,8 @@ impl<'a> Loader<'a> {
         found.collect()
     }
 
-    fn texts(&self, dir: &str) -> Vec<(String, Arc<str>)> {
-        let names = self.files.list(dir).into_iter().filter(|name| counts(name));
+    fn texts(&self, dir: &str, wanted: impl Fn(&str) -> bool) -> Vec<(String, Arc<str>)> {
+        let names = self.files.list(dir).into_iter().filter(|name| counts(name) && wanted(name));
         let paths = names.map(|name| join(dir, &name));
         paths
             .filter_map(|path| self.files.read(&path).map(|text| (path, text)))
@@ -153,7 +236,7 @@ impl<'a> Loader<'a> {
         ours: bool,
     ) -> Arc<Package> {
         let files: Vec<Arc<SourceFile>> =
-            texts.iter().map(|(path, text)| self.store.parse(path, text)).collect();
+            texts.iter().map(|(path, text)| self.store.parse(path, text, ours)).collect();
         if ours {
             self.read.extend(texts.iter().map(|(path, _)| path.clone()));
             if let Some(same) = self.store.packages.get(&dir)
@@ -170,4 +253,13 @@ impl<'a> Loader<'a> {
         }
         package
     }
+}
+
+/// Generated files of which nothing is needed; some have megabytes.
+fn without_types(package: &str, name: &str) -> bool {
+    name == "zz_generated.deepcopy.go"
+        || package.starts_with("k8s.io/")
+            && (name == "generated.pb.go"
+                || name.starts_with("zz_generated.")
+                || name.ends_with("_swagger_doc_generated.go"))
 }

@@ -3,8 +3,9 @@
 
 use super::build::{At, Builder};
 use super::markers::{Marker, Target};
+use super::package::TypeId;
 use super::profile::Level;
-use super::schema::{Schema, rule};
+use super::schema::{Origin, Schema, rule};
 use super::syntax::{Field, TypeDecl};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ impl Builder<'_> {
         };
         let optional = self.optional_by_default(at.package);
         let mut immutable = Vec::new();
-        for field in fields {
+        for (index, field) in fields.iter().enumerate() {
             let names: Vec<&str> = if field.names.is_empty() {
                 vec![""]
             } else {
@@ -86,7 +87,11 @@ impl Builder<'_> {
                     }
                     schema.required.push(tag.name.clone());
                 }
-                let property = self.field_schema(at, field, &markers);
+                let mut property = self.field_schema(at, field, &markers);
+                property.origin = at.package.ours.then(|| Origin {
+                    of: TypeId { package: at.package.path.clone(), name: decl.name.clone() },
+                    field: index,
+                });
                 if tag.inline {
                     schema.all_of.push(Arc::new(property));
                     continue;

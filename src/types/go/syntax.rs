@@ -2,7 +2,9 @@
 //! string constants. Reads a syntax tree that tolerates errors; never resolves a name.
 
 use super::comments::{Above, Cursor, Group, Groups, RawMarker, markers};
+use super::outline::Later;
 use crate::diagnostic::Place;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 use tree_sitter::Node;
 
@@ -17,6 +19,8 @@ pub(crate) struct SourceFile {
     pub(crate) package: String,
     pub(crate) imports: Vec<Import>,
     pub(crate) types: Vec<TypeDecl>,
+    /// Types of a file that is not the project's, parsed when they are needed.
+    pub(crate) later: Vec<Later>,
     pub(crate) methods: Vec<Method>,
     pub(crate) consts: Vec<Const>,
     /// Markers that belong to the package.
@@ -35,7 +39,7 @@ pub(crate) struct SyntaxError {
 }
 
 /// One import.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Import {
     /// `_`, `.` or the name it is given.
     pub(crate) name: Option<String>,
@@ -52,6 +56,8 @@ pub(crate) struct TypeDecl {
     pub(crate) doc: Group,
     pub(crate) markers: Vec<RawMarker>,
     pub(crate) at: usize,
+    /// All that it is made of, comments above included.
+    pub(crate) span: Range<usize>,
 }
 
 /// One field of a struct, or several of one line.
@@ -89,20 +95,25 @@ pub(crate) enum TypeKind {
 }
 
 /// `MarshalJSON` or `MarshalText` of a type.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Method {
     pub(crate) receiver: Arc<str>,
     pub(crate) json: bool,
 }
 
 /// A constant with a type of its own and a string as its value.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Const {
     pub(crate) ty: Arc<str>,
     pub(crate) literal: Arc<str>,
 }
 
 impl SourceFile {
+    /// The text of one of its declarations.
+    pub(crate) fn text_of(&self, decl: &TypeDecl) -> &str {
+        self.text.get(decl.span.clone()).unwrap_or_default()
+    }
+
     /// A file of which nothing is known yet.
     pub(crate) fn new(path: &str, text: Arc<str>) -> SourceFile {
         SourceFile {
@@ -111,6 +122,7 @@ impl SourceFile {
             package: String::new(),
             imports: Vec::new(),
             types: Vec::new(),
+            later: Vec::new(),
             methods: Vec::new(),
             consts: Vec::new(),
             markers: Vec::new(),
@@ -206,7 +218,7 @@ impl Reader<'_> {
             markers(self.text, above.closest, false, &mut found);
             markers(self.text, above.doc, true, &mut found);
             for spec in specs {
-                if let Some(decl) = self.type_spec(*spec, above.doc, std::mem::take(&mut found), file) {
+                if let Some(decl) = self.type_spec(*spec, above, std::mem::take(&mut found), file) {
                     file.types.push(decl);
                 }
             }
@@ -223,7 +235,7 @@ impl Reader<'_> {
             let mut found = Vec::new();
             markers(self.text, above.closest, false, &mut found);
             markers(self.text, above.doc, true, &mut found);
-            if let Some(decl) = self.type_spec(*spec, above.doc, found, file) {
+            if let Some(decl) = self.type_spec(*spec, &above, found, file) {
                 file.types.push(decl);
             }
             cursor.leave(spec.end_byte(), spec.end_position().row);
@@ -234,7 +246,7 @@ impl Reader<'_> {
     fn type_spec(
         &self,
         spec: Node<'_>,
-        doc: Option<&Group>,
+        above: &Above<'_>,
         found: Vec<RawMarker>,
         file: &mut SourceFile,
     ) -> Option<TypeDecl> {
@@ -252,9 +264,10 @@ impl Reader<'_> {
             alias: spec.kind() == "type_alias",
             generic: spec.child_by_field_name("type_parameters").is_some(),
             ty,
-            doc: doc.cloned().unwrap_or_default(),
+            doc: above.doc.cloned().unwrap_or_default(),
             markers: of_type,
             at: name.start_byte(),
+            span: above.start().unwrap_or(spec.start_byte())..spec.end_byte(),
         })
     }
 

@@ -411,3 +411,22 @@ fn edits_one_after_the_other_give_what_a_fresh_start_gives() {
         assert_eq!(kept.read, fresh.read, "{from} -> {to}");
     }
 }
+
+/// What a type that is a pointer says of itself: releases before v0.20 said it twice.
+#[test]
+fn markers_of_pointer_types_count_once_or_twice() {
+    let rule = "// +kubebuilder:validation:XValidation:rule=\"self > 1\"\ntype Size *int32\n";
+    let text = format!("{KIND}\n{rule}").replace("*Part", "Size");
+    let files = project(&[("api/v1/thing.go", &text), ("api/v1/part.go", PART)]);
+    for (release, times) in [("v0.18.0", 2), ("v0.20.0", 1), ("v0.21.0", 1)] {
+        let options = Options { profile: Profile::parse(release), ..Options::default() };
+        let made = Generator::new().generate(&files, &["./...".to_owned()], &options);
+        let part = &spec(&made)["part"];
+        assert_eq!(
+            part["x-kubernetes-validations"].as_array().map(Vec::len),
+            Some(times),
+            "{release}: {part}"
+        );
+        assert_eq!(part["format"], "int32", "{release}");
+    }
+}
