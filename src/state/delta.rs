@@ -118,7 +118,7 @@ mod tests {
                 0 => Value::Null,
                 1 => json!(roll % 3),
                 2 => json!(["=", "o", "a", "l"][(roll / 7 % 4) as usize]),
-                3 => json!(roll % 2 > 0),
+                3 => json!(roll.is_multiple_of(2)),
                 4 => (0..roll / 11 % 4).map(|_| value(dice, depth - 1)).collect(),
                 _ => Value::Object(
                     (0..roll / 13 % 4).map(|i| (format!("k{i}"), value(dice, depth - 1))).collect(),

@@ -3,6 +3,7 @@
 use super::health::{self, Health, Level};
 use super::{Seen, State};
 use crate::event::{Outcome, words};
+use jiff::Timestamp;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -22,6 +23,8 @@ pub struct Node {
     pub health: Health,
     /// Older siblings of the same line that are not shown: revisions, scaled-down ReplicaSets.
     pub older: usize,
+    /// When it was found to be gone; `None` while it is there.
+    pub gone: Option<Timestamp>,
 }
 
 /// The tree below an object, depth first; the object itself is left out.
@@ -53,10 +56,57 @@ fn below(
             more: more.clone(),
             health: health::of(&seen.object),
             older,
+            gone: None,
         });
         below(state, &seen, more, met, out);
         more.pop();
     }
+}
+
+/// Objects that belonged to this one, directly or through others, and are gone; the one that went last comes first.
+pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
+    let Some(root) = state.present_or_gone(root) else { return Vec::new() };
+    let present = owned(state, &root.key).into_iter().map(|node| node.seen);
+    let mut owners: BTreeSet<String> =
+        present.chain([Arc::clone(root)]).filter_map(|seen| seen.object_ref.uid.clone()).collect();
+    let gone: Vec<_> =
+        state.archive.gone().iter().filter(|gone| state.gone_at(&gone.seen.key).is_some()).collect();
+    // Owners may have gone before or after what they owned: as often as it takes.
+    let mut below: BTreeSet<usize> = BTreeSet::new();
+    loop {
+        let before = below.len();
+        for (i, gone) in gone.iter().enumerate() {
+            let mut references = meta::owner_references(&gone.seen.object).into_iter();
+            if references.any(|owner| owners.contains(&owner.uid)) && below.insert(i) {
+                owners.extend(gone.seen.object_ref.uid.clone());
+            }
+        }
+        if below.len() == before {
+            break;
+        }
+    }
+    let newest_first = below.into_iter().rev().filter(|i| {
+        // Of several of one name the newest stands for all.
+        !gone[i + 1..].iter().any(|later| later.seen.key == gone[*i].seen.key)
+    });
+    newest_first
+        .map(|i| Node {
+            seen: Arc::clone(&gone[i].seen),
+            more: vec![false],
+            health: health::of(&gone[i].seen.object),
+            older: 0,
+            gone: Some(gone[i].at),
+        })
+        .collect()
+}
+
+/// Custom resources that are gone, the one that went last first.
+pub fn gone_customs(state: &State) -> Vec<Arc<Seen>> {
+    let mut met = BTreeSet::new();
+    let gone = state.archive.gone().iter().rev().map(|gone| &gone.seen);
+    let customs = gone.filter(|seen| state.is_custom(&seen.key.group, &seen.key.kind));
+    let customs = customs.filter(|seen| state.objects.get(&seen.key).is_none());
+    customs.filter(|seen| met.insert(Arc::clone(&seen.key))).cloned().collect()
 }
 
 /// Owned objects in the order of the tree, each with the number of older ones it stands for.

@@ -1,7 +1,8 @@
 //! The one registry of actions: keys, footer, help and what is possible right now all come from here.
 //! What an action does is in `update`.
 
-use super::view::{Pane, ViewState};
+use super::seeing::See;
+use super::view::{Pane, Tab, ViewState};
 use crate::state::State;
 
 /// What can be done; one variant per action.
@@ -29,6 +30,8 @@ pub enum Do {
     ShowYaml,
     ShowLog,
     ShowImpact,
+    Show(Tab),
+    See(See),
     Held,
     Zoom,
     Filter,
@@ -196,6 +199,36 @@ pub static ACTIONS: &[Action] = &[
         .footer(&[Pane::Reconciles]),
     action("impact", Do::ShowImpact, &["i"], Section::Look)
         .about("impact", "Show what the last saved type or reconciler changes."),
+    action("describe", Do::Show(Tab::Describe), &["d"], Section::Look)
+        .about(
+            "describe",
+            "Say what the selected object is, what it waits for, and why it is not deleted yet.",
+        )
+        .also(&["waiting", "why"])
+        .footer(LISTS),
+    action("conditions", Do::Show(Tab::Conditions), &["C"], Section::Look)
+        .about("conditions", "Show the conditions of the selected object over time."),
+    action("history", Do::Show(Tab::History), &["V"], Section::Look)
+        .about("history", "Show the versions of the selected object.")
+        .also(&["versions"]),
+    action("older-version", Do::See(See::OlderVersion), &["<"], Section::Look)
+        .about("older", "Show the version of the selected object before this one.")
+        .footer(&[Pane::Detail]),
+    action("newer-version", Do::See(See::NewerVersion), &[">"], Section::Look)
+        .about("newer", "Show the version of the selected object after this one.")
+        .footer(&[Pane::Detail]),
+    action("field-owners", Do::See(See::FieldOwners), &["b"], Section::Look)
+        .about("owners", "Show who owns each line of the YAML.")
+        .also(&["blame", "managers"])
+        .footer(&[Pane::Detail]),
+    action("managed-fields", Do::See(See::ManagedFields), &["B"], Section::Look)
+        .about("managedFields", "Show managedFields in YAML and history, or fold them."),
+    action("fold-log", Do::See(See::FoldLog), &["F"], Section::Look)
+        .about("fold", "Show the log by reconcile, by reconcile folded, or as the lines came.")
+        .footer(&[Pane::Detail]),
+    action("deleted", Do::See(See::Deleted), &["X"], Section::Look)
+        .about("deleted", "Show objects that were deleted a while ago as they were last, or hide them.")
+        .also(&["tombstones"]),
     action("next-tab", Do::NextTab, &["]"], Section::Look)
         .about("next tab", "Show the next tab of the detail pane.")
         .footer(&[Pane::Detail]),
@@ -259,5 +292,13 @@ pub fn by(does: Do) -> Option<&'static Action> {
 
 /// Whether an action is possible right now; if not, why, in words for the user.
 pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+    if let Do::See(see) = does {
+        return super::seeing::enabled(see, view, state);
+    }
+    if let Do::Scale | Do::Delete | Do::Reconcile | Do::Pause | Do::Step = does
+        && let Some(gone) = view.targets(state).into_iter().find(|seen| state.gone_at(&seen.key).is_some())
+    {
+        return Err(format!("{} {} is deleted; what shows is how it was last", gone.key.kind, gone.key.name));
+    }
     super::acting::enabled(does, view, state)
 }

@@ -2,19 +2,23 @@
 //! what they are made of has changed. How differences look is in `detail/changes.rs`.
 
 mod changes;
+mod conditions;
+mod describe;
+mod history;
 pub(super) mod impact;
 mod log;
+mod log_groups;
 mod pass;
+mod yaml;
 
-use super::text::{Row, clean, wrap};
+use super::seeing::{Grouping, How};
+use super::text::{Row, wrap};
 use super::theme::Role;
 use super::view::{Lines, Tab, ViewState, passes};
 use crate::event::{Level, words};
 use crate::state::{Recorded, Seen, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use opdev_object::yaml;
-use serde_json::Value;
 use std::sync::Arc;
 
 /// What lines were made of; equal ones make equal lines.
@@ -29,6 +33,7 @@ pub(super) struct MadeOf {
     width: usize,
     wrap: bool,
     all: bool,
+    how: How,
     filter: String,
 }
 
@@ -45,16 +50,18 @@ impl PartialEq for Object {
 /// Brings the lines of the detail pane up to a state.
 pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
     let subject = view.subject(state);
+    let grouped = view.seeing.grouping(view.all) != Grouping::Flat;
     let made_of = MadeOf {
         tab: view.tab,
         pass: view.pass().map(|pass| pass.id),
         object: subject
-            .filter(|_| matches!(view.tab, Tab::Yaml | Tab::Events | Tab::Status | Tab::Impact))
+            .filter(|_| !matches!(view.tab, Tab::Objects | Tab::Calls | Tab::Log))
             .cloned()
             .map(Object),
         stamp: match view.tab {
+            Tab::Log if grouped => state.log.total.wrapping_add(state.history.total),
             Tab::Log => state.log.total,
-            Tab::Events | Tab::Impact => state.version,
+            Tab::Events | Tab::Impact | Tab::Describe | Tab::Conditions | Tab::History => state.version,
             Tab::Status if view.pass().is_none() => state.version,
             Tab::Status | Tab::Objects | Tab::Calls | Tab::Yaml => 0,
         },
@@ -62,6 +69,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         width,
         wrap: view.wrap,
         all: view.all,
+        how: view.seeing.how.clone(),
         filter: view.filters[super::view::Pane::Detail.index()].clone(),
     };
     if view.lines.made_of.as_ref() == Some(&made_of) {
@@ -69,15 +77,31 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
     }
     let old = std::mem::take(&mut view.lines);
     let rows = match view.tab {
+        Tab::Log if grouped => grouped_log(view, state, &made_of, &old),
         Tab::Log => log::rows(view, state, &made_of, old),
         Tab::Status => finish(pass::status(view, state, width), &made_of),
         Tab::Objects => finish(pass::objects(view, width), &made_of),
         Tab::Calls => finish(pass::calls(view, width), &made_of),
-        Tab::Yaml => finish(yaml_rows(view, state), &made_of),
+        Tab::Describe => finish(describe::rows(view, state, width), &made_of),
+        Tab::Yaml => finish(yaml::rows(view, state, width), &made_of),
+        Tab::Conditions => finish(conditions::rows(view, state, width), &made_of),
+        Tab::History => finish(history::rows(view, state, width), &made_of),
         Tab::Impact => finish(impact::rows(view, state, width), &made_of),
         Tab::Events => finish(events(view, state), &made_of),
     };
     view.lines = Lines { rows, made_of: Some(made_of) };
+}
+
+/// The log by reconcile. It begins at the selected pass when that has changed, unless the newest is followed.
+fn grouped_log(view: &mut ViewState, state: &State, made_of: &MadeOf, old: &Lines) -> Vec<Row> {
+    let (rows, anchor) = log_groups::rows(view, state, made_of);
+    let before = old.made_of.as_ref().filter(|before| before.tab == Tab::Log);
+    if before.is_none_or(|before| before.pass != made_of.pass)
+        && let (Some(anchor), true) = (anchor, view.passes.key.is_some())
+    {
+        (view.scroll, view.stick) = (anchor, false);
+    }
+    rows
 }
 
 /// The filter and the wrapping, the same for every tab.
@@ -93,7 +117,7 @@ pub(super) fn clock(at: Timestamp, zone: &TimeZone) -> String {
 }
 
 /// `17:02:11.123`
-fn clock_millis(at: Timestamp, zone: &TimeZone) -> String {
+pub(super) fn clock_millis(at: Timestamp, zone: &TimeZone) -> String {
     let zoned = at.to_zoned(zone.clone());
     format!("{}.{:03}", zoned.strftime("%H:%M:%S"), zoned.subsec_nanosecond() / 1_000_000)
 }
@@ -103,37 +127,6 @@ fn nothing(text: &str, width: usize) -> Vec<Row> {
         .into_iter()
         .map(|line| Row::new(Role::Dim, format!(" {line}")))
         .collect()
-}
-
-fn yaml_rows(view: &ViewState, state: &State) -> Vec<Row> {
-    let Some(seen) = view.subject(state) else {
-        return vec![Row::new(
-            Role::Dim,
-            " Nothing is selected. A custom resource or an owned object shows here.",
-        )];
-    };
-    let mut object = seen.object.as_ref().clone();
-    let managers =
-        object.get_mut("metadata").and_then(Value::as_object_mut).and_then(|m| m.remove("managedFields"));
-    let mut rows: Vec<Row> = yaml::to_string(&object).lines().map(yaml_row).collect();
-    if let Some(Value::Array(managers)) = managers {
-        let mut names: Vec<&str> = managers.iter().filter_map(|m| m.get("manager")?.as_str()).collect();
-        names.dedup();
-        rows.insert(0, Row::new(Role::Dim, format!("# fields managed by {}", names.join(", "))));
-    }
-    rows
-}
-
-/// A line of YAML: the key stands out.
-fn yaml_row(line: &str) -> Row {
-    let line = clean(line);
-    let start = line.len() - line.trim_start_matches([' ', '-']).len();
-    match line[start..].find(':').map(|at| start + at) {
-        Some(at) if line[at + 1..].is_empty() || line[at + 1..].starts_with(' ') => {
-            Row::new(Role::Key, &line[..at]).and(Role::Text, &line[at..])
-        }
-        _ => Row::new(Role::Text, line),
-    }
 }
 
 fn events(view: &ViewState, state: &State) -> Vec<Row> {

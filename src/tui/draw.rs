@@ -379,12 +379,41 @@ fn clear(buffer: &mut Buffer, area: Rect) {
     }
 }
 
-/// The title of the detail pane: its tabs.
-fn tabs(view: &ViewState) -> Vec<(Role, String)> {
+/// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
+fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String)> {
     let one = |tab: Tab| {
         let open = tab == view.tab;
         let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
         (if open { Role::Focus } else { Role::Dim }, text)
     };
-    Tab::ALL.into_iter().map(one).collect()
+    let all: Vec<(Role, String)> = Tab::ALL.into_iter().map(one).collect();
+    let sizes: Vec<usize> = all.iter().map(|(_, text)| width(text)).collect();
+    if sizes.iter().sum::<usize>() <= cells {
+        return all;
+    }
+    let open = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
+    let (mut from, mut to) = (open, open + 1);
+    let room = cells.saturating_sub(2);
+    let mut used = sizes[open];
+    // Neighbours in turn, the next ones first.
+    loop {
+        let right = to < sizes.len() && used + sizes[to] <= room;
+        if right {
+            used += sizes[to];
+            to += 1;
+        }
+        let left = from > 0 && used + sizes[from - 1] <= room;
+        if left {
+            from -= 1;
+            used += sizes[from];
+        }
+        if !right && !left {
+            break;
+        }
+    }
+    let mark = |there: bool, sign: &str| (Role::Dim, if there { sign } else { "" }.to_owned());
+    let mut row = vec![mark(from > 0, "‹")];
+    row.extend(all[from..to].iter().cloned());
+    row.push(mark(to < all.len(), "›"));
+    row
 }

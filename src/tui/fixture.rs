@@ -2,8 +2,8 @@
 
 use crate::event::{
     Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
-    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectSeen, Outcome, Place,
-    QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
+    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
+    Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
     RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject, ShadowRun,
     SourcesChanged, Started, Step, TypeChanged, Verdict, WatchEvent, Weight,
 };
@@ -82,6 +82,11 @@ pub(super) fn seen_at(time: &str, object: Value) -> Event {
         object_ref: ObjectRef::of(&object).unwrap(),
         object: Arc::new(object),
     })
+}
+
+/// An object is gone.
+pub(super) fn gone(time: &str, kind: &str, name: &str) -> Event {
+    Event::ObjectGone(ObjectGone { at: at(time), object_ref: reference(kind, name) })
 }
 
 /// opdev on the embedded control plane.

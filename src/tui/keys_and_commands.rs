@@ -249,7 +249,11 @@ fn focus_moves_by_tab_arrows_letters_and_numbers() {
         ("1 right", Pane::Reconciles, Tab::Status),
         ("y", Pane::Detail, Tab::Yaml),
         ("3", Pane::Reconciles, Tab::Yaml),
-        ("enter", Pane::Detail, Tab::Status),
+        ("enter", Pane::Reconciles, Tab::Yaml),
+        ("j j j j j enter", Pane::Detail, Tab::Calls),
+        ("3 left", Pane::Reconciles, Tab::Calls),
+        ("left", Pane::Resources, Tab::Calls),
+        ("v", Pane::Detail, Tab::Status),
         ("esc esc", Pane::Resources, Tab::Status),
     ] {
         commands(&mut view, &state, keys);

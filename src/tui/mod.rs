@@ -11,12 +11,14 @@ mod keys;
 mod marks;
 mod preferences;
 mod run;
+mod seeing;
 mod terminal;
 mod text;
 mod theme;
 mod toast;
 mod update;
 mod view;
+mod waterfall;
 
 #[cfg(test)]
 mod acts;
@@ -25,9 +27,13 @@ mod fixture;
 #[cfg(test)]
 mod frames;
 #[cfg(test)]
+mod frames_of_seeing;
+#[cfg(test)]
 mod keys_and_commands;
 #[cfg(test)]
 mod registry;
+#[cfg(test)]
+mod seen_before;
 
 pub use draw::draw;
 pub use keymap::Keymap;

@@ -5,6 +5,7 @@ use super::action::{self, Do};
 use super::dialog::{Answer, Layer};
 use super::keymap::Found;
 use super::keys::{Chord, Key};
+use super::seeing;
 use super::toast;
 use super::view::{Pane, Tab, ViewState};
 use crate::event::{Request, RequestId};
@@ -124,6 +125,8 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Back => back(view, state),
         Do::NextTab => tab(view, true),
         Do::PreviousTab => tab(view, false),
+        Do::Show(tab) => view.show(tab),
+        Do::See(see) => seeing::perform(view, see, state),
         Do::ShowStatus => show(view, Tab::Status),
         Do::ShowYaml => show(view, Tab::Yaml),
         Do::ShowLog => show(view, Tab::Log),
@@ -166,6 +169,9 @@ fn sideways(view: &mut ViewState, right: bool) {
     if view.focus == Pane::Detail && (right || view.tab != Tab::Status) {
         return tab(view, right);
     }
+    if view.focus == Pane::Reconciles && seeing::fold_pass(view, right) {
+        return;
+    }
     let to = match (view.focus, right) {
         (Pane::Resources, true) => Pane::Reconciles,
         (Pane::Owned, true) => Pane::Detail,
@@ -179,20 +185,11 @@ fn sideways(view: &mut ViewState, right: bool) {
 fn tab(view: &mut ViewState, next: bool) {
     let at = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
     let to = if next { at + 1 } else { at + Tab::ALL.len() - 1 };
-    set_tab(view, Tab::ALL[to % Tab::ALL.len()]);
-}
-
-fn set_tab(view: &mut ViewState, tab: Tab) {
-    if view.tab != tab {
-        view.tab = tab;
-        view.scroll = 0;
-        view.stick = true;
-    }
+    view.set_tab(Tab::ALL[to % Tab::ALL.len()]);
 }
 
 fn show(view: &mut ViewState, tab: Tab) {
-    set_tab(view, tab);
-    view.look_at(Pane::Detail);
+    view.show(tab);
 }
 
 fn open(view: &mut ViewState, state: &State) {
@@ -204,7 +201,7 @@ fn open(view: &mut ViewState, state: &State) {
         }
         Pane::Resources => view.look_at(Pane::Reconciles),
         Pane::Owned => show(view, Tab::Yaml),
-        Pane::Reconciles => show(view, if view.tab == Tab::Yaml { Tab::Status } else { view.tab }),
+        Pane::Reconciles => seeing::open_pass(view),
         Pane::Detail => view.zoom = !view.zoom,
     }
 }
@@ -222,6 +219,7 @@ fn back(view: &mut ViewState, state: &State) {
     }
     if !view.filters[view.focus.index()].is_empty() {
         view.filters[view.focus.index()].clear();
+    } else if view.focus == Pane::Reconciles && seeing::close_selected(view) {
     } else if view.zoom {
         view.zoom = false;
     } else if view.focus == Pane::Detail {

@@ -6,8 +6,10 @@ use super::keymap::Keymap;
 use super::keys::Key;
 use super::marks::Marks;
 use super::preferences::Following;
+use super::seeing::Seeing;
 use super::text::Row;
 use super::theme::Theme;
+use super::waterfall::{self, Line};
 use crate::event::{Reconcile, RequestId, words};
 use crate::state::tree::{self, Node};
 use crate::state::{Seen, State};
@@ -15,6 +17,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opdev_object::meta::ObjectKey;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -64,8 +67,14 @@ pub enum Tab {
     Calls,
     /// Log lines.
     Log,
+    /// The selected object in words: what it waits for, why it does not go.
+    Describe,
     /// The selected object as YAML.
     Yaml,
+    /// Its conditions over time.
+    Conditions,
+    /// Its versions.
+    History,
     /// What the last saves of its type and its reconciler change.
     Impact,
     /// Kubernetes Events and notices.
@@ -74,8 +83,18 @@ pub enum Tab {
 
 impl Tab {
     /// In the order of the tab bar.
-    pub const ALL: [Tab; 7] =
-        [Tab::Status, Tab::Objects, Tab::Calls, Tab::Log, Tab::Yaml, Tab::Impact, Tab::Events];
+    pub const ALL: [Tab; 10] = [
+        Tab::Status,
+        Tab::Objects,
+        Tab::Calls,
+        Tab::Log,
+        Tab::Describe,
+        Tab::Yaml,
+        Tab::Conditions,
+        Tab::History,
+        Tab::Impact,
+        Tab::Events,
+    ];
 
     /// Its name.
     pub fn title(self) -> &'static str {
@@ -84,7 +103,10 @@ impl Tab {
             Tab::Objects => "Objects",
             Tab::Calls => "Calls",
             Tab::Log => "Log",
+            Tab::Describe => "Describe",
             Tab::Yaml => "YAML",
+            Tab::Conditions => "Conditions",
+            Tab::History => "History",
             Tab::Impact => "Impact",
             Tab::Events => "Events",
         }
@@ -146,12 +168,25 @@ pub(super) struct Lists {
     pub(super) namespaces_differ: bool,
     pub(super) owned: Vec<Node>,
     pub(super) passes: Vec<Arc<Reconcile>>,
+    /// The rows of that pane: the passes, and below open ones what is in them.
+    pub(super) pass_rows: Vec<PassRow>,
     /// The state it was made from, with the view's own part of it.
     made_of: Option<(State, MadeOf)>,
 }
 
+/// A row of the reconciles: a pass by its place in the list, or a line below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassRow {
+    pub(super) pass: usize,
+    pub(super) line: Option<Line>,
+    /// Counts the lines below the pass; the pass itself is 0.
+    pub(super) number: usize,
+}
+
 #[derive(Clone, PartialEq, Eq)]
 struct MadeOf {
+    open: BTreeSet<u64>,
+    gone: bool,
     filters: [String; 4],
     all: bool,
     root: Option<ObjectKey>,
@@ -182,8 +217,8 @@ pub struct ViewState {
     pub(super) owned: Selection<ObjectKey>,
     /// Whether one has moved in the tree; until then its first line is selected, whatever comes in between.
     pub(super) owned_moved: bool,
-    /// No key means: the newest.
-    pub(super) passes: Selection<u64>,
+    /// A pass and the line below it, 0 for the pass itself. No key means: the newest.
+    pub(super) passes: Selection<(u64, usize)>,
     /// The first visible line of the detail pane, and whether it sticks to the end (log).
     pub(super) scroll: usize,
     pub(super) stick: bool,
@@ -217,6 +252,8 @@ pub struct ViewState {
     pub mouse: bool,
     /// For times of day.
     pub zone: TimeZone,
+    /// How things are looked at.
+    pub(super) seeing: Seeing,
     pub(super) lists: Lists,
     pub(super) lines: Lines,
     /// Visible rows of each pane as last drawn.
@@ -258,6 +295,7 @@ impl Default for ViewState {
             theme: Theme::default(),
             mouse: false,
             zone: TimeZone::UTC,
+            seeing: Seeing::default(),
             lists: Lists::default(),
             lines: Lines::default(),
             heights: [1; 4],
@@ -301,18 +339,18 @@ impl ViewState {
 
     /// The selected custom resource.
     pub fn root<'a>(&self, state: &'a State) -> Option<&'a Arc<Seen>> {
-        state.objects.get(self.resources.key.as_ref()?)
+        state.present_or_gone(self.resources.key.as_ref()?)
     }
 
     /// The object that YAML, scale and delete are about.
     pub fn subject<'a>(&self, state: &'a State) -> Option<&'a Arc<Seen>> {
         let owned = self.owned.key.as_ref().filter(|_| self.chosen_in == Pane::Owned);
-        owned.and_then(|key| state.objects.get(key)).or_else(|| self.root(state))
+        owned.and_then(|key| state.present_or_gone(key)).or_else(|| self.root(state))
     }
 
     /// The selected pass; the newest where none is.
     pub(super) fn pass(&self) -> Option<&Arc<Reconcile>> {
-        self.lists.passes.get(self.passes.index)
+        self.lists.passes.get(self.lists.pass_rows.get(self.passes.index)?.pass)
     }
 
     /// Gives the focus to a pane.
@@ -331,7 +369,11 @@ impl ViewState {
         let lists = &mut self.lists;
         let old = lists.made_of.take();
         let before = old.as_ref().map(|(state, view)| (state, view));
-        let same_objects = before.is_some_and(|(old, _)| old.objects.same(&state.objects));
+        let same_objects = before.is_some_and(|(old, view)| {
+            old.objects.same(&state.objects)
+                && view.gone == self.seeing.gone
+                && (!self.seeing.gone || old.archive.same_gone(&state.archive))
+        });
         let filter_is = |pane: Pane, filters: &[String; 4]| {
             before.is_some_and(|(_, view)| view.filters[pane.index()] == filters[pane.index()])
         };
@@ -341,7 +383,8 @@ impl ViewState {
                 let namespace = seen.key.namespace.as_deref().unwrap_or("");
                 passes(filter, &format!("{} {namespace}/{}", seen.key.kind, seen.key.name))
             };
-            lists.resources = state.objects.custom().filter(shown).cloned().collect();
+            let gone = if self.seeing.gone { tree::gone_customs(state) } else { Vec::new() };
+            lists.resources = state.objects.custom().chain(&gone).filter(shown).cloned().collect();
             let first = lists.resources.first().map(|seen| &seen.key.namespace);
             lists.namespaces_differ = lists.resources.iter().any(|seen| Some(&seen.key.namespace) != first);
         }
@@ -355,7 +398,10 @@ impl ViewState {
             self.scroll = 0;
         }
         if !same_objects || !same_root || !filter_is(Pane::Owned, &self.filters) {
-            let all = root.as_ref().map(|root| tree::owned(state, root)).unwrap_or_default();
+            let mut all = root.as_ref().map(|root| tree::owned(state, root)).unwrap_or_default();
+            if let Some(root) = root.as_ref().filter(|_| self.seeing.gone) {
+                all.extend(tree::gone_below(state, root));
+            }
             lists.owned = filter_tree(all, &self.filters[Pane::Owned.index()]);
         }
         if !self.owned_moved {
@@ -364,7 +410,9 @@ impl ViewState {
         self.owned.settle(lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone());
         let same_history = before
             .is_some_and(|(old, view)| old.history.same(&state.history) && view.all == self.all && same_root);
-        if !same_history || !filter_is(Pane::Reconciles, &self.filters) {
+        let same_rows = before.is_some_and(|(_, view)| view.open == self.seeing.open);
+        let same_passes = same_history && filter_is(Pane::Reconciles, &self.filters);
+        if !same_passes {
             let filter = &self.filters[Pane::Reconciles.index()];
             let shown = |pass: &&Arc<Reconcile>| {
                 let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
@@ -377,12 +425,16 @@ impl ViewState {
                 _ => state.history.all().iter().rev().filter(shown).cloned().collect(),
             };
         }
+        if !same_passes || !same_rows {
+            lists.pass_rows = pass_rows(&lists.passes, &self.seeing.open);
+        }
         if self.passes.key.is_none() {
             (self.passes.index, self.passes.offset) = (0, 0);
         } else {
-            self.passes.settle(lists.passes.len(), |i| lists.passes[i].id);
+            self.passes.settle(lists.pass_rows.len(), |i| lists.pass_key(i));
         }
-        let view = MadeOf { filters: self.filters.clone(), all: self.all, root };
+        let (open, gone) = (self.seeing.open.clone(), self.seeing.gone);
+        let view = MadeOf { filters: self.filters.clone(), all: self.all, root, open, gone };
         lists.made_of = Some((state.clone(), view));
     }
 
@@ -414,8 +466,9 @@ impl ViewState {
                 self.owned.go(to, lists.owned.len(), |i| lists.owned[i].seen.key.as_ref().clone());
             }
             Pane::Reconciles => {
-                self.passes.go(to, lists.passes.len(), |i| lists.passes[i].id);
-                if self.passes.index == 0 {
+                self.passes.go(to, lists.pass_rows.len(), |i| lists.pass_key(i));
+                let newest = lists.passes.first().map(|pass| pass.id);
+                if self.passes.index == 0 && newest.is_none_or(|id| !self.seeing.open.contains(&id)) {
                     self.passes.key = None;
                 }
             }
@@ -446,7 +499,7 @@ impl ViewState {
         match self.focus {
             Pane::Resources => self.lists.resources.len(),
             Pane::Owned => self.lists.owned.len(),
-            Pane::Reconciles => self.lists.passes.len(),
+            Pane::Reconciles => self.lists.pass_rows.len(),
             Pane::Detail => self.lines.rows.len(),
         }
     }
@@ -455,6 +508,27 @@ impl ViewState {
     pub(super) fn wake_in(&mut self, duration: Duration) {
         self.wake = Some(self.wake.map_or(duration, |known| known.min(duration)));
     }
+}
+
+impl Lists {
+    /// What the selection of a row of the reconciles holds on to.
+    fn pass_key(&self, row: usize) -> (u64, usize) {
+        let row = &self.pass_rows[row];
+        (self.passes[row.pass].id, row.number)
+    }
+}
+
+/// The rows of the reconciles.
+fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
+    let mut rows = Vec::with_capacity(passes.len());
+    for (pass, of) in passes.iter().enumerate() {
+        rows.push(PassRow { pass, line: None, number: 0 });
+        if open.contains(&of.id) {
+            let lines = waterfall::lines(of).into_iter().enumerate();
+            rows.extend(lines.map(|(i, line)| PassRow { pass, line: Some(line), number: i + 1 }));
+        }
+    }
+    rows
 }
 
 /// Nodes that pass, with the ones that lead to them.

@@ -33,7 +33,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines
         if !view.all && made_of.pass.is_some() && line.reconcile.is_some() && line.reconcile != made_of.pass {
             continue;
         }
-        let row = row(line, view);
+        let row = row(line, view, true);
         if !made_of.filter.is_empty() && !passes(&made_of.filter, &row.text()) {
             continue;
         }
@@ -45,14 +45,15 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines
     rows
 }
 
-fn row(line: &LogLine, view: &ViewState) -> Row {
+/// One line, with the number of its reconcile unless a heading says it.
+pub(super) fn row(line: &LogLine, view: &ViewState, numbered: bool) -> Row {
     let role = match line.level {
         Level::Error => Role::Bad,
         Level::Warn => Role::Busy,
         Level::Info => Role::Good,
         Level::Debug | Level::Trace => Role::Dim,
     };
-    let pass = line.reconcile.map_or_else(String::new, |id| format!("#{id} "));
+    let pass = line.reconcile.filter(|_| numbered).map_or_else(String::new, |id| format!("#{id} "));
     Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.zone)))
         .and(role, format!("{:5} ", words::level(line.level)))
         .and(Role::Dim, pass)

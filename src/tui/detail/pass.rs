@@ -1,10 +1,11 @@
 //! One reconcile in detail: why it ran and what came of it, what it wrote, which calls it made.
 
-use super::super::text::{Row, left, right, wrap};
+use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::{changes, clock_millis, nothing};
-use crate::event::{Action, Diagnostic, Outcome, Reconcile, words};
+use super::super::waterfall::{self, Line, outcome_role};
+use super::{changes, nothing};
+use crate::event::{Action, Diagnostic, Reconcile, words};
 use crate::state::{State, health};
 use serde_json::Value;
 
@@ -34,12 +35,9 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     let mut rows = vec![headline(pass)];
     rows.extend(failure(pass, width));
     rows.push(Row::new(Role::Title, if pass.causes.len() == 1 { " Cause" } else { " Causes" }));
-    for cause in &pass.causes {
-        let role = if words::is_echo(cause) { Role::Dim } else { Role::Text };
-        let text = words::cause_with(cause, usize::MAX);
-        for (i, line) in wrap(&text, width.saturating_sub(18)).into_iter().enumerate() {
-            let time = if i == 0 { clock_millis(cause.at, &view.zone) } else { String::new() };
-            rows.push(Row::new(Role::Dim, format!("   {time:12}  ")).and(role, line));
+    for line in waterfall::lines(pass) {
+        if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(_)) {
+            rows.extend(waterfall::row(line, pass, &view.zone, width).wrapped(width.max(20)));
         }
     }
     rows.push(Row::new(Role::Title, " Status"));
@@ -53,15 +51,6 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
         rows.push(Row::new(Role::Dim, format!("   {}", steps.collect::<Vec<_>>().join(" · "))));
     }
     rows
-}
-
-fn outcome_role(outcome: Outcome) -> Role {
-    match outcome {
-        Outcome::Failed => Role::Bad,
-        Outcome::Installed | Outcome::Upgraded | Outcome::Applied | Outcome::Repaired => Role::Good,
-        Outcome::Waiting => Role::Busy,
-        Outcome::Unchanged | Outcome::Uninstalled | Outcome::Gone => Role::Text,
-    }
 }
 
 fn headline(pass: &Reconcile) -> Row {
@@ -179,38 +168,11 @@ pub(super) fn calls(view: &ViewState, width: usize) -> Vec<Row> {
     if pass.calls.is_empty() {
         return vec![headline(pass), Row::new(Role::Dim, "   This reconcile made no API calls.")];
     }
-    let target = width.saturating_sub(44).clamp(16, 60);
-    let mut rows = vec![
-        headline(pass),
-        Row::new(
-            Role::Title,
-            format!(
-                " {} {} {} {} {}",
-                right("AT", 8),
-                left("VERB", 8),
-                left("TARGET", target),
-                left("ANSWER", 14),
-                "TOOK"
-            ),
-        ),
-    ];
-    for call in &pass.calls {
-        let refused = call.status == 0 || call.status >= 400;
-        // A miss is an answer, not a fault.
-        let role = if refused && call.status != 404 { Role::Bad } else { Role::Text };
-        let sign = if role == Role::Bad { "✗" } else { " " };
-        let answer = match (call.status, &call.reason) {
-            (0, reason) => reason.clone().unwrap_or_else(|| "no answer".to_owned()),
-            (status, Some(reason)) => format!("{status} {reason}"),
-            (status, None) => status.to_string(),
-        };
-        rows.push(
-            Row::new(Role::Dim, format!("{sign}{} ", right(&words::took(call.start), 8)))
-                .and(Role::Key, format!("{} ", left(&call.verb, 8)))
-                .and(Role::Text, format!("{} ", left(&call.target, target)))
-                .and(role, format!("{} ", left(&words::one_line(&answer), 14)))
-                .and(Role::Dim, words::took(call.took)),
-        );
+    let mut rows = vec![headline(pass)];
+    for line in waterfall::lines(pass) {
+        if matches!(line, Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_)) {
+            rows.push(waterfall::row(line, pass, &view.zone, width));
+        }
     }
     rows
 }

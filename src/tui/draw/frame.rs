@@ -1,10 +1,12 @@
 //! Borders and titles. Neighbours share a border; the joint is the character that fits both.
 
+use super::super::action::Do;
+use super::super::seeing::See;
 use super::super::text::{Row, cut, width};
 use super::super::theme::Role;
 use super::super::view::{Pane, Tab, ViewState};
 use super::tabs;
-use crate::state::State;
+use crate::state::{State, tree};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
@@ -21,12 +23,14 @@ pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut 
     let sign = if focused { "▸" } else { " " };
     let mut row = Row::new(if focused { Role::Focus } else { Role::Title }, sign);
     match which {
-        Pane::Detail => row.0.extend(tabs(view)),
+        Pane::Detail => row.0.extend(tabs(view, cells.saturating_sub(1))),
         _ => row = row.and(if focused { Role::Focus } else { Role::Title }, format!("{} ", which.title())),
     }
     if let Some(about) = about(which, state, view) {
         let room = cells.saturating_sub(width(&row.text()) + 2);
-        row = row.and(Role::Dim, cut(&format!("· {about} "), room));
+        if room > 7 {
+            row = row.and(Role::Dim, cut(&format!("· {about} "), room));
+        }
     }
     let filter = view.filter(which);
     if !filter.is_empty() {
@@ -49,11 +53,19 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
                 _ => Some(format!("{shown} of {all}")),
             }
         }
-        Pane::Owned => name(view.root(state)),
+        Pane::Owned => {
+            let root = view.root(state)?;
+            let gone = if view.seeing.gone { 0 } else { tree::gone_below(state, &root.key).len() };
+            let key = view.keymap.keys(Do::See(See::Deleted)).first().map(ToString::to_string);
+            Some(match (gone, key) {
+                (0, _) | (_, None) => root.key.name.clone(),
+                (gone, Some(key)) => format!("{} · {gone} deleted ({key})", root.key.name),
+            })
+        }
         Pane::Reconciles if view.all => Some("all objects".to_owned()),
         Pane::Reconciles => name(view.root(state)),
         Pane::Detail => match view.tab {
-            Tab::Yaml | Tab::Events => {
+            Tab::Yaml | Tab::Events | Tab::Describe | Tab::Conditions | Tab::History => {
                 view.subject(state).map(|seen| format!("{} {}", seen.key.kind, seen.key.name))
             }
             Tab::Impact => view.root(state).map(|seen| seen.key.kind.clone()),

@@ -4,7 +4,8 @@
 use super::super::detail::clock;
 use super::super::text::{Row, cut, left, right, width, wrap};
 use super::super::theme::Role;
-use super::super::view::{Pane, ViewState};
+use super::super::view::{Pane, PassRow, ViewState};
+use super::super::waterfall;
 use super::age;
 use crate::event::{KindHealth, Outcome, Reconcile, ReconcileStarted, words};
 use crate::state::State;
@@ -103,12 +104,16 @@ pub(super) fn resources(
         let paused = state.paused(&seen.key).is_some() && !info.running;
         let (symbol, word) = if paused { ("‖", "paused") } else { (symbol, info.word.as_str()) };
         let role = if paused && info.level != Level::Bad { Role::Busy } else { role };
-        let ready = info.ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
+        let gone = state.gone_at(&seen.key).is_some();
+        let (symbol, word, role) = if gone { ("†", "deleted", Role::Dim) } else { (symbol, word, role) };
+        let ready = info.ready.filter(|_| !gone);
+        let ready = ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
         let namespace = seen.key.namespace.clone().unwrap_or_default();
         let age = age(view, seen.created, now);
         let (a, b, c, d) =
             columns(&seen.key.kind, &namespace, &seen.key.name, word, &format!("{symbol}{ready}"), &age);
-        let row = Row::new(Role::Text, format!("{}{}{a}", mark(selected), star(view, &seen.key)))
+        let name = if gone { Role::Dim } else { Role::Text };
+        let row = Row::new(name, format!("{}{}{a}", mark(selected), star(view, &seen.key)))
             .and(role, b)
             .and(role, format!(" {c}"))
             .and(Role::Dim, format!(" {d}"));
@@ -212,12 +217,16 @@ fn node_row(node: &Node, selected: bool, view: &mut ViewState, cells: usize, now
         branch.extend(above[1..].iter().map(|more| if *more { "│ " } else { "  " }));
         branch.push_str(if *own { "├─" } else { "└─" });
     }
-    let (symbol, role) = sign(node.health.level);
+    let (symbol, role) = if node.gone.is_some() { ("†", Role::Dim) } else { sign(node.health.level) };
     let older = if node.older > 0 { format!(" (+{} older)", node.older) } else { String::new() };
-    let age = age(view, node.seen.created, now);
-    let word = words::one_line(&node.health.word);
+    let age = match node.gone {
+        Some(at) => format!("deleted {}", clock(at, &view.zone)),
+        None => age(view, node.seen.created, now),
+    };
+    let word = if node.gone.is_some() { String::new() } else { words::one_line(&node.health.word) };
     let word_room = (cells / 3).clamp(8, 28);
-    let tail = [cut(&word, word_room), node.health.counts(), age.clone()];
+    let counts = if node.gone.is_some() { String::new() } else { node.health.counts() };
+    let tail = [cut(&word, word_room), counts.clone(), age.clone()];
     let tail_text = tail.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join(" ");
     let head = width(&branch) + 4;
     let room = cells.saturating_sub(head + width(&tail_text) + 1);
@@ -232,7 +241,6 @@ fn node_row(node: &Node, selected: bool, view: &mut ViewState, cells: usize, now
         .and(Role::Dim, branch)
         .and(role, format!("{symbol} "));
     let row = row.and(Role::Text, format!("{} ", left(&label, room)));
-    let counts = node.health.counts();
     let mut row = row;
     if !word.is_empty() {
         row = row
@@ -306,21 +314,32 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
     }
     let height = (area.bottom().saturating_sub(y) as usize).max(1);
     view.heights[Pane::Reconciles.index()] = height;
-    let window = view.passes.window(view.lists.passes.len(), height);
+    let window = view.passes.window(view.lists.pass_rows.len(), height);
     for i in window {
         if y >= area.bottom() {
             break;
         }
-        let pass = &view.lists.passes[i];
+        let PassRow { pass, line, .. } = view.lists.pass_rows[i];
+        let pass = &view.lists.passes[pass];
         let selected = i == view.passes.index;
+        let focused = selected && view.focus == Pane::Reconciles;
+        if let Some(line) = line {
+            let mut row = Row::new(Role::Text, mark(selected));
+            row.0.extend(waterfall::row(line, pass, &view.zone, cells.saturating_sub(1)).0);
+            row.draw(buffer, view.theme, (area.x, y), cells, focused);
+            y += 1;
+            continue;
+        }
+        let fold = if view.seeing.open.contains(&pass.id) { "▾" } else { " " };
         let what = words::short_ref(&pass.object);
         let took = words::took(pass.took).replace(' ', "");
         let (symbol, role) = result(pass);
         let result = format!("{symbol}{}", words::outcome(pass.outcome));
         let (a, b, c) =
             columns(&clock(pass.at, &view.zone), &what, &why(pass), &result, &took, &words::counts(pass));
-        let row = Row::new(Role::Text, format!("{} {a}", mark(selected))).and(role, b).and(Role::Text, c);
-        row.draw(buffer, view.theme, (area.x, y), cells, selected && view.focus == Pane::Reconciles);
+        let row =
+            Row::new(Role::Text, format!("{}{fold}{a}", mark(selected))).and(role, b).and(Role::Text, c);
+        row.draw(buffer, view.theme, (area.x, y), cells, focused);
         y += 1;
     }
 }

@@ -1,0 +1,113 @@
+//! The log by reconcile: a heading for each pass with what came of it, its lines below, in the order in which the passes
+//! began to log. Lines that belong to no pass stand between. Folded, only the selected pass shows its lines.
+
+use super::super::seeing::Grouping;
+use super::super::text::Row;
+use super::super::theme::Role;
+use super::super::view::{ViewState, passes};
+use super::super::waterfall::outcome_role;
+use super::{MadeOf, clock, log};
+use crate::event::{LogLine, Reconcile, words};
+use crate::state::State;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// The rows, and the one where the selected pass begins.
+pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Row>, Option<usize>) {
+    let known: HashMap<u64, &Arc<Reconcile>> =
+        state.history.all().iter().map(|pass| (pass.id, pass)).collect();
+    let running: HashSet<u64> = state.running.values().map(|pass| pass.id).collect();
+    let mine: Option<HashSet<u64>> = (!view.all).then(|| {
+        let root = view.root(state).map(|seen| seen.key.as_ref());
+        let ended = root.and_then(|root| state.history.of(root)).into_iter().flatten().map(|pass| pass.id);
+        let begun = root.and_then(|root| state.running.get(root)).map(|pass| pass.id);
+        ended.chain(begun).collect()
+    });
+    let mut groups: Vec<(Option<u64>, Vec<&LogLine>)> = Vec::new();
+    let mut place: HashMap<u64, usize> = HashMap::new();
+    for line in state.log.lines() {
+        match line.reconcile {
+            Some(id) if mine.as_ref().is_some_and(|mine| !mine.contains(&id)) => {}
+            Some(id) => {
+                let at = *place.entry(id).or_insert_with(|| {
+                    groups.push((Some(id), Vec::new()));
+                    groups.len() - 1
+                });
+                groups[at].1.push(line);
+            }
+            None => match groups.last_mut() {
+                Some((None, lines)) => lines.push(line),
+                Some(_) | None => groups.push((None, vec![line])),
+            },
+        }
+    }
+    let folded = view.seeing.grouping(view.all) == Grouping::Folded;
+    let mut rows = Vec::new();
+    let mut anchor = None;
+    let dropped = state.log.dropped;
+    if dropped > 0 {
+        rows.push(Row::new(Role::Bad, format!("⚠ {dropped} lines came too fast and are not here")));
+    }
+    for (id, lines) in groups {
+        let selected = id.is_some() && id == made_of.pass;
+        let open = !folded || id.is_none() || selected;
+        let shown: Vec<Row> = lines
+            .iter()
+            .map(|line| log::row(line, view, false))
+            .filter(|row| made_of.filter.is_empty() || passes(&made_of.filter, &row.text()))
+            .collect();
+        if shown.is_empty() && !made_of.filter.is_empty() {
+            continue;
+        }
+        if let Some(id) = id {
+            if selected {
+                anchor = Some(rows.len());
+            }
+            let pass = known.get(&id).map(AsRef::as_ref);
+            rows.push(heading(view, id, pass, running.contains(&id), (open, selected), lines.len()));
+        }
+        if open {
+            let indented = shown.into_iter().map(|mut row| {
+                if id.is_some() {
+                    row.0.insert(0, (Role::Dim, "  ".to_owned()));
+                }
+                row
+            });
+            if made_of.wrap {
+                rows.extend(indented.flat_map(|row| row.wrapped(made_of.width)));
+            } else {
+                rows.extend(indented);
+            }
+        }
+    }
+    if rows.is_empty() {
+        let text = " Nothing logged yet. Lines of opdev and of the operator show here, by reconcile.";
+        rows.push(Row::new(Role::Dim, text));
+    }
+    (rows, anchor)
+}
+
+fn heading(
+    view: &ViewState,
+    id: u64,
+    pass: Option<&Reconcile>,
+    running: bool,
+    (open, selected): (bool, bool),
+    lines: usize,
+) -> Row {
+    let fold = if open { "▾" } else { "▸" };
+    let row = Row::new(if selected { Role::Focus } else { Role::Title }, format!("{fold} #{id} "));
+    let many = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+    match pass {
+        Some(pass) => {
+            let what = if view.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };
+            row.and(Role::Dim, format!("{} ", clock(pass.at, &view.zone)))
+                .and(Role::Text, what)
+                .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
+                .and(Role::Dim, format!(" {} · {many} · ", words::took(pass.took)))
+                .and(Role::Text, words::causes_of(&pass.object, &pass.causes))
+        }
+        None if running => row.and(Role::Busy, "⟳ running").and(Role::Dim, format!(" · {many}")),
+        None => row.and(Role::Dim, format!("{many}, its reconcile is no longer kept")),
+    }
+}

@@ -1,0 +1,139 @@
+//! Golden frames of what there is to see of one object and of one reconcile, at all sizes.
+
+use super::fixture::{busy, of, pass, reference, seen_at, sources, started};
+use super::frames::{check, screen, text};
+use super::seen_before::past;
+use super::view::{Pane, Tab, ViewState};
+use crate::event::{Event, Outcome};
+use crate::state::State;
+use std::sync::Arc;
+
+const SIZES: [(u16, u16); 4] = [(80, 24), (120, 36), (200, 60), (40, 10)];
+
+fn at_all_sizes(name: &str, keys: &str) {
+    let state = past();
+    for (width, height) in SIZES {
+        check(&format!("{name}-{width}x{height}"), &state, keys, (width, height));
+    }
+}
+
+#[test]
+fn a_reconcile_opens_in_place() {
+    at_all_sizes("waterfall", "j 3 enter");
+    at_all_sizes("waterfall-zoomed", "j 3 enter z j j j");
+    check("waterfall-failed-80x24", &past(), "3 enter", (80, 24));
+}
+
+#[test]
+fn tabs_of_an_object() {
+    at_all_sizes("describe", "j d");
+    at_all_sizes("describe-leaving", "j j d");
+    at_all_sizes("conditions", "j C");
+    at_all_sizes("history", "j V");
+    at_all_sizes("history-older", "j V < < z");
+    at_all_sizes("owners", "j b");
+    check("managed-fields-120x36", &past(), "j y B", (120, 36));
+}
+
+#[test]
+fn the_log_by_reconcile() {
+    at_all_sizes("log-grouped", "j L");
+    at_all_sizes("log-folded", "j L F 3 j j");
+}
+
+#[test]
+fn deleted_objects_stay_for_a_while() {
+    at_all_sizes("deleted", "j X 2 G d");
+}
+
+#[test]
+fn empty_tabs_say_what_fills_them() {
+    let state = of(vec![started(), sources(1, &[])]);
+    let mut shown = String::new();
+    for tab in Tab::ALL {
+        let mut view = ViewState { tab, focus: Pane::Detail, zoom: true, ..ViewState::default() };
+        let screen = text(&screen(&state, &mut view, "", (60, 12)));
+        let inside: Vec<&str> =
+            screen.lines().skip(2).take(3).map(|line| line.trim_matches(['│', ' '])).collect();
+        shown.push_str(&format!("{}: {}\n", tab.title(), inside.join(" ").trim()));
+        assert!(inside.iter().any(|line| line.len() > 20), "{}:\n{screen}", tab.title());
+    }
+    let lines: std::collections::BTreeSet<&str> = shown.lines().collect();
+    assert_eq!(lines.len(), Tab::ALL.len(), "{shown}");
+}
+
+#[test]
+fn every_tab_fits_and_is_named_at_every_width() {
+    let state = busy();
+    for width in [30, 40, 60, 80, 99, 100, 120, 200] {
+        for tab in Tab::ALL {
+            let mut view = ViewState { tab, focus: Pane::Detail, zoom: true, ..ViewState::default() };
+            let screen = text(&screen(&state, &mut view, "j", (width, 20)));
+            let named = format!("[{}]", tab.title());
+            assert!(screen.contains(&named), "{named} at {width}:\n{screen}");
+        }
+    }
+}
+
+#[test]
+fn an_open_reconcile_is_walked_line_by_line_and_closed_again() {
+    let mut state = past();
+    let mut view = ViewState::default();
+    let keys = |keys: &str, view: &mut ViewState, state: &State| {
+        screen(state, view, keys, (120, 36));
+        let (pass, line) = view.selected_line().unwrap();
+        (pass.id, line.is_some(), view.seeing.open.len())
+    };
+    assert_eq!(keys("j 3", &mut view, &state), (4, false, 0));
+    assert_eq!(keys("right", &mut view, &state), (4, false, 1));
+    assert_eq!(keys("j j j", &mut view, &state), (4, true, 1));
+    // A newer reconcile moves nothing from under the eyes.
+    let newer = pass(10, "memcached-sample", "17:02:12", vec![], Outcome::Unchanged, 1);
+    state.reduce(Event::Reconciled(Arc::new(newer)));
+    let before = view.selected_line().map(|(_, line)| line);
+    assert_eq!(keys("", &mut view, &state), (4, true, 1));
+    assert_eq!(view.selected_line().map(|(_, line)| line), before);
+    assert_eq!(keys("left", &mut view, &state), (4, false, 0), "back at its heading");
+    assert_eq!(keys("enter enter", &mut view, &state), (4, false, 0));
+    assert_eq!(keys("enter j esc", &mut view, &state), (4, false, 0));
+    assert_eq!((view.focus, keys("g g", &mut view, &state).0), (Pane::Reconciles, 10));
+}
+
+#[test]
+fn versions_are_stepped_through_and_the_newest_is_followed() {
+    let mut state = past();
+    let mut view = ViewState::default();
+    let version = |keys: &str, view: &mut ViewState, state: &State| {
+        let shown = text(&screen(state, view, keys, (120, 36)));
+        let at = shown.find("version ").map(|at| shown[at..].chars().take(14).collect::<String>());
+        at.unwrap_or_default().trim_end_matches(['│', ' ', '─']).to_owned()
+    };
+    assert_eq!(version("j V", &mut view, &state), "version 6 of 6");
+    assert_eq!(version("<", &mut view, &state), "version 5 of 6");
+    assert_eq!(version("< < < < <", &mut view, &state), "version 1 of 6");
+    assert_eq!(view.message.as_deref(), Some("older: no older version is kept"));
+    assert_eq!(version("> > > > >", &mut view, &state), "version 6 of 6");
+    let mut next =
+        state.objects.get(&reference("Memcached", "memcached-sample").key()).unwrap().object.as_ref().clone();
+    next["spec"]["replicaCount"] = serde_json::json!(4);
+    state.reduce(seen_at("17:02:13", next.clone()));
+    assert_eq!(version("", &mut view, &state), "version 7 of 7");
+    // Who looks at an older one keeps it.
+    version("<", &mut view, &state);
+    next["spec"]["replicaCount"] = serde_json::json!(5);
+    state.reduce(seen_at("17:02:13", next));
+    assert_eq!(version("", &mut view, &state), "version 6 of 8");
+}
+
+#[test]
+fn what_is_deleted_cannot_be_acted_on() {
+    let state = past();
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "j X 2 G", (120, 36));
+    for (key, what) in [("D", "delete"), ("s", "scale"), ("r", "reconcile")] {
+        screen(&state, &mut view, key, (120, 36));
+        assert!(view.layers.is_empty());
+        let message = view.message.clone().unwrap_or_default();
+        assert!(message.starts_with(what) && message.contains("is deleted"), "{message}");
+    }
+}

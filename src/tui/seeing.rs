@@ -1,0 +1,214 @@
+//! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
+//! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
+
+use super::view::{Pane, Tab, ViewState};
+use super::waterfall::{self, Line};
+use crate::state::State;
+use opdev_object::meta::ObjectKey;
+use std::collections::BTreeSet;
+
+/// How the log is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Grouping {
+    /// By reconcile, all lines.
+    Open,
+    /// By reconcile, lines of the selected one only.
+    Folded,
+    /// As the lines came.
+    Flat,
+}
+
+/// What goes into the lines of the detail pane beside what is selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct How {
+    /// The grouping of the log, for one object and for all.
+    pub(super) grouping: [Grouping; 2],
+    /// Whether `managedFields` and other bookkeeping are shown.
+    pub(super) managed: bool,
+    /// Whether each line of YAML says who owns it.
+    pub(super) owners: bool,
+    /// The version looked at; the newest where it is none, or that of another object.
+    pub(super) version: Option<(ObjectKey, u64)>,
+}
+
+impl Default for How {
+    fn default() -> Self {
+        How { grouping: [Grouping::Open, Grouping::Flat], managed: false, owners: false, version: None }
+    }
+}
+
+/// How things are looked at.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seeing {
+    pub(super) how: How,
+    /// Reconciles that are open.
+    pub(super) open: BTreeSet<u64>,
+    /// Whether deleted objects are in the lists.
+    pub(super) gone: bool,
+}
+
+impl Seeing {
+    /// The grouping of the log in this scope.
+    pub(super) fn grouping(&self, all: bool) -> Grouping {
+        self.how.grouping[usize::from(all)]
+    }
+
+    /// The number of the version of an object that is looked at.
+    pub(super) fn version(&self, key: &ObjectKey) -> Option<u64> {
+        self.how.version.as_ref().filter(|(known, _)| known == key).map(|(_, number)| *number)
+    }
+}
+
+/// What can be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum See {
+    FoldLog,
+    ManagedFields,
+    FieldOwners,
+    OlderVersion,
+    NewerVersion,
+    Deleted,
+}
+
+/// Whether one is possible right now; if not, why.
+pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), String> {
+    match see {
+        See::OlderVersion | See::NewerVersion => {
+            let seen = view.subject(state).ok_or("nothing is selected that could have versions")?;
+            let versions = state.versions(&seen.key).ok_or("no version of the selected object was seen")?;
+            if view.tab != Tab::History {
+                return Ok(());
+            }
+            let at = view.seeing.version(&seen.key).unwrap_or(versions.newest());
+            if see == See::OlderVersion && at <= versions.oldest() {
+                return Err("no older version is kept".to_owned());
+            }
+            if see == See::NewerVersion && at >= versions.newest() {
+                return Err("this is the newest version".to_owned());
+            }
+            Ok(())
+        }
+        See::FieldOwners => view
+            .subject(state)
+            .map(|_| ())
+            .ok_or_else(|| "nothing is selected that could have owners".to_owned()),
+        See::Deleted if !view.seeing.gone && state.archive.gone().is_empty() => {
+            Err("nothing was deleted since opdev began".to_owned())
+        }
+        See::FoldLog | See::ManagedFields | See::Deleted => Ok(()),
+    }
+}
+
+/// Does one of them.
+pub(super) fn perform(view: &mut ViewState, see: See, state: &State) {
+    match see {
+        See::FoldLog => {
+            if view.tab != Tab::Log {
+                return view.show(Tab::Log);
+            }
+            let grouping = &mut view.seeing.how.grouping[usize::from(view.all)];
+            *grouping = match *grouping {
+                Grouping::Open => Grouping::Folded,
+                Grouping::Folded => Grouping::Flat,
+                Grouping::Flat => Grouping::Open,
+            };
+        }
+        See::ManagedFields => {
+            view.seeing.how.managed = !view.seeing.how.managed;
+            if !matches!(view.tab, Tab::Yaml | Tab::History) {
+                view.show(Tab::Yaml);
+            }
+        }
+        See::FieldOwners => {
+            view.seeing.how.owners = view.tab != Tab::Yaml || !view.seeing.how.owners;
+            view.show(Tab::Yaml);
+        }
+        See::OlderVersion => step(view, state, false),
+        See::NewerVersion => step(view, state, true),
+        See::Deleted => view.seeing.gone = !view.seeing.gone,
+    }
+}
+
+/// To the version before or after; the first time, the history is shown as it is.
+fn step(view: &mut ViewState, state: &State, newer: bool) {
+    let Some(key) = view.subject(state).map(|seen| seen.key.as_ref().clone()) else { return };
+    let Some(versions) = state.versions(&key) else { return };
+    if view.tab != Tab::History {
+        view.show(Tab::History);
+        if newer {
+            return;
+        }
+    }
+    let at =
+        view.seeing.version(&key).unwrap_or(versions.newest()).clamp(versions.oldest(), versions.newest());
+    let to = if newer { at + 1 } else { at - 1 };
+    // Who looks at the newest follows it.
+    view.seeing.how.version = (to < versions.newest()).then(|| (key, to.max(versions.oldest())));
+    view.scroll = 0;
+}
+
+/// Opens or closes the selected reconcile; on one of its lines, shows more of that.
+pub(super) fn open_pass(view: &mut ViewState) {
+    let Some((pass, line)) = view.selected_line() else { return };
+    let id = pass.id;
+    match line {
+        Some(line) => view.show(waterfall::tab(line)),
+        None if view.seeing.open.contains(&id) => close(view, id),
+        None => {
+            view.seeing.open.insert(id);
+            view.passes.key = Some((id, 0));
+        }
+    }
+}
+
+fn close(view: &mut ViewState, id: u64) {
+    view.seeing.open.remove(&id);
+    view.passes.key = Some((id, 0));
+}
+
+/// Right opens the selected reconcile, left closes it; false where there was nothing to open or close.
+pub(super) fn fold_pass(view: &mut ViewState, open: bool) -> bool {
+    let Some((pass, line)) = view.selected_line() else { return false };
+    let id = pass.id;
+    let is_open = view.seeing.open.contains(&id);
+    match (open, is_open) {
+        (true, false) => open_pass(view),
+        (true, true) if line.is_some() => open_pass(view),
+        (false, true) => close(view, id),
+        (true, true) | (false, false) => return false,
+    }
+    true
+}
+
+/// Closes the selected reconcile; false where it is not open.
+pub(super) fn close_selected(view: &mut ViewState) -> bool {
+    let open = view.selected_line().map(|(pass, _)| pass.id).filter(|id| view.seeing.open.contains(id));
+    open.is_some_and(|id| {
+        close(view, id);
+        true
+    })
+}
+
+impl ViewState {
+    /// The selected reconcile, and the line below it that is selected.
+    pub(super) fn selected_line(&self) -> Option<(&std::sync::Arc<crate::event::Reconcile>, Option<Line>)> {
+        let row = self.lists.pass_rows.get(self.passes.index)?;
+        Some((self.lists.passes.get(row.pass)?, row.line))
+    }
+
+    /// Shows a tab of the detail pane.
+    pub(super) fn show(&mut self, tab: Tab) {
+        self.set_tab(tab);
+        self.look_at(Pane::Detail);
+    }
+
+    /// Opens a tab, its first lines in sight.
+    pub(super) fn set_tab(&mut self, tab: Tab) {
+        if self.tab != tab {
+            self.tab = tab;
+            self.scroll = 0;
+            self.stick = true;
+        }
+    }
+}
