@@ -2,7 +2,7 @@
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
 use anyhow::{Context, Result};
-use opdev_controlplane::{ControlPlane, Listen, gaps};
+use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use std::fs;
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -19,6 +19,28 @@ pub struct ServeArgs {
     /// Where to write the kubeconfig (mode 0600)
     #[arg(long, value_name = "PATH", default_value = ".opdev/kubeconfig")]
     kubeconfig: PathBuf,
+    /// Which controllers run: all of them with simulated pods, only those of the cluster (garbage collection,
+    /// namespaces), or none, as under envtest
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = Which::All)]
+    controllers: Which,
+}
+
+/// The words for `--controllers`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Which {
+    All,
+    Cluster,
+    None,
+}
+
+impl From<Which> for Controllers {
+    fn from(which: Which) -> Self {
+        match which {
+            Which::All => Controllers::All,
+            Which::Cluster => Controllers::ClusterOnly,
+            Which::None => Controllers::None,
+        }
+    }
 }
 
 /// Serves until a signal comes.
@@ -38,7 +60,9 @@ fn serve(args: &ServeArgs) -> Result<()> {
         let began = Instant::now();
         // Listening for signals before anything is written means that nothing is left behind.
         let stop = stop_signal()?;
-        let plane = ControlPlane::start().await.context("the control plane did not start")?;
+        let mut config = Config::default();
+        config.controllers = args.controllers.into();
+        let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = plane.listen(Listen { address: args.listen }).await?;
         let path = std::path::absolute(&args.kubeconfig)?;
         write_kubeconfig(&path, &listening.kubeconfig)?;

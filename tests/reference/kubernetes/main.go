@@ -16,7 +16,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: reference up [flags] | etcd DIR CLIENT PEER | kube-apiserver … | kube-controller-manager … | pods KUBECONFIG")
+		fmt.Fprintln(os.Stderr, "usage: reference up [flags] | etcd DIR CLIENT PEER | kube-apiserver … | kube-controller-manager … | pods KUBECONFIG | compare [flags]")
 		os.Exit(2)
 	}
 	role := os.Args[1]
@@ -28,6 +28,8 @@ func main() {
 		exit(etcd())
 	case "pods":
 		exit(pods())
+	case "compare":
+		exit(compare())
 	case "kube-apiserver":
 		os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
 	case "kube-controller-manager":
