@@ -106,6 +106,9 @@ pub struct Started {
     pub namespace: String,
     /// Whether objects of all namespaces are shown and reconciled.
     pub all_namespaces: bool,
+    /// The contexts of the kubeconfig.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contexts: Vec<String>,
     /// A kubeconfig that reaches the same API server, for kubectl beside opdev.
     pub kubeconfig: Option<String>,
     /// The log file.
@@ -154,8 +157,24 @@ pub struct KindStatus {
     /// Where an object says how many replicas it wants, such as `.spec.size`; empty where nobody has said.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub scale: String,
+    /// The columns that its CRD asks to be printed, beside name and age.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<PrinterColumn>,
     /// Whether it is served, served from an older good version, or not at all.
     pub health: KindHealth,
+}
+
+/// A column that a CRD asks to be printed (`additionalPrinterColumns`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrinterColumn {
+    /// Its heading.
+    pub name: String,
+    /// The JSON path of what stands in it.
+    pub path: String,
+    /// Whether it is a time, to be printed as an age.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub date: bool,
 }
 
 /// The health of one kind's sources.

@@ -2,6 +2,7 @@
 //! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
 
 use super::cluster::{Choice, Connection};
+use super::contexts;
 use super::files;
 use super::observe::Observer;
 use super::preferences::Files;
@@ -263,6 +264,7 @@ async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, 
         cluster: connection.cluster.clone(),
         namespace: connection.namespace.clone(),
         all_namespaces,
+        contexts: contexts::names(&input.cluster),
         kubeconfig: connection.kubeconfig.as_ref().map(|path| project.relative(path)),
         log_file: input.log_file.as_ref().map(|path| project.relative(path)),
         api_ready,

@@ -4,6 +4,7 @@
 
 pub mod bus;
 pub mod cluster;
+mod contexts;
 mod crds;
 mod files;
 mod go_types;

@@ -4,10 +4,10 @@ use super::{json, plain};
 use crate::event::{
     Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen,
-    Outcome, PauseScope, Paused, Place, Preferences, QueueChanged, Reconcile, ReconcileStarted, Relation,
-    Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample,
-    Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice,
-    TypeChanged, Verdict, WatchEvent, Weight,
+    Outcome, PauseScope, Paused, Place, Preferences, PrinterColumn, QueueChanged, Reconcile,
+    ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome,
+    RequestStarted, Requeue, Sample, Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged,
+    Started, Step, ThemeChoice, TypeChanged, Verdict, WatchEvent, Weight,
 };
 use jiff::Timestamp;
 use opdev_object::diff::diff;
@@ -110,6 +110,7 @@ fn sources() -> SourcesChanged {
         plural: "ks".to_owned(),
         source: "charts/m".to_owned(),
         scale: ".spec.size".to_owned(),
+        columns: vec![PrinterColumn { name: "Size".to_owned(), path: ".spec.size".to_owned(), date: true }],
         health,
     };
     SourcesChanged {
@@ -141,6 +142,7 @@ fn started() -> Started {
         },
         namespace: "default".to_owned(),
         all_namespaces: false,
+        contexts: vec!["dev".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
         log_file: Some("log".to_owned()),
         api_ready: Duration::from_millis(31),

@@ -5,7 +5,7 @@
 use super::broken;
 use super::load::{Files, hash, problem};
 use super::reconcilers::{Defined, Texts};
-use crate::event::{Diagnostic, Place, Severity};
+use crate::event::{Diagnostic, Place, PrinterColumn, Severity};
 use opdev_object::meta::{self, Gvk};
 use opdev_object::yaml;
 use opdev_types::crd;
@@ -46,6 +46,20 @@ impl Definition {
         let stored = stored.and_then(|version| version["name"].as_str());
         let kinds = crd::kinds(&self.crd);
         kinds.iter().find(|gvk| Some(gvk.version.as_str()) == stored).or_else(|| kinds.first()).cloned()
+    }
+
+    /// The columns to print at a version, those of age left out: every list has one.
+    pub fn columns(&self, version: &str) -> Vec<PrinterColumn> {
+        let versions = self.crd.pointer("/spec/versions").and_then(Value::as_array);
+        let version = versions.into_iter().flatten().find(|known| known["name"] == version);
+        let columns = version.and_then(|version| version["additionalPrinterColumns"].as_array());
+        let column = |column: &Value| {
+            let path = column["jsonPath"].as_str()?.to_owned();
+            let name = column["name"].as_str()?.to_owned();
+            let date = column["type"] == "date";
+            (path != ".metadata.creationTimestamp").then_some(PrinterColumn { name, path, date })
+        };
+        columns.into_iter().flatten().filter_map(column).collect()
     }
 
     /// Where the source says what stands at a path of an object, such as `spec.ports[*].name`; the nearest thing around

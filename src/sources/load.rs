@@ -10,7 +10,7 @@ use super::definitions::{self, Definition, Definitions, Types};
 use super::reconcilers::{Fed, Reconcilers, Texts};
 use super::watches::{self, Entry};
 use super::{Allow, ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
-use crate::event::{Diagnostic, KindHealth, KindStatus, Place, Sample, Severity};
+use crate::event::{Diagnostic, KindHealth, KindStatus, Place, PrinterColumn, Sample, Severity};
 use opdev_helm::chart::FileSet;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
@@ -306,6 +306,7 @@ impl Sources {
             plural: String::new(),
             source: watch.path().to_owned(),
             scale: self.scale_of(&watch.gvk),
+            columns: self.columns_of(&watch.gvk),
             health: match (&watch.broken, watch.is_loaded()) {
                 (None, true) => KindHealth::Serving,
                 (Some(problem), true) => KindHealth::Stale { problem: problem.clone() },
@@ -320,6 +321,7 @@ impl Sources {
             plural: String::new(),
             source: shown.source.clone(),
             scale: self.scale_of(&shown.gvk),
+            columns: self.columns_of(&shown.gvk),
             health: KindHealth::Shown { why: shown.why.clone() },
         };
         self.watches.iter().map(status).chain(self.shown.iter().map(shown)).collect()
@@ -330,6 +332,11 @@ impl Sources {
         let named = self.scale.iter().find(|(kind, _)| kind.eq_ignore_ascii_case(&gvk.kind));
         let defined = || self.definition(&gvk.group, &gvk.kind)?.scale();
         named.map(|(_, path)| path.as_str()).or_else(defined).unwrap_or_default().to_owned()
+    }
+
+    /// The columns that the CRD of a kind asks to be printed.
+    fn columns_of(&self, gvk: &Gvk) -> Vec<PrinterColumn> {
+        self.definition(&gvk.group, &gvk.kind).map(|known| known.columns(&gvk.version)).unwrap_or_default()
     }
 
     /// Takes the kinds away that are not to be reconciled, and lists those that nothing reconciles.

@@ -2,6 +2,8 @@
 //! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
 //! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
+mod changes;
+pub mod columns;
 pub mod conditions;
 pub mod deletion;
 mod delta;
@@ -23,6 +25,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_waiting;
 
+pub use changes::Changes;
 pub use history::History;
 pub use impact::Impact;
 pub use log::Log;

@@ -1,6 +1,7 @@
 //! Every object seen, by key, with the links from owners to owned and the Kubernetes Events beside.
 //! Objects are levels: only the newest version is kept. `tree` walks the links.
 
+use super::changes::Changes;
 use super::shards::Shards;
 use crate::event::KindStatus;
 use jiff::Timestamp;
@@ -63,12 +64,18 @@ pub struct Objects {
     owned: Shards<Owner, Arc<BTreeSet<Arc<ObjectKey>>>>,
     custom: Arc<BTreeSet<Arc<ObjectKey>>>,
     recorded: Arc<VecDeque<Arc<Recorded>>>,
+    changes: Changes,
 }
 
 impl Objects {
     /// One object.
     pub fn get(&self, key: &ObjectKey) -> Option<&Arc<Seen>> {
         self.by_key.get(key)
+    }
+
+    /// The keys of all objects, in no particular order.
+    pub fn keys(&self) -> impl Iterator<Item = &Arc<ObjectKey>> {
+        self.by_key.iter().map(|(key, _)| key)
     }
 
     /// How many objects.
@@ -111,6 +118,16 @@ impl Objects {
         keys.into_iter().filter_map(|key| self.by_key.get(key.as_ref())).collect()
     }
 
+    /// Which objects have changed lately. An object whose child has gone, or that has been reconciled, has changed.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// Whether an object is a custom resource of the project.
+    pub fn is_custom(&self, key: &ObjectKey) -> bool {
+        self.custom.contains(key)
+    }
+
     /// Kubernetes Events, oldest first.
     pub fn recorded(&self) -> impl DoubleEndedIterator<Item = &Arc<Recorded>> {
         self.recorded.iter()
@@ -134,6 +151,9 @@ impl Objects {
         let old_links = known.map(|seen| self::links(&seen.object)).unwrap_or_default();
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
         if links != old_links {
+            // Who owned it before looks different from now on.
+            let before = known.map(|seen| owner_keys(&seen.object, &seen.key)).unwrap_or_default();
+            before.into_iter().for_each(|owner| self.changes.push(Arc::new(owner)));
             self.unlink(&key, &old_links);
             for link in links {
                 let set = self.owned.piece_mut(&link).entry(link).or_default();
@@ -147,6 +167,7 @@ impl Objects {
             .pointer("/metadata/creationTimestamp")
             .and_then(Value::as_str)
             .and_then(|text| text.parse().ok());
+        self.changes.push(Arc::clone(&key));
         let seen = Arc::new(Seen { key: Arc::clone(&key), object_ref, object, created });
         self.by_key.piece_mut(key.as_ref()).insert(key, Arc::clone(&seen));
         Some(seen)
@@ -160,6 +181,11 @@ impl Objects {
             && gone != known
         {
             return None;
+        }
+        // Who owned it can be told from it alone, and only now.
+        let owners = owner_keys(&seen.object, &seen.key);
+        for key in owners.into_iter().map(Arc::new).chain([Arc::clone(&seen.key)]) {
+            self.changes.push(key);
         }
         self.unlink(&seen.key, &links(&seen.object));
         self.by_key.piece_mut(&key).remove(&key);
@@ -178,7 +204,13 @@ impl Objects {
             keys.filter(|key| known.contains(&(key.group.as_str(), key.kind.as_str()))).cloned().collect();
         if custom != *self.custom {
             self.custom = Arc::new(custom);
+            self.changes.all();
         }
+    }
+
+    /// What is shown of an object has changed, though not the object.
+    pub(super) fn touch(&mut self, key: ObjectKey) {
+        self.changes.push(Arc::new(key));
     }
 
     fn unlink(&mut self, key: &Arc<ObjectKey>, links: &[Owner]) {
@@ -215,6 +247,29 @@ fn links(object: &Value) -> Vec<Owner> {
         links.push(Owner::Primary(kind.to_owned(), name.trim_start_matches('/').to_owned()));
     }
     links
+}
+
+/// The keys of what an object names as its owners.
+pub(super) fn owner_keys(object: &Value, key: &ObjectKey) -> Vec<ObjectKey> {
+    let mut keys: Vec<ObjectKey> = meta::owner_references(object)
+        .into_iter()
+        .map(|owner| {
+            let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
+            ObjectKey { group, kind: owner.kind, namespace: key.namespace.clone(), name: owner.name }
+        })
+        .collect();
+    let name = meta::annotation(object, "operator-sdk/primary-resource");
+    let kind = meta::annotation(object, "operator-sdk/primary-resource-type");
+    if let (Some(name), Some(kind)) = (name, kind) {
+        let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+        let (namespace, name) = match name.trim_start_matches('/').split_once('/') {
+            Some((namespace, name)) => (Some(namespace.to_owned()), name),
+            None => (None, name.trim_start_matches('/')),
+        };
+        let (group, kind, name) = (group.to_owned(), kind.to_owned(), name.to_owned());
+        keys.push(ObjectKey { group, kind, namespace, name });
+    }
+    keys
 }
 
 /// Reads a Kubernetes Event of either group.

@@ -72,6 +72,7 @@ impl State {
         if self.running.get(&key).is_some_and(|running| running.id <= pass.id) {
             Arc::make_mut(&mut self.running).remove(&key);
         }
+        self.objects.touch(key);
         self.history.push(pass, self.limits.reconciles_per_object, self.limits.reconciles);
     }
 

@@ -56,6 +56,7 @@ pub(super) fn sources(number: u64, kinds: &[(&str, KindHealth)]) -> Event {
         plural: String::new(),
         source: String::new(),
         scale: String::new(),
+        columns: Vec::new(),
         health: health.clone(),
     });
     Event::SourcesChanged(Arc::new(SourcesChanged {

@@ -1,12 +1,13 @@
 //! What belongs to an object: the tree of owned objects, and what a custom resource makes of it in one row.
 
 use super::health::{self, Health, Level};
+use super::objects::owner_keys;
 use super::{Seen, State};
 use crate::event::{Outcome, words};
 use jiff::Timestamp;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 /// More than this is not shown below one object.
@@ -257,14 +258,34 @@ fn counts(key: &ObjectKey) -> bool {
     )
 }
 
-/// The custom resource that an object belongs to, itself if it is one.
+/// The custom resource that an object belongs to, itself if it is one; of several the nearest.
 pub fn root_of(state: &State, key: &ObjectKey) -> Option<Arc<ObjectKey>> {
-    if state.is_custom(&key.group, &key.kind) {
-        return state.objects.get(key).map(|seen| Arc::clone(&seen.key));
+    roots_of(state, key).into_iter().next()
+}
+
+/// More owners than this are not followed.
+const MOST_OWNERS: usize = 64;
+
+/// Every custom resource that an object belongs to, itself included, the nearest first.
+pub fn roots_of(state: &State, key: &ObjectKey) -> Vec<Arc<ObjectKey>> {
+    let mut roots = Vec::new();
+    let mut met = BTreeSet::new();
+    let mut open = VecDeque::from([key.clone()]);
+    while let Some(at) = open.pop_front() {
+        if met.len() > MOST_OWNERS || !met.insert(at.clone()) {
+            continue;
+        }
+        match state.objects.get(&at) {
+            Some(seen) => {
+                if state.objects.is_custom(&seen.key) {
+                    roots.push(Arc::clone(&seen.key));
+                }
+                open.extend(owner_keys(&seen.object, &seen.key));
+            }
+            // An owner without a namespace may have objects with one.
+            None if at.namespace.is_some() => open.push_back(ObjectKey { namespace: None, ..at }),
+            None => {}
+        }
     }
-    state
-        .objects
-        .custom()
-        .find(|root| owned(state, &root.key).iter().any(|node| *node.seen.key == *key))
-        .map(|root| Arc::clone(&root.key))
+    roots
 }

@@ -1,6 +1,7 @@
 //! The one registry of actions: keys, footer, help and what is possible right now all come from here.
 //! What an action does is in `update`.
 
+use super::finding::{self, Seek};
 use super::seeing::See;
 use super::view::{Pane, Tab, ViewState};
 use crate::state::State;
@@ -49,6 +50,8 @@ pub enum Do {
     MarkRange,
     MarkOthers,
     Reload,
+    /// Finds something; what exactly is in `finding`.
+    Seek(Seek),
     Help,
     Redraw,
     Suspend,
@@ -141,6 +144,11 @@ impl Action {
 
     const fn also(mut self, aliases: &'static [&'static str]) -> Self {
         self.aliases = aliases;
+        self
+    }
+
+    const fn finding(mut self) -> Self {
+        self.finding = true;
         self
     }
 
@@ -238,8 +246,39 @@ pub static ACTIONS: &[Action] = &[
         .about("all objects", "Show reconciles and log of all objects, or of the selected one.")
         .footer(&[Pane::Reconciles]),
     action("filter", Do::Filter, &["/"], Section::Look)
-        .about("filter", "Keep lines with all these words; !word leaves lines out.")
+        .about(
+            "filter",
+            "Keep lines with all of this: words, !word, /regex/, n:namespace, k:kind, -l label=value.",
+        )
         .footer(ALL),
+    action("faults", Do::Seek(Seek::Faults), &["f"], Section::Look)
+        .about("faults only", "Show only custom resources with a fault, or all.")
+        .also(&["faults"]),
+    action("sort", Do::Seek(Seek::Sort), &["S"], Section::Look)
+        .about("sort", "Sort the custom resources by the next column.")
+        .footer(&[Pane::Resources]),
+    action("turn", Do::Seek(Seek::Turn), &["I"], Section::Look)
+        .about("invert order", "Turn the order of the custom resources around.")
+        .also(&["invert"]),
+    action("wide", Do::Seek(Seek::Wide), &["W"], Section::Look)
+        .about("wide", "Show the columns that the CRD of the selected kind asks for."),
+    action("find", Do::Seek(Seek::Text), &["\\"], Section::Look)
+        .about("find", "Search in the detail pane, without leaving lines out.")
+        .also(&["search"])
+        .footer(&[Pane::Detail]),
+    action("find-next", Do::Seek(Seek::Next), &["n"], Section::Look)
+        .about("next match", "To the next match, while one searches.")
+        .finding(),
+    action("find-previous", Do::Seek(Seek::Previous), &["N"], Section::Look)
+        .about("previous match", "To the match before, while one searches.")
+        .finding(),
+    action("log-more", Do::Seek(Seek::MoreLog), &["+"], Section::Look)
+        .about("more log", "Show one more level of the log."),
+    action("log-less", Do::Seek(Seek::LessLog), &["-"], Section::Look)
+        .about("less log", "Show one level of the log less."),
+    action("hold-log", Do::Seek(Seek::Hold), &["ctrl-s"], Section::Look)
+        .about("hold log", "Let the log stand still, or follow it again; new lines are counted.")
+        .also(&["scroll-lock"]),
     action("wrap", Do::Wrap, &["w"], Section::Look)
         .about("wrap", "Wrap long lines of the detail pane, or cut them.")
         .footer(&[Pane::Detail]),
@@ -248,6 +287,19 @@ pub static ACTIONS: &[Action] = &[
         .footer(ALL),
     action("back", Do::Back, &["esc"], Section::Look)
         .about("back", "Close, dismiss, clear the filter, leave the zoom: whichever comes first."),
+    action("palette", Do::Seek(Seek::Palette), &[":"], Section::Move)
+        .about("palette", "Choose from all actions, namespaces, contexts, themes and kinds.")
+        .also(&["commands"])
+        .footer(ALL),
+    action("jump", Do::Seek(Seek::Jump), &["ctrl-p", "g j"], Section::Move)
+        .about("jump", "Go to any object, kind, file, reconcile or action by a few letters.")
+        .also(&["go"]),
+    action("namespace", Do::Seek(Seek::Namespace), &["g n"], Section::Move)
+        .about("namespace", "Show one namespace, or all.")
+        .also(&["ns", "namespaces"]),
+    action("context", Do::Seek(Seek::Context), &["g c"], Section::Move)
+        .about("context", "Show the contexts of the kubeconfig, and how to get there.")
+        .also(&["ctx", "contexts"]),
     action("up", Do::Up, &["k", "up"], Section::Move).about("up", "One line up."),
     action("down", Do::Down, &["j", "down"], Section::Move).about("down", "One line down."),
     action("left", Do::Left, &["h", "left"], Section::Move).about("left", "To the pane or tab on the left."),
@@ -274,6 +326,11 @@ pub static ACTIONS: &[Action] = &[
         .about("help", "Show all keys; / searches in them.")
         .also(&["h", "keys"])
         .footer(ALL),
+    action("theme", Do::Seek(Seek::Theme), &[], Section::Program)
+        .about("theme", "Try another theme; the setting `theme` keeps it.")
+        .also(&["skin", "colours", "colors"]),
+    action("mouse", Do::Seek(Seek::Mouse), &["alt-m"], Section::Program)
+        .about("mouse", "Click and scroll with the mouse, or leave it to the terminal to select text."),
     action("redraw", Do::Redraw, &["ctrl-l"], Section::Program)
         .about("redraw", "Paint the whole screen anew."),
     action("suspend", Do::Suspend, &["ctrl-z"], Section::Program)
@@ -292,6 +349,9 @@ pub fn by(does: Do) -> Option<&'static Action> {
 
 /// Whether an action is possible right now; if not, why, in words for the user.
 pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+    if let Do::Seek(seek) = does {
+        return finding::enabled(seek, view, state);
+    }
     if let Do::See(see) = does {
         return super::seeing::enabled(see, view, state);
     }

@@ -9,12 +9,14 @@ pub(super) mod impact;
 mod log;
 mod log_groups;
 mod pass;
+pub(super) mod search;
 mod yaml;
 
+use super::filter::Filter;
 use super::seeing::{Grouping, How};
 use super::text::{Row, wrap};
 use super::theme::Role;
-use super::view::{Lines, Tab, ViewState, passes};
+use super::view::{Lines, Tab, ViewState};
 use crate::event::{Level, words};
 use crate::state::{Recorded, Seen, State};
 use jiff::Timestamp;
@@ -35,6 +37,7 @@ pub(super) struct MadeOf {
     all: bool,
     how: How,
     filter: String,
+    level: Level,
 }
 
 /// An object, equal to itself only.
@@ -71,7 +74,9 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         all: view.all,
         how: view.seeing.how.clone(),
         filter: view.filters[super::view::Pane::Detail.index()].clone(),
+        level: view.log_level,
     };
+    let made_of = held(made_of, view);
     if view.lines.made_of.as_ref() == Some(&made_of) {
         return;
     }
@@ -90,6 +95,18 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         Tab::Events => finish(events(view, state), &made_of),
     };
     view.lines = Lines { rows, made_of: Some(made_of) };
+    view.search.forget_lines();
+}
+
+/// A log that is held shows what it showed: new lines only count.
+fn held(made_of: MadeOf, view: &ViewState) -> MadeOf {
+    match &view.lines.made_of {
+        Some(known) if made_of.tab == Tab::Log && !view.stick => {
+            let same = MadeOf { stamp: known.stamp, dropped: known.dropped, ..made_of.clone() };
+            if same == *known { same } else { made_of }
+        }
+        Some(_) | None => made_of,
+    }
 }
 
 /// The log by reconcile. It begins at the selected pass when that has changed, unless the newest is followed.
@@ -106,8 +123,8 @@ fn grouped_log(view: &mut ViewState, state: &State, made_of: &MadeOf, old: &Line
 
 /// The filter and the wrapping, the same for every tab.
 fn finish(rows: Vec<Row>, made_of: &MadeOf) -> Vec<Row> {
-    let rows =
-        rows.into_iter().filter(|row| made_of.filter.is_empty() || passes(&made_of.filter, &row.text()));
+    let filter = Filter::new(&made_of.filter);
+    let rows = rows.into_iter().filter(|row| filter.is_empty() || filter.text(&row.text()));
     if made_of.wrap { rows.flat_map(|row| row.wrapped(made_of.width)).collect() } else { rows.collect() }
 }
 

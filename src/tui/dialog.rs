@@ -4,17 +4,23 @@
 mod confirm;
 mod delete;
 mod held;
+mod help;
 mod scale;
+mod search;
 mod tasks;
 
 pub(super) use confirm::Confirm;
 pub(super) use delete::Delete;
 pub(super) use held::HeldDialog;
 pub(super) use scale::Scale;
+use search::search;
 pub(super) use tasks::{Task, tasks};
 
+use super::action::Do;
+use super::filter::passes;
 use super::keys::Key;
-use super::view::{Pane, ViewState, passes};
+use super::picker::Picker;
+use super::view::{Pane, ViewState};
 use crate::event::{Request, Sample};
 use crate::state::State;
 use crossterm::event::KeyCode;
@@ -26,6 +32,8 @@ pub enum Layer {
     Help {
         /// The first visible line.
         scroll: usize,
+        /// What is searched for in it.
+        typed: Option<String>,
     },
     /// A filter being typed.
     Filter {
@@ -54,6 +62,13 @@ pub enum Layer {
         /// The chosen row.
         index: usize,
     },
+    /// A list to choose from.
+    Picker(Box<Picker>),
+    /// A text to search for in the detail pane.
+    Search {
+        /// What was searched for before.
+        before: String,
+    },
 }
 
 /// What a key in a dialog leads to.
@@ -66,6 +81,10 @@ pub(super) enum Answer {
     Ask(Request),
     /// Something is asked for, and the dialog stays.
     AskOn(Request),
+    /// The dialog closes and an action is done.
+    Act(Do),
+    /// Another dialog takes its place.
+    Open(Layer),
 }
 
 /// The samples that pass what was typed, and the typed text itself where it may be a file.
@@ -98,7 +117,7 @@ impl Layer {
     /// A key while this dialog is the topmost.
     pub(super) fn key(&mut self, key: Key, view: &mut ViewState, state: &State) -> Answer {
         match self {
-            Layer::Help { scroll } => help(scroll, key),
+            Layer::Help { scroll, typed } => help::key(scroll, typed, key),
             Layer::Filter { pane, before } => filter(*pane, before, key, view),
             Layer::Samples { typed, index } => samples(typed, index, key, state),
             Layer::Scale(scale) => scale.key(key),
@@ -106,6 +125,8 @@ impl Layer {
             Layer::Held(held) => held.key(key),
             Layer::Confirm(confirm) => confirm.key(key),
             Layer::Tasks { index } => tasks::key(index, key, state),
+            Layer::Picker(picker) => picker.key(key, view, state),
+            Layer::Search { before } => search(before, key, view),
         }
     }
 
@@ -114,31 +135,22 @@ impl Layer {
         let text: String = text.chars().filter(|c| !c.is_control()).take(500).collect();
         match self {
             Layer::Filter { pane, .. } => view.filters[pane.index()].push_str(&text),
+            Layer::Picker(picker) => picker.paste(&text),
+            Layer::Search { .. } => view.search.type_text(&text),
+            Layer::Help { typed, scroll } => {
+                if let Some(typed) = typed {
+                    typed.push_str(&text);
+                    *scroll = 0;
+                }
+            }
             Layer::Samples { typed, index } => {
                 typed.push_str(text.trim());
                 *index = 0;
             }
             Layer::Scale(scale) => scale.paste(&text),
-            Layer::Confirm(_)
-            | Layer::Help { .. }
-            | Layer::Delete(_)
-            | Layer::Held(_)
-            | Layer::Tasks { .. } => {}
+            Layer::Confirm(_) | Layer::Delete(_) | Layer::Held(_) | Layer::Tasks { .. } => {}
         }
     }
-}
-
-fn help(scroll: &mut usize, key: Key) -> Answer {
-    match key.code {
-        KeyCode::Char('j') | KeyCode::Down => *scroll += 1,
-        KeyCode::Char('k') | KeyCode::Up => *scroll = scroll.saturating_sub(1),
-        KeyCode::PageDown | KeyCode::Char(' ') => *scroll += 10,
-        KeyCode::PageUp => *scroll = scroll.saturating_sub(10),
-        KeyCode::Char('g') | KeyCode::Home => *scroll = 0,
-        KeyCode::Esc | KeyCode::Enter | KeyCode::Char('q' | '?') => return Answer::Close,
-        _ => {}
-    }
-    Answer::Stay
 }
 
 fn filter(pane: Pane, before: &str, key: Key, view: &mut ViewState) -> Answer {

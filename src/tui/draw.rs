@@ -6,9 +6,14 @@ mod detail;
 mod dialogs;
 mod frame;
 mod held;
+mod help;
 mod lists;
+mod picker;
+mod resources;
 mod tasks;
 mod which_key;
+
+pub(super) use resources::shown_columns;
 
 use super::text::{Row, cut, cut_front, width, wrap};
 use super::theme::Role;
@@ -251,7 +256,7 @@ fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, a
     let inner = frame::border(which, state, view, buffer, area);
     view.heights[which.index()] = (inner.height as usize).max(1);
     match which {
-        Pane::Resources => lists::resources(state, view, buffer, inner, now),
+        Pane::Resources => resources::draw(state, view, buffer, inner, now),
         Pane::Owned => lists::owned(state, view, buffer, inner, now),
         Pane::Reconciles => lists::reconciles(state, view, buffer, inner),
         Pane::Detail => detail::draw(state, view, buffer, inner),
@@ -281,6 +286,13 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
         let row = Row::new(Role::Key, format!(" filter {}: ", pane.title().to_lowercase()))
             .and(Role::Text, format!("{}▏", view.filter(*pane)))
             .and(Role::Dim, "   enter keeps, esc drops");
+        let wrong = view.filter_problem(*pane).map(|why| format!("   {why}"));
+        return line(buffer, view, area, &row.and(Role::Bad, wrong.unwrap_or_default()));
+    }
+    if let Some(super::dialog::Layer::Search { .. }) = view.layers.last() {
+        let row = Row::new(Role::Key, " find: ")
+            .and(Role::Text, format!("{}▏", view.search.text))
+            .and(Role::Dim, "   words or /regex/; enter goes there, esc drops");
         return line(buffer, view, area, &row);
     }
     let queue = &state.queue;

@@ -104,6 +104,7 @@ pub(super) fn started() -> Event {
         },
         namespace: "default".to_owned(),
         all_namespaces: false,
+        contexts: vec!["kind-dev".to_owned(), "production".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
         log_file: Some(".opdev/log/opdev.log".to_owned()),
         api_ready: Duration::from_millis(31),
@@ -117,6 +118,7 @@ pub(super) fn sources(number: u64, files: &[&str]) -> Event {
         plural: format!("{}s", kind.to_lowercase()),
         source: source.to_owned(),
         scale: String::new(),
+        columns: Vec::new(),
         health: KindHealth::Serving,
     };
     let sample =

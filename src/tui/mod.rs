@@ -6,12 +6,17 @@ pub mod action;
 mod detail;
 mod dialog;
 mod draw;
+mod filter;
+mod finding;
+mod fuzzy;
 mod keymap;
 mod keys;
 mod marks;
+mod picker;
 mod preferences;
 mod run;
 mod seeing;
+mod table;
 mod terminal;
 mod text;
 mod theme;
@@ -22,6 +27,8 @@ mod waterfall;
 
 #[cfg(test)]
 mod acts;
+#[cfg(test)]
+mod finds;
 #[cfg(test)]
 mod fixture;
 #[cfg(test)]

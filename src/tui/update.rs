@@ -3,6 +3,7 @@
 use super::acting;
 use super::action::{self, Do};
 use super::dialog::{Answer, Layer};
+use super::finding;
 use super::keymap::Found;
 use super::keys::{Chord, Key};
 use super::seeing;
@@ -75,10 +76,16 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
                 view.layers.push(layer);
                 ask(view, request)
             }
+            Answer::Act(does) => perform(view, does, state),
+            Answer::Open(other) => {
+                view.layers.push(other);
+                Vec::new()
+            }
         };
     }
     typed.push(key);
-    let action = match view.keymap.find(&typed, false) {
+    let finding = view.focus == Pane::Detail && !view.search.text.is_empty();
+    let action = match view.keymap.find(&typed, finding) {
         Found::Action(action) => action,
         Found::Prefix => {
             view.typed = typed;
@@ -152,7 +159,8 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
             let (pane, before) = (view.focus, view.filter(view.focus).to_owned());
             view.layers.push(Layer::Filter { pane, before });
         }
-        Do::Help => view.layers.push(Layer::Help { scroll: 0 }),
+        Do::Seek(seek) => finding::perform(view, seek, state),
+        Do::Help => view.layers.push(Layer::Help { scroll: 0, typed: None }),
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
         Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
@@ -217,7 +225,9 @@ fn back(view: &mut ViewState, state: &State) {
     if view.marks.clear() {
         return;
     }
-    if !view.filters[view.focus.index()].is_empty() {
+    if view.focus == Pane::Detail && !view.search.text.is_empty() {
+        view.search.set(String::new());
+    } else if !view.filters[view.focus.index()].is_empty() {
         view.filters[view.focus.index()].clear();
     } else if view.focus == Pane::Reconciles && seeing::close_selected(view) {
     } else if view.zoom {

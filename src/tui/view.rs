@@ -1,16 +1,19 @@
 //! What the terminal itself knows: focus, selections, filters, open dialogs. Everything else is in the `State`.
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
+use super::detail::search::Search;
 use super::dialog::{HeldDialog, Layer};
+use super::filter::{Filter, Subject};
 use super::keymap::Keymap;
 use super::keys::Key;
 use super::marks::Marks;
 use super::preferences::Following;
 use super::seeing::Seeing;
+use super::table::{Sort, Table};
 use super::text::Row;
 use super::theme::Theme;
 use super::waterfall::{self, Line};
-use crate::event::{Reconcile, RequestId, words};
+use crate::event::{Level, Reconcile, RequestId, words};
 use crate::state::tree::{self, Node};
 use crate::state::{Seen, State};
 use jiff::Timestamp;
@@ -164,6 +167,7 @@ impl<K: PartialEq + Clone> Selection<K> {
 #[derive(Default)]
 pub(super) struct Lists {
     pub(super) resources: Vec<Arc<Seen>>,
+    pub(super) table: Table,
     /// Whether they are of more than one namespace.
     pub(super) namespaces_differ: bool,
     pub(super) owned: Vec<Node>,
@@ -225,6 +229,22 @@ pub struct ViewState {
     pub(super) filters: [String; 4],
     /// Marked rows.
     pub(super) marks: Marks,
+    /// The one namespace that is shown.
+    pub(super) namespace: Option<String>,
+    /// Whether only what has a fault is shown.
+    pub(super) faults: bool,
+    /// The order of the custom resources.
+    pub(super) sort: Sort,
+    /// Whether the columns of the CRD are shown, and whether that of the namespace was, as last drawn.
+    pub(super) wide: bool,
+    pub(super) namespace_shown: bool,
+    /// What is searched for in the detail pane.
+    pub(super) search: Search,
+    /// The chattiest level of the log that is shown, and how many lines there were when it was last followed.
+    pub(super) log_level: Level,
+    pub(super) log_followed: u64,
+    /// What was typed into the jump last, and the row.
+    pub(super) last_jump: (String, usize),
     /// Dialogs, the topmost last.
     pub layers: Vec<Layer>,
     /// What to say next to the footer until the next key.
@@ -281,6 +301,15 @@ impl Default for ViewState {
             stick: true,
             filters: Default::default(),
             marks: Marks::default(),
+            namespace: None,
+            faults: false,
+            sort: Sort::default(),
+            wide: false,
+            namespace_shown: false,
+            search: Search::default(),
+            log_level: Level::Trace,
+            log_followed: 0,
+            last_jump: (String::new(), 0),
             layers: Vec::new(),
             message: None,
             panicked: None,
@@ -305,19 +334,6 @@ impl Default for ViewState {
     }
 }
 
-/// Whether a text passes a filter: all words in it, no `!word` in it, whatever the case.
-pub(super) fn passes(filter: &str, text: &str) -> bool {
-    if filter.trim().is_empty() {
-        return true;
-    }
-    let text = text.to_lowercase();
-    filter.to_lowercase().split_whitespace().all(|word| match word.strip_prefix('!') {
-        Some("") => true,
-        Some(word) => !text.contains(word),
-        None => text.contains(word),
-    })
-}
-
 /// How many replicas an object asks for: where its kind says, else in the usual fields.
 pub(super) fn replicas(state: &State, seen: &Seen) -> Option<i64> {
     let known = state.kinds().iter().find(|kind| {
@@ -335,6 +351,11 @@ impl ViewState {
     /// The filter of a pane.
     pub fn filter(&self, pane: Pane) -> &str {
         &self.filters[pane.index()]
+    }
+
+    /// Why a part of a pane's filter has no effect.
+    pub(super) fn filter_problem(&self, pane: Pane) -> Option<String> {
+        Filter::new(self.filter(pane)).problem
     }
 
     /// The selected custom resource.
@@ -362,34 +383,36 @@ impl ViewState {
         }
     }
 
+    /// Selects a reconcile.
+    pub(super) fn go_to_pass(&mut self, id: u64, state: &State) {
+        self.filters[Pane::Reconciles.index()].clear();
+        self.passes.key = Some((id, 0));
+        self.refresh(state);
+        if self.passes.key != Some((id, 0)) {
+            self.message = Some(format!("reconcile #{id} is no longer kept"));
+        }
+        self.look_at(Pane::Reconciles);
+    }
+
     /// Brings the lists up to a state.
     pub(super) fn refresh(&mut self, state: &State) {
         self.follow_preferences(state);
         self.marks.settle(state);
-        let lists = &mut self.lists;
-        let old = lists.made_of.take();
+        let old = self.lists.made_of.take();
         let before = old.as_ref().map(|(state, view)| (state, view));
-        let same_objects = before.is_some_and(|(old, view)| {
-            old.objects.same(&state.objects)
-                && view.gone == self.seeing.gone
-                && (!self.seeing.gone || old.archive.same_gone(&state.archive))
-        });
         let filter_is = |pane: Pane, filters: &[String; 4]| {
             before.is_some_and(|(_, view)| view.filters[pane.index()] == filters[pane.index()])
         };
-        if !same_objects || !filter_is(Pane::Resources, &self.filters) {
-            let filter = &self.filters[Pane::Resources.index()];
-            let shown = |seen: &&Arc<Seen>| {
-                let namespace = seen.key.namespace.as_deref().unwrap_or("");
-                passes(filter, &format!("{} {namespace}/{}", seen.key.kind, seen.key.name))
-            };
-            let gone = if self.seeing.gone { tree::gone_customs(state) } else { Vec::new() };
-            lists.resources = state.objects.custom().chain(&gone).filter(shown).cloned().collect();
+        let wanted = self.wanted();
+        let lists = &mut self.lists;
+        let touched = lists.table.refresh(&mut lists.resources, state, &wanted);
+        if lists.table.fresh {
             let first = lists.resources.first().map(|seen| &seen.key.namespace);
             lists.namespaces_differ = lists.resources.iter().any(|seen| Some(&seen.key.namespace) != first);
         }
         self.resources.settle(lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
         let root = self.resources.key.clone();
+        let root_touched = touched.has(root.clone().map(Arc::new).as_ref());
         let same_root = before.is_some_and(|(_, view)| view.root == root);
         if !same_root {
             self.owned = Selection::default();
@@ -397,7 +420,8 @@ impl ViewState {
             self.passes = Selection::default();
             self.scroll = 0;
         }
-        if !same_objects || !same_root || !filter_is(Pane::Owned, &self.filters) {
+        let same_gone = before.is_some_and(|(_, view)| view.gone == self.seeing.gone);
+        if root_touched || !same_gone || !same_root || !filter_is(Pane::Owned, &self.filters) {
             let mut all = root.as_ref().map(|root| tree::owned(state, root)).unwrap_or_default();
             if let Some(root) = root.as_ref().filter(|_| self.seeing.gone) {
                 all.extend(tree::gone_below(state, root));
@@ -413,10 +437,10 @@ impl ViewState {
         let same_rows = before.is_some_and(|(_, view)| view.open == self.seeing.open);
         let same_passes = same_history && filter_is(Pane::Reconciles, &self.filters);
         if !same_passes {
-            let filter = &self.filters[Pane::Reconciles.index()];
+            let filter = Filter::new(&self.filters[Pane::Reconciles.index()]);
             let shown = |pass: &&Arc<Reconcile>| {
                 let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
-                filter.is_empty() || passes(filter, &format!("{} {causes} {outcome}", pass.object))
+                filter.is_empty() || filter.text(&format!("{} {causes} {outcome}", pass.object))
             };
             lists.passes = match &root {
                 Some(root) if !self.all => {
@@ -533,7 +557,8 @@ fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
 
 /// Nodes that pass, with the ones that lead to them.
 fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
-    if filter.trim().is_empty() {
+    let filter = Filter::new(filter);
+    if filter.is_empty() {
         return nodes;
     }
     let mut keep = vec![false; nodes.len()];
@@ -543,8 +568,11 @@ fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
         let depth = node.more.len();
         let child = needed.get(depth + 1).copied().unwrap_or(false);
         needed.truncate(depth + 1);
-        let text = format!("{} {} {}", node.seen.key.kind, node.seen.key.name, node.health.word);
-        keep[i] = child || passes(filter, &text);
+        let key = &node.seen.key;
+        let text = format!("{} {} {}", key.kind, key.name, node.health.word).to_lowercase();
+        let namespace = key.namespace.as_deref().unwrap_or("");
+        let subject = Subject { text: &text, kind: &key.kind, namespace, object: Some(&node.seen.object) };
+        keep[i] = child || filter.passes(subject);
         if needed.len() <= depth {
             needed.resize(depth + 1, false);
         }

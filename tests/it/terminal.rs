@@ -60,6 +60,7 @@ fn first_state() -> State {
             plural: "memcacheds".to_owned(),
             source: "charts/memcached".to_owned(),
             scale: String::new(),
+            columns: Vec::new(),
             health: KindHealth::Serving,
         }],
         diagnostics: vec![],

@@ -1,8 +1,9 @@
 //! The log tab: newest lines at the bottom, missing ones counted. New lines are added to the ones already made.
 
+use super::super::filter::Filter;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::{Lines, ViewState, passes};
+use super::super::view::{Lines, ViewState};
 use super::{MadeOf, clock_millis};
 use crate::event::{Level, LogLine, words};
 use crate::state::State;
@@ -29,12 +30,13 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf, old: Lines
             format!("⚠ {} lines came too fast and are not here", state.log.dropped),
         ));
     }
-    for line in lines.iter().skip(skip) {
+    let filter = Filter::new(&made_of.filter);
+    for line in lines.iter().skip(skip).filter(|line| line.level <= view.log_level) {
         if !view.all && made_of.pass.is_some() && line.reconcile.is_some() && line.reconcile != made_of.pass {
             continue;
         }
         let row = row(line, view, true);
-        if !made_of.filter.is_empty() && !passes(&made_of.filter, &row.text()) {
+        if !filter.is_empty() && !filter.text(&row.text()) {
             continue;
         }
         if made_of.wrap { rows.extend(row.wrapped(made_of.width)) } else { rows.push(row) }

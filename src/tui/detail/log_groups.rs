@@ -1,13 +1,14 @@
 //! The log by reconcile: a heading for each pass with what came of it, its lines below, in the order in which the passes
 //! began to log. Lines that belong to no pass stand between. Folded, only the selected pass shows its lines.
 
+use super::super::filter::Filter;
 use super::super::seeing::Grouping;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::{ViewState, passes};
+use super::super::view::ViewState;
 use super::super::waterfall::outcome_role;
 use super::{MadeOf, clock, log};
-use crate::event::{LogLine, Reconcile, words};
+use crate::event::{Level, LogLine, Reconcile, words};
 use crate::state::State;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -41,6 +42,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
             },
         }
     }
+    let filter = Filter::new(&made_of.filter);
     let folded = view.seeing.grouping(view.all) == Grouping::Folded;
     let mut rows = Vec::new();
     let mut anchor = None;
@@ -53,10 +55,11 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
         let open = !folded || id.is_none() || selected;
         let shown: Vec<Row> = lines
             .iter()
+            .filter(|line| line.level <= made_of.level)
             .map(|line| log::row(line, view, false))
-            .filter(|row| made_of.filter.is_empty() || passes(&made_of.filter, &row.text()))
+            .filter(|row| filter.is_empty() || filter.text(&row.text()))
             .collect();
-        if shown.is_empty() && !made_of.filter.is_empty() {
+        if shown.is_empty() && (!filter.is_empty() || made_of.level != Level::Trace) {
             continue;
         }
         if let Some(id) = id {

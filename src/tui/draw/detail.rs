@@ -1,30 +1,71 @@
-//! The detail pane: a window over its lines.
+//! The detail pane: a window over its lines, what is searched for made to stand out, and how much there is.
 
-use super::super::detail;
+use super::super::detail::{self, search};
+use super::super::text::{Row, width};
+use super::super::theme::Role;
 use super::super::view::{Pane, Tab, ViewState};
+use crate::event::words;
 use crate::state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-/// Draws the visible lines. The log sticks to its end unless one scrolled up.
+/// Draws the visible lines. The log sticks to its end unless one scrolled up or holds it.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     let (cells, height) = (area.width as usize, area.height as usize);
     detail::refresh(view, state, cells);
     let last = view.lines.rows.len().saturating_sub(height);
     view.heights[Pane::Detail.index()] = height.max(1);
+    if view.tab != Tab::Log || view.stick {
+        view.log_followed = state.log.total;
+    }
     view.scroll = if view.tab == Tab::Log && view.stick { last } else { view.scroll.min(last) };
     for (i, row) in view.lines.rows.iter().skip(view.scroll).take(height).enumerate() {
-        row.draw(buffer, view.theme, (area.x, area.y + i as u16), cells, false);
+        let at = (area.x, area.y + i as u16);
+        if view.search.filter.is_empty() {
+            row.draw(buffer, view.theme, at, cells, false);
+        } else {
+            search::highlight(row, &view.search.filter).draw(buffer, view.theme, at, cells, false);
+        }
+    }
+    let text = below(state, view, height, last);
+    if width(&text.text()) > 0 {
+        let size = width(&text.text()).min(cells);
+        let at = (area.right().saturating_sub(size as u16 + 1).max(area.x), area.bottom());
+        text.draw(buffer, view.theme, at, size, false);
+    }
+}
+
+/// What stands in the lower border: the search, what is held back, which lines are seen.
+fn below(state: &State, view: &mut ViewState, height: usize, last: usize) -> Row {
+    let mut row = Row::default();
+    if !view.search.text.is_empty() {
+        let (at, all) = view.search.count(&view.lines.rows);
+        let text = match (at, all) {
+            (_, 0) => format!(" {} not found ", view.search.text),
+            (0, all) => format!(" {}: {all} lines ", view.search.text),
+            (at, all) => format!(" {}: {at} of {all} ", view.search.text),
+        };
+        row = row.and(if all > 0 { Role::Match } else { Role::Bad }, text);
+    }
+    if view.tab == Tab::Log {
+        if view.log_level != crate::event::Level::Trace {
+            row = row.and(Role::Changed, format!(" {} and worse ", words::level(view.log_level)));
+        }
+        let new = state.log.total.saturating_sub(view.log_followed);
+        if !view.stick && new > 0 {
+            let s = if new == 1 { "" } else { "s" };
+            row = row.and(Role::Busy, format!(" held, {new} new line{s} "));
+        } else if !view.stick {
+            row = row.and(Role::Busy, " held ");
+        }
+        if state.log.dropped > 0 {
+            row = row.and(Role::Bad, format!(" {} dropped ", state.log.dropped));
+        }
     }
     if last > 0 {
-        let text = format!(
-            " {}-{} of {} ",
-            view.scroll + 1,
-            view.scroll + height.min(view.lines.rows.len()),
-            view.lines.rows.len()
-        );
-        let style = view.theme.style(super::Role::Dim);
-        let at = area.right().saturating_sub(text.len() as u16 + 1).max(area.x);
-        buffer.set_stringn(at, area.bottom(), &text, cells, style);
+        let all = view.lines.rows.len();
+        row =
+            row.and(Role::Dim, format!(" {}-{} of {all} ", view.scroll + 1, (view.scroll + height).min(all)));
     }
+    row
 }

@@ -1,6 +1,5 @@
 //! Dialogs over the panes. What their keys do is in `dialog`.
 
-use super::super::action::{ACTIONS, Section, enabled};
 use super::super::dialog::{Choice, Confirm, Layer, Scale, choices};
 use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;
@@ -21,8 +20,11 @@ pub(super) fn draw(
     now: Timestamp,
 ) {
     match layer {
-        Layer::Help { scroll } => help(*scroll, state, view, buffer, body),
-        Layer::Filter { .. } => {}
+        Layer::Help { scroll, typed } => {
+            super::help::draw(*scroll, typed.as_deref(), state, view, buffer, body);
+        }
+        Layer::Picker(picker) => super::picker::draw(picker, state, view, buffer, body),
+        Layer::Filter { .. } | Layer::Search { .. } => {}
         Layer::Samples { typed, index } => samples(typed, *index, state, view, buffer, body),
         Layer::Scale(scale) => self::scale(scale, view, buffer, body),
         Layer::Delete(delete) => super::delete::draw(delete, view, buffer, body),
@@ -58,40 +60,6 @@ pub(super) fn boxed(
         let at = (inner.x + 1, inner.y + (i - skip) as u16);
         row.draw(buffer, view.theme, at, (inner.width as usize).saturating_sub(2), selected == Some(i));
     }
-}
-
-fn help(scroll: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
-    let mut rows = Vec::new();
-    for section in Section::ALL {
-        rows.push(Row::new(Role::Title, section.title()));
-        for action in ACTIONS.iter().filter(|action| action.section == section) {
-            let keys = view.keymap.text(action.does);
-            let mut row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
-            row = match enabled(action.does, view, state) {
-                Ok(()) => row.and(Role::Text, action.about),
-                Err(why) => row.and(Role::Dim, format!("{} (not now: {why})", action.about)),
-            };
-            rows.push(row);
-        }
-    }
-    if let Some(started) = &state.started {
-        rows.push(Row::new(Role::Title, "Here"));
-        rows.push(Row::new(Role::Text, format!("  {:18} {}", "project", started.root)));
-        rows.push(Row::new(Role::Text, format!("  {:18} {}", "server", started.cluster.server)));
-        for (name, value) in [("KUBECONFIG", &started.kubeconfig), ("log file", &started.log_file)] {
-            rows.extend(value.as_ref().map(|value| Row::new(Role::Text, format!("  {name:18} {value}"))));
-        }
-    }
-    let height = (body.height as usize).saturating_sub(2);
-    let scroll = scroll.min(rows.len().saturating_sub(height));
-    let all = rows.len();
-    let rows: Vec<Row> = rows.into_iter().skip(scroll).take(height).collect();
-    let title = if all > height {
-        format!("Keys · {}-{} of {all} · esc closes", scroll + 1, scroll + rows.len())
-    } else {
-        "Keys · esc closes".to_owned()
-    };
-    boxed(&title, &rows, None, view, buffer, body);
 }
 
 fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {

@@ -32,6 +32,9 @@ pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut 
             row = row.and(Role::Dim, cut(&format!("· {about} "), room));
         }
     }
+    for part in narrowed(which, view) {
+        row = row.and(Role::Changed, format!("{part} "));
+    }
     let filter = view.filter(which);
     if !filter.is_empty() {
         row = row.and(Role::Changed, format!("/{filter} "));
@@ -39,6 +42,15 @@ pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut 
     let taken = width(&row.text()).min(cells);
     row.draw(buffer, view.theme, (area.x + 2, area.y), taken, false);
     inner
+}
+
+/// What narrows the list of custom resources beside its filter.
+fn narrowed(which: Pane, view: &ViewState) -> Vec<String> {
+    if which != Pane::Resources {
+        return Vec::new();
+    }
+    let namespace = view.namespace.as_ref().map(|namespace| format!("n:{namespace}"));
+    namespace.into_iter().chain(view.faults.then(|| "faults".to_owned())).collect()
 }
 
 /// What a pane is about.

@@ -1,5 +1,5 @@
-//! The three lists: custom resources, owned objects, reconciles. Each draws only its visible window, and an empty
-//! one says what will fill it.
+//! The lists of owned objects and of reconciles. Each draws only its visible window, and an empty one says what will
+//! fill it. That of the custom resources is in `resources`.
 
 use super::super::detail::clock;
 use super::super::text::{Row, cut, left, right, width, wrap};
@@ -7,10 +7,10 @@ use super::super::theme::Role;
 use super::super::view::{Pane, PassRow, ViewState};
 use super::super::waterfall;
 use super::age;
-use crate::event::{KindHealth, Outcome, Reconcile, ReconcileStarted, words};
+use crate::event::{Outcome, Reconcile, ReconcileStarted, words};
 use crate::state::State;
 use crate::state::health::Level;
-use crate::state::tree::{self, Node};
+use crate::state::tree::Node;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
 use ratatui::buffer::Buffer;
@@ -18,7 +18,7 @@ use ratatui::layout::Rect;
 use std::sync::Arc;
 
 /// The symbol and the role of a level.
-fn sign(level: Level) -> (&'static str, Role) {
+pub(super) fn sign(level: Level) -> (&'static str, Role) {
     match level {
         Level::Plain => ("○", Role::Dim),
         Level::Done => ("✓", Role::Good),
@@ -28,151 +28,32 @@ fn sign(level: Level) -> (&'static str, Role) {
     }
 }
 
-fn put(rows: &[Row], view: &ViewState, buffer: &mut Buffer, area: Rect) {
+pub(super) fn put(rows: &[Row], view: &ViewState, buffer: &mut Buffer, area: Rect) {
     for (i, row) in rows.iter().take(area.height as usize).enumerate() {
         row.draw(buffer, view.theme, (area.x, area.y + i as u16), area.width as usize, false);
     }
 }
 
 /// A paragraph for an empty pane; an empty text makes an empty line.
-fn words_of(texts: &[String], area: Rect) -> Vec<Row> {
+pub(super) fn words_of(texts: &[String], area: Rect) -> Vec<Row> {
     let lines = texts.iter().flat_map(|text| wrap(text, (area.width as usize).saturating_sub(2)));
     lines.map(|line| Row::new(Role::Dim, format!(" {line}"))).collect()
 }
 
 /// The mark in front of a row: the selection, also without colours and focus.
-fn mark(selected: bool) -> &'static str {
+pub(super) fn mark(selected: bool) -> &'static str {
     if selected { "▸" } else { " " }
 }
 
 /// The mark of a row that the user has marked.
-fn star(view: &ViewState, key: &ObjectKey) -> &'static str {
+pub(super) fn star(view: &ViewState, key: &ObjectKey) -> &'static str {
     if view.marks.has(key) { "*" } else { " " }
-}
-
-/// The custom resources.
-pub(super) fn resources(
-    state: &State,
-    view: &mut ViewState,
-    buffer: &mut Buffer,
-    area: Rect,
-    now: Timestamp,
-) {
-    if view.lists.resources.is_empty() {
-        let rows = no_resources(state, view, area);
-        return put(&rows, view, buffer, area);
-    }
-    let cells = area.width as usize;
-    let wide = cells >= 70;
-    let all = view.lists.namespaces_differ
-        || wide && state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    // Columns are as wide as what stands in them, so that names get the room; a sample of rows is enough to tell.
-    let longest = |of: fn(&ObjectKey) -> usize, head: usize| {
-        view.lists.resources.iter().take(500).map(|seen| of(&seen.key)).max().unwrap_or(0).max(head)
-    };
-    let kind = longest(|key| width(&key.kind), 4).min((cells * 23 / 100).clamp(8, 22));
-    let namespace = match all {
-        true => longest(|key| key.namespace.as_deref().map_or(0, width), 9).min((cells / 6).clamp(6, 20)),
-        false => 0,
-    };
-    let status = if wide { 16 } else { 0 };
-    let name = cells.saturating_sub(2 + kind + 1 + namespace + usize::from(all) + 8 + status + 7);
-    let columns = |kind_text: &str, ns: &str, name_text: &str, word: &str, ready: &str, age: &str| {
-        let mut text = format!("{} ", left(kind_text, kind));
-        if all {
-            text.push_str(&format!("{} ", left(ns, namespace)));
-        }
-        text.push_str(&left(name_text, name));
-        let mut tail = String::new();
-        if wide {
-            tail.push_str(&format!(" {}", left(word, status - 1)));
-        }
-        (text, tail, right(ready, 7), right(age, 6))
-    };
-    let (a, b, c, d) = columns("KIND", "NAMESPACE", "NAME", "STATUS", "READY", "AGE");
-    put(&[Row::new(Role::Dim, format!("  {a}{b} {c} {d}"))], view, buffer, area);
-    let list = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
-    let height = (list.height as usize).max(1);
-    view.heights[Pane::Resources.index()] = height;
-    let window = view.resources.window(view.lists.resources.len(), height);
-    for (line, i) in window.enumerate().take(list.height as usize) {
-        let seen = Arc::clone(&view.lists.resources[i]);
-        let info = tree::row(state, &seen);
-        let selected = i == view.resources.index;
-        let (symbol, role) = sign(info.level);
-        let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
-        let paused = state.paused(&seen.key).is_some() && !info.running;
-        let (symbol, word) = if paused { ("‖", "paused") } else { (symbol, info.word.as_str()) };
-        let role = if paused && info.level != Level::Bad { Role::Busy } else { role };
-        let gone = state.gone_at(&seen.key).is_some();
-        let (symbol, word, role) = if gone { ("†", "deleted", Role::Dim) } else { (symbol, word, role) };
-        let ready = info.ready.filter(|_| !gone);
-        let ready = ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
-        let namespace = seen.key.namespace.clone().unwrap_or_default();
-        let age = age(view, seen.created, now);
-        let (a, b, c, d) =
-            columns(&seen.key.kind, &namespace, &seen.key.name, word, &format!("{symbol}{ready}"), &age);
-        let name = if gone { Role::Dim } else { Role::Text };
-        let row = Row::new(name, format!("{}{}{a}", mark(selected), star(view, &seen.key)))
-            .and(role, b)
-            .and(role, format!(" {c}"))
-            .and(Role::Dim, format!(" {d}"));
-        let at = (list.x, list.y + line as u16);
-        row.draw(buffer, view.theme, at, cells, selected && view.focus == Pane::Resources);
-    }
-}
-
-/// The first start explains itself.
-fn no_resources(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
-    let key = |does| view.keymap.keys(does).first().map(ToString::to_string).unwrap_or_default();
-    if !view.filter(Pane::Resources).is_empty() {
-        let text = "No custom resource passes the filter. esc clears it.".to_owned();
-        return words_of(&[text], area);
-    }
-    if state.started.is_none() {
-        return words_of(&["Starting. Custom resources of the project's kinds show here.".to_owned()], area);
-    }
-    if state.kinds().is_empty() {
-        let text = "No kinds yet. Name a kind and its chart in watches.yaml; opdev takes it in as you save.";
-        return words_of(&[text.to_owned()], area);
-    }
-    let kinds = state.kinds().iter().map(|kind| kind.gvk.kind.as_str()).collect::<Vec<_>>().join(", ");
-    let mut rows = words_of(&[format!("No {kinds} yet.")], area);
-    let samples = state.samples();
-    if samples.is_empty() {
-        rows.extend(words_of(
-            &[format!(
-                "Put one into samples/, or press {} and type a path.",
-                key(super::super::action::Do::Apply)
-            )],
-            area,
-        ));
-    } else {
-        let key = key(super::super::action::Do::Apply);
-        rows.push(Row::new(Role::Text, " Press ").and(Role::Key, key).and(Role::Text, " to apply a sample:"));
-        for sample in samples {
-            let what = format!("{} {}", sample.object.gvk.kind, sample.object.name);
-            rows.push(Row::new(Role::Text, format!("   {what}  ")).and(Role::Dim, sample.path.clone()));
-        }
-    }
-    for kind in state.kinds() {
-        if let KindHealth::Disabled { problem } = &kind.health {
-            rows.push(Row::new(
-                Role::Bad,
-                format!(" ⚠ {} is disabled: {}", kind.gvk.kind, words::diagnostic(problem)),
-            ));
-        }
-    }
-    if let Some(kubeconfig) = state.started.as_ref().and_then(|started| started.kubeconfig.as_ref()) {
-        rows.push(Row::default());
-        rows.extend(words_of(&[format!("kubectl beside opdev: export KUBECONFIG={kubeconfig}")], area));
-    }
-    rows
 }
 
 /// The owned objects as a tree.
 pub(super) fn owned(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
-    let fault = view.root(state).and_then(|root| tree::row(state, root).fault);
+    let root = view.root(state).cloned();
+    let fault = root.and_then(|root| view.row(state, &root).fault);
     let mut list = area;
     if let Some(fault) = fault.filter(|_| area.height > 2) {
         let lines = wrap(&words::one_line(&fault), (area.width as usize).saturating_sub(4));

@@ -1,0 +1,220 @@
+//! What a filter line says: words, `!words`, `/regex/`, `n:namespace`, `k:kind`, `-l label=value`. All of it must
+//! hold, whatever the case. A part that cannot be read filters nothing and is told.
+
+use opdev_object::selector::LabelSelector;
+use regex::{Regex, RegexBuilder};
+use serde_json::Value;
+
+/// A filter, read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filter {
+    terms: Vec<(bool, Term)>,
+    /// Why a part of it has no effect.
+    pub(super) problem: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+enum Term {
+    Word(String),
+    Regex(Regex),
+    Kind(String),
+    Namespace(String),
+    Labels(LabelSelector),
+}
+
+/// What is to be judged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Subject<'a> {
+    /// What stands on the screen, in lower case.
+    pub(super) text: &'a str,
+    /// Its kind.
+    pub(super) kind: &'a str,
+    /// Its namespace.
+    pub(super) namespace: &'a str,
+    /// The object itself, for its labels.
+    pub(super) object: Option<&'a Value>,
+}
+
+/// Whether a text passes a filter line.
+pub(super) fn passes(filter: &str, text: &str) -> bool {
+    filter.trim().is_empty() || Filter::new(filter).text(text)
+}
+
+impl Filter {
+    /// Reads a filter line.
+    pub(super) fn new(line: &str) -> Self {
+        let mut filter = Filter::default();
+        let mut rest = line.trim_start();
+        while !rest.is_empty() {
+            let (not, after) = match rest.strip_prefix('!') {
+                Some(after) => (true, after),
+                None => (false, rest),
+            };
+            let (term, after) = term(after);
+            match term {
+                Ok(Some(term)) => filter.terms.push((not, term)),
+                Ok(None) => {}
+                Err(why) => filter.problem = Some(why),
+            }
+            rest = after.trim_start();
+        }
+        filter
+    }
+
+    /// Whether everything passes.
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether a line of text passes. It has no labels, so a selector lets nothing through.
+    pub(super) fn text(&self, text: &str) -> bool {
+        self.is_empty() || self.passes(Subject { text: &text.to_lowercase(), ..Subject::default() })
+    }
+
+    /// The bytes of a text that words and regular expressions find.
+    pub(super) fn ranges(&self, text: &str) -> Vec<std::ops::Range<usize>> {
+        let lower = text.to_ascii_lowercase();
+        let mut out = Vec::new();
+        for (_, term) in self.terms.iter().filter(|(not, _)| !not) {
+            match term {
+                Term::Word(word) => out.extend(lower.match_indices(word).map(|(at, hit)| at..at + hit.len())),
+                Term::Regex(regex) => {
+                    out.extend(regex.find_iter(text).map(|hit| hit.range()).filter(|hit| !hit.is_empty()));
+                }
+                Term::Kind(_) | Term::Namespace(_) | Term::Labels(_) => {}
+            }
+        }
+        out
+    }
+
+    /// Whether something passes.
+    pub(super) fn passes(&self, of: Subject<'_>) -> bool {
+        self.terms.iter().all(|(not, term)| {
+            let holds = match term {
+                Term::Word(word) => of.text.contains(word.as_str()),
+                Term::Regex(regex) => regex.is_match(of.text),
+                Term::Kind(kind) => of.kind.eq_ignore_ascii_case(kind),
+                Term::Namespace(name) => of.namespace == name,
+                Term::Labels(selector) => of.object.is_some_and(|object| {
+                    selector.matches(object.pointer("/metadata/labels").unwrap_or(&Value::Null))
+                }),
+            };
+            holds != *not
+        })
+    }
+}
+
+type Read<'a> = (Result<Option<Term>, String>, &'a str);
+
+/// The first term of a line, and what follows it.
+fn term(line: &str) -> Read<'_> {
+    if let Some(inside) = line.strip_prefix('/') {
+        let end = closing(inside);
+        let (pattern, rest) = match end {
+            Some(end) => (&inside[..end], &inside[end + 1..]),
+            None => (inside, ""),
+        };
+        if pattern.is_empty() {
+            return (Ok(None), rest);
+        }
+        let built = RegexBuilder::new(pattern).case_insensitive(true).size_limit(1 << 20).build();
+        return match built {
+            Ok(regex) => (Ok(Some(Term::Regex(regex))), rest),
+            // While it is being typed it may well be unfinished.
+            Err(_) => (Err(format!("/{pattern}/ is no regular expression")), rest),
+        };
+    }
+    let (word, rest) = line.split_at(line.find(char::is_whitespace).unwrap_or(line.len()));
+    let selector = if word == "-l" {
+        let rest = rest.trim_start();
+        Some(rest.split_at(rest.find(char::is_whitespace).unwrap_or(rest.len())))
+    } else {
+        word.strip_prefix("l:").map(|text| (text, rest))
+    };
+    if let Some((text, rest)) = selector {
+        if text.is_empty() {
+            return (Ok(None), rest);
+        }
+        return match LabelSelector::parse(text) {
+            Ok(selector) => (Ok(Some(Term::Labels(selector))), rest),
+            Err(error) => (Err(format!("-l {text}: {error}")), rest),
+        };
+    }
+    // Unfinished.
+    if matches!(word, "n:" | "k:") {
+        return (Ok(None), rest);
+    }
+    let named = |prefix: &str| word.strip_prefix(prefix).map(str::to_owned);
+    let term = named("k:").map(Term::Kind).or_else(|| named("n:").map(Term::Namespace));
+    let term = term.or_else(|| (!word.is_empty()).then(|| Term::Word(word.to_lowercase())));
+    (Ok(term), rest)
+}
+
+/// The slash that ends a regular expression.
+fn closing(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '/' if !escaped => return Some(at),
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn shows(line: &str) -> bool {
+        let object = json!({"metadata": {"labels": {"app": "web", "tier": "front"}}});
+        let subject = Subject { text: "pod dev/web-1", kind: "Pod", namespace: "dev", object: Some(&object) };
+        Filter::new(line).passes(subject)
+    }
+
+    #[test]
+    fn all_parts_must_hold() {
+        for line in [
+            "",
+            "web",
+            "WEB pod",
+            "!db",
+            "/web-\\d$/",
+            "/d.v\\/w/",
+            "!/db/ web",
+            "k:pod",
+            "n:dev",
+            "!n:prod",
+            "-l app=web",
+            "-l app=web,tier!=back",
+            "l:tier",
+            "!l:app=db",
+            "web -l app=web !x",
+            "!",
+            "/",
+            "n:",
+        ] {
+            assert!(shows(line), "{line}");
+        }
+        for line in ["db", "!web", "/^web/", "!/web/", "k:Po", "n:de", "-l app=db", "l:!app", "web n:prod"] {
+            assert!(!shows(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_and_filters_nothing() {
+        for (line, told) in
+            [("/(/ web", "no regular expression"), ("-l a==b==c", "-l a==b==c"), ("l:=x", "-l =x")]
+        {
+            assert!(Filter::new(line).problem.is_some_and(|problem| problem.contains(told)), "{line}");
+            assert!(shows(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn plain_lines_have_no_labels() {
+        assert!(passes("a !b", "A line") && !passes("-l a=b", "a line") && passes("/l.ne$/", "a line"));
+    }
+}

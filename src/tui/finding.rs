@@ -1,0 +1,221 @@
+//! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
+//! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
+
+use super::action;
+use super::detail::search;
+use super::dialog::{Answer, Layer};
+use super::draw::shown_columns;
+use super::picker::{Item, Picker, What};
+use super::table::{Column, Sort, Wanted};
+use super::theme::Theme;
+use super::view::{Pane, Tab, ViewState};
+use crate::event::Level;
+use crate::state::{Seen, State, tree};
+use opdev_object::meta::ObjectKey;
+use std::sync::Arc;
+
+/// The actions of finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Seek {
+    Palette,
+    Jump,
+    Faults,
+    Sort,
+    Turn,
+    Wide,
+    Namespace,
+    Context,
+    Theme,
+    Mouse,
+    Text,
+    Next,
+    Previous,
+    MoreLog,
+    LessLog,
+    Hold,
+}
+
+/// Does one of them.
+pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
+    let open = |what| Layer::Picker(Box::new(Picker::open(what, view, state)));
+    match seek {
+        Seek::Palette => view.layers.push(open(What::Palette)),
+        Seek::Jump => view.layers.push(open(What::Jump)),
+        Seek::Namespace => view.layers.push(open(What::Namespace)),
+        Seek::Context => view.layers.push(open(What::Context)),
+        Seek::Theme => view.layers.push(open(What::Theme)),
+        Seek::Faults => view.faults = !view.faults,
+        Seek::Wide => view.wide = !view.wide,
+        Seek::Sort => {
+            let columns = shown_columns(view, state);
+            let at = columns.iter().position(|column| *column == view.sort.by).map_or(0, |at| at + 1);
+            let by = columns.get(at).cloned().unwrap_or(Column::Kind);
+            view.sort = Sort { by, down: false };
+        }
+        Seek::Turn => view.sort.down = !view.sort.down,
+        Seek::Mouse => view.mouse = !view.mouse,
+        Seek::Text => view.layers.push(Layer::Search { before: view.search.text.clone() }),
+        Seek::Next => search::step(view, true),
+        Seek::Previous => search::step(view, false),
+        Seek::MoreLog => view.log_level = louder(view.log_level),
+        Seek::LessLog => view.log_level = quieter(view.log_level),
+        Seek::Hold => {
+            if view.tab != Tab::Log {
+                view.show(Tab::Log);
+            }
+            view.stick = !view.stick;
+        }
+    }
+}
+
+/// Whether one of them is possible right now; if not, why.
+pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), String> {
+    match seek {
+        Seek::Context if state.started.as_ref().is_none_or(|started| started.contexts.is_empty()) => {
+            Err("there is no kubeconfig with contexts".to_owned())
+        }
+        Seek::Next | Seek::Previous if view.search.text.is_empty() => {
+            Err("nothing is searched for".to_owned())
+        }
+        Seek::Wide if !view.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
+            Err("no CRD asks for columns (additionalPrinterColumns)".to_owned())
+        }
+        Seek::MoreLog if view.log_level == Level::Trace => Err("all levels are shown".to_owned()),
+        Seek::LessLog if view.log_level == Level::Error => Err("only errors are shown".to_owned()),
+        Seek::Palette
+        | Seek::Jump
+        | Seek::Faults
+        | Seek::Sort
+        | Seek::Turn
+        | Seek::Wide
+        | Seek::Namespace
+        | Seek::Context
+        | Seek::Theme
+        | Seek::Mouse
+        | Seek::Text
+        | Seek::Next
+        | Seek::Previous
+        | Seek::MoreLog
+        | Seek::LessLog
+        | Seek::Hold => Ok(()),
+    }
+}
+
+fn louder(level: Level) -> Level {
+    match level {
+        Level::Error => Level::Warn,
+        Level::Warn => Level::Info,
+        Level::Info => Level::Debug,
+        Level::Debug | Level::Trace => Level::Trace,
+    }
+}
+
+fn quieter(level: Level) -> Level {
+    match level {
+        Level::Trace => Level::Debug,
+        Level::Debug => Level::Info,
+        Level::Info => Level::Warn,
+        Level::Warn | Level::Error => Level::Error,
+    }
+}
+
+impl ViewState {
+    /// Which rows the list of custom resources shows.
+    pub(super) fn wanted(&self) -> Wanted {
+        Wanted {
+            filter: self.filters[Pane::Resources.index()].clone(),
+            namespace: self.namespace.clone(),
+            faults: self.faults,
+            gone: self.seeing.gone,
+            sort: self.sort.clone(),
+        }
+    }
+
+    /// What a custom resource makes of its children.
+    pub(super) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> tree::Row {
+        self.lists.table.row(state, seen)
+    }
+
+    /// Does what was chosen from a list.
+    pub(super) fn choose(&mut self, item: Item, state: &State) -> Answer {
+        match item {
+            Item::Action(does) => match action::enabled(does, self, state) {
+                Ok(()) => return Answer::Act(does),
+                Err(why) => {
+                    let title = action::by(does).map_or("", |action| action.title);
+                    self.message = Some(format!("{title}: {why}"));
+                }
+            },
+            Item::Object(key) => self.go_to(&key, state),
+            Item::Kind { group, kind } if state.is_custom(&group, &kind) => self.show_kind(&kind),
+            Item::Kind { kind, .. } => {
+                let picker = Picker::jump_to(&format!("{kind} "), self, state);
+                return Answer::Open(Layer::Picker(Box::new(picker)));
+            }
+            Item::Source { kind, .. } => self.show_kind(&kind),
+            Item::File(path) => return Answer::Open(Layer::Samples { typed: path, index: 0 }),
+            Item::Reconcile { id, object } => {
+                self.go_to(&object, state);
+                self.go_to_pass(id, state);
+            }
+            Item::Namespace(namespace) => {
+                let outside = state.started.as_ref().filter(|started| !started.all_namespaces);
+                if let (Some(started), true) = (outside, namespace.is_none()) {
+                    let only = &started.namespace;
+                    self.message = Some(format!("opdev runs in the namespace {only} only; -A takes all"));
+                }
+                self.namespace = namespace;
+            }
+            Item::Context(name) => {
+                let here = state.started.as_ref().is_some_and(|started| started.cluster.name == name);
+                self.message = Some(if here {
+                    format!("opdev runs on the context {name} already")
+                } else {
+                    format!(
+                        "opdev stays on its context while it runs; quit, and start it with --context {name}"
+                    )
+                });
+            }
+            Item::Theme(name) => self.theme = Theme::named(name).unwrap_or(self.theme),
+        }
+        Answer::Close
+    }
+
+    fn show_kind(&mut self, kind: &str) {
+        self.filters[Pane::Resources.index()] = format!("k:{kind}");
+        self.look_at(Pane::Resources);
+    }
+
+    /// Selects an object, wherever it stands; what hides it is cleared.
+    pub(super) fn go_to(&mut self, key: &ObjectKey, state: &State) {
+        let Some(root) = tree::root_of(state, key) else {
+            let why = if state.objects.get(key).is_some() {
+                "belongs to no custom resource of the project"
+            } else {
+                "is gone"
+            };
+            self.message = Some(format!("{} {} {why}", key.kind, key.name));
+            return;
+        };
+        let hidden = |view: &ViewState| !view.lists.resources.iter().any(|seen| seen.key == root);
+        if hidden(self) {
+            self.filters[Pane::Resources.index()].clear();
+            (self.faults, self.namespace) = (false, None);
+        }
+        self.resources.key = Some(Arc::clone(&root).as_ref().clone());
+        self.refresh(state);
+        if *root == *key {
+            return self.look_at(Pane::Resources);
+        }
+        self.filters[Pane::Owned.index()].clear();
+        self.refresh(state);
+        self.look_at(Pane::Owned);
+        self.owned_moved = true;
+        self.owned.key = Some(key.clone());
+        self.refresh(state);
+        if self.owned.key.as_ref() != Some(key) {
+            self.message = Some(format!("{} {} is an older one, behind the newest", key.kind, key.name));
+        }
+    }
+}
