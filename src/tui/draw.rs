@@ -227,6 +227,7 @@ fn excerpt(of: &Diagnostic) -> Vec<Row> {
 }
 
 fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, now: Timestamp) {
+    view.places = [Rect::default(); 4];
     if view.compact {
         tab_bar(view, buffer, Rect { height: 1, ..body });
         let below = Rect { y: body.y + 1, height: body.height - 1, ..body };
@@ -253,6 +254,7 @@ fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, n
 }
 
 fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
+    view.places[which.index()] = area;
     let inner = frame::border(which, state, view, buffer, area);
     view.heights[which.index()] = (inner.height as usize).max(1);
     match which {

@@ -282,26 +282,26 @@ fn the_frames_of_finding() {
 #[test]
 fn rows_that_follow_are_rows_made_anew() {
     let cr = |n: u64| {
-        let namespace = if n % 3 == 0 { "other" } else { "default" };
-        let status = json!({"conditions": [{"type": "Ready", "status": if n % 2 == 0 { "True" } else { "False" },
+        let namespace = if n.is_multiple_of(3) { "other" } else { "default" };
+        let status = json!({"conditions": [{"type": "Ready", "status": if n.is_multiple_of(2) { "True" } else { "False" },
             "reason": format!("R{}", n % 4)}]});
         object(
             "Memcached",
-            &if n % 3 == 0 { format!("o-{}", n % 40) } else { format!("cr-{}", n % 40) },
+            &if n.is_multiple_of(3) { format!("o-{}", n % 40) } else { format!("cr-{}", n % 40) },
             None,
             &format!("17:{:02}:00", n % 60),
             &json!({"metadata": {"namespace": namespace}, "status": status}),
         )
     };
     let pod = |n: u64| {
-        let waiting = if n % 5 == 0 { "CrashLoopBackOff" } else { "ContainerCreating" };
+        let waiting = if n.is_multiple_of(5) { "CrashLoopBackOff" } else { "ContainerCreating" };
         object(
             "Pod",
             &format!("pod-{}", n % 25),
             Some(("Memcached", &format!("cr-{}", n % 7))),
             "17:00:00",
             &json!({"spec": {"containers": [{"name": "c"}]}, "status": {"phase": "Pending", "containerStatuses":
-                [{"name": "c", "ready": n % 2 == 0, "state": {"waiting": {"reason": waiting, "message": "m"}}}]}}),
+                [{"name": "c", "ready": n.is_multiple_of(2), "state": {"waiting": {"reason": waiting, "message": "m"}}}]}}),
         )
     };
     for (setting, keys) in ["", "S", "S I", "S S", "S S S", "S S S S I", "f", "f S S", "I"].iter().enumerate()

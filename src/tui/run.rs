@@ -3,6 +3,7 @@
 
 use super::draw::draw;
 use super::keys::Key;
+use super::mouse::Mouse;
 use super::preferences::Following;
 use super::terminal::Guard;
 use super::theme::Theme;
@@ -213,6 +214,8 @@ impl Loop {
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
         self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
         execute!(self.screen.backend_mut(), EndSynchronizedUpdate)?;
+        // The settings and a key may change it, and after a pause it is to be taken again.
+        self.guard.mouse(self.view.mouse)?;
         self.dirty = false;
         self.drawn = Instant::now();
         Ok(())
@@ -227,7 +230,11 @@ impl Loop {
                 self.dirty = true;
                 return Ok(false);
             }
-            TerminalEvent::Key(_) | TerminalEvent::Mouse(_) | TerminalEvent::FocusLost => return Ok(false),
+            TerminalEvent::Mouse(mouse) => match Mouse::of(mouse) {
+                Some(mouse) => Input::Mouse(mouse),
+                None => return Ok(false),
+            },
+            TerminalEvent::Key(_) | TerminalEvent::FocusLost => return Ok(false),
         };
         self.dirty = true;
         for command in update(&mut self.view, input, &self.state) {

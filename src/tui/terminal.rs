@@ -4,7 +4,9 @@
 
 use anyhow::Context;
 use crossterm::cursor::{Hide, Show};
-use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
+use crossterm::event::{
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
+};
 use crossterm::execute;
 use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use std::io::{self, Write};
@@ -16,6 +18,8 @@ use tokio::sync::Notify;
 
 /// Whether the screen is up; whoever sets it to false gives the terminal back.
 static UP: AtomicBool = AtomicBool::new(false);
+/// Whether the terminal reports the mouse to us.
+static MOUSE: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
@@ -45,6 +49,18 @@ impl Guard {
             Some(Screen { thread: thread::current().id(), panics: Vec::new(), told: Arc::clone(&panicked) });
         up().context("cannot take over the terminal; --plain works without")?;
         Ok(Guard { panicked })
+    }
+
+    /// Has the mouse reported, or leaves it to the terminal, which then selects text with it.
+    pub(super) fn mouse(&self, wanted: bool) -> io::Result<()> {
+        if MOUSE.swap(wanted, Ordering::SeqCst) == wanted {
+            return Ok(());
+        }
+        if wanted {
+            execute!(io::stdout(), EnableMouseCapture)
+        } else {
+            execute!(io::stdout(), DisableMouseCapture)
+        }
     }
 
     /// The last panic of another thread.
@@ -96,6 +112,9 @@ pub fn restore() {
 fn down() {
     if UP.swap(false, Ordering::SeqCst) {
         // Each on its own: a failure of one must not keep the others from happening.
+        if MOUSE.swap(false, Ordering::SeqCst) {
+            let _ = execute!(io::stdout(), DisableMouseCapture);
+        }
         let _ = execute!(io::stdout(), DisableBracketedPaste);
         let _ = execute!(io::stdout(), LeaveAlternateScreen);
         let _ = execute!(io::stdout(), Show);

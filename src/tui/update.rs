@@ -6,6 +6,7 @@ use super::dialog::{Answer, Layer};
 use super::finding;
 use super::keymap::Found;
 use super::keys::{Chord, Key};
+use super::mouse::{self, Mouse};
 use super::seeing;
 use super::toast;
 use super::view::{Pane, Tab, ViewState};
@@ -20,6 +21,8 @@ pub enum Input {
     Key(Key),
     /// Pasted text: goes into text fields only, never into actions.
     Paste(String),
+    /// The mouse.
+    Mouse(Mouse),
 }
 
 /// What is to be done outside the view.
@@ -40,6 +43,7 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
     view.refresh(state);
     let commands = match input {
         Input::Key(key) => self::key(view, key, state),
+        Input::Mouse(mouse) => mouse::take(view, mouse, state),
         Input::Paste(text) => {
             if let Some(mut layer) = view.layers.pop() {
                 layer.paste(&text, view);

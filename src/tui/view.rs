@@ -19,6 +19,7 @@ use crate::state::{Seen, State};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opdev_object::meta::ObjectKey;
+use ratatui::layout::Rect;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -276,6 +277,8 @@ pub struct ViewState {
     pub(super) seeing: Seeing,
     pub(super) lists: Lists,
     pub(super) lines: Lines,
+    /// Where each pane was last drawn; empty where it was not.
+    pub(super) places: [Rect; 4],
     /// Visible rows of each pane as last drawn.
     pub(super) heights: [usize; 4],
     /// Whether one pane at a time is shown, as last drawn.
@@ -327,6 +330,7 @@ impl Default for ViewState {
             seeing: Seeing::default(),
             lists: Lists::default(),
             lines: Lines::default(),
+            places: [Rect::default(); 4],
             heights: [1; 4],
             compact: false,
             wake: None,
@@ -514,6 +518,16 @@ impl ViewState {
             Pane::Resources => self.resources.index,
             Pane::Owned => self.owned.index,
             Pane::Reconciles => self.passes.index,
+            Pane::Detail => self.scroll,
+        }
+    }
+
+    /// The first visible row of a pane.
+    pub(super) fn offset(&self, pane: Pane) -> usize {
+        match pane {
+            Pane::Resources => self.resources.offset,
+            Pane::Owned => self.owned.offset,
+            Pane::Reconciles => self.passes.offset,
             Pane::Detail => self.scroll,
         }
     }

@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 /// Draws the box over the upper part of the panes.
 pub(super) fn draw(picker: &Picker, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
     let cells = body.width.saturating_sub(4).clamp(20.min(body.width), 110);
-    let lines = picker.best.len().max(1).min(18) as u16;
+    let lines = picker.best.len().clamp(1, 18) as u16;
     let height = (lines + 4).min(body.height);
     let area = Rect { x: body.x + (body.width - cells) / 2, y: body.y, width: cells, height };
     let (title, prompt) = match picker.what {
