@@ -7,6 +7,7 @@ mod impact;
 pub mod mask;
 mod millis;
 mod pause;
+mod pod_log;
 mod preferences;
 mod reconcile;
 mod request;
@@ -18,6 +19,7 @@ pub use impact::{
     Weight,
 };
 pub use pause::{PauseScope, Paused};
+pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
@@ -75,6 +77,8 @@ pub enum Event {
         /// How many since the last such event.
         lines: u64,
     },
+    /// Lines of a container's log came, or no more will.
+    PodLog(PodLog),
     /// A request was accepted and is under way.
     RequestStarted(RequestStarted),
     /// A request has ended.

@@ -5,6 +5,7 @@ use super::cluster::{Choice, Connection};
 use super::contexts;
 use super::files;
 use super::observe::Observer;
+use super::pod_logs::PodLogs;
 use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
@@ -106,6 +107,7 @@ struct Running {
     /// Why nothing can go on.
     fatal: mpsc::Receiver<anyhow::Error>,
     observer: Observer,
+    pod_logs: PodLogs,
     events: EventSink,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -165,6 +167,8 @@ impl Running {
             }
         });
         let observer = Observer::new(connection.client.clone(), namespace, events.clone(), shutdown.clone());
+        let pod_logs =
+            PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
         let carrier = Requests {
             reloader: to_reloader,
             operator: to_manager,
@@ -190,6 +194,7 @@ impl Running {
             _publish: publish,
             fatal,
             observer,
+            pod_logs,
             events: input.events,
             tasks,
             shutdown: input.shutdown,
@@ -214,6 +219,7 @@ impl Running {
                 }
                 request = self.requests.recv() => match request {
                     Some((_, Request::Quit)) | None => break,
+                    Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
                     Some((id, request)) => self.dispatch(id, request),
                 },
             }

@@ -12,6 +12,7 @@ pub mod inner_loop;
 pub mod journal;
 pub mod manifests;
 mod observe;
+mod pod_logs;
 mod preferences;
 pub mod project;
 mod reload;

@@ -121,7 +121,8 @@ impl Requests {
                     let cancelled = self.tasks.cancel(*id);
                     cancelled.then(Done::default).context("it has ended already")
                 }
-                Request::Quit => Ok(Done::default()),
+                // Logs are a level, not a task: `inner_loop` follows them.
+                Request::PodLogs { .. } | Request::Quit => Ok(Done::default()),
             }
         }
         .boxed()

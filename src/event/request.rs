@@ -1,6 +1,6 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::PauseScope;
+use super::{LogSource, PauseScope};
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +58,11 @@ pub enum Request {
     Step {
         /// Which object.
         object: ObjectRef,
+    },
+    /// Follow the logs of these containers and of no others. A level: it is not announced, and answered by log lines.
+    PodLogs {
+        /// Which; none leaves all.
+        sources: Vec<LogSource>,
     },
     /// Let a held change through.
     ApplyHeld {

@@ -28,6 +28,7 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::ObjectGone(_)
         | Event::ReconcileStarted(_)
         | Event::QueueChanged(_)
+        | Event::PodLog(_)
         | Event::PausesChanged { .. }
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {

@@ -3,11 +3,11 @@
 use super::{json, plain};
 use crate::event::{
     Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
-    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, Notice, ObjectChange, ObjectGone, ObjectSeen,
-    Outcome, PauseScope, Paused, Place, Preferences, PrinterColumn, QueueChanged, Reconcile,
-    ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome,
-    RequestStarted, Requeue, Sample, Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged,
-    Started, Step, ThemeChoice, TypeChanged, Verdict, WatchEvent, Weight,
+    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone,
+    ObjectSeen, Outcome, PauseScope, Paused, Place, PodLine, PodLog, Preferences, PrinterColumn,
+    QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
+    RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample, Severity, ShadowDecision, ShadowObject,
+    ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged, Verdict, WatchEvent, Weight,
 };
 use jiff::Timestamp;
 use opdev_object::diff::diff;
@@ -271,6 +271,7 @@ fn all() -> Vec<Event> {
         Event::PausesChanged { paused: vec![paused()] },
         Event::Log(log),
         Event::LogDropped { lines: 7 },
+        Event::PodLog(pod_log()),
         Event::RequestStarted(RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned() }),
         finished(RequestOutcome::Done {
             summary: "applied A web".to_owned(),
@@ -287,6 +288,18 @@ fn all() -> Vec<Event> {
     ];
     all.extend(impact());
     all
+}
+
+fn pod_log() -> PodLog {
+    let source = LogSource {
+        namespace: "default".to_owned(),
+        pod: "web-1".to_owned(),
+        uid: None,
+        container: "web".to_owned(),
+        restarts: 2,
+    };
+    let lines = vec![PodLine { at: at(), text: "listening".to_owned() }];
+    PodLog { at: at(), source, fresh: true, lines, ended: Some("the container has ended".to_owned()) }
 }
 
 fn preferences() -> Preferences {
@@ -326,13 +339,14 @@ fn variant(event: &Event) -> usize {
         Event::Released(_) => 18,
         Event::PreferencesChanged(_) => 19,
         Event::PausesChanged { .. } => 20,
+        Event::PodLog(_) => 21,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..21).collect());
+    assert_eq!(seen, (0..22).collect());
 }
 
 #[test]

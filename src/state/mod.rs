@@ -13,6 +13,7 @@ mod impact;
 mod log;
 pub mod managers;
 mod objects;
+mod pod_logs;
 mod reduce;
 mod requests;
 mod shards;
@@ -30,6 +31,7 @@ pub use history::History;
 pub use impact::Impact;
 pub use log::Log;
 pub use objects::{Objects, Recorded, Seen};
+pub use pod_logs::{ContainerLog, PodLogs};
 pub use requests::Requests;
 
 use conditions::Conditions;
@@ -106,6 +108,8 @@ pub struct State {
     pub impact: Impact,
     /// Log lines.
     pub log: Log,
+    /// Logs of pods that were looked at.
+    pub pod_logs: PodLogs,
     /// What the user asked for.
     pub requests: Requests,
     /// What the user should know, oldest first.

@@ -32,6 +32,7 @@ impl State {
             Event::PausesChanged { paused } => self.paused = paused.into(),
             Event::Log(line) => self.log.push(line, self.limits.log_lines),
             Event::LogDropped { lines } => self.log.dropped += lines,
+            Event::PodLog(log) => self.pod_logs.push(log),
             Event::RequestStarted(request) => self.requests.start(request),
             Event::RequestFinished(request) => self.requests.finish(request, self.limits.requests),
             Event::Noticed(notice) => self.noticed(notice),

@@ -219,6 +219,11 @@ pub static ACTIONS: &[Action] = &[
     action("history", Do::Show(Tab::History), &["V"], Section::Look)
         .about("history", "Show the versions of the selected object.")
         .also(&["versions"]),
+    action("pod-logs", Do::Show(Tab::Pods), &["O"], Section::Look)
+        .about("pod logs", "Follow the logs of the selected object's pods for as long as they are shown.")
+        .also(&["output"]),
+    action("next-container", Do::See(See::NextContainer), &["x"], Section::Look)
+        .about("container", "Show the logs of the next container alone, and after the last those of all."),
     action("older-version", Do::See(See::OlderVersion), &["<"], Section::Look)
         .about("older", "Show the version of the selected object before this one.")
         .footer(&[Pane::Detail]),

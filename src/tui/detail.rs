@@ -9,6 +9,7 @@ pub(super) mod impact;
 mod log;
 mod log_groups;
 mod pass;
+pub(super) mod pods;
 pub(super) mod search;
 mod yaml;
 
@@ -36,6 +37,7 @@ pub(super) struct MadeOf {
     wrap: bool,
     all: bool,
     how: How,
+    container: Option<(String, String)>,
     filter: String,
     level: Level,
 }
@@ -64,6 +66,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         stamp: match view.tab {
             Tab::Log if grouped => state.log.total.wrapping_add(state.history.total),
             Tab::Log => state.log.total,
+            Tab::Pods => state.pod_logs.total.wrapping_add(state.version),
             Tab::Events | Tab::Impact | Tab::Describe | Tab::Conditions | Tab::History => state.version,
             Tab::Status if view.pass().is_none() => state.version,
             Tab::Status | Tab::Objects | Tab::Calls | Tab::Yaml => 0,
@@ -73,6 +76,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         wrap: view.wrap,
         all: view.all,
         how: view.seeing.how.clone(),
+        container: view.seeing.container.clone(),
         filter: view.filters[super::view::Pane::Detail.index()].clone(),
         level: view.log_level,
     };
@@ -91,6 +95,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         Tab::Yaml => finish(yaml::rows(view, state, width), &made_of),
         Tab::Conditions => finish(conditions::rows(view, state, width), &made_of),
         Tab::History => finish(history::rows(view, state, width), &made_of),
+        Tab::Pods => finish(pods::rows(view, state, width), &made_of),
         Tab::Impact => finish(impact::rows(view, state, width), &made_of),
         Tab::Events => finish(events(view, state), &made_of),
     };

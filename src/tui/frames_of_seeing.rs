@@ -1,10 +1,12 @@
 //! Golden frames of what there is to see of one object and of one reconcile, at all sizes.
 
-use super::fixture::{busy, of, pass, reference, seen_at, sources, started};
+use super::detail::pods;
+use super::fixture::{at, busy, of, pass, reference, seen_at, sources, started};
 use super::frames::{check, screen, text};
+use super::seeing;
 use super::seen_before::past;
 use super::view::{Pane, Tab, ViewState};
-use crate::event::{Event, Outcome};
+use crate::event::{Event, Outcome, PodLine, PodLog, Request, Started};
 use crate::state::State;
 use std::sync::Arc;
 
@@ -39,6 +41,63 @@ fn tabs_of_an_object() {
 fn the_log_by_reconcile() {
     at_all_sizes("log-grouped", "j L");
     at_all_sizes("log-folded", "j L F 3 j j");
+}
+
+/// The past on a cluster that runs its pods, two of them with something to say.
+fn with_logs() -> State {
+    let mut state = past();
+    if let Some(started) = state.started.clone() {
+        let mut elsewhere = Started::clone(&started);
+        (elsewhere.cluster.embedded, elsewhere.cluster.name) = (false, "kind-dev".to_owned());
+        state.reduce(Event::Started(Arc::new(elsewhere)));
+    }
+    let mut view = ViewState { tab: Tab::Pods, ..ViewState::default() };
+    screen(&state, &mut view, "j", (120, 36));
+    let sources = pods::sources(&view, &state);
+    let line = |time: &str, text: &str| PodLine { at: at(time), text: text.to_owned() };
+    for (source, lines, ended) in [
+        (&sources[0], vec![line("17:02:01", "listening on 11211"), line("17:02:10", "42 connections")], None),
+        (&sources[1], vec![line("17:02:05", "odd\u{1b}[31m")], Some("the container has ended".to_owned())),
+    ] {
+        let (at, source) = (at("17:02:12"), source.clone());
+        state.reduce(Event::PodLog(PodLog { at, source, fresh: true, lines, ended }));
+    }
+    state
+}
+
+#[test]
+fn logs_of_pods() {
+    for (width, height) in SIZES {
+        check(&format!("pods-{width}x{height}"), &with_logs(), "j O", (width, height));
+    }
+    check("pods-one-80x24", &with_logs(), "j O x", (80, 24));
+    check("pods-simulated-80x24", &past(), "j O", (80, 24));
+}
+
+#[test]
+fn logs_are_followed_while_they_are_in_sight() {
+    let state = with_logs();
+    let mut view = ViewState::default();
+    let followed = |keys: &str, size: (u16, u16), view: &mut ViewState| {
+        screen(&state, view, keys, size);
+        seeing::follow(view, &state).map(|request| match request {
+            Request::PodLogs { sources } => sources.len(),
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(followed("j", (120, 36), &mut view), None);
+    assert_eq!(followed("O", (120, 36), &mut view), Some(2));
+    assert_eq!(followed("3 j", (120, 36), &mut view), None, "still in sight");
+    assert_eq!(followed("x", (120, 36), &mut view), Some(1));
+    assert_eq!(followed("x x", (120, 36), &mut view), Some(2), "the other one, and all of them");
+    assert_eq!(followed("", (80, 24), &mut view), Some(0), "another pane has the screen");
+    assert_eq!(followed("4", (80, 24), &mut view), Some(2));
+    assert_eq!(followed("y", (80, 24), &mut view), Some(0), "the tab was left");
+    // Pods that are only played have none.
+    let played = past();
+    let mut view = ViewState::default();
+    screen(&played, &mut view, "j O", (120, 36));
+    assert_eq!(seeing::follow(&mut view, &played), None);
 }
 
 #[test]

@@ -180,6 +180,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         }
         if at.dirty && at.drawn.elapsed() >= GAP {
             at.draw()?;
+            at.follow();
         }
     }
 }
@@ -254,6 +255,15 @@ impl Loop {
         }
         if self.requests.try_send((id, request)).is_err() {
             self.view.message = Some("opdev takes no requests right now; try again".to_owned());
+        }
+    }
+
+    /// Logs are followed as long as they are on the screen.
+    fn follow(&mut self) {
+        if let Some(request) = super::seeing::follow(&mut self.view, &self.state) {
+            let id = self.view.next_request;
+            self.view.next_request += 1;
+            self.ask(id, request);
         }
     }
 

@@ -1,8 +1,10 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
 //! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
 
+use super::detail::pods;
 use super::view::{Pane, Tab, ViewState};
 use super::waterfall::{self, Line};
+use crate::event::{LogSource, Request};
 use crate::state::State;
 use opdev_object::meta::ObjectKey;
 use std::collections::BTreeSet;
@@ -45,6 +47,10 @@ pub(super) struct Seeing {
     pub(super) open: BTreeSet<u64>,
     /// Whether deleted objects are in the lists.
     pub(super) gone: bool,
+    /// The container whose log is shown alone: its pod's name and its own.
+    pub(super) container: Option<(String, String)>,
+    /// Containers whose logs were asked for.
+    pub(super) following: Vec<LogSource>,
 }
 
 impl Seeing {
@@ -69,6 +75,7 @@ pub enum See {
     OlderVersion,
     NewerVersion,
     Deleted,
+    NextContainer,
 }
 
 /// Whether one is possible right now; if not, why.
@@ -96,7 +103,10 @@ pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), S
         See::Deleted if !view.seeing.gone && state.archive.gone().is_empty() => {
             Err("nothing was deleted since opdev began".to_owned())
         }
-        See::FoldLog | See::ManagedFields | See::Deleted => Ok(()),
+        See::NextContainer if view.tab == Tab::Pods && pods::sources(view, state).is_empty() => {
+            Err("there is no container that has run".to_owned())
+        }
+        See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer => Ok(()),
     }
 }
 
@@ -127,7 +137,30 @@ pub(super) fn perform(view: &mut ViewState, see: See, state: &State) {
         See::OlderVersion => step(view, state, false),
         See::NewerVersion => step(view, state, true),
         See::Deleted => view.seeing.gone = !view.seeing.gone,
+        See::NextContainer => next_container(view, state),
     }
+}
+
+/// The next container alone; after the last one all of them.
+fn next_container(view: &mut ViewState, state: &State) {
+    if view.tab != Tab::Pods {
+        return view.show(Tab::Pods);
+    }
+    let all = pods::sources(view, state);
+    let name = |source: &LogSource| (source.pod.clone(), source.container.clone());
+    let at = view.seeing.container.as_ref().and_then(|chosen| all.iter().position(|s| name(s) == *chosen));
+    view.seeing.container = all.get(at.map_or(0, |at| at + 1)).map(name);
+    (view.scroll, view.stick) = (0, true);
+}
+
+/// What to ask for so that the logs are followed that are in sight, where that has changed.
+pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
+    let wanted = pods::wanted(view, state);
+    if wanted == view.seeing.following {
+        return None;
+    }
+    view.seeing.following.clone_from(&wanted);
+    Some(Request::PodLogs { sources: wanted })
 }
 
 /// To the version before or after; the first time, the history is shown as it is.

@@ -79,6 +79,8 @@ pub enum Tab {
     Conditions,
     /// Its versions.
     History,
+    /// Logs of its pods.
+    Pods,
     /// What the last saves of its type and its reconciler change.
     Impact,
     /// Kubernetes Events and notices.
@@ -87,7 +89,7 @@ pub enum Tab {
 
 impl Tab {
     /// In the order of the tab bar.
-    pub const ALL: [Tab; 10] = [
+    pub const ALL: [Tab; 11] = [
         Tab::Status,
         Tab::Objects,
         Tab::Calls,
@@ -96,6 +98,7 @@ impl Tab {
         Tab::Yaml,
         Tab::Conditions,
         Tab::History,
+        Tab::Pods,
         Tab::Impact,
         Tab::Events,
     ];
@@ -111,6 +114,7 @@ impl Tab {
             Tab::Yaml => "YAML",
             Tab::Conditions => "Conditions",
             Tab::History => "History",
+            Tab::Pods => "Pod logs",
             Tab::Impact => "Impact",
             Tab::Events => "Events",
         }
@@ -507,7 +511,7 @@ impl ViewState {
                 return;
             }
         }
-        if self.tab != Tab::Log {
+        if !matches!(self.tab, Tab::Log | Tab::Pods) {
             self.scroll = 0;
         }
     }

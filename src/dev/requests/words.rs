@@ -18,6 +18,7 @@ pub(super) fn of(request: &Request) -> String {
         Request::Reload => "reload".to_owned(),
         Request::Each { requests } => each(requests),
         Request::Cancel { id } => format!("cancel request {id}"),
+        Request::PodLogs { sources } => format!("follow the logs of {} containers", sources.len()),
         Request::Quit => "quit".to_owned(),
     }
 }
@@ -48,6 +49,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Reload => "reload",
         Request::Each { .. } => "do",
         Request::Cancel { .. } => "cancel",
+        Request::PodLogs { .. } => "follow",
         Request::Quit => "quit",
     }
 }
@@ -60,7 +62,7 @@ fn subject(id: &str) -> &str {
 /// Whether a request may change something in the cluster.
 pub(super) fn writes(request: &Request) -> bool {
     match request {
-        Request::Cancel { .. } | Request::Quit => false,
+        Request::Cancel { .. } | Request::PodLogs { .. } | Request::Quit => false,
         Request::Apply { .. }
         | Request::Scale { .. }
         | Request::Delete { .. }
@@ -93,6 +95,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::DiscardHeld { .. }
         | Request::Reload
         | Request::Cancel { .. }
+        | Request::PodLogs { .. }
         | Request::Quit => "it may have been carried out all the same",
     }
 }

@@ -102,7 +102,11 @@ fn headline(
     let writer =
         managers::writer(before.map(|version| version.object.as_ref()), &version.object).filter(|_| !first);
     if let Some(writer) = &writer {
-        text.push_str(&format!(", written by {} ({})", writer.label(), writer.operation));
+        let through = match writer.subresource.as_str() {
+            "" => String::new(),
+            subresource => format!(" through {subresource}"),
+        };
+        text.push_str(&format!(", written by {}{through} ({})", writer.name, writer.operation));
     }
     if let Some(pass) = writer.as_ref().and_then(|writer| pass_of(state, key, version.at, writer)) {
         let causes = words::causes_of(&pass.object, &pass.causes);

@@ -1,5 +1,5 @@
-//! The log by reconcile: a heading for each pass with what came of it, its lines below, in the order in which the passes
-//! began to log. Lines that belong to no pass stand between. Folded, only the selected pass shows its lines.
+//! The log by reconcile: a heading for each pass with what came of it, its lines below, in the order of time. Lines that
+//! belong to no pass stand between. Folded, only the selected pass shows its lines.
 
 use super::super::filter::Filter;
 use super::super::seeing::Grouping;
@@ -10,6 +10,7 @@ use super::super::waterfall::outcome_role;
 use super::{MadeOf, clock, log};
 use crate::event::{Level, LogLine, Reconcile, words};
 use crate::state::State;
+use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -24,25 +25,8 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
         let begun = root.and_then(|root| state.running.get(root)).map(|pass| pass.id);
         ended.chain(begun).collect()
     });
-    let mut groups: Vec<(Option<u64>, Vec<&LogLine>)> = Vec::new();
-    let mut place: HashMap<u64, usize> = HashMap::new();
-    for line in state.log.lines() {
-        match line.reconcile {
-            Some(id) if mine.as_ref().is_some_and(|mine| !mine.contains(&id)) => {}
-            Some(id) => {
-                let at = *place.entry(id).or_insert_with(|| {
-                    groups.push((Some(id), Vec::new()));
-                    groups.len() - 1
-                });
-                groups[at].1.push(line);
-            }
-            None => match groups.last_mut() {
-                Some((None, lines)) => lines.push(line),
-                Some(_) | None => groups.push((None, vec![line])),
-            },
-        }
-    }
     let filter = Filter::new(&made_of.filter);
+    let groups = groups(state, mine.as_ref());
     let folded = view.seeing.grouping(view.all) == Grouping::Folded;
     let mut rows = Vec::new();
     let mut anchor = None;
@@ -50,7 +34,7 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
     if dropped > 0 {
         rows.push(Row::new(Role::Bad, format!("⚠ {dropped} lines came too fast and are not here")));
     }
-    for (id, lines) in groups {
+    for Group { id, lines, .. } in groups {
         let selected = id.is_some() && id == made_of.pass;
         let open = !folded || id.is_none() || selected;
         let shown: Vec<Row> = lines
@@ -90,6 +74,41 @@ pub(super) fn rows(view: &ViewState, state: &State, made_of: &MadeOf) -> (Vec<Ro
     (rows, anchor)
 }
 
+/// A pass with its lines, or a line that belongs to none.
+struct Group<'a> {
+    at: Timestamp,
+    id: Option<u64>,
+    lines: Vec<&'a LogLine>,
+}
+
+/// Passes and lines in the order of time. Passes of one object are there even where they logged nothing, so that each
+/// has its place.
+fn groups<'a>(state: &'a State, mine: Option<&HashSet<u64>>) -> Vec<Group<'a>> {
+    let mut groups: Vec<Group<'a>> = Vec::new();
+    let mut place: HashMap<u64, usize> = HashMap::new();
+    let known = state.history.all().iter().filter(|pass| mine.is_some_and(|mine| mine.contains(&pass.id)));
+    for pass in known {
+        place.insert(pass.id, groups.len());
+        groups.push(Group { at: pass.at, id: Some(pass.id), lines: Vec::new() });
+    }
+    for line in state.log.lines() {
+        let Some(id) = line.reconcile else {
+            groups.push(Group { at: line.at, id: None, lines: vec![line] });
+            continue;
+        };
+        if mine.is_some_and(|mine| !mine.contains(&id)) {
+            continue;
+        }
+        let at = *place.entry(id).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push(Group { at: line.at, id: Some(id), lines: Vec::new() });
+        }
+        groups[at].lines.push(line);
+    }
+    groups.sort_by_key(|group| group.at);
+    groups
+}
+
 fn heading(
     view: &ViewState,
     id: u64,
@@ -100,7 +119,11 @@ fn heading(
 ) -> Row {
     let fold = if open { "▾" } else { "▸" };
     let row = Row::new(if selected { Role::Focus } else { Role::Title }, format!("{fold} #{id} "));
-    let many = if lines == 1 { "1 line".to_owned() } else { format!("{lines} lines") };
+    let many = match lines {
+        0 => "no lines".to_owned(),
+        1 => "1 line".to_owned(),
+        n => format!("{n} lines"),
+    };
     match pass {
         Some(pass) => {
             let what = if view.all { format!("{} ", words::short_ref(&pass.object)) } else { String::new() };

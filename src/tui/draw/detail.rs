@@ -18,7 +18,8 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     if view.tab != Tab::Log || view.stick {
         view.log_followed = state.log.total;
     }
-    view.scroll = if view.tab == Tab::Log && view.stick { last } else { view.scroll.min(last) };
+    let sticks = matches!(view.tab, Tab::Log | Tab::Pods) && view.stick;
+    view.scroll = if sticks { last } else { view.scroll.min(last) };
     for (i, row) in view.lines.rows.iter().skip(view.scroll).take(height).enumerate() {
         let at = (area.x, area.y + i as u16);
         if view.search.filter.is_empty() {

@@ -77,7 +77,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
         Pane::Reconciles if view.all => Some("all objects".to_owned()),
         Pane::Reconciles => name(view.root(state)),
         Pane::Detail => match view.tab {
-            Tab::Yaml | Tab::Events | Tab::Describe | Tab::Conditions | Tab::History => {
+            Tab::Yaml | Tab::Events | Tab::Describe | Tab::Conditions | Tab::History | Tab::Pods => {
                 view.subject(state).map(|seen| format!("{} {}", seen.key.kind, seen.key.name))
             }
             Tab::Impact => view.root(state).map(|seen| seen.key.kind.clone()),

@@ -1,0 +1,165 @@
+//! Logs of the pods of the selected object: all of them by time, or one container. What is followed is what is shown;
+//! `wanted` says which that is.
+
+use super::super::action::Do;
+use super::super::seeing::See;
+use super::super::text::Row;
+use super::super::theme::Role;
+use super::super::view::{Tab, ViewState};
+use super::{clock_millis, nothing};
+use crate::event::{LogSource, PodLine, words};
+use crate::state::{Seen, State, tree};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Containers that are followed at once.
+const MOST: usize = 12;
+/// Lines that are shown, the newest of all.
+const LINES: usize = 2_000;
+
+/// Every container of the pods of the selected object that has run: those of one pod stand together.
+pub(in crate::tui) fn sources(view: &ViewState, state: &State) -> Vec<LogSource> {
+    let Some(seen) = view.subject(state) else { return Vec::new() };
+    if seen.key.kind == "Pod" && seen.key.group.is_empty() {
+        return containers(seen);
+    }
+    let nodes = tree::owned(state, &seen.key);
+    let pods = nodes
+        .iter()
+        .map(|node| &node.seen)
+        .filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
+    pods.flat_map(containers).collect()
+}
+
+/// The containers of a pod that have something to say: those that run, or have ended.
+fn containers(pod: &Arc<Seen>) -> Vec<LogSource> {
+    let mut sources = Vec::new();
+    for statuses in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
+        let statuses = pod.object.pointer(&format!("/status/{statuses}")).and_then(Value::as_array);
+        for status in statuses.into_iter().flatten() {
+            let has = |field: &str| {
+                ["running", "terminated"]
+                    .iter()
+                    .any(|state| status.pointer(&format!("/{field}/{state}")).is_some())
+            };
+            let name = status.get("name").and_then(Value::as_str).unwrap_or_default();
+            if has("state") || has("lastState") {
+                sources.push(LogSource {
+                    namespace: pod.key.namespace.clone().unwrap_or_default(),
+                    pod: pod.key.name.clone(),
+                    uid: pod.object_ref.uid.clone(),
+                    container: name.to_owned(),
+                    restarts: status.get("restartCount").and_then(Value::as_u64).unwrap_or(0),
+                });
+            }
+        }
+    }
+    sources
+}
+
+/// The containers that are shown: the chosen one, else the first ones.
+pub(in crate::tui) fn shown(view: &ViewState, state: &State) -> Vec<LogSource> {
+    let all = sources(view, state);
+    let chosen = view.seeing.container.as_ref();
+    let one = chosen.and_then(|(pod, container)| {
+        all.iter().find(|source| source.pod == *pod && source.container == *container)
+    });
+    match one {
+        Some(one) => vec![one.clone()],
+        None => all.into_iter().take(MOST).collect(),
+    }
+}
+
+/// The containers that should be followed right now: none unless the tab is in sight and there are logs to read.
+pub(in crate::tui) fn wanted(view: &ViewState, state: &State) -> Vec<LogSource> {
+    let hidden = (view.zoom || view.compact) && view.focus != super::super::view::Pane::Detail;
+    if view.tab != Tab::Pods || hidden || view.leaving || simulated(state) {
+        return Vec::new();
+    }
+    shown(view, state)
+}
+
+/// Whether the pods are played, not run.
+fn simulated(state: &State) -> bool {
+    state.started.as_ref().is_none_or(|started| started.cluster.embedded)
+}
+
+/// The rows of the tab.
+pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
+    let Some(seen) = view.subject(state) else {
+        return nothing(
+            "Nothing is selected. Logs of the pods of a custom resource or of an owned object show here.",
+            cells,
+        );
+    };
+    if simulated(state) {
+        let text = "The embedded control plane plays the life of pods and runs no containers, so its pods have no logs. \
+                    On a cluster that runs them, the logs of this object's pods show here.";
+        return nothing(text, cells);
+    }
+    let all = sources(view, state);
+    let shown = shown(view, state);
+    if shown.is_empty() {
+        let text = format!(
+            "{} {} has no pod with a container that has run yet. Its logs show here.",
+            seen.key.kind, seen.key.name
+        );
+        return nothing(&text, cells);
+    }
+    let mut rows = vec![heading(view, &all, &shown)];
+    let mut lines: Vec<(&LogSource, &PodLine)> = Vec::new();
+    for source in &shown {
+        match state.pod_logs.of(source) {
+            None => rows.push(Row::new(Role::Dim, format!(" {}: opening", name(source, &all)))),
+            Some(log) => {
+                if log.dropped > 0 {
+                    let text = format!(" {}: {} older lines are not kept", name(source, &all), log.dropped);
+                    rows.push(Row::new(Role::Dim, text));
+                }
+                lines.extend(log.lines.iter().map(|line| (source, line.as_ref())));
+            }
+        }
+    }
+    lines.sort_by_key(|(_, line)| line.at);
+    let hidden = lines.len().saturating_sub(LINES);
+    for (source, line) in &lines[hidden..] {
+        let row = Row::new(Role::Dim, format!("{} ", clock_millis(line.at, &view.zone)));
+        let row = if shown.len() > 1 { row.and(Role::Key, format!("{} ", name(source, &all))) } else { row };
+        rows.push(row.and(Role::Text, super::super::text::clean(&line.text)));
+    }
+    if lines.is_empty() {
+        rows.push(Row::new(Role::Dim, " Nothing written yet."));
+    }
+    for source in &shown {
+        if let Some(why) = state.pod_logs.of(source).and_then(|log| log.ended.as_ref()) {
+            rows.push(Row::new(Role::Busy, format!(" {}: {}", name(source, &all), words::one_line(why))));
+        }
+    }
+    rows
+}
+
+fn heading(view: &ViewState, all: &[LogSource], shown: &[LogSource]) -> Row {
+    let key =
+        view.keymap.keys(Do::See(See::NextContainer)).first().map(ToString::to_string).unwrap_or_default();
+    let what = match shown {
+        [one] => format!(" {} {}", one.pod, one.container),
+        many => format!(" {} containers", many.len()),
+    };
+    let more = all.len().saturating_sub(shown.len());
+    let rest = match shown {
+        [_] if all.len() > 1 => format!("  {key} for the next of {}", all.len()),
+        [_] => String::new(),
+        _ if more > 0 => format!("  and {more} more that are not followed; {key} for one alone"),
+        _ => format!("  {key} for one alone"),
+    };
+    Row::new(Role::Title, what).and(Role::Dim, rest)
+}
+
+/// The end of the pod's name, by which the pods of one owner differ, and the container where pods have several.
+fn name(source: &LogSource, all: &[LogSource]) -> String {
+    let end = source.pod.rsplit('-').next().unwrap_or(&source.pod);
+    let alike = all.iter().any(|other| other.pod != source.pod && other.pod.rsplit('-').next() == Some(end));
+    let pod = if alike { source.pod.as_str() } else { end };
+    let several = all.iter().any(|other| other.pod == source.pod && other.container != source.container);
+    if several { format!("{pod}/{}", source.container) } else { pod.to_owned() }
+}
