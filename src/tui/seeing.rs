@@ -2,12 +2,13 @@
 //! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
 
 use super::detail::pods;
-use super::view::{Pane, Tab, ViewState};
+use super::view::{Lists, Pane, Tab, ViewState};
 use super::waterfall::{self, Line};
-use crate::event::{LogSource, Request};
+use crate::event::{LogSource, Reconcile, Request};
 use crate::state::State;
 use opdev_object::meta::ObjectKey;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// How the log is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,9 +224,39 @@ pub(super) fn close_selected(view: &mut ViewState) -> bool {
     })
 }
 
+/// A row of the reconciles: a pass by its place in the list, or a line below it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PassRow {
+    pub(super) pass: usize,
+    pub(super) line: Option<Line>,
+    /// Counts the lines below the pass; the pass itself is 0.
+    pub(super) number: usize,
+}
+
+impl Lists {
+    /// What the selection of a row of the reconciles holds on to.
+    pub(super) fn pass_key(&self, row: usize) -> (u64, usize) {
+        let row = &self.pass_rows[row];
+        (self.passes[row.pass].id, row.number)
+    }
+}
+
+/// The rows of the reconciles.
+pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
+    let mut rows = Vec::with_capacity(passes.len());
+    for (pass, of) in passes.iter().enumerate() {
+        rows.push(PassRow { pass, line: None, number: 0 });
+        if open.contains(&of.id) {
+            let lines = waterfall::lines(of).into_iter().enumerate();
+            rows.extend(lines.map(|(i, line)| PassRow { pass, line: Some(line), number: i + 1 }));
+        }
+    }
+    rows
+}
+
 impl ViewState {
     /// The selected reconcile, and the line below it that is selected.
-    pub(super) fn selected_line(&self) -> Option<(&std::sync::Arc<crate::event::Reconcile>, Option<Line>)> {
+    pub(super) fn selected_line(&self) -> Option<(&Arc<Reconcile>, Option<Line>)> {
         let row = self.lists.pass_rows.get(self.passes.index)?;
         Some((self.lists.passes.get(row.pass)?, row.line))
     }

@@ -8,11 +8,10 @@ use super::keymap::Keymap;
 use super::keys::Key;
 use super::marks::Marks;
 use super::preferences::Following;
-use super::seeing::Seeing;
+use super::seeing::{PassRow, Seeing, pass_rows};
 use super::table::{Sort, Table};
 use super::text::Row;
 use super::theme::Theme;
-use super::waterfall::{self, Line};
 use crate::event::{Level, Reconcile, RequestId, words};
 use crate::state::tree::{self, Node};
 use crate::state::{Seen, State};
@@ -181,15 +180,6 @@ pub(super) struct Lists {
     pub(super) pass_rows: Vec<PassRow>,
     /// The state it was made from, with the view's own part of it.
     made_of: Option<(State, MadeOf)>,
-}
-
-/// A row of the reconciles: a pass by its place in the list, or a line below it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PassRow {
-    pub(super) pass: usize,
-    pub(super) line: Option<Line>,
-    /// Counts the lines below the pass; the pass itself is 0.
-    pub(super) number: usize,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -550,27 +540,6 @@ impl ViewState {
     pub(super) fn wake_in(&mut self, duration: Duration) {
         self.wake = Some(self.wake.map_or(duration, |known| known.min(duration)));
     }
-}
-
-impl Lists {
-    /// What the selection of a row of the reconciles holds on to.
-    fn pass_key(&self, row: usize) -> (u64, usize) {
-        let row = &self.pass_rows[row];
-        (self.passes[row.pass].id, row.number)
-    }
-}
-
-/// The rows of the reconciles.
-fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
-    let mut rows = Vec::with_capacity(passes.len());
-    for (pass, of) in passes.iter().enumerate() {
-        rows.push(PassRow { pass, line: None, number: 0 });
-        if open.contains(&of.id) {
-            let lines = waterfall::lines(of).into_iter().enumerate();
-            rows.extend(lines.map(|(i, line)| PassRow { pass, line: Some(line), number: i + 1 }));
-        }
-    }
-    rows
 }
 
 /// Nodes that pass, with the ones that lead to them.

@@ -2,9 +2,10 @@
 //! fill it. That of the custom resources is in `resources`.
 
 use super::super::detail::clock;
+use super::super::seeing::PassRow;
 use super::super::text::{Row, cut, left, right, width, wrap};
 use super::super::theme::Role;
-use super::super::view::{Pane, PassRow, ViewState};
+use super::super::view::{Pane, ViewState};
 use super::super::waterfall;
 use super::age;
 use crate::event::{Outcome, Reconcile, ReconcileStarted, words};
