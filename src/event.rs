@@ -3,6 +3,7 @@
 //! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
 
 mod changes;
+mod draft;
 mod impact;
 pub mod mask;
 mod millis;
@@ -14,6 +15,7 @@ mod request;
 mod spelling;
 pub mod words;
 
+pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
     Weight,
@@ -25,7 +27,7 @@ pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     Requeue, Step, WatchEvent,
 };
-pub use request::{Propagation, Request, RequestId, RequestOutcome};
+pub use request::{NewFrom, Propagation, Request, RequestId, RequestOutcome};
 pub use spelling::nearest;
 
 use jiff::Timestamp;
@@ -83,6 +85,13 @@ pub enum Event {
     RequestStarted(RequestStarted),
     /// A request has ended.
     RequestFinished(RequestFinished),
+    /// A text in the editor, or a change that waits for the user's word, has got further.
+    DraftChanged(Arc<Draft>),
+    /// What can be undone, all of it, newest first.
+    UndoChanged {
+        /// One for each deed.
+        entries: Vec<Undoable>,
+    },
     /// Something the user should know: a warning of the API server, a watch that broke, a limit reached.
     Noticed(Notice),
     /// The settings of keys, colours and mouse were read, at the start or after a save.

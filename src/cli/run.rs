@@ -293,7 +293,11 @@ async fn signals(shutdown: CancellationToken) {
     let mut asked = false;
     loop {
         let code = tokio::select! {
-            _ = interrupt.recv() => 130,
+            // `ctrl-c` in an editor is the editor's.
+            _ = interrupt.recv() => match tui::editor_is_open() {
+                true => continue,
+                false => 130,
+            },
             _ = terminate.recv() => 143,
             _ = hangup.recv() => 129,
         };

@@ -9,7 +9,7 @@ use super::pod_logs::PodLogs;
 use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
-use super::requests::{Requests, Tasks};
+use super::requests::{Drafts, Requests, Tasks, UndoList};
 use crate::event::{Event, Level, Notice, Request, RequestId, Started};
 use crate::operator::manager::{self, ManagerInput, Settings};
 use crate::sources::Sources;
@@ -181,6 +181,9 @@ impl Running {
                 format!("the context {name} is not clearly local, so nothing is written; start opdev with --allow-context {name} to allow it")
             }),
             tasks: Tasks::default(),
+            sources: sources.clone(),
+            drafts: Drafts::default(),
+            undo: UndoList::default(),
         };
         let preferences = Files::of(&project.root);
         let (quiet, poll) = (project.settings.reload.quiet(), input.poll || project.settings.reload.poll);

@@ -1,30 +1,44 @@
 //! Carries out what the user asks for. Every request is a task of its own: announced and answered by an event, and
 //! dropped where it is cancelled. Never reconciles; what it writes, it writes as field manager `opdev`.
-//! One file per group of requests: `apply`, `scale`, `delete`, `pause`; `send` is the way to the API server.
+//! One file per group of requests: `apply`, `scale`, `delete`, `pause`, `edit` and `new` over `drafts`, `undo`.
+//! `send` is the way to the API server.
 
 mod apply;
 mod delete;
+mod draft_file;
+mod drafts;
+mod edit;
+mod new;
 mod pause;
+mod places;
 mod scale;
 mod send;
+mod skeleton;
 mod tasks;
+mod undo;
 mod words;
+mod writing;
 
 pub(super) use apply::yaml_files;
+pub(super) use drafts::Drafts;
 pub(super) use send::{MANAGER, is_not_found, resource_of, send};
 pub(super) use tasks::Tasks;
+pub(super) use undo::UndoList;
 
 use super::project::Project;
 use crate::event::{Event, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted};
 use crate::operator::manager::ManagerRequest;
+use crate::sources::Sources;
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, anyhow};
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
 use kube::Client;
+use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
+use undo::Undo;
 
 /// What one can ask of the reloader.
 pub(super) enum Ask {
@@ -45,10 +59,16 @@ pub(super) struct Requests {
     pub(super) project: Project,
     pub(super) namespace: String,
     pub(super) events: EventSink,
+    /// What is reconciled.
+    pub(super) sources: watch::Receiver<Arc<Sources>>,
     /// Why nothing may be written, where that is so.
     pub(super) read_only: Option<String>,
     /// What is under way, to be cancelled.
     pub(super) tasks: Tasks,
+    /// What is written or looked at before it is written.
+    pub(super) drafts: Drafts,
+    /// What can be undone.
+    pub(super) undo: UndoList,
 }
 
 /// What was done, in words, and the API server's warnings.
@@ -56,11 +76,17 @@ pub(super) struct Requests {
 struct Done {
     summary: String,
     warnings: Vec<String>,
+    /// What was refused, where the rest was done.
+    failed: Vec<String>,
+    /// What undoes it, one for each write.
+    undo: Vec<Undo>,
+    /// What it is called in the list of what can be undone, where it is not the request's own words.
+    what: Option<String>,
 }
 
 impl Done {
     fn said(summary: impl Into<String>) -> Done {
-        Done { summary: summary.into(), warnings: Vec::new() }
+        Done { summary: summary.into(), ..Done::default() }
     }
 }
 
@@ -74,20 +100,39 @@ impl Requests {
         let what = words::of(&request);
         let started = RequestStarted { id, at: Timestamp::now(), what: what.clone() };
         self.events.emit(Event::RequestStarted(started)).await;
-        let outcome = self.tasks.run(id, self.outcome(&request)).await;
-        let outcome = outcome
-            .unwrap_or_else(|| RequestOutcome::Cancelled { message: words::cancelled(&request).to_owned() });
+        let outcome = match self.tasks.run(id, self.outcome(id, &request)).await {
+            Some(outcome) => outcome,
+            None => {
+                if let Some(draft) = words::draft(&request) {
+                    self.draft_cancelled(draft).await;
+                }
+                RequestOutcome::Cancelled { message: words::cancelled(&request).to_owned() }
+            }
+        };
         let finished = RequestFinished { id, at: Timestamp::now(), what, outcome, took: begun.elapsed() };
         self.events.emit(Event::RequestFinished(finished)).await;
     }
 
-    async fn outcome(&self, request: &Request) -> RequestOutcome {
+    async fn outcome(&self, id: RequestId, request: &Request) -> RequestOutcome {
         let result = match &self.read_only {
             Some(why) if words::writes(request) => Err(anyhow!("{why}")),
-            Some(_) | None => self.run(request).await,
+            Some(_) | None => self.run(id, request).await,
         };
         match result {
-            Ok(done) => RequestOutcome::Done { summary: done.summary, warnings: done.warnings },
+            Ok(done) => {
+                let what = done.what.unwrap_or_else(|| words::of(request));
+                self.remember(what, done.undo).await;
+                if done.failed.is_empty() {
+                    return RequestOutcome::Done { summary: done.summary, warnings: done.warnings };
+                }
+                let well =
+                    if done.summary.is_empty() { String::new() } else { format!("\ndone: {}", done.summary) };
+                let message = format!("{}{well}", done.failed.join("\n"));
+                RequestOutcome::Failed {
+                    message,
+                    hint: Some("correct what is refused and try again".to_owned()),
+                }
+            }
             Err(error) => {
                 RequestOutcome::Failed { message: format!("{error:#}"), hint: words::hint(request, &error) }
             }
@@ -95,7 +140,7 @@ impl Requests {
     }
 
     /// Boxed, because a bundle holds requests.
-    fn run<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Done>> {
+    fn run<'a>(&'a self, id: RequestId, request: &'a Request) -> BoxFuture<'a, Result<Done>> {
         async move {
             match request {
                 Request::Apply { path } => self.apply(path).await,
@@ -116,7 +161,14 @@ impl Requests {
                     self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
                     Ok(Done::default())
                 }
-                Request::Each { requests } => self.each(requests).await,
+                Request::Edit { object } => self.edit(id, object).await,
+                Request::New { from } => self.new_from(id, from).await,
+                Request::Edited { draft, problem } => self.edited(*draft, problem.as_deref()).await,
+                Request::Write { draft } => self.write_draft(*draft).await,
+                Request::Reopen { draft } => self.reopen(*draft).await,
+                Request::Discard { draft } => self.discard(*draft).await,
+                Request::Undo { entry } => self.undo(id, *entry).await,
+                Request::Each { requests } => self.each(id, requests).await,
                 Request::Cancel { id } => {
                     let cancelled = self.tasks.cancel(*id);
                     cancelled.then(Done::default).context("it has ended already")
@@ -129,27 +181,24 @@ impl Requests {
     }
 
     /// Carries out a bundle, some at once; one that fails does not stop the others.
-    async fn each(&self, requests: &[Request]) -> Result<Done> {
-        let runs: Vec<BoxFuture<'_, _>> = requests.iter().map(|request| self.run(request)).collect();
+    async fn each(&self, id: RequestId, requests: &[Request]) -> Result<Done> {
+        let runs: Vec<BoxFuture<'_, _>> = requests.iter().map(|request| self.run(id, request)).collect();
         let results: Vec<Result<Done>> = futures::stream::iter(runs).buffered(AT_ONCE).collect().await;
         let mut done = Done::default();
-        let mut failed = Vec::new();
         let mut well = 0;
         for (request, result) in requests.iter().zip(results) {
             match result {
                 Ok(one) => {
-                    well += 1;
+                    well += usize::from(one.failed.is_empty());
                     done.warnings.extend(one.warnings);
+                    done.failed.extend(one.failed);
+                    done.undo.extend(one.undo);
                 }
-                Err(error) => failed.push(format!("{}: {error:#}", words::of(request))),
+                Err(error) => done.failed.push(format!("{}: {error:#}", words::of(request))),
             }
         }
-        let all = requests.len();
-        if failed.is_empty() {
-            done.summary = words::of(&Request::Each { requests: requests.to_vec() });
-            return Ok(done);
-        }
-        Err(anyhow!("{} of {all} failed, {well} done; {}", failed.len(), failed.join("; ")))
+        done.summary = format!("{} of {} ({})", well, requests.len(), words::each(requests));
+        Ok(done)
     }
 
     /// Passes the user's word about a held change on.

@@ -1,7 +1,7 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::{LogSource, PauseScope};
-use opdev_object::meta::ObjectRef;
+use super::{DraftId, LogSource, PauseScope};
+use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
 /// Numbers requests in the order they were made.
@@ -74,6 +74,43 @@ pub enum Request {
         /// The `id` of the held change.
         id: String,
     },
+    /// Open an object in the editor; the answer is a draft.
+    Edit {
+        /// Which object.
+        object: ObjectRef,
+    },
+    /// Open a text for a new object in the editor.
+    New {
+        /// What the text begins with.
+        from: NewFrom,
+    },
+    /// The editor has ended; its file is to be read.
+    Edited {
+        /// Which draft.
+        draft: DraftId,
+        /// Why the text is not to be used: the editor did not start, or said so.
+        problem: Option<String>,
+    },
+    /// Write what a draft holds.
+    Write {
+        /// Which draft.
+        draft: DraftId,
+    },
+    /// Open a draft's text in the editor once more, on top of what is there now.
+    Reopen {
+        /// Which draft.
+        draft: DraftId,
+    },
+    /// Drop a draft.
+    Discard {
+        /// Which draft.
+        draft: DraftId,
+    },
+    /// Undo something; the answer is a draft that shows what would change.
+    Undo {
+        /// The `id` in the list of what can be undone.
+        entry: u64,
+    },
     /// Read all files again, as if each had been saved.
     Reload,
     /// Several requests as one; one that fails does not stop the others.
@@ -88,6 +125,22 @@ pub enum Request {
     },
     /// Stop opdev.
     Quit,
+}
+
+/// What the text of a new object begins with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "from", rename_all = "camelCase")]
+pub enum NewFrom {
+    /// The text of a sample.
+    Sample {
+        /// Path relative to the project's root.
+        path: String,
+    },
+    /// What the schema of a kind says, with comments.
+    Kind {
+        /// Which kind.
+        gvk: Gvk,
+    },
 }
 
 /// What happens to the dependents of a deleted object.

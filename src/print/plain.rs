@@ -30,6 +30,8 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::QueueChanged(_)
         | Event::PodLog(_)
         | Event::PausesChanged { .. }
+        | Event::DraftChanged(_)
+        | Event::UndoChanged { .. }
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {
             Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),

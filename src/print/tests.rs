@@ -2,12 +2,13 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
-    HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone,
-    ObjectSeen, Outcome, PauseScope, Paused, Place, PodLine, PodLog, Preferences, PrinterColumn,
-    QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
-    RequestFinished, RequestOutcome, RequestStarted, Requeue, Sample, Severity, ShadowDecision, ShadowObject,
-    ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged, Verdict, WatchEvent, Weight,
+    Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Draft, DraftStage, Event, Failure,
+    FieldChange, Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, LogSource, Notice,
+    ObjectChange, ObjectGone, ObjectSeen, Outcome, PauseScope, Paused, Place, PodLine, PodLog, Preferences,
+    PrinterColumn, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
+    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged,
+    Undoable, Verdict, WatchEvent, Weight,
 };
 use jiff::Timestamp;
 use opdev_object::diff::diff;
@@ -282,6 +283,10 @@ fn all() -> Vec<Event> {
             hint: Some("check the path".to_owned()),
         }),
         finished(RequestOutcome::Cancelled { message: "it may go on".to_owned() }),
+        draft(DraftStage::Editing { path: "/tmp/a.yaml".to_owned(), round: 1 }),
+        draft(DraftStage::Review(review())),
+        draft(DraftStage::Closed),
+        Event::UndoChanged { entries: vec![undoable()] },
         Event::Noticed(notice),
         Event::Stopping { reason: "SIGTERM".to_owned() },
         Event::PreferencesChanged(Arc::new(preferences())),
@@ -316,6 +321,25 @@ fn paused() -> Paused {
     Paused { what, since: at(), why: Some("it loops".to_owned()), waiting: 1, causes: 4 }
 }
 
+fn draft(stage: DraftStage) -> Event {
+    Event::DraftChanged(Arc::new(Draft { id: 4, at: at(), about: "edit A default/web".to_owned(), stage }))
+}
+
+fn review() -> Review {
+    Review {
+        changes: reconcile().objects,
+        warnings: vec!["unknown field".to_owned()],
+        notes: vec!["its status is lost".to_owned()],
+        problem: Some("the API server does not answer".to_owned()),
+        editable: true,
+    }
+}
+
+fn undoable() -> Undoable {
+    let why_not = Some("it is gone".to_owned());
+    Undoable { id: 3, at: at(), what: "delete A default/web".to_owned(), why_not }
+}
+
 fn variant(event: &Event) -> usize {
     match event {
         Event::Started(_) => 0,
@@ -340,13 +364,15 @@ fn variant(event: &Event) -> usize {
         Event::PreferencesChanged(_) => 19,
         Event::PausesChanged { .. } => 20,
         Event::PodLog(_) => 21,
+        Event::DraftChanged(_) => 22,
+        Event::UndoChanged { .. } => 23,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..22).collect());
+    assert_eq!(seen, (0..24).collect());
 }
 
 #[test]

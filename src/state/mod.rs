@@ -7,6 +7,7 @@ pub mod columns;
 pub mod conditions;
 pub mod deletion;
 mod delta;
+mod drafts;
 pub mod health;
 mod history;
 mod impact;
@@ -27,6 +28,7 @@ mod tests;
 mod tests_of_waiting;
 
 pub use changes::Changes;
+pub use drafts::Drafts;
 pub use history::History;
 pub use impact::Impact;
 pub use log::Log;
@@ -39,7 +41,7 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::{
     Diagnostic, KindHealth, KindStatus, Notice, Paused, Preferences, QueueChanged, ReconcileStarted,
-    ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started,
+    ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started, Undoable,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -112,6 +114,10 @@ pub struct State {
     pub pod_logs: PodLogs,
     /// What the user asked for.
     pub requests: Requests,
+    /// Texts in the editor, and changes that wait for the user's word.
+    pub drafts: Drafts,
+    /// What can be undone, newest first.
+    pub undo: Arc<[Undoable]>,
     /// What the user should know, oldest first.
     pub notices: Arc<VecDeque<Arc<Notice>>>,
     /// What the settings say about the terminal; `None` where they say nothing.

@@ -35,6 +35,8 @@ impl State {
             Event::PodLog(log) => self.pod_logs.push(log),
             Event::RequestStarted(request) => self.requests.start(request),
             Event::RequestFinished(request) => self.requests.finish(request, self.limits.requests),
+            Event::DraftChanged(draft) => self.drafts.take(draft),
+            Event::UndoChanged { entries } => self.undo = entries.into(),
             Event::Noticed(notice) => self.noticed(notice),
             Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),
             Event::Stopping { reason } => self.stopping = Some(reason.into()),

@@ -13,6 +13,9 @@ use std::sync::Arc;
 pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
     match does {
         Do::Apply
+        | Do::New
+        | Do::Edit
+        | Do::Undo
         | Do::Scale
         | Do::Delete
         | Do::Reconcile
@@ -36,6 +39,12 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
                     return Err(format!("a {} has no replicas", seen.key.kind));
                 }
             }
+        }
+        Do::Edit if view.subject(state).is_none() => {
+            return Err("nothing is selected that could be edited".to_owned());
+        }
+        Do::Undo if state.undo.is_empty() => {
+            return Err("nothing was applied, edited, scaled or deleted yet".to_owned());
         }
         Do::Delete if view.targets(state).is_empty() => {
             return Err("nothing is selected that could be deleted".to_owned());
@@ -86,6 +95,12 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Delete => view.layers.push(Layer::Delete(Delete::of(&view.targets(state), state))),
         Do::Held => {
             view.layers.extend(state.impact.held.first().map(|held| Layer::Held(HeldDialog::of(held))));
+        }
+        Do::New => view.layers.push(Layer::New { typed: String::new(), index: 0 }),
+        Do::Undo => view.layers.push(Layer::Undo { index: 0 }),
+        Do::Edit => {
+            let object = view.subject(state).map(|seen| seen.object_ref.clone());
+            return object.map(|object| ask(view, Request::Edit { object })).unwrap_or_default();
         }
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),

@@ -42,6 +42,9 @@ pub enum Do {
     Scale,
     Delete,
     Reconcile,
+    New,
+    Edit,
+    Undo,
     Pause,
     PauseKind,
     Step,
@@ -163,6 +166,14 @@ pub static ACTIONS: &[Action] = &[
     action("apply", Do::Apply, &["a"], Section::Act)
         .about("apply", "Apply a sample or a file.")
         .footer(&[Pane::Resources]),
+    action("new", Do::New, &["n"], Section::Act)
+        .about("new", "Write a new custom resource in your editor, from a sample or from its schema.")
+        .footer(&[Pane::Resources]),
+    action("edit", Do::Edit, &["e"], Section::Act)
+        .about("edit", "Edit the selected object in your editor; you see what changes before it is written.")
+        .footer(LISTS),
+    action("undo", Do::Undo, &["u"], Section::Act)
+        .about("undo", "Show what was applied, edited, scaled and deleted, and undo it."),
     action("scale", Do::Scale, &["s"], Section::Act)
         .about("scale", "Set the replicas of the selected object.")
         .footer(LISTS),

@@ -5,9 +5,13 @@ use super::frames::{check, screen, text};
 use super::keys::Key;
 use super::update::{Command, Input, update};
 use super::view::ViewState;
-use crate::event::{Event, PauseScope, Paused, Propagation, Request, RequestOutcome, RequestStarted};
+use crate::event::{
+    Action, Draft, DraftStage, Event, NewFrom, ObjectChange, PauseScope, Paused, Propagation, Request,
+    RequestOutcome, RequestStarted, Review, Undoable,
+};
 use crate::state::State;
 use serde_json::json;
+use std::sync::Arc;
 
 const SIZE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (40, 10);
@@ -191,4 +195,114 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
     check("tasks-120x36", &state, "T j j", SIZE);
     check("tasks-40x10", &state, "T", SMALL);
     check("tasks-none-120x36", &busy(), "T", SIZE);
+}
+
+fn draft(stage: DraftStage) -> Event {
+    let about = "edit Memcached default/memcached-sample".to_owned();
+    Event::DraftChanged(Arc::new(Draft { id: 9, at: now(), about, stage }))
+}
+
+fn review(action: Action) -> Review {
+    let (old, new) = (json!({"spec": {"size": 3, "note": "a"}}), json!({"spec": {"size": 5}}));
+    let changes = match action {
+        Action::Deleted => Vec::new(),
+        Action::Created | Action::Updated => opdev_object::diff::diff(&old, &new),
+    };
+    let object = reference("Memcached", "memcached-sample");
+    Review {
+        changes: vec![ObjectChange { object, action, changes, taken_from: Vec::new() }],
+        warnings: vec!["spec.size: more than three are slow".to_owned()],
+        notes: vec!["It was changed by somebody else while the editor was open: .spec.tier.".to_owned()],
+        problem: None,
+        editable: action == Action::Updated,
+    }
+}
+
+fn with_draft(stage: DraftStage) -> State {
+    of(events().into_iter().chain([draft(stage)]).collect())
+}
+
+#[test]
+fn e_and_n_ask_for_the_editor_and_each_round_opens_it_once() {
+    let state = busy();
+    assert_eq!(
+        requests(&state, "j e"),
+        [Request::Edit { object: reference("Memcached", "memcached-sample") }]
+    );
+    assert_eq!(
+        requests(&state, "j 2 e"),
+        [Request::Edit { object: reference("Deployment", "memcached-sample") }]
+    );
+    let kind = NewFrom::Kind { gvk: reference("Memcached", "x").gvk };
+    assert_eq!(requests(&state, "n enter"), [Request::New { from: kind }]);
+    let sample = NewFrom::Sample { path: "samples/cache_v1alpha1_memcachedbackup.yaml".to_owned() };
+    assert_eq!(requests(&state, "n n i g h t enter"), [Request::New { from: sample }]);
+    assert_eq!(requests(&state, "n z z z enter esc"), []);
+    check("new-120x36", &state, "n", SIZE);
+    check("new-40x10", &state, "n down", SMALL);
+
+    let mut view = ViewState::default();
+    let open = |round| with_draft(DraftStage::Editing { path: "/tmp/a.yaml".to_owned(), round });
+    let due = |view: &mut ViewState, state: &State| super::drafts::editor_due(view, state).map(|(id, _)| id);
+    assert_eq!((due(&mut view, &open(1)), due(&mut view, &open(1))), (Some(9), None));
+    assert_eq!((due(&mut view, &open(2)), due(&mut view, &open(2))), (Some(9), None));
+    view.leaving = true;
+    assert_eq!(due(&mut view, &open(3)), None);
+}
+
+#[test]
+fn a_review_is_written_reopened_or_dropped_and_starts_on_cancel_where_it_deletes() {
+    let (write, reopen, discard) =
+        (Request::Write { draft: 9 }, Request::Reopen { draft: 9 }, Request::Discard { draft: 9 });
+    let state = with_draft(DraftStage::Review(review(Action::Updated)));
+    for (keys, wanted) in [
+        ("enter", &write),
+        ("left enter", &reopen),
+        ("e", &reopen),
+        ("left left enter", &discard),
+        ("right enter", &discard),
+        ("esc", &discard),
+    ] {
+        assert_eq!(requests(&state, keys), std::slice::from_ref(wanted), "{keys}");
+    }
+    check("review-120x36", &state, "", SIZE);
+    check("review-40x10", &state, "j", SMALL);
+    let deletes = with_draft(DraftStage::Review(review(Action::Deleted)));
+    assert_eq!(requests(&deletes, "enter"), std::slice::from_ref(&discard));
+    assert_eq!(requests(&deletes, "tab enter"), [write]);
+    check("review-delete-120x36", &deletes, "", SIZE);
+    let mut broken = review(Action::Updated);
+    broken.problem = Some("the API server does not answer".to_owned());
+    let broken = with_draft(DraftStage::Review(broken));
+    assert_eq!(requests(&broken, "enter"), [reopen], "nothing can be written, and nothing is lost");
+    check("review-problem-40x10", &broken, "", SMALL);
+    // Closed elsewhere: the dialog goes.
+    let mut state = with_draft(DraftStage::Review(review(Action::Updated)));
+    let mut view = ViewState::default();
+    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("edit Memcached"));
+    state.reduce(draft(DraftStage::Closed));
+    screen(&state, &mut view, "", SIZE);
+    assert!(view.layers.is_empty());
+}
+
+#[test]
+fn undo_lists_what_was_done_and_says_what_cannot_be_undone() {
+    let deed = |id, what: &str, why_not: Option<&str>| Undoable {
+        id,
+        at: super::fixture::at("17:01:13"),
+        what: what.to_owned(),
+        why_not: why_not.map(str::to_owned),
+    };
+    let entries = vec![
+        deed(2, "remove the finalizers of Memcached default/x", Some("the object is gone")),
+        deed(1, "scale Memcached default/memcached-sample to 5", None),
+    ];
+    let state = of(events().into_iter().chain([Event::UndoChanged { entries }]).collect());
+    assert_eq!(requests(&state, "u enter esc"), []);
+    assert_eq!(requests(&state, "u j enter"), [Request::Undo { entry: 1 }]);
+    check("undo-120x36", &state, "u", SIZE);
+    check("undo-40x10", &state, "u j", SMALL);
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &busy(), "u"), []);
+    assert!(view.message.is_some_and(|message| message.contains("nothing was applied")));
 }

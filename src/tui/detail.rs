@@ -24,6 +24,11 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use std::sync::Arc;
 
+/// The rows of changes, for a dialog.
+pub(super) fn change_rows(changes: &[opdev_object::diff::Change]) -> Vec<Row> {
+    changes::rows(changes, 0)
+}
+
 /// What lines were made of; equal ones make equal lines.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MadeOf {

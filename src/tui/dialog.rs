@@ -5,13 +5,18 @@ mod confirm;
 mod delete;
 mod held;
 mod help;
+mod new;
+mod review;
 mod scale;
 mod search;
 mod tasks;
+mod undo;
 
 pub(super) use confirm::Confirm;
 pub(super) use delete::Delete;
 pub(super) use held::HeldDialog;
+pub(super) use new::beginnings;
+pub(super) use review::{Button, ReviewDialog, buttons_of, review_of};
 pub(super) use scale::Scale;
 use search::search;
 pub(super) use tasks::{Task, tasks};
@@ -57,6 +62,20 @@ pub enum Layer {
     Held(HeldDialog),
     /// A question about several objects.
     Confirm(Confirm),
+    /// What a draft would change.
+    Review(ReviewDialog),
+    /// What a new object begins with.
+    New {
+        /// What was typed to narrow the list.
+        typed: String,
+        /// The chosen row.
+        index: usize,
+    },
+    /// What can be undone.
+    Undo {
+        /// The chosen row.
+        index: usize,
+    },
     /// Requests under way and ended.
     Tasks {
         /// The chosen row.
@@ -127,6 +146,9 @@ impl Layer {
             Layer::Tasks { index } => tasks::key(index, key, state),
             Layer::Picker(picker) => picker.key(key, view, state),
             Layer::Search { before } => search(before, key, view),
+            Layer::Review(review) => review.key(key, state),
+            Layer::New { typed, index } => new::key(typed, index, key, state),
+            Layer::Undo { index } => undo::key(index, key, state),
         }
     }
 
@@ -143,12 +165,17 @@ impl Layer {
                     *scroll = 0;
                 }
             }
-            Layer::Samples { typed, index } => {
+            Layer::Samples { typed, index } | Layer::New { typed, index } => {
                 typed.push_str(text.trim());
                 *index = 0;
             }
             Layer::Scale(scale) => scale.paste(&text),
-            Layer::Confirm(_) | Layer::Delete(_) | Layer::Held(_) | Layer::Tasks { .. } => {}
+            Layer::Confirm(_)
+            | Layer::Delete(_)
+            | Layer::Held(_)
+            | Layer::Review(_)
+            | Layer::Undo { .. }
+            | Layer::Tasks { .. } => {}
         }
     }
 }

@@ -10,6 +10,7 @@ mod help;
 mod lists;
 mod picker;
 mod resources;
+mod review;
 mod tasks;
 mod which_key;
 
@@ -47,6 +48,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
     }
     view.refresh(state);
     view.open_held(state);
+    super::drafts::open_reviews(view, state);
     view.compact = area.width < ROOMY.0 || area.height < ROOMY.1;
     line(buffer, view, Rect { height: 1, ..area }, &header(state, view, area.width as usize));
     let banner = banner(state, view, area);

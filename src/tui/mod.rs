@@ -5,7 +5,9 @@ mod acting;
 pub mod action;
 mod detail;
 mod dialog;
+mod drafts;
 mod draw;
+mod editor;
 mod filter;
 mod finding;
 mod fuzzy;
@@ -44,6 +46,7 @@ mod registry;
 mod seen_before;
 
 pub use draw::draw;
+pub use editor::editor_is_open;
 pub use keymap::Keymap;
 pub use keys::{Chord, Key};
 pub use mouse::Mouse;

@@ -1,7 +1,9 @@
 //! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in, frames go
 //! out. Draws only when something has changed, and never more often than a screen can show.
 
+use super::drafts::editor_due;
 use super::draw::draw;
+use super::editor::Editor;
 use super::keys::Key;
 use super::mouse::Mouse;
 use super::preferences::Following;
@@ -9,7 +11,7 @@ use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::{Command, Input, update};
 use super::view::ViewState;
-use crate::event::{Request, RequestId};
+use crate::event::{DraftId, Request, RequestId};
 use crate::state::State;
 use anyhow::Context;
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
@@ -23,6 +25,7 @@ use ratatui::backend::CrosstermBackend;
 use std::future::poll_fn;
 use std::io::{self, BufWriter, IsTerminal, Stdout};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -175,6 +178,14 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         if leave || at.leave_by.is_some_and(|by| Instant::now() >= by) {
             return Ok(());
         }
+        if let Some((draft, file)) = editor_due(&mut at.view, &at.state) {
+            // The stream reads keys that are the editor's now.
+            drop(keys);
+            if at.edit(draft, &file, &mut signals, &input.shutdown).await? {
+                return Ok(());
+            }
+            keys = EventStream::new();
+        }
         if std::mem::take(&mut at.sleepy) {
             at.suspend().await?;
         }
@@ -265,6 +276,51 @@ impl Loop {
             self.view.next_request += 1;
             self.ask(id, request);
         }
+    }
+
+    /// Lends the terminal to the editor until it ends; true means leave. The state is taken in again afterwards.
+    async fn edit(
+        &mut self,
+        draft: DraftId,
+        file: &Path,
+        signals: &mut Signals,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<bool> {
+        self.guard.lend();
+        let problem = match Editor::start(file) {
+            Err(error) => Some(format!("the editor does not start: {error}")),
+            Ok(mut editor) => loop {
+                tokio::select! {
+                    problem = editor.ended() => break problem,
+                    () = shutdown.cancelled() => {
+                        editor.terminate();
+                        return Ok(true);
+                    }
+                    _ = signals.terminate.recv() => {
+                        editor.terminate();
+                        self.ask_to_quit();
+                        return Ok(true);
+                    }
+                    _ = signals.hangup.recv() => {
+                        editor.terminate();
+                        self.ask_to_quit();
+                        return Ok(true);
+                    }
+                    // The editor has it, too, and has given the terminal back.
+                    _ = signals.stop.recv() => self.guard.stop_lent()?,
+                    // Its own.
+                    _ = signals.interrupt.recv() => {}
+                }
+            },
+        };
+        self.guard.take_back()?;
+        // What was typed to the editor must not press a button here.
+        let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
+        self.repaint()?;
+        let id = self.view.next_request;
+        self.view.next_request += 1;
+        self.ask(id, Request::Edited { draft, problem });
+        Ok(false)
     }
 
     fn ask_to_quit(&mut self) {

@@ -76,6 +76,17 @@ impl Guard {
             .context("cannot stop this job")
     }
 
+    /// Gives the terminal to another program.
+    pub(super) fn lend(&self) {
+        down();
+    }
+
+    /// Stops this job without touching the terminal: another program has it, and has put it in order.
+    pub(super) fn stop_lent(&self) -> anyhow::Result<()> {
+        rustix::process::kill_current_process_group(rustix::process::Signal::STOP)
+            .context("cannot stop this job")
+    }
+
     /// Takes the terminal again.
     pub(super) fn take_back(&self) -> anyhow::Result<()> {
         up().context("cannot take the terminal back")

@@ -143,6 +143,9 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::ShowLog => show(view, Tab::Log),
         Do::ShowImpact => show(view, Tab::Impact),
         Do::Apply
+        | Do::New
+        | Do::Edit
+        | Do::Undo
         | Do::Scale
         | Do::Delete
         | Do::Held

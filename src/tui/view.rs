@@ -12,7 +12,7 @@ use super::seeing::{PassRow, Seeing, pass_rows};
 use super::table::{Sort, Table};
 use super::text::Row;
 use super::theme::Theme;
-use crate::event::{Level, Reconcile, RequestId, words};
+use crate::event::{DraftId, Level, Reconcile, RequestId, words};
 use crate::state::tree::{self, Node};
 use crate::state::{Seen, State};
 use jiff::Timestamp;
@@ -250,6 +250,10 @@ pub struct ViewState {
     pub(super) dismissed: Option<Timestamp>,
     /// Held changes that were asked about.
     pub(super) asked: Vec<String>,
+    /// Rounds of drafts that the editor was opened for.
+    pub(super) edited: Vec<(DraftId, u32)>,
+    /// Stages of drafts that were asked about.
+    pub(super) reviewed: Vec<(DraftId, Timestamp)>,
     pub(super) next_request: RequestId,
     /// The user asked to leave.
     pub leaving: bool,
@@ -312,6 +316,8 @@ impl Default for ViewState {
             panicked: None,
             dismissed: None,
             asked: Vec::new(),
+            edited: Vec::new(),
+            reviewed: Vec::new(),
             next_request: 1,
             leaving: false,
             keymap: Keymap::default(),

@@ -7,6 +7,7 @@
     missing_docs
 )]
 
+mod acting;
 mod architecture;
 mod beside;
 mod cli;

@@ -2,7 +2,7 @@
 //! what was on the screen when it gives up.
 
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::io::{Read, Write};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -116,6 +116,11 @@ impl Pty {
     /// Sends a signal to the program.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_raw(self.pid()).unwrap(), signal).unwrap();
+    }
+
+    /// Sends a signal to the program and all that it has started.
+    pub(crate) fn signal_group(&self, signal: Signal) {
+        kill_process_group(Pid::from_raw(self.pid()).unwrap(), signal).unwrap();
     }
 
     /// Waits for the end of the program and of its output.

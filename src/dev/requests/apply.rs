@@ -1,52 +1,113 @@
-//! Applies every object of a file or folder, server-side.
+//! Applies every object of a file or folder, server-side. One that is refused does not stop the others; each answer
+//! names its object and, where it is refused, the line.
 
-use super::send::{object_path, without_secrets};
+use super::places::refusals;
+use super::send::{is_not_found, object_path, without_secrets};
+use super::undo::Undo;
+use super::writing::shown;
 use super::{Done, MANAGER, Requests};
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_object::meta::Gvk;
-use opdev_object::yaml;
+use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_object::yaml::{self, Node};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 impl Requests {
     pub(super) async fn apply(&self, path: &str) -> Result<Done> {
-        let files = yaml_files(&self.project.root.join(path))?;
-        let mut applied = Vec::new();
-        let mut warnings = Vec::new();
+        let files = yaml_files(&self.project.root.join(expanded(path)))?;
+        let mut done = Done::default();
+        let mut said = Vec::new();
         for file in files {
             let name = self.project.relative(&file);
             let text =
                 tokio::fs::read_to_string(&file).await.with_context(|| format!("{name} cannot be read"))?;
-            for document in yaml::documents(&text).map_err(|error| anyhow!("{name}: {error}"))? {
-                let object = yaml::to_json(&document).map_err(|error| anyhow!("{name}: {error}"))?;
-                if object.is_null() {
+            let documents = match yaml::documents(&text) {
+                Ok(documents) => documents,
+                Err(error) => {
+                    let place = if error.line > 0 { format!(":{}", error.line) } else { String::new() };
+                    done.failed.push(format!("{name}{place}: {error}"));
                     continue;
                 }
-                let done = self.apply_object(object).await.with_context(|| name.clone())?;
-                applied.push(done.summary);
-                warnings.extend(done.warnings);
+            };
+            for document in &documents {
+                match self.apply_document(&name, document, &mut done).await {
+                    Ok(Some(words)) => said.push(words),
+                    Ok(None) => {}
+                    Err(error) => done.failed.push(format!("{error:#}")),
+                }
             }
         }
-        if applied.is_empty() {
+        if said.is_empty() && done.failed.is_empty() {
             bail!("{path} holds no object");
         }
-        Ok(Done { summary: applied.join(", "), warnings })
+        done.summary = said.join(", ");
+        Ok(done)
     }
 
-    async fn apply_object(&self, mut object: Value) -> Result<Done> {
+    /// One document; nothing where it holds no object.
+    async fn apply_document(&self, name: &str, document: &Node, done: &mut Done) -> Result<Option<String>> {
+        let place = format!("{name}:{}", document.line);
+        let object = yaml::to_json(document).map_err(|error| anyhow!("{place}: {error}"))?;
+        if object.is_null() {
+            return Ok(None);
+        }
+        match self.apply_object(&object).await {
+            Ok((words, warnings, undo)) => {
+                done.warnings.extend(warnings);
+                done.undo.extend(undo);
+                Ok(Some(words))
+            }
+            Err(error) => {
+                let error = without_secrets(error, &object);
+                let what = ObjectRef::of(&object).map_or_else(String::new, |object| format!("{object}: "));
+                if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>()
+                    && matches!(status.code, 400 | 422)
+                {
+                    let all = refusals(status, document).into_iter().map(|refusal| match refusal.line {
+                        0 => format!("{place}: {what}{}", refusal.message),
+                        line => format!("{name}:{line}: {what}{}", refusal.message),
+                    });
+                    bail!("{}", all.collect::<Vec<_>>().join("\n"));
+                }
+                Err(error.context(format!("{place}: {}", what.trim_end_matches(": "))))
+            }
+        }
+    }
+
+    /// Applies one object: what came of it in words, warnings, what undoes it.
+    async fn apply_object(&self, object: &Value) -> Result<(String, Vec<String>, Option<Undo>)> {
+        let mut object = object.clone();
         let gvk = Gvk::of(&object).context("an object needs apiVersion and kind")?;
         let (resource, namespaced) = self.resource(&gvk).await?;
-        if namespaced && opdev_object::meta::namespace(&object).is_none() {
+        if namespaced && meta::namespace(&object).is_none() {
             object["metadata"]["namespace"] = Value::from(self.namespace.as_str());
         }
-        let name = opdev_object::meta::name(&object).context("an object needs metadata.name")?.to_owned();
-        let namespace =
-            if namespaced { opdev_object::meta::namespace(&object).map(str::to_owned) } else { None };
+        let name = meta::name(&object).context("an object needs metadata.name")?.to_owned();
+        let namespace = if namespaced { meta::namespace(&object).map(str::to_owned) } else { None };
         let path = object_path(&resource, namespace.as_deref(), &name);
+        let before = match self.send("GET", &path, "application/json", None).await {
+            Ok((before, _)) => Some(before),
+            Err(error) if is_not_found(&error) => None,
+            Err(error) => return Err(error),
+        };
         let uri = format!("{path}?fieldManager={MANAGER}&force=true&fieldValidation=Warn");
-        let sent = self.send("PATCH", &uri, "application/apply-patch+yaml", Some(&object)).await;
-        let (_, warnings) = sent.map_err(|error| without_secrets(error, &object))?;
-        Ok(Done { summary: format!("{} {name} applied", gvk.kind), warnings })
+        let (after, warnings) =
+            self.send("PATCH", &uri, "application/apply-patch+yaml", Some(&object)).await?;
+        let reference = ObjectRef { gvk, namespace, name, uid: meta::uid(&after).map(str::to_owned) };
+        let (word, undo) = match before {
+            None => ("created", Some(Undo::Remove { object: reference.clone() })),
+            Some(before) if shown(&before) == shown(&after) => ("unchanged", None),
+            Some(before) => ("configured", Some(Undo::Restore { object: reference.clone(), before, after })),
+        };
+        Ok((format!("{} {} {word}", reference.gvk.kind, reference.name), warnings, undo))
+    }
+}
+
+/// A path with the home folder in place of `~`.
+pub(super) fn expanded(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
+        (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
+        _ => PathBuf::from(path),
     }
 }
 

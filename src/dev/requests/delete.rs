@@ -1,6 +1,7 @@
 //! Deletes objects, and lets those go that hang on finalizers.
 
 use super::send::object_path;
+use super::undo::Undo;
 use super::{Done, Requests};
 use crate::event::Propagation;
 use anyhow::{Result, bail};
@@ -15,7 +16,7 @@ impl Requests {
         propagation: Propagation,
         grace: Option<u32>,
     ) -> Result<Done> {
-        let path = self.path(object).await?;
+        let (path, before) = self.live(object).await?;
         let policy = match propagation {
             Propagation::Background => "Background",
             Propagation::Foreground => "Foreground",
@@ -34,7 +35,8 @@ impl Requests {
             [] => String::new(),
             finalizers => format!("; it goes once {} let go", finalizers.join(", ")),
         };
-        Ok(Done { summary: format!("{object} deleted{waits}"), warnings })
+        let undo = vec![Undo::Recreate { object: object.clone(), before }];
+        Ok(Done { summary: format!("{object} deleted{waits}"), warnings, undo, ..Done::default() })
     }
 
     /// Removes finalizers of an object that is to go, whatever they wait for.
@@ -58,7 +60,10 @@ impl Requests {
         ]);
         let uri = format!("{path}?fieldManager={}", super::MANAGER);
         let (_, warnings) = self.send("PATCH", &uri, "application/json-patch+json", Some(&patch)).await?;
-        Ok(Done { summary: format!("{object} does not wait for {} any more", dropped.join(", ")), warnings })
+        let why = "the object goes without them, and what they were to clean up stays".to_owned();
+        let undo = vec![Undo::Never { why }];
+        let summary = format!("{object} does not wait for {} any more", dropped.join(", "));
+        Ok(Done { summary, warnings, undo, ..Done::default() })
     }
 
     /// The path of an object as the API server knows it.

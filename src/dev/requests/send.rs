@@ -43,20 +43,16 @@ pub(in crate::dev) async fn resource_of(client: &Client, gvk: &Gvk) -> Result<(A
 
 /// The path of one object.
 pub(super) fn object_path(resource: &ApiResource, namespace: Option<&str>, name: &str) -> String {
-    format!("{}/{name}", resource.plural_path(namespace))
+    format!("{}/{name}", plural_path(resource, namespace))
 }
 
-trait PluralPath {
-    fn plural_path(&self, namespace: Option<&str>) -> String;
-}
-
-impl PluralPath for ApiResource {
-    fn plural_path(&self, namespace: Option<&str>) -> String {
-        let root = if self.group.is_empty() { "/api" } else { "/apis" };
-        match namespace {
-            Some(namespace) => format!("{root}/{}/namespaces/{namespace}/{}", self.api_version, self.plural),
-            None => format!("{root}/{}/{}", self.api_version, self.plural),
-        }
+/// The path of all objects of a resource.
+pub(super) fn plural_path(resource: &ApiResource, namespace: Option<&str>) -> String {
+    let root = if resource.group.is_empty() { "/api" } else { "/apis" };
+    let (version, plural) = (&resource.api_version, &resource.plural);
+    match namespace {
+        Some(namespace) => format!("{root}/{version}/namespaces/{namespace}/{plural}"),
+        None => format!("{root}/{version}/{plural}"),
     }
 }
 

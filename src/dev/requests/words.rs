@@ -1,6 +1,6 @@
 //! Requests in words, and what to do about their errors.
 
-use crate::event::Request;
+use crate::event::{DraftId, NewFrom, Request};
 
 /// A request in words, such as `apply samples/memcached.yaml`.
 pub(super) fn of(request: &Request) -> String {
@@ -15,6 +15,14 @@ pub(super) fn of(request: &Request) -> String {
         Request::Step { object } => format!("step {object}"),
         Request::ApplyHeld { id } => format!("let {} through", subject(id)),
         Request::DiscardHeld { id } => format!("discard {}", subject(id)),
+        Request::Edit { object } => format!("edit {object}"),
+        Request::New { from: NewFrom::Sample { path } } => format!("new from {path}"),
+        Request::New { from: NewFrom::Kind { gvk } } => format!("new {}", gvk.kind),
+        Request::Edited { .. } => "check the text".to_owned(),
+        Request::Write { .. } => "write the change".to_owned(),
+        Request::Reopen { .. } => "open the text again".to_owned(),
+        Request::Discard { .. } => "discard the change".to_owned(),
+        Request::Undo { .. } => "undo".to_owned(),
         Request::Reload => "reload".to_owned(),
         Request::Each { requests } => each(requests),
         Request::Cancel { id } => format!("cancel request {id}"),
@@ -24,7 +32,7 @@ pub(super) fn of(request: &Request) -> String {
 }
 
 /// A bundle in words: `delete 3 objects`.
-fn each(requests: &[Request]) -> String {
+pub(super) fn each(requests: &[Request]) -> String {
     let verb = requests.first().map_or("do", verb);
     let same = requests.iter().all(|request| self::verb(request) == verb);
     match requests {
@@ -45,7 +53,13 @@ fn verb(request: &Request) -> &'static str {
         Request::Resume { .. } => "resume",
         Request::Step { .. } => "step",
         Request::ApplyHeld { .. } => "let through",
-        Request::DiscardHeld { .. } => "discard",
+        Request::DiscardHeld { .. } | Request::Discard { .. } => "discard",
+        Request::Edit { .. } => "edit",
+        Request::New { .. } => "make",
+        Request::Edited { .. } => "check",
+        Request::Write { .. } => "write",
+        Request::Reopen { .. } => "open",
+        Request::Undo { .. } => "undo",
         Request::Reload => "reload",
         Request::Each { .. } => "do",
         Request::Cancel { .. } => "cancel",
@@ -62,8 +76,14 @@ fn subject(id: &str) -> &str {
 /// Whether a request may change something in the cluster.
 pub(super) fn writes(request: &Request) -> bool {
     match request {
-        Request::Cancel { .. } | Request::PodLogs { .. } | Request::Quit => false,
+        Request::Cancel { .. } | Request::Discard { .. } | Request::PodLogs { .. } | Request::Quit => false,
         Request::Apply { .. }
+        | Request::Edit { .. }
+        | Request::New { .. }
+        | Request::Edited { .. }
+        | Request::Write { .. }
+        | Request::Reopen { .. }
+        | Request::Undo { .. }
         | Request::Scale { .. }
         | Request::Delete { .. }
         | Request::DropFinalizers { .. }
@@ -87,6 +107,13 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         Request::Scale { .. } | Request::Delete { .. } | Request::DropFinalizers { .. } => {
             "the API server may have carried it out all the same"
         }
+        Request::Write { .. } => "the change stays open; the API server may have taken it all the same",
+        Request::Edit { .. }
+        | Request::New { .. }
+        | Request::Edited { .. }
+        | Request::Reopen { .. }
+        | Request::Discard { .. }
+        | Request::Undo { .. } => "nothing was written",
         Request::Reconcile { .. }
         | Request::Pause { .. }
         | Request::Resume { .. }
@@ -97,6 +124,34 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
         | Request::Quit => "it may have been carried out all the same",
+    }
+}
+
+/// The draft that a request is about.
+pub(super) fn draft(request: &Request) -> Option<DraftId> {
+    match request {
+        Request::Edited { draft, .. }
+        | Request::Write { draft }
+        | Request::Reopen { draft }
+        | Request::Discard { draft } => Some(*draft),
+        Request::Apply { .. }
+        | Request::Scale { .. }
+        | Request::Delete { .. }
+        | Request::DropFinalizers { .. }
+        | Request::Reconcile { .. }
+        | Request::Pause { .. }
+        | Request::Resume { .. }
+        | Request::Step { .. }
+        | Request::ApplyHeld { .. }
+        | Request::DiscardHeld { .. }
+        | Request::Edit { .. }
+        | Request::New { .. }
+        | Request::Undo { .. }
+        | Request::Reload
+        | Request::Each { .. }
+        | Request::Cancel { .. }
+        | Request::PodLogs { .. }
+        | Request::Quit => None,
     }
 }
 

@@ -30,6 +30,9 @@ pub(super) fn draw(
         Layer::Delete(delete) => super::delete::draw(delete, view, buffer, body),
         Layer::Held(held) => super::held::draw(held, state, view, buffer, body),
         Layer::Confirm(confirm) => self::confirm(confirm, view, buffer, body),
+        Layer::Review(review) => super::review::draw(review, state, view, buffer, body),
+        Layer::New { typed, index } => super::review::new(typed, *index, state, view, buffer, body),
+        Layer::Undo { index } => super::review::undo(*index, state, view, buffer, body, now),
         Layer::Tasks { index } => super::tasks::draw(*index, state, view, buffer, body, now),
     }
 }

@@ -1,0 +1,196 @@
+//! Drafts: texts in the editor and changes that wait for the user's word. A draft is never lost to an error: what
+//! cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts, `undo` of deeds.
+
+use super::draft_file::DraftFile;
+use super::writing::Write;
+use super::{Done, Requests};
+use crate::event::{self, DraftId, DraftStage, Event, Review};
+use anyhow::{Context as _, Result, anyhow};
+use jiff::Timestamp;
+use opdev_object::meta::ObjectRef;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Mutex as AsyncMutex;
+
+/// What a draft is for.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// To change an object; the text was made of it as it was then.
+    Edit { object: ObjectRef, base: Value },
+    /// To create objects.
+    New,
+    /// To undo something.
+    Undo { entry: u64 },
+}
+
+/// A draft.
+#[derive(Debug)]
+pub(super) struct Draft {
+    pub(super) about: String,
+    pub(super) work: Work,
+    pub(super) file: Option<DraftFile>,
+    /// The text as it was last handed to the editor, without the comments on top.
+    pub(super) handed: String,
+    /// Whether errors stood on top of it.
+    pub(super) refused: bool,
+    pub(super) round: u32,
+    /// What is written once the user says so.
+    pub(super) writes: Vec<Write>,
+    pub(super) notes: Vec<String>,
+}
+
+impl Draft {
+    pub(super) fn new(about: String, work: Work) -> Draft {
+        Draft {
+            about,
+            work,
+            file: None,
+            handed: String::new(),
+            refused: false,
+            round: 0,
+            writes: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Open drafts.
+#[derive(Clone, Debug, Default)]
+pub(in crate::dev) struct Drafts {
+    open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
+}
+
+impl Drafts {
+    pub(super) fn open(&self, id: DraftId, draft: Draft) -> Arc<AsyncMutex<Draft>> {
+        let draft = Arc::new(AsyncMutex::new(draft));
+        self.lock().insert(id, Arc::clone(&draft));
+        draft
+    }
+
+    pub(super) fn get(&self, id: DraftId) -> Result<Arc<AsyncMutex<Draft>>> {
+        self.lock().get(&id).cloned().context("this draft is closed")
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<DraftId, Arc<AsyncMutex<Draft>>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Requests {
+    /// Tells how far a draft is.
+    pub(super) async fn tell(&self, id: DraftId, draft: &Draft, stage: DraftStage) {
+        let draft = event::Draft { id, at: Timestamp::now(), about: draft.about.clone(), stage };
+        self.events.emit(Event::DraftChanged(Arc::new(draft))).await;
+    }
+
+    /// Opens the draft's file in the editor.
+    pub(super) async fn to_editor(&self, id: DraftId, draft: &mut Draft, text: &str) -> Result<()> {
+        match &draft.file {
+            Some(file) => file.write(text)?,
+            None => draft.file = Some(DraftFile::create(&draft.about, text)?),
+        }
+        draft.round += 1;
+        let path = draft.file.as_ref().map(|file| file.path().display().to_string()).unwrap_or_default();
+        let stage = DraftStage::Editing { path, round: draft.round };
+        self.tell(id, draft, stage).await;
+        Ok(())
+    }
+
+    /// Tries the writes of a new draft and shows what they would change.
+    pub(super) async fn review(&self, id: DraftId, draft: Draft) -> Result<()> {
+        let mut review = Review { notes: draft.notes.clone(), ..Review::default() };
+        for write in &draft.writes {
+            let (after, warnings) =
+                self.trial(write).await.with_context(|| format!("{} is refused", write.object))?;
+            let deleted = write.how == super::writing::How::Delete;
+            review.changes.push(write.change(after.as_ref().filter(|_| !deleted)));
+            review.warnings.extend(warnings);
+        }
+        let draft = self.drafts.open(id, draft);
+        let draft = draft.lock().await;
+        self.tell(id, &draft, DraftStage::Review(review)).await;
+        Ok(())
+    }
+
+    /// Writes what a draft holds.
+    pub(super) async fn write_draft(&self, id: DraftId) -> Result<Done> {
+        let open = self.drafts.get(id)?;
+        let mut draft = open.lock().await;
+        let (mut done, mut said) = (Done::default(), Vec::new());
+        while let Some(write) = draft.writes.first().cloned() {
+            let (after, warnings) = match self.commit(&write).await {
+                Ok(written) => written,
+                Err(error) => {
+                    self.remember(draft.about.clone(), done.undo).await;
+                    return self.not_written(id, &mut draft, error).await;
+                }
+            };
+            // What is written is not written again, whatever becomes of the rest.
+            draft.writes.remove(0);
+            let after = after.unwrap_or_default();
+            done.undo.push(write.undo(&after));
+            done.warnings.extend(warnings);
+            let name = ObjectRef::of(&after).unwrap_or_else(|| write.object.clone());
+            let verb = match write.how {
+                super::writing::How::Create => "created",
+                super::writing::How::Patch => "changed",
+                super::writing::How::Delete => "deleted",
+            };
+            said.push(format!("{name} {verb}"));
+        }
+        if let Work::Undo { entry } = draft.work {
+            self.undo.remove(entry);
+            self.tell_undo().await;
+        }
+        self.close(id, &draft).await;
+        done.summary = said.join(", ");
+        done.what = Some(draft.about.clone());
+        Ok(done)
+    }
+
+    /// Another one was faster, or the API server refuses: the draft stays.
+    async fn not_written(&self, id: DraftId, draft: &mut Draft, error: anyhow::Error) -> Result<Done> {
+        let conflict =
+            matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(s)) if s.code == 409);
+        if conflict && matches!(draft.work, Work::Edit { .. }) {
+            let body = draft.handed.clone();
+            self.judge(id, draft, &body).await?;
+            return Err(anyhow!("somebody was faster: look at the change once more"));
+        }
+        self.stuck(id, draft, &error).await;
+        Err(error)
+    }
+
+    /// Shows why a draft cannot go on; its text stays.
+    pub(super) async fn stuck(&self, id: DraftId, draft: &Draft, error: &anyhow::Error) {
+        let review = Review {
+            problem: Some(format!("{error:#}")),
+            editable: draft.file.is_some(),
+            ..Review::default()
+        };
+        self.tell(id, draft, DraftStage::Review(review)).await;
+    }
+
+    /// A request about a draft was dropped half-way: what it was about stays.
+    pub(super) async fn draft_cancelled(&self, id: DraftId) {
+        if let Ok(open) = self.drafts.get(id) {
+            let draft = open.lock().await;
+            self.stuck(id, &draft, &anyhow!("it was cancelled half-way")).await;
+        }
+    }
+
+    /// Drops a draft.
+    pub(super) async fn discard(&self, id: DraftId) -> Result<Done> {
+        let open = self.drafts.get(id)?;
+        let draft = open.lock().await;
+        self.close(id, &draft).await;
+        Ok(Done::said("nothing was written"))
+    }
+
+    /// The draft is over; its file goes with the last one who holds it.
+    pub(super) async fn close(&self, id: DraftId, draft: &Draft) {
+        self.drafts.lock().remove(&id);
+        self.tell(id, draft, DraftStage::Closed).await;
+    }
+}

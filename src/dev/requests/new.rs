@@ -1,0 +1,83 @@
+//! New objects: the text of a sample, or a skeleton of what a kind's schema says, for the editor.
+
+use super::send::{is_not_found, plural_path};
+use super::skeleton::skeleton;
+use super::{Done, Requests};
+use crate::event::{DraftId, NewFrom};
+use anyhow::{Context as _, Result, bail};
+use kube::core::{ApiResource, GroupVersionKind};
+use opdev_object::meta::Gvk;
+use serde_json::Value;
+
+impl Requests {
+    pub(super) async fn new_from(&self, id: DraftId, from: &NewFrom) -> Result<Done> {
+        match from {
+            NewFrom::Sample { path } => {
+                let file = self.project.root.join(path);
+                let text = tokio::fs::read_to_string(&file)
+                    .await
+                    .with_context(|| format!("{path} cannot be read"))?;
+                self.open_new(id, format!("new from {path}"), text).await
+            }
+            NewFrom::Kind { gvk } => {
+                let (resource, namespaced) = self.resource(gvk).await?;
+                let schema = self.schema_of(gvk, &resource).await?;
+                let namespace = namespaced.then_some(self.namespace.as_str());
+                let text = skeleton(gvk, namespace, &schema.root, &schema.definitions);
+                self.open_new(id, format!("new {}", gvk.kind), text).await
+            }
+        }
+    }
+
+    /// The schema of a kind at its root.
+    pub(super) async fn schema(&self, gvk: &Gvk) -> Result<Value> {
+        let (resource, _) = self.resource(gvk).await?;
+        Ok(self.schema_of(gvk, &resource).await?.root)
+    }
+
+    /// What the API server says about a kind: its CRD's schema, else its OpenAPI document.
+    async fn schema_of(&self, gvk: &Gvk, resource: &ApiResource) -> Result<Schema> {
+        let wanted = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        let crds = plural_path(&ApiResource::from_gvk(&wanted), None);
+        let name = format!("{}.{}", resource.plural, resource.group);
+        match self.send("GET", &format!("{crds}/{name}"), "application/json", None).await {
+            Ok((crd, _)) => {
+                let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
+                let version = versions
+                    .into_iter()
+                    .flatten()
+                    .find(|version| version["name"] == gvk.version.as_str())
+                    .with_context(|| format!("{name} has no version {}", gvk.version))?;
+                let root = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or_default();
+                Ok(Schema { root, definitions: Value::Null })
+            }
+            Err(error) if is_not_found(&error) => self.open_api(gvk).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn open_api(&self, gvk: &Gvk) -> Result<Schema> {
+        let root = if gvk.group.is_empty() { "api" } else { "apis" };
+        let uri = format!("/openapi/v3/{root}/{}", gvk.api_version());
+        let (document, _) = self.send("GET", &uri, "application/json", None).await?;
+        let schemas = document.pointer("/components/schemas").and_then(Value::as_object);
+        let is_it = |schema: &&Value| {
+            let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+            kinds.into_iter().flatten().any(|known| {
+                known["group"] == gvk.group.as_str()
+                    && known["version"] == gvk.version.as_str()
+                    && known["kind"] == gvk.kind.as_str()
+            })
+        };
+        let Some(found) = schemas.into_iter().flat_map(serde_json::Map::values).find(is_it) else {
+            bail!("the API server has no schema of {gvk}");
+        };
+        Ok(Schema { root: found.clone(), definitions: document["components"]["schemas"].clone() })
+    }
+}
+
+/// A schema, with what its references name.
+struct Schema {
+    root: Value,
+    definitions: Value,
+}

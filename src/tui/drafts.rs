@@ -1,0 +1,38 @@
+//! What drafts ask of the screen: the editor for a text, a dialog for a change. Each round is asked for once. Pure.
+
+use super::dialog::{Layer, ReviewDialog, review_of};
+use super::view::ViewState;
+use crate::event::{DraftId, DraftStage};
+use crate::state::State;
+use std::path::PathBuf;
+
+/// The draft whose file is to be opened now, and the file.
+pub(super) fn editor_due(view: &mut ViewState, state: &State) -> Option<(DraftId, PathBuf)> {
+    if view.leaving || state.stopping.is_some() {
+        return None;
+    }
+    view.edited.retain(|(id, _)| state.drafts.get(*id).is_some());
+    let due = state.drafts.all().find_map(|draft| match &draft.stage {
+        DraftStage::Editing { path, round } if !view.edited.contains(&(draft.id, *round)) => {
+            Some((draft.id, *round, PathBuf::from(path)))
+        }
+        DraftStage::Editing { .. } | DraftStage::Review(_) | DraftStage::Closed => None,
+    });
+    let (id, round, path) = due?;
+    view.edited.push((id, round));
+    Some((id, path))
+}
+
+/// Opens the dialog of a change that has come to wait, and closes those of changes that wait no longer.
+pub(super) fn open_reviews(view: &mut ViewState, state: &State) {
+    let waits =
+        |dialog: &ReviewDialog| review_of(state, dialog.id).is_some_and(|(draft, _)| draft.at == dialog.at);
+    view.layers.retain(|layer| !matches!(layer, Layer::Review(dialog) if !waits(dialog)));
+    view.reviewed.retain(|(id, _)| state.drafts.get(*id).is_some());
+    for draft in state.drafts.all() {
+        if review_of(state, draft.id).is_some() && !view.reviewed.contains(&(draft.id, draft.at)) {
+            view.reviewed.push((draft.id, draft.at));
+            view.layers.push(Layer::Review(ReviewDialog::of(draft)));
+        }
+    }
+}

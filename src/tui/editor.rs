@@ -1,0 +1,95 @@
+//! The user's editor, in the terminal that the screen gives up for it. The operator goes on meanwhile; keys and
+//! signals are the editor's until it ends.
+
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::oneshot;
+
+/// Whether an editor has the terminal; `ctrl-c` is its own then.
+static OPEN: AtomicBool = AtomicBool::new(false);
+
+/// Whether an editor has the terminal.
+pub fn editor_is_open() -> bool {
+    OPEN.load(Ordering::SeqCst)
+}
+
+/// The editor that the user wants, as a shell would run it.
+pub(super) fn chosen(var: impl Fn(&str) -> Option<String>) -> String {
+    let set = ["KUBE_EDITOR", "VISUAL", "EDITOR"];
+    let found = set.into_iter().find_map(|name| var(name).filter(|text| !text.trim().is_empty()));
+    found.unwrap_or_else(|| "vi".to_owned())
+}
+
+/// An editor that runs.
+pub(super) struct Editor {
+    name: String,
+    pid: u32,
+    ended: oneshot::Receiver<io::Result<ExitStatus>>,
+}
+
+impl Editor {
+    /// Starts it on a file. The terminal must have been given up before.
+    pub(super) fn start(file: &Path) -> io::Result<Editor> {
+        let name = chosen(|name| std::env::var(name).ok());
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &format!("{name} \"$1\""), "opdev"]).arg(file);
+        command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+        let mut child: Child = command.spawn()?;
+        OPEN.store(true, Ordering::SeqCst);
+        let pid = child.id();
+        let (tell, ended) = oneshot::channel();
+        // It ends by itself with the editor.
+        std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
+            let _ = tell.send(child.wait());
+        })?;
+        Ok(Editor { name, pid, ended })
+    }
+
+    /// Waits for its end; the answer is why its text is not to be used.
+    pub(super) async fn ended(&mut self) -> Option<String> {
+        let status = (&mut self.ended).await;
+        let name = &self.name;
+        match status {
+            Ok(Ok(status)) if status.success() => None,
+            Ok(Ok(status)) if status.code() == Some(127) => {
+                Some(format!("the editor {name} was not found; set KUBE_EDITOR, VISUAL or EDITOR"))
+            }
+            Ok(Ok(status)) => Some(format!("the editor {name} ended with {status}")),
+            Ok(Err(error)) => Some(format!("the editor {name} got lost: {error}")),
+            Err(_) => Some(format!("the editor {name} got lost")),
+        }
+    }
+
+    /// Asks it to end: opdev has to.
+    pub(super) fn terminate(&self) {
+        let pid = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw);
+        if let Some(pid) = pid {
+            // It may have ended just now.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+    }
+}
+
+impl Drop for Editor {
+    fn drop(&mut self) {
+        OPEN.store(false, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::chosen;
+
+    #[test]
+    fn the_first_one_that_is_set_is_taken() {
+        let with = |pairs: &'static [(&str, &str)]| {
+            chosen(|name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+        };
+        assert_eq!(with(&[]), "vi");
+        assert_eq!(with(&[("EDITOR", "nano"), ("VISUAL", "code --wait")]), "code --wait");
+        assert_eq!(with(&[("EDITOR", "nano"), ("KUBE_EDITOR", " "), ("VISUAL", "")]), "nano");
+        assert_eq!(with(&[("EDITOR", "nano"), ("KUBE_EDITOR", "hx")]), "hx");
+    }
+}

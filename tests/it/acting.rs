@@ -1,0 +1,428 @@
+//! What the user asks for, against the embedded control plane: texts from the editor, dry runs, conflicts, undo.
+//! The editor is the test itself: it finds the draft's file in an event, and says when it is done.
+
+use crate::inner_loop::Opdev;
+use kube::api::{Api, ApiResource, DynamicObject};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::GroupVersionKind;
+use opdev::event::{
+    Action, DraftId, DraftStage, Event, NewFrom, Outcome, Propagation, Request, RequestOutcome, Review,
+    Undoable,
+};
+use opdev_object::meta::{Gvk, ObjectRef};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+
+fn config_map(name: &str) -> ObjectRef {
+    reference("", "v1", "ConfigMap", name)
+}
+
+fn reference(group: &str, version: &str, kind: &str, name: &str) -> ObjectRef {
+    ObjectRef {
+        gvk: Gvk::new(group, version, kind),
+        namespace: Some("default".to_owned()),
+        name: name.to_owned(),
+        uid: None,
+    }
+}
+
+fn memcached(name: &str) -> ObjectRef {
+    reference("cache.my.domain", "v1alpha1", "Memcached", name)
+}
+
+/// The draft that is open, and how far it is, once `is` says so.
+async fn stage<T>(
+    opdev: &Opdev,
+    mark: usize,
+    what: &str,
+    is: impl Fn(&DraftStage) -> Option<T>,
+) -> (DraftId, T) {
+    opdev
+        .wait(what, mark, |event| match event {
+            Event::DraftChanged(draft) => is(&draft.stage).map(|found| (draft.id, found)),
+            _ => None,
+        })
+        .await
+}
+
+async fn editing(opdev: &Opdev, mark: usize) -> (DraftId, PathBuf) {
+    stage(opdev, mark, "an editor", |stage| match stage {
+        DraftStage::Editing { path, .. } => Some(PathBuf::from(path)),
+        DraftStage::Review(_) | DraftStage::Closed => None,
+    })
+    .await
+}
+
+async fn review(opdev: &Opdev, mark: usize) -> (DraftId, Review) {
+    stage(opdev, mark, "a review", |stage| match stage {
+        DraftStage::Review(review) => Some(review.clone()),
+        DraftStage::Editing { .. } | DraftStage::Closed => None,
+    })
+    .await
+}
+
+fn done(outcome: &RequestOutcome) -> String {
+    match outcome {
+        RequestOutcome::Done { summary, .. } => summary.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn failed(outcome: &RequestOutcome) -> String {
+    match outcome {
+        RequestOutcome::Failed { message, .. } => message.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// An object as the API server has it.
+async fn get(opdev: &Opdev, object: &ObjectRef) -> Option<Value> {
+    let kubeconfig = Kubeconfig::read_from(opdev.kubeconfig()).unwrap();
+    let config =
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    let client = kube::Client::try_from(config).unwrap();
+    let gvk = &object.gvk;
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind));
+    let api: Api<DynamicObject> = Api::namespaced_with(client, "default", &resource);
+    let found = api.get_opt(&object.name).await.unwrap();
+    found.map(|object| serde_json::to_value(object).unwrap())
+}
+
+fn change(path: &PathBuf, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{from:?} is not in:\n{text}");
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+async fn apply_text(opdev: &mut Opdev, name: &str, text: &str) -> RequestOutcome {
+    fs::write(opdev.root.join(name), text).unwrap();
+    opdev.ask(Request::Apply { path: name.to_owned() }).await
+}
+
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain\ndata:\n  a: one\n  b: two\n";
+
+fn undo_list(opdev: &Opdev) -> Vec<Undoable> {
+    let last = opdev.since(0).into_iter().rev().find_map(|event| match event {
+        Event::UndoChanged { entries } => Some(entries),
+        _ => None,
+    });
+    last.unwrap_or_default()
+}
+
+/// Undoes the newest deed: what the dialog shows, and what is said in the end.
+async fn undo(opdev: &mut Opdev) -> (Review, String) {
+    let entry = undo_list(opdev)[0].id;
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Undo { entry }).await);
+    let (draft, shown) = review(opdev, mark).await;
+    let said = done(&opdev.ask(Request::Write { draft }).await);
+    (shown, said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_is_tried_shown_written_and_undone() {
+    let mut opdev = Opdev::start().await;
+    done(&apply_text(&mut opdev, "map.yaml", MAP).await);
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("# opdev: edit ConfigMap default/plain") && !text.contains("managedFields"),
+        "{text}"
+    );
+
+    // An error: the file opens again, with the line.
+    change(&file, "a: one", "a: [one]");
+    let mark = opdev.mark();
+    let said = done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    assert!(said.contains("the editor opens again"), "{said}");
+    let (_, again) = editing(&opdev, mark).await;
+    assert_eq!(again, file);
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("# opdev: NOT WRITTEN, because:") && text.contains("a: [one]"), "{text}");
+
+    change(&file, "a: [one]", "a: three");
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let (_, shown) = review(&opdev, mark).await;
+    assert_eq!(shown.changes.len(), 1);
+    let paths: Vec<String> = shown.changes[0].changes.iter().map(|c| c.path.to_string()).collect();
+    assert_eq!((shown.changes[0].action, paths), (Action::Updated, vec![".data.a".to_owned()]));
+    assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "one", "it was a dry run");
+    let said = done(&opdev.ask(Request::Write { draft }).await);
+    assert!(said.contains("ConfigMap default/plain changed"), "{said}");
+    assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "three");
+    assert!(!file.exists(), "the file has gone with its draft");
+
+    let (shown, _) = undo(&mut opdev).await;
+    assert_eq!(shown.changes[0].changes[0].path.to_string(), ".data.a");
+    assert_eq!(get(&opdev, &config_map("plain")).await.unwrap()["data"]["a"], "one");
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edit_goes_on_top_of_what_others_changed_meanwhile() {
+    let mut opdev = Opdev::start().await;
+    done(&apply_text(&mut opdev, "map.yaml", MAP).await);
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    change(&file, "a: one", "a: mine");
+    done(&apply_text(&mut opdev, "map.yaml", &MAP.replace("two", "theirs")).await);
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let (_, shown) = review(&opdev, mark).await;
+    assert!(shown.notes.iter().any(|note| note.contains(".data.b")), "{shown:?}");
+
+    // Once more in the editor: both are in the text.
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Reopen { draft }).await);
+    let (_, file) = editing(&opdev, mark).await;
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(text.contains("a: mine") && text.contains("b: theirs"), "{text}");
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    review(&opdev, mark).await;
+
+    // Somebody is faster than the last key: nothing is written, and the change is shown anew.
+    done(&apply_text(&mut opdev, "map.yaml", &MAP.replace("two", "faster")).await);
+    let mark = opdev.mark();
+    let refused = failed(&opdev.ask(Request::Write { draft }).await);
+    assert!(refused.contains("somebody was faster"), "{refused}");
+    review(&opdev, mark).await;
+    done(&opdev.ask(Request::Write { draft }).await);
+    let data = get(&opdev, &config_map("plain")).await.unwrap()["data"].clone();
+    assert_eq!(data, json!({"a": "mine", "b": "faster"}));
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_written_of_a_text_that_is_unchanged_emptied_or_refused_by_its_editor() {
+    let mut opdev = Opdev::start().await;
+    done(&apply_text(&mut opdev, "map.yaml", MAP).await);
+    for (what, empty, problem) in [
+        ("nothing was changed", false, None),
+        ("emptied", true, None),
+        ("ended with", false, Some("the editor vi ended with exit status: 1".to_owned())),
+    ] {
+        let mark = opdev.mark();
+        done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+        let (draft, file) = editing(&opdev, mark).await;
+        if empty {
+            fs::write(&file, "# nothing\n\n").unwrap();
+        }
+        let outcome = opdev.ask(Request::Edited { draft, problem }).await;
+        let said = match &outcome {
+            RequestOutcome::Done { summary, .. } => summary,
+            RequestOutcome::Failed { message, .. } | RequestOutcome::Cancelled { message } => message,
+        };
+        assert!(said.contains(what), "{said}");
+        assert!(!file.exists());
+    }
+    // Errors that stay: the text is kept.
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edit { object: config_map("plain") }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    change(&file, "name: plain", "name: other");
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let said = done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let kept = said.rsplit_once("kept in ").unwrap_or_else(|| panic!("{said}")).1;
+    assert!(fs::read_to_string(opdev.root.join(kept)).unwrap().contains("name: other"));
+    opdev.stop().await;
+}
+
+const CANARY: &str = "canary-5f2d";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secrets_values_are_in_its_file_only() {
+    let mut opdev = Opdev::start().await;
+    let text =
+        format!("apiVersion: v1\nkind: Secret\nmetadata:\n  name: hidden\nstringData:\n  token: {CANARY}\n");
+    done(&apply_text(&mut opdev, "secret.yaml", &text).await);
+    let object = reference("", "v1", "Secret", "hidden");
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edit { object: object.clone() }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    let text = fs::read_to_string(&file).unwrap();
+    let encoded = "Y2FuYXJ5LTVmMmQ="; // the canary in base64
+    assert!(text.contains(encoded), "{text}");
+    // First a refusal, then a change, then an undo: nothing of it tells the value.
+    change(&file, encoded, &format!("\"{CANARY}!\""));
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    change(&file, &format!("\"{CANARY}!\""), "Y2FuYXJ5LTVmMmR4");
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let (_, shown) = review(&opdev, mark).await;
+    assert_eq!(shown.changes[0].changes[0].path.to_string(), ".data.token");
+    done(&opdev.ask(Request::Write { draft }).await);
+    undo(&mut opdev).await;
+    assert_eq!(get(&opdev, &object).await.unwrap()["data"]["token"], encoded);
+    for event in opdev.since(0) {
+        let line = opdev::print::json(&event);
+        assert!(!line.contains(CANARY) && !line.contains("Y2FuYXJ5"), "{line}");
+    }
+    assert!(!file.exists() && !opdev.root.join(".opdev/drafts").exists());
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_skeleton_and_a_sample_become_objects() {
+    let mut opdev = Opdev::start().await;
+    let gvk = Gvk::new("app.example.com", "v1alpha1", "PodSet");
+    let kinds = opdev.since(0).into_iter().find_map(|event| match event {
+        Event::SourcesChanged(sources) => Some(sources.kinds.clone()),
+        _ => None,
+    });
+    let gvk = kinds.unwrap().into_iter().map(|kind| kind.gvk).find(|known| known.kind == gvk.kind).unwrap();
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::New { from: NewFrom::Kind { gvk: gvk.clone() } }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("name: podset-sample")
+            && text.contains("# integer (int32), at least 1, at most 10, default 1\n  # replicas: 1"),
+        "{text}"
+    );
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    let (_, shown) = review(&opdev, mark).await;
+    assert_eq!(shown.changes[0].action, Action::Created);
+    done(&opdev.ask(Request::Write { draft }).await);
+    let made = reference(&gvk.group, &gvk.version, "PodSet", "podset-sample");
+    assert!(get(&opdev, &made).await.is_some());
+    // Once more: there is one already, and the text says so.
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::New { from: NewFrom::Kind { gvk } }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    assert!(fs::read_to_string(&file).unwrap().contains("already exists"));
+    done(&opdev.ask(Request::Discard { draft }).await);
+    // What was created is undone by deleting it, and that is said.
+    let (shown, said) = undo(&mut opdev).await;
+    assert_eq!(shown.changes[0].action, Action::Deleted);
+    assert!(said.contains("deleted"), "{said}");
+
+    let mark = opdev.mark();
+    let from = NewFrom::Sample { path: "samples/memcached.yaml".to_owned() };
+    done(&opdev.ask(Request::New { from }).await);
+    let (draft, file) = editing(&opdev, mark).await;
+    change(&file, "name: memcached-sample", "name: mine");
+    done(&opdev.ask(Request::Edited { draft, problem: None }).await);
+    done(&opdev.ask(Request::Write { draft }).await);
+    let installed =
+        |pass: &opdev::event::Reconcile| pass.object.name == "mine" && pass.outcome == Outcome::Installed;
+    opdev.reconcile("an installed memcached", mark, installed).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_folder_is_applied_object_by_object_and_refusals_have_lines() {
+    let mut opdev = Opdev::start().await;
+    let folder = opdev.root.join("many");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("a.yaml"), format!("{MAP}---\n{}", MAP.replace("plain", "second"))).unwrap();
+    let wrong = "# a comment\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: third\ndata:\n  a: [1]\n";
+    fs::write(folder.join("b.yaml"), wrong).unwrap();
+    fs::write(folder.join("c.yaml"), "kind: [unclosed\n").unwrap();
+    fs::write(folder.join("d.yaml"), MAP.replace("plain", "fourth")).unwrap();
+    let message = failed(&opdev.ask(Request::Apply { path: "many".to_owned() }).await);
+    for part in [
+        "many/b.yaml:",
+        "many/c.yaml:",
+        "ConfigMap plain created",
+        "ConfigMap second created",
+        "ConfigMap fourth created",
+    ] {
+        assert!(message.contains(part), "{part} is not in:\n{message}");
+    }
+    for name in ["plain", "second", "fourth"] {
+        assert!(get(&opdev, &config_map(name)).await.is_some(), "{name}");
+    }
+    assert_eq!(undo_list(&opdev).len(), 1, "one deed, one undo");
+    fs::remove_file(folder.join("b.yaml")).unwrap();
+    fs::remove_file(folder.join("c.yaml")).unwrap();
+    fs::write(folder.join("d.yaml"), MAP.replace("plain", "fourth").replace("two", "2x")).unwrap();
+    let said = done(&opdev.ask(Request::Apply { path: "many".to_owned() }).await);
+    assert!(said.contains("plain unchanged") && said.contains("fourth configured"), "{said}");
+    undo(&mut opdev).await;
+    assert_eq!(get(&opdev, &config_map("fourth")).await.unwrap()["data"]["b"], "two");
+    // The first deed is still there to be undone: all three go.
+    let (shown, _) = undo_of(&mut opdev, "apply many").await;
+    assert_eq!(shown.changes.iter().filter(|change| change.action == Action::Deleted).count(), 3);
+    assert!(get(&opdev, &config_map("plain")).await.is_none());
+    opdev.stop().await;
+}
+
+/// Undoes the oldest deed of these words.
+async fn undo_of(opdev: &mut Opdev, what: &str) -> (Review, String) {
+    let all = undo_list(opdev);
+    let entry = all.iter().rev().find(|entry| entry.what == what).unwrap_or_else(|| panic!("{all:?}")).id;
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Undo { entry }).await);
+    let (draft, shown) = review(opdev, mark).await;
+    let said = done(&opdev.ask(Request::Write { draft }).await);
+    (shown, said)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn scaling_and_deleting_are_undone_and_what_cannot_be_says_why() {
+    let mut opdev = Opdev::start().await;
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await);
+    let of = |name: &'static str, outcome: Outcome| {
+        move |pass: &opdev::event::Reconcile| pass.object.name == name && pass.outcome == outcome
+    };
+    opdev.reconcile("an installed memcached", mark, of("memcached-sample", Outcome::Installed)).await;
+    let object = memcached("memcached-sample");
+    let before = get(&opdev, &object).await.unwrap();
+    let said = done(&opdev.ask(Request::Scale { object: object.clone(), replicas: 0 }).await);
+    assert!(said.contains("scaled to 0"), "{said}");
+    let live = get(&opdev, &object).await.unwrap();
+    assert_eq!(live["spec"]["replicaCount"], 0);
+    undo(&mut opdev).await;
+    assert_eq!(get(&opdev, &object).await.unwrap()["spec"], before["spec"]);
+
+    // A child's number is put back, and that is said.
+    let child = reference("apps", "v1", "Deployment", "memcached-sample");
+    let said = done(&opdev.ask(Request::Scale { object: child, replicas: 7 }).await);
+    assert!(said.contains("its reconciler puts the number back"), "{said}");
+    // A kind without any number says what to do.
+    done(&apply_text(&mut opdev, "map.yaml", MAP).await);
+    let refused = failed(&opdev.ask(Request::Scale { object: config_map("plain"), replicas: 1 }).await);
+    assert!(refused.contains("under `scale` in opdev.yaml"), "{refused}");
+
+    let delete = |object| Request::Delete { object, propagation: Propagation::Background, grace: None };
+    let mark = opdev.mark();
+    done(&opdev.ask(delete(object.clone())).await);
+    let gone = |event: &Event| match event {
+        Event::ObjectGone(gone)
+            if gone.object_ref.name == "memcached-sample" && gone.object_ref.gvk.kind == "Memcached" =>
+        {
+            Some(())
+        }
+        _ => None,
+    };
+    opdev.wait("the memcached gone", mark, gone).await;
+    let mark = opdev.mark();
+    let (shown, _) = undo(&mut opdev).await;
+    assert_eq!(shown.changes[0].action, Action::Created);
+    assert!(shown.notes.iter().any(|note| note.contains("uid")), "{shown:?}");
+    opdev.reconcile("installed anew", mark, of("memcached-sample", Outcome::Installed)).await;
+
+    // Finalizers that were removed do not come back.
+    let stuck = MAP.replace("name: plain", "name: stuck\n  finalizers: [example.com/hold]");
+    done(&apply_text(&mut opdev, "stuck.yaml", &stuck).await);
+    let said = done(&opdev.ask(delete(config_map("stuck"))).await);
+    assert!(said.contains("example.com/hold"), "{said}");
+    let object = config_map("stuck");
+    let finalizers = vec!["example.com/hold".to_owned()];
+    done(&opdev.ask(Request::DropFinalizers { object: object.clone(), finalizers }).await);
+    assert!(get(&opdev, &object).await.is_none());
+    let newest = undo_list(&opdev).remove(0);
+    assert!(newest.why_not.as_deref().is_some_and(|why| why.contains("stays")), "{newest:?}");
+    let refused = failed(&opdev.ask(Request::Undo { entry: newest.id }).await);
+    assert!(refused.contains("cannot be undone"), "{refused}");
+    opdev.stop().await;
+}
