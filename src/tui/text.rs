@@ -116,28 +116,31 @@ impl Row {
         self.0.iter().map(|(_, text)| text.as_str()).collect()
     }
 
-    /// The row on as many rows as it needs.
+    /// The row on as many rows as it needs, broken at spaces where there are any; what follows is indented like the
+    /// first word.
     pub(super) fn wrapped(&self, cells: usize) -> Vec<Row> {
-        let cells = cells.max(1);
-        let mut rows = vec![Row::default()];
-        let mut at = 0;
-        for (role, text) in &self.0 {
-            let mut piece = String::new();
-            for c in text.chars() {
-                let size = c.width().unwrap_or(0);
-                if at + size > cells {
-                    if let Some(row) = rows.last_mut() {
-                        row.0.push((*role, std::mem::take(&mut piece)));
-                    }
-                    rows.push(Row::default());
-                    at = 0;
+        let all: Vec<(Role, char)> =
+            self.0.iter().flat_map(|(role, text)| text.chars().map(move |c| (*role, c))).collect();
+        let lead = all.iter().take_while(|(_, c)| !c.is_alphanumeric());
+        let indent = lead.map(|(_, c)| cell(*c)).sum::<usize>();
+        let indent = if indent * 2 > cells { 0 } else { indent };
+        let mut rows = Vec::new();
+        let mut rest = all.as_slice();
+        while !rest.is_empty() || rows.is_empty() {
+            let before = if rows.is_empty() { 0 } else { indent };
+            let (line, after) = rest.split_at(fitting(rest, cells.saturating_sub(before).max(1), indent));
+            let mut row = Row::default();
+            if before > 0 {
+                row = row.and(Role::Text, " ".repeat(before));
+            }
+            for (role, c) in line {
+                match row.0.last_mut() {
+                    Some((last, text)) if last == role => text.push(*c),
+                    _ => row = row.and(*role, *c),
                 }
-                piece.push(c);
-                at += size;
             }
-            if let Some(row) = rows.last_mut() {
-                row.0.push((*role, piece));
-            }
+            rows.push(row);
+            rest = after;
         }
         rows
     }
@@ -175,6 +178,27 @@ impl Row {
     }
 }
 
+fn cell(c: char) -> usize {
+    c.width().unwrap_or(0)
+}
+
+/// How many characters go on one line of `cells`: all, or up to the last space that has a word before it, or as many
+/// as fit.
+fn fitting(text: &[(Role, char)], cells: usize, indent: usize) -> usize {
+    let mut at = 0;
+    let mut space = None;
+    for (i, (_, c)) in text.iter().enumerate() {
+        at += cell(*c);
+        if at > cells && i > 0 {
+            return if *c == ' ' { i } else { space.unwrap_or(i) };
+        }
+        if *c == ' ' && at > indent + 1 {
+            space = Some(i + 1);
+        }
+    }
+    text.len()
+}
+
 /// Cut with an ellipsis even where the text would just fit, because more follows it.
 fn cut_hard(text: &str, cells: usize) -> String {
     if width(text) > cells || cells == 0 {
@@ -205,6 +229,18 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+    }
+
+    #[test]
+    fn rows_wrap_below_their_first_word() {
+        let row =
+            Row::new(Role::Dim, "  ⚑ ").and(Role::Text, "Deployment modified by ").and(Role::Key, "kubectl");
+        let texts = |cells| row.wrapped(cells).iter().map(Row::text).collect::<Vec<_>>();
+        assert_eq!(texts(24), ["  ⚑ Deployment modified ", "    by kubectl"]);
+        assert_eq!(texts(60), ["  ⚑ Deployment modified by kubectl"]);
+        assert_eq!(Row::new(Role::Text, "  abcdefgh").wrapped(6).len(), 2);
+        assert_eq!(Row::default().wrapped(5), [Row::default()]);
+        assert!(row.wrapped(1).len() > 30, "no width is too small");
     }
 
     #[test]
