@@ -103,7 +103,6 @@ fn refusal(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => match status.code {
             403 => format!("the kubeconfig's user may not read pods/log: {}", status.message),
-            404 => format!("the API server has no log of it: {}", status.message),
             _ => status.message.clone(),
         },
         other => other.to_string(),
@@ -225,7 +224,7 @@ mod tests {
         let (lines, ended) = &all["web"];
         assert_eq!(lines, &["listening", &format!("password is {}", mask::MASK), "no time"]);
         assert_eq!(ended.as_deref(), Some("the container has ended"));
-        assert_eq!(all["gone"].1.as_deref(), Some("the API server has no log of it: no such pod"));
+        assert_eq!(all["gone"].1.as_deref(), Some("no such pod"));
         let asked = asked.lock().unwrap();
         let log = asked.iter().find(|path| path.contains("/pods/web/log")).unwrap();
         for part in ["container=c", "follow=true", "tailLines=200", "timestamps=true"] {

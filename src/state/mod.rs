@@ -2,6 +2,7 @@
 //! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
 //! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
+mod body;
 mod changes;
 pub mod columns;
 pub mod conditions;
@@ -27,6 +28,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_waiting;
 
+pub use body::Body;
 pub use changes::Changes;
 pub use drafts::Drafts;
 pub use history::History;

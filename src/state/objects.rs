@@ -1,7 +1,9 @@
 //! Every object seen, by key, with the links from owners to owned and the Kubernetes Events beside.
 //! Objects are levels: only the newest version is kept. `tree` walks the links.
 
+use super::body::Body;
 use super::changes::Changes;
+use super::health::{self, Health};
 use super::shards::Shards;
 use crate::event::KindStatus;
 use jiff::Timestamp;
@@ -18,9 +20,38 @@ pub struct Seen {
     /// Its reference.
     pub object_ref: ObjectRef,
     /// The object, masked.
-    pub object: Arc<Value>,
+    pub object: Body,
     /// `metadata.creationTimestamp`.
     pub created: Option<Timestamp>,
+    /// `metadata.labels`; null where there are none.
+    pub labels: Value,
+    /// How it is; told of without looking into it again.
+    pub health: Health,
+    /// What it belongs to.
+    owners: Box<[ObjectKey]>,
+    links: Box<[Owner]>,
+}
+
+impl Seen {
+    /// An object as it is seen now.
+    pub(super) fn new(key: Arc<ObjectKey>, object_ref: ObjectRef, object: &Value) -> Self {
+        let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+        Seen {
+            owners: owner_keys(object, &key).into(),
+            key,
+            object_ref,
+            object: Body::new(object),
+            created: created.and_then(|text| text.parse().ok()),
+            labels: object.pointer("/metadata/labels").cloned().unwrap_or_default(),
+            health: health::of(object),
+            links: links(object).into(),
+        }
+    }
+
+    /// The keys of what it belongs to, by owner references and by annotations.
+    pub(super) fn owners(&self) -> &[ObjectKey] {
+        &self.owners
+    }
 }
 
 /// A Kubernetes Event.
@@ -137,38 +168,34 @@ impl Objects {
     pub(super) fn insert(
         &mut self,
         object_ref: ObjectRef,
-        object: Arc<Value>,
+        object: &Value,
         custom: bool,
         recorded: usize,
     ) -> Option<Arc<Seen>> {
         if object_ref.gvk.kind == "Event" && matches!(object_ref.gvk.group.as_str(), "" | "events.k8s.io") {
-            self.record(&object_ref, &object, recorded);
+            self.record(&object_ref, object, recorded);
             return None;
         }
         let key = object_ref.key();
         let known = self.by_key.get(&key);
-        let links = links(&object);
-        let old_links = known.map(|seen| self::links(&seen.object)).unwrap_or_default();
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
-        if links != old_links {
+        let known = known.map(Arc::clone);
+        let seen = Arc::new(Seen::new(Arc::clone(&key), object_ref, object));
+        let old_links = known.as_ref().map_or(&[][..], |seen| &seen.links);
+        if *seen.links != *old_links {
             // Who owned it before looks different from now on.
-            let before = known.map(|seen| owner_keys(&seen.object, &seen.key)).unwrap_or_default();
-            before.into_iter().for_each(|owner| self.changes.push(Arc::new(owner)));
-            self.unlink(&key, &old_links);
-            for link in links {
-                let set = self.owned.piece_mut(&link).entry(link).or_default();
+            let before = known.as_ref().map_or(&[][..], |seen| &seen.owners);
+            before.iter().for_each(|owner| self.changes.push(Arc::new(owner.clone())));
+            self.unlink(&key, old_links);
+            for link in &seen.links {
+                let set = self.owned.piece_mut(link).entry(link.clone()).or_default();
                 Arc::make_mut(set).insert(Arc::clone(&key));
             }
         }
         if custom && !self.custom.contains(&key) {
             Arc::make_mut(&mut self.custom).insert(Arc::clone(&key));
         }
-        let created = object
-            .pointer("/metadata/creationTimestamp")
-            .and_then(Value::as_str)
-            .and_then(|text| text.parse().ok());
         self.changes.push(Arc::clone(&key));
-        let seen = Arc::new(Seen { key: Arc::clone(&key), object_ref, object, created });
         self.by_key.piece_mut(key.as_ref()).insert(key, Arc::clone(&seen));
         Some(seen)
     }
@@ -183,11 +210,11 @@ impl Objects {
             return None;
         }
         // Who owned it can be told from it alone, and only now.
-        let owners = owner_keys(&seen.object, &seen.key);
-        for key in owners.into_iter().map(Arc::new).chain([Arc::clone(&seen.key)]) {
+        let owners = seen.owners.iter().cloned();
+        for key in owners.map(Arc::new).chain([Arc::clone(&seen.key)]) {
             self.changes.push(key);
         }
-        self.unlink(&seen.key, &links(&seen.object));
+        self.unlink(&seen.key, &seen.links);
         self.by_key.piece_mut(&key).remove(&key);
         if self.custom.contains(&key) {
             Arc::make_mut(&mut self.custom).remove(&key);
@@ -250,7 +277,7 @@ fn links(object: &Value) -> Vec<Owner> {
 }
 
 /// The keys of what an object names as its owners.
-pub(super) fn owner_keys(object: &Value, key: &ObjectKey) -> Vec<ObjectKey> {
+fn owner_keys(object: &Value, key: &ObjectKey) -> Vec<ObjectKey> {
     let mut keys: Vec<ObjectKey> = meta::owner_references(object)
         .into_iter()
         .map(|owner| {

@@ -47,9 +47,9 @@ impl State {
         let ObjectSeen { at, object_ref, object } = event;
         self.latest = self.latest.max(Some(at));
         let custom = self.is_custom(&object_ref.gvk.group, &object_ref.gvk.kind);
-        if let Some(seen) = self.objects.insert(object_ref, object, custom, self.limits.recorded) {
-            self.archive.seen(&seen.key, &seen.object, at, &self.limits.versions);
-            self.conditions.seen(&seen.key, &seen.object, at);
+        if let Some(seen) = self.objects.insert(object_ref, &object, custom, self.limits.recorded) {
+            self.archive.seen(&seen.key, (&seen.object, &object), at, &self.limits.versions);
+            self.conditions.seen(&seen.key, &object, at);
         }
     }
 

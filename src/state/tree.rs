@@ -1,7 +1,6 @@
 //! What belongs to an object: the tree of owned objects, and what a custom resource makes of it in one row.
 
-use super::health::{self, Health, Level};
-use super::objects::owner_keys;
+use super::health::{Health, Level};
 use super::{Seen, State};
 use crate::event::{Outcome, words};
 use jiff::Timestamp;
@@ -55,7 +54,7 @@ fn below(
         out.push(Node {
             seen: Arc::clone(&seen),
             more: more.clone(),
-            health: health::of(&seen.object),
+            health: seen.health.clone(),
             older,
             gone: None,
         });
@@ -94,7 +93,7 @@ pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
         .map(|i| Node {
             seen: Arc::clone(&gone[i].seen),
             more: vec![false],
-            health: health::of(&gone[i].seen.object),
+            health: gone[i].seen.health.clone(),
             older: 0,
             gone: Some(gone[i].at),
         })
@@ -201,7 +200,7 @@ pub struct Row {
 
 /// A custom resource in one row.
 pub fn row(state: &State, seen: &Arc<Seen>) -> Row {
-    let own = health::of(&seen.object);
+    let own = seen.health.clone();
     let mut row = Row {
         level: own.level,
         word: own.word,
@@ -230,7 +229,7 @@ fn sum(state: &State, owner: &Seen, counting: bool, row: &mut Row, met: &mut BTr
         if met.len() > MOST || !met.insert(Arc::clone(&seen.key)) {
             continue;
         }
-        let health = health::of(&seen.object);
+        let health = &seen.health;
         let mut below = counting;
         if counting
             && counts(&seen.key)
@@ -241,7 +240,7 @@ fn sum(state: &State, owner: &Seen, counting: bool, row: &mut Row, met: &mut BTr
             below = false;
         }
         if health.level == Level::Bad && row.fault.is_none() {
-            let what = health.detail.unwrap_or_else(|| health.word.clone());
+            let what = health.detail.as_ref().unwrap_or(&health.word);
             row.fault = Some(format!("{} {}: {what}", seen.key.kind, seen.key.name));
         }
         if matches!(health.level, Level::Busy | Level::Bad) {
@@ -280,7 +279,7 @@ pub fn roots_of(state: &State, key: &ObjectKey) -> Vec<Arc<ObjectKey>> {
                 if state.objects.is_custom(&seen.key) {
                     roots.push(Arc::clone(&seen.key));
                 }
-                open.extend(owner_keys(&seen.object, &seen.key));
+                open.extend(seen.owners().iter().cloned());
             }
             // An owner without a namespace may have objects with one.
             None if at.namespace.is_some() => open.push_back(ObjectKey { namespace: None, ..at }),

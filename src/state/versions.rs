@@ -2,6 +2,7 @@
 //! Bounded for each object and over all; the oldest go first. A deleted object's versions stay for a while
 //! (`Gone`). Never reads a clock: the times are those of the events.
 
+use super::body::Body;
 use super::conditions::Line;
 use super::shards::Shards;
 use super::{Seen, delta};
@@ -34,7 +35,7 @@ impl Default for VersionLimits {
 /// The versions of one object.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    newest: Arc<Value>,
+    newest: Body,
     /// When the newest was seen.
     at: Timestamp,
     /// The place of the newest among all that were seen, counted from 1.
@@ -64,8 +65,8 @@ pub struct Version {
 }
 
 impl Versions {
-    fn new(object: &Arc<Value>, at: Timestamp, order: u64) -> Self {
-        Versions { newest: Arc::clone(object), at, number: 1, order, older: VecDeque::new() }
+    fn new(object: &Body, at: Timestamp, order: u64) -> Self {
+        Versions { newest: object.clone(), at, number: 1, order, older: VecDeque::new() }
     }
 
     /// How many are kept.
@@ -92,7 +93,8 @@ impl Versions {
 
     /// All of them, the newest first; each is made from the one before.
     pub fn backwards(&self) -> impl Iterator<Item = Version> + '_ {
-        let newest = Version { number: self.number, at: self.at, object: Arc::clone(&self.newest) };
+        let newest =
+            Version { number: self.number, at: self.at, object: Arc::new(self.newest.value().clone()) };
         let mut last = newest.clone();
         let older = self.older.iter().rev().map(move |older| {
             let mut object = last.object.as_ref().clone();
@@ -160,21 +162,25 @@ impl Archive {
     pub(super) fn seen(
         &mut self,
         key: &ObjectKey,
-        object: &Arc<Value>,
+        (body, object): (&Body, &Value),
         at: Timestamp,
         limits: &VersionLimits,
     ) {
         self.order += 1;
         let order = self.order;
         let piece = self.by_object.piece_mut(key);
+        if let Some(known) = piece.get_mut(key).filter(|known| known.newest.same(body)) {
+            Arc::make_mut(known).newest = body.clone();
+            return;
+        }
         let Some(known) = piece.get_mut(key).filter(|known| uid(&known.newest) == uid(object)) else {
-            let before = piece.insert(key.clone(), Arc::new(Versions::new(object, at, order)));
+            let before = piece.insert(key.clone(), Arc::new(Versions::new(body, at, order)));
             self.bytes -= before.map_or(0, |before| before.older.iter().map(Older::size).sum());
             return;
         };
         let delta = delta::back(object, &known.newest);
         let known = Arc::make_mut(known);
-        known.newest = Arc::clone(object);
+        known.newest = body.clone();
         let Some(delta) = delta else { return };
         let older = Older { at: known.at, order: known.order, delta: delta.to_string().into_bytes().into() };
         self.bytes += older.size();
@@ -257,6 +263,10 @@ mod tests {
         Arc::new(json!({"metadata": {"uid": uid}, "spec": {"size": size, "text": "x".repeat(100)}}))
     }
 
+    fn see(archive: &mut Archive, key: &ObjectKey, object: &Value, at: Timestamp, limits: &VersionLimits) {
+        archive.seen(key, (&Body::new(object), object), at, limits);
+    }
+
     fn second(n: i64) -> Timestamp {
         Timestamp::from_second(n).unwrap()
     }
@@ -270,7 +280,7 @@ mod tests {
         let (mut archive, limits) =
             (Archive::default(), VersionLimits { per_object: 4, ..VersionLimits::default() });
         for (i, size) in [1, 2, 2, 3, 4, 5].into_iter().enumerate() {
-            archive.seen(&key("a"), &object("u", size), second(i as i64), &limits);
+            see(&mut archive, &key("a"), &object("u", size), second(i as i64), &limits);
         }
         let versions = Arc::clone(archive.of(&key("a")).unwrap());
         assert_eq!(
@@ -284,7 +294,7 @@ mod tests {
         assert!(versions.pair(2).unwrap().1.is_none(), "what is before it is not kept");
         assert!(versions.pair(1).is_none() && versions.pair(6).is_none());
         // A successor of the same name begins anew.
-        archive.seen(&key("a"), &object("v", 9), second(9), &limits);
+        see(&mut archive, &key("a"), &object("v", 9), second(9), &limits);
         assert_eq!(sizes(archive.of(&key("a")).unwrap()), [(1, 9)]);
         assert_eq!(archive.bytes(), 0);
     }
@@ -294,7 +304,7 @@ mod tests {
         let limits = VersionLimits { per_object: 1_000, bytes: 20_000, gone: 2 };
         let mut archive = Archive::default();
         for i in 0..2_000 {
-            archive.seen(&key(&format!("n{}", i % 7)), &object("u", i), second(i as i64), &limits);
+            see(&mut archive, &key(&format!("n{}", i % 7)), &object("u", i), second(i as i64), &limits);
             assert!(archive.bytes() <= limits.bytes);
         }
         let counted: usize =
@@ -311,10 +321,10 @@ mod tests {
         let limits = VersionLimits { gone: 2, ..VersionLimits::default() };
         let mut archive = Archive::default();
         for name in ["a", "b", "c"] {
-            archive.seen(&key(name), &object(name, 1), second(1), &limits);
-            archive.seen(&key(name), &object(name, 2), second(2), &limits);
+            see(&mut archive, &key(name), &object(name, 1), second(1), &limits);
+            see(&mut archive, &key(name), &object(name, 2), second(2), &limits);
             let (key, object_ref) = (Arc::new(key(name)), ObjectRef::default());
-            let seen = Seen { key, object_ref, object: object(name, 2), created: None };
+            let seen = Seen::new(key, object_ref, &object(name, 2));
             archive.gone_now(Arc::new(seen), Arc::default(), second(3), &limits);
         }
         assert!(archive.of(&key("c")).is_none() && archive.gone_of(&key("a")).is_none());

@@ -1,7 +1,7 @@
 //! What an object is waiting for, in words: its kind, its reconciles, its conditions, what it owns. Pure reading of the
 //! state; empty means that nothing holds it up.
 
-use super::health::{self, Level};
+use super::health::Level;
 use super::{Seen, State, tree};
 use crate::event::{KindHealth, Outcome, Reconcile, words};
 use jiff::Timestamp;
@@ -37,8 +37,8 @@ pub fn of(state: &State, seen: &Seen) -> Vec<Wait> {
         passes(state, seen, &mut waits);
     }
     children(state, seen, &mut waits);
-    let health = health::of(&seen.object);
-    conditions(&seen.object, &mut waits);
+    let health = seen.health.clone();
+    conditions(&seen.object, health.level, &mut waits);
     if waits.is_empty() && matches!(health.level, Level::Busy | Level::Bad) {
         let counts = health.counts();
         let what = if counts.is_empty() { health.word } else { format!("{counts} ready {}", health.word) };
@@ -159,8 +159,8 @@ fn is_neutral(name: &str) -> bool {
     matches!(name, "Suspended" | "Paused" | "DisruptionTarget" | "PodReadyToStartContainers" | "Upgradeable")
 }
 
-fn conditions(object: &Value, waits: &mut Vec<Wait>) {
-    let fine = matches!(health::of(object).level, Level::Good | Level::Done);
+fn conditions(object: &Value, level: Level, waits: &mut Vec<Wait>) {
+    let fine = matches!(level, Level::Good | Level::Done);
     let list = object.pointer("/status/conditions").and_then(Value::as_array);
     for condition in list.into_iter().flatten() {
         let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or("");

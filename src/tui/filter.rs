@@ -31,8 +31,8 @@ pub(super) struct Subject<'a> {
     pub(super) kind: &'a str,
     /// Its namespace.
     pub(super) namespace: &'a str,
-    /// The object itself, for its labels.
-    pub(super) object: Option<&'a Value>,
+    /// Its labels, where it may have some.
+    pub(super) labels: Option<&'a Value>,
 }
 
 /// Whether a text passes a filter line.
@@ -95,9 +95,7 @@ impl Filter {
                 Term::Regex(regex) => regex.is_match(of.text),
                 Term::Kind(kind) => of.kind.eq_ignore_ascii_case(kind),
                 Term::Namespace(name) => of.namespace == name,
-                Term::Labels(selector) => of.object.is_some_and(|object| {
-                    selector.matches(object.pointer("/metadata/labels").unwrap_or(&Value::Null))
-                }),
+                Term::Labels(selector) => of.labels.is_some_and(|labels| selector.matches(labels)),
             };
             holds != *not
         })
@@ -169,8 +167,8 @@ mod tests {
     use serde_json::json;
 
     fn shows(line: &str) -> bool {
-        let object = json!({"metadata": {"labels": {"app": "web", "tier": "front"}}});
-        let subject = Subject { text: "pod dev/web-1", kind: "Pod", namespace: "dev", object: Some(&object) };
+        let labels = json!({"app": "web", "tier": "front"});
+        let subject = Subject { text: "pod dev/web-1", kind: "Pod", namespace: "dev", labels: Some(&labels) };
         Filter::new(line).passes(subject)
     }
 

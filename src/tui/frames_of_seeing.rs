@@ -23,6 +23,7 @@ fn at_all_sizes(name: &str, keys: &str) {
 fn a_reconcile_opens_in_place() {
     at_all_sizes("waterfall", "j 3 enter");
     at_all_sizes("waterfall-zoomed", "j 3 enter z j j j");
+    at_all_sizes("objects-created", "j 3 j j j ] 4 z");
     check("waterfall-failed-80x24", &past(), "3 enter", (80, 24));
 }
 

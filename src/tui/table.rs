@@ -173,7 +173,7 @@ impl Table {
                 text.push_str(part);
             }
             text.make_ascii_lowercase();
-            let subject = Subject { text, kind: &key.kind, namespace, object: Some(&seen.object) };
+            let subject = Subject { text, kind: &key.kind, namespace, labels: Some(&seen.labels) };
             if !self.filter.passes(subject) {
                 return false;
             }

@@ -564,7 +564,7 @@ fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
         let key = &node.seen.key;
         let text = format!("{} {} {}", key.kind, key.name, node.health.word).to_lowercase();
         let namespace = key.namespace.as_deref().unwrap_or("");
-        let subject = Subject { text: &text, kind: &key.kind, namespace, object: Some(&node.seen.object) };
+        let subject = Subject { text: &text, kind: &key.kind, namespace, labels: Some(&node.seen.labels) };
         keep[i] = child || filter.passes(subject);
         if needed.len() <= depth {
             needed.resize(depth + 1, false);

@@ -6,7 +6,7 @@ use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::{clock, nothing, yaml};
 use crate::event::words;
-use crate::state::health::{self, Level};
+use crate::state::health::Level;
 use crate::state::waiting::{self, Wait};
 use crate::state::{Seen, State, deletion, tree};
 use opdev_object::meta;
@@ -20,7 +20,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
         return nothing(text, cells);
     };
     let mut rows = yaml::gone(view, state, &seen.key);
-    let health = health::of(&seen.object);
+    let health = &seen.health;
     let word = [health.word.clone(), health.counts()].into_iter().filter(|text| !text.is_empty());
     rows.push(
         Row::new(Role::Title, format!(" {}", seen.key))

@@ -1,13 +1,16 @@
 //! One reconcile in detail: why it ran and what came of it, what it wrote, which calls it made.
 
-use super::super::text::{Row, wrap};
+use super::super::action::Do;
+use super::super::text::{Row, clean, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::super::waterfall::{self, Line, outcome_role};
 use super::{changes, nothing};
-use crate::event::{Action, Diagnostic, Reconcile, words};
+use crate::event::{Action, Diagnostic, ObjectChange, Reconcile, words};
 use crate::state::{State, health};
+use opdev_object::yaml;
 use serde_json::Value;
+use std::sync::Arc;
 
 const NO_PASS: &str = "No reconcile yet. Apply a custom resource (a), or ask for one (r).";
 
@@ -137,7 +140,7 @@ fn conditions(object: &Value) -> Vec<Row> {
 }
 
 /// The objects tab.
-pub(super) fn objects(view: &ViewState, width: usize) -> Vec<Row> {
+pub(super) fn objects(view: &ViewState, state: &State, width: usize) -> Vec<Row> {
     let Some(pass) = view.pass() else { return nothing(NO_PASS, width) };
     if pass.objects.is_empty() {
         return vec![headline(pass), Row::new(Role::Dim, "   This reconcile wrote no other objects.")];
@@ -158,8 +161,73 @@ pub(super) fn objects(view: &ViewState, width: usize) -> Vec<Row> {
                 .and(Role::Dim, format!("  {}{taken}", words::action(change.action))),
         );
         rows.extend(changes::rows(&change.changes, 2));
+        rows.extend(whole(view, state, pass, change));
     }
     rows
+}
+
+/// Lines of an object that was created or deleted that are shown.
+const WHOLE: usize = 60;
+
+/// An object that was created as it was at first, and one that was deleted as it was at last, where that is known.
+fn whole(view: &ViewState, state: &State, pass: &Reconcile, change: &ObjectChange) -> Vec<Row> {
+    let key = change.object.key();
+    let (sign, role, object) = match change.action {
+        Action::Updated => return Vec::new(),
+        Action::Created => {
+            let versions = state.versions(&key);
+            let first = versions
+                .and_then(|versions| versions.backwards().take_while(|version| version.at >= pass.at).last());
+            ("+", Role::Added, first.filter(|first| first.number == 1).map(|first| first.object))
+        }
+        Action::Deleted => {
+            let gone = state.archive.gone_of(&key).filter(|gone| gone.at >= pass.at);
+            ("-", Role::Removed, gone.map(|gone| Arc::new(gone.seen.object.value().clone())))
+        }
+    };
+    let Some(object) = object.filter(|_| change.changes.is_empty()) else { return Vec::new() };
+    let text = yaml::to_string(&wished(&object));
+    let mut rows: Vec<Row> =
+        text.lines().take(WHOLE).map(|line| Row::new(role, format!("{sign}     {}", clean(line)))).collect();
+    let more = text.lines().count().saturating_sub(WHOLE);
+    if more > 0 {
+        let key = view.keymap.keys(Do::ShowYaml).first().map(ToString::to_string).unwrap_or_default();
+        rows.push(Row::new(
+            Role::Dim,
+            format!("      … {more} more lines; {key} shows the whole of a selected object"),
+        ));
+    }
+    rows
+}
+
+/// What somebody wished for: without what the API server and controllers add.
+fn wished(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        for name in ["apiVersion", "kind", "status"] {
+            fields.remove(name);
+        }
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for name in [
+            "managedFields",
+            "uid",
+            "resourceVersion",
+            "creationTimestamp",
+            "generation",
+            "name",
+            "namespace",
+        ] {
+            metadata.remove(name);
+        }
+        // Which custom resource it belongs to is said above.
+        metadata.remove("ownerReferences");
+    }
+    let empty = object.pointer("/metadata").and_then(Value::as_object).is_some_and(serde_json::Map::is_empty);
+    if let (true, Some(fields)) = (empty, object.as_object_mut()) {
+        fields.remove("metadata");
+    }
+    object
 }
 
 /// The calls tab.
