@@ -2,7 +2,11 @@
 
 use opdev_helm::chart::{Chart, FileSet, read_dir};
 use opdev_helm::engine::{Capabilities, Compat, Environment, ReleaseInfo, RenderInput, Rendered, render};
+use opdev_types::go::{Files, Generated, Generator, Options};
 use serde_json::json;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A world that stands still.
 pub struct Still;
@@ -84,4 +88,75 @@ pub fn chart(data: &[u8]) {
         }
         let _ = std::fs::remove_file(&path);
     }
+}
+
+/// A Go module on disk with one more file.
+struct OneMore {
+    root: PathBuf,
+    text: Arc<str>,
+}
+
+const FILE: &str = "fuzzed/v1/types.go";
+
+impl Files for OneMore {
+    fn read(&self, path: &str) -> Option<Arc<str>> {
+        if path == FILE {
+            return Some(self.text.clone());
+        }
+        std::fs::read_to_string(self.root.join(path)).ok().map(Into::into)
+    }
+
+    fn list(&self, dir: &str) -> Vec<String> {
+        if dir == "fuzzed/v1" {
+            return vec!["types.go".to_owned()];
+        }
+        let entries = std::fs::read_dir(self.root.join(dir)).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    fn module_cache(&self) -> Option<String> {
+        None
+    }
+}
+
+thread_local! {
+    /// A generator that has seen all inputs before this one, and what it made last.
+    static WARM: RefCell<(Generator, Generated)> = RefCell::default();
+}
+
+/// Makes CRDs of a Go type file, once after all the others and once from nothing: both must agree. Writes, compares
+/// and checks what comes out.
+pub fn go(data: &[u8]) {
+    let text = opdev_types::go::source(data);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden/types/go");
+    let files = OneMore { root, text: text.into() };
+    let packages = ["fuzzed/v1".to_owned()];
+    let options = Options::default();
+    let fresh = Generator::new().generate(&files, &packages, &options);
+    WARM.with_borrow_mut(|(generator, last)| {
+        let made = generator.generate(&files, &packages, &options);
+        assert_eq!(made.diagnostics, fresh.diagnostics);
+        assert_eq!(made.crds.len(), fresh.crds.len());
+        for (made, fresh) in made.crds.iter().zip(&fresh.crds) {
+            assert_eq!(made.object, fresh.object);
+            assert_eq!((&made.places, made.broken), (&fresh.places, fresh.broken));
+        }
+        for crd in &made.crds {
+            let _ = opdev_types::emit::crd(&crd.object, "");
+            if !crd.broken {
+                let before = last.crds.iter().find(|old| old.object["metadata"] == crd.object["metadata"]);
+                let _ = opdev_types::impact::compare(before.map(|old| &*old.object), &crd.object);
+                let _ = opdev_types::impact::check(&crd.object);
+                let _ = opdev_types::declarations::declarations(&[serde_json::Value::clone(&crd.object)]);
+            }
+        }
+        let lines = u32::try_from(files.text.matches('\n').count() + 1).unwrap_or(u32::MAX);
+        for place in made.diagnostics.iter().filter_map(|found| found.place.as_ref()) {
+            assert!(place.file != FILE || (1..=lines).contains(&place.line), "{place:?}");
+        }
+        *last = made;
+    });
 }

@@ -287,7 +287,10 @@ impl Disk {
 
 impl Files for Disk {
     fn read(&self, path: &str) -> Option<Arc<str>> {
-        text(&self.root, path).map(Arc::from)
+        let path = self.root.join(path);
+        let size = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?.len();
+        let bytes = (size <= MAX_FILE).then(|| std::fs::read(&path).ok()).flatten()?;
+        Some(opdev_types::go::source(&bytes).into())
     }
 
     fn list(&self, dir: &str) -> Vec<String> {

@@ -1,5 +1,6 @@
-//! `soak yaml|template|chart SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
-//! A panic, a case of more than ten seconds or more than 2 GiB of memory ends it with the input written to `artifacts`.
+//! `soak yaml|template|chart|go SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
+//! A panic, a case of more than ten seconds of work or more than 2 GiB of memory ends it with the input written to
+//! `artifacts`.
 
 use opdev_fuzz::random::Random;
 use opdev_fuzz::{entry, generate};
@@ -62,17 +63,21 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().collect();
     let (kind, seconds) = match arguments.get(1..3) {
         Some([kind, seconds]) => (kind.clone(), seconds.parse::<u64>()?),
-        _ => return Err("usage: soak yaml|template|chart SECONDS [SEED]".into()),
+        _ => return Err("usage: soak yaml|template|chart|go SECONDS [SEED]".into()),
     };
     let seed = arguments.get(3).map_or(Ok(1), |seed| seed.parse())?;
     let current: Arc<Mutex<Vec<u8>>> = Arc::default();
     let ran = Arc::new(AtomicU64::new(0));
     watch(&kind, &current, &ran);
     let mut random = Random::new(seed);
+    let seeds = if kind == "go" { generate::go::seeds() } else { Vec::new() };
     let begun = Instant::now();
     let (mut count, mut slowest) = (0u64, Duration::ZERO);
     while begun.elapsed().as_secs() < seconds {
-        let input = input(&kind, &mut random);
+        let input = match kind.as_str() {
+            "go" => generate::go::text(&seeds, count, &mut random),
+            _ => input(&kind, &mut random),
+        };
         if let Ok(mut current) = current.lock() {
             current.clone_from(&input);
         }
@@ -80,6 +85,7 @@ fn main() -> Result<(), Failure> {
         let run = || match kind.as_str() {
             "yaml" => entry::yaml(&input),
             "template" => entry::template(&input),
+            "go" => entry::go(&input),
             _ => entry::chart(&input),
         };
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
@@ -102,21 +108,28 @@ fn main() -> Result<(), Failure> {
 fn watch(kind: &str, current: &Arc<Mutex<Vec<u8>>>, ran: &Arc<AtomicU64>) {
     let (kind, current, ran) = (kind.to_owned(), Arc::clone(current), Arc::clone(ran));
     std::thread::spawn(move || {
-        let (mut last, mut since) = (0, Instant::now());
+        let (mut last, mut since) = (0, worked());
         loop {
             std::thread::sleep(Duration::from_millis(100));
             let now = ran.load(Ordering::Relaxed);
             if now != last {
-                (last, since) = (now, Instant::now());
+                (last, since) = (now, worked());
             }
             let large = memory("VmRSS") > 2 << 20;
-            if large || since.elapsed() > Duration::from_secs(10) {
+            if large || worked() > since + 10 {
                 let input = current.lock().map(|input| input.clone()).unwrap_or_default();
                 let _ = keep(&kind, &input, if large { "memory" } else { "hang" });
                 std::process::exit(2);
             }
         }
     });
+}
+
+/// Seconds that the process has worked, however busy the machine is.
+fn worked() -> u64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>() / 100
 }
 
 /// A line of the process's status, in KiB.

@@ -1,6 +1,7 @@
 //! Generators of cases: `template` (programs with values) and `yaml` (texts).
 
 pub mod functions;
+pub mod go;
 mod pools;
 pub mod template;
 pub mod yaml;

@@ -33,8 +33,8 @@ pub(crate) struct Resolved {
 
 /// How deep a CRD's schema may be nested.
 const DEPTH: usize = 80;
-/// How many schemas one CRD may have.
-const MOST: usize = 400_000;
+/// How many schemas one CRD may have; API servers take no more than a few megabytes.
+const MOST: usize = 100_000;
 /// How many merged schemas are kept.
 const KEPT: usize = 60_000;
 

@@ -53,6 +53,16 @@ pub trait Files {
     }
 }
 
+/// The text of a Go file. What is no UTF-8 becomes zero bytes, one for one: Go reads neither, and both have a place.
+pub fn source(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '\0'));
+    }
+    text
+}
+
 /// What controller-gen's `crd` generator can be told, and which release of it to follow.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {

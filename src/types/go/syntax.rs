@@ -174,6 +174,10 @@ pub(crate) fn read(path: &str, text: &Arc<str>, root: Node<'_>) -> SourceFile {
     if root.has_error() {
         reader.errors(root, &mut file.errors);
     }
+    if let Some(at) = text.find('\0') {
+        let message = "a zero byte, or one that is not UTF-8, cannot stand in a Go file".to_owned();
+        file.errors.insert(0, SyntaxError { at, message });
+    }
     file
 }
 

@@ -430,3 +430,15 @@ fn markers_of_pointer_types_count_once_or_twice() {
         assert_eq!(part["format"], "int32", "{release}");
     }
 }
+
+#[test]
+fn bytes_that_are_no_text_have_a_place() {
+    let broken = [KIND.as_bytes(), b"// caf\xe9\n"].concat();
+    let text = source(&broken);
+    assert_eq!(text.len(), broken.len());
+    let made = generate(&project(&[("api/v1/thing.go", &text), ("api/v1/part.go", PART)]));
+    let error = made.diagnostics.iter().find(|found| found.message.contains("not UTF-8")).unwrap();
+    let place = error.place.as_ref().unwrap();
+    assert_eq!((place.line, place.column), (KIND.matches('\n').count() as u32 + 1, 7));
+    assert!(made.crds.iter().all(|crd| crd.broken));
+}

@@ -184,6 +184,55 @@ fn every_change_is_seen_and_none_is_seen_where_there_is_none() {
     assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
 }
 
+/// What narrows one way widens the other way, and what was added is lost on the way back.
+#[test]
+fn the_way_back_is_the_other_way_round() {
+    let mut dice = Dice(0x0fed_cba9_8765);
+    let mut seen = [0usize; 4];
+    for _ in 0..4000 {
+        let old = object(&mut dice, 3);
+        let mut new = old.clone();
+        let Some(known) = mutate(&mut new, &mut dice) else { continue };
+        let back = compare(Some(&crd(&new)), &crd(&old));
+        let there = compare(Some(&crd(&old)), &crd(&new));
+        assert_eq!(there.is_empty(), back.is_empty(), "{there:#?}\n{back:#?}");
+        let Some(worst) = back.iter().map(|finding| finding.severity).max() else { continue };
+        match known {
+            Known::Tightened => assert!(worst <= Severity::Warn, "{back:#?}"),
+            Known::Relaxed => assert!(matches!(worst, Severity::Break | Severity::Loss), "{back:#?}"),
+            Known::Words => assert_eq!(worst, Severity::Info, "{back:#?}"),
+            // A field that comes back hurts only where it is required.
+            Known::Lost => assert!(worst <= Severity::Break, "{back:#?}"),
+        }
+        // Nothing is lost but where a path of the schema is gone.
+        let fields = |schema: &Value| {
+            let mut paths = Vec::new();
+            names(schema, "", &mut paths);
+            paths
+        };
+        let (before, after) = (fields(&old), fields(&new));
+        let gone = before.iter().any(|path| !after.contains(path));
+        let lost = there.iter().any(|finding| finding.severity == Severity::Loss);
+        assert_eq!(gone, lost, "{there:#?}");
+        seen[known as usize] += 1;
+    }
+    assert!(seen.iter().all(|count| *count > 50), "{seen:?}");
+}
+
+/// The paths of all properties below a schema.
+fn names(schema: &Value, path: &str, out: &mut Vec<String>) {
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        names(property, &path, out);
+        out.push(path);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if schema[inner].is_object() {
+            names(&schema[inner], &format!("{path}[]"), out);
+        }
+    }
+}
+
 /// Objects that fit the old schema: whoever breaks or loses something is announced, and where nothing is announced
 /// nobody does.
 #[test]
