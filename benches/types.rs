@@ -1,10 +1,13 @@
-//! The numbers of type files: from Go text to CRDs, cold and after one edit. `cargo bench --bench types` makes up an API
+//! The numbers of types: from Go text to CRDs, cold and after one edit, and scripts, loaded and called. `cargo bench --bench types` makes up an API
 //! of about 6,000 lines; `OPDEV_BENCH_TYPES=DIR` reads a project instead, and `OPDEV_CONTROLLER_GEN=PATH` runs that
 //! controller-gen beside it. Medians; the ratios are what can be compared between machines.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use opdev::dev::type_files::{self, Disk, Wanted};
+use opdev_object::meta::Gvk;
+use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
 use opdev_types::go::{Files, Generator, Options, Profile};
+use opdev_types::program;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -99,6 +102,7 @@ fn main() {
         ratio(cold, warm)
     );
 
+    scripts();
     if let Some(controller_gen) = std::env::var_os("OPDEV_CONTROLLER_GEN") {
         let out = tempfile::tempdir().unwrap();
         let run = |runs| {
@@ -116,6 +120,65 @@ fn main() {
             ratio(theirs, cold)
         );
     }
+}
+
+/// A cluster that nobody asks.
+struct Nothing;
+
+impl Host for Nothing {
+    fn get(&self, _: &Read) -> Result<Option<Arc<serde_json::Value>>, String> {
+        Ok(None)
+    }
+
+    fn list(&self, _: &Read) -> Result<Vec<Arc<serde_json::Value>>, String> {
+        Ok(Vec::new())
+    }
+
+    fn kind(&self, text: &str) -> Result<Gvk, String> {
+        Err(format!("no kind {text}"))
+    }
+
+    fn fetch(&self, _: &Fetch) -> Result<Fetched, String> {
+        Err("no network".to_owned())
+    }
+
+    fn exec(&self, _: &Exec) -> Result<Executed, String> {
+        Err("no programs".to_owned())
+    }
+
+    fn log(&self, _: &str, _: &str) {}
+}
+
+/// The demo's PodSet reconciler, from text to a program and from an object with five pods to an answer.
+fn scripts() {
+    let path = "config/reconcilers/podset.ts";
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap();
+    let files = BTreeMap::from([(path.to_owned(), Arc::<str>::from(text))]);
+    let load = median(|| program::load(path, &files).unwrap());
+    let script = program::load(path, &files).unwrap();
+    let object = |kind: &str, version: &str, name: &str, rest: serde_json::Value| {
+        let mut object = serde_json::json!({"apiVersion": version, "kind": kind});
+        object["metadata"] = serde_json::json!({"name": name, "namespace": "default", "uid": name});
+        object["spec"] = rest["spec"].clone();
+        object["status"] = rest["status"].clone();
+        Arc::new(object)
+    };
+    let pod = serde_json::json!({"spec": {"containers": []}, "status": {"phase": "Running"}});
+    let children = (0..5).map(|n| object("Pod", "v1", &format!("pod{n}"), pod.clone())).collect();
+    let set = serde_json::json!({"spec": {"replicas": 5}, "status": {}});
+    let observed = Observed {
+        parent: object("PodSet", "app.example.com/v1alpha1", "set", set),
+        children,
+        releases: Vec::new(),
+        finalizing: false,
+        now: "2026-01-02T03:04:05Z".to_owned(),
+        seed: 1,
+    };
+    let limits = Limits::default();
+    script.reconcile(&observed, &Nothing, &limits).unwrap();
+    let call = median(|| script.reconcile(&observed, &Nothing, &limits).unwrap());
+    println!("load a script                        {:8.2} ms", ms(load));
+    println!("call a script                        {:8.2} ms", ms(call));
 }
 
 fn median<T>(run: impl FnMut() -> T) -> Duration {

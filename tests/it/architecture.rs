@@ -82,7 +82,7 @@ fn arrows_point_down() {
 
 #[test]
 fn heavy_crates_have_one_home() {
-    let homes: [(&str, &[&str]); 10] = [
+    let homes: [(&str, &[&str]); 14] = [
         ("ratatui", &["tui"]),
         ("crossterm", &["tui"]),
         ("notify", &["dev/watcher"]),
@@ -92,6 +92,10 @@ fn heavy_crates_have_one_home() {
         ("tokio_rustls", &["controlplane"]),
         ("rcgen", &["controlplane"]),
         ("kube_cel", &["object/cel"]),
+        ("rquickjs", &["types/script"]),
+        ("tree_sitter", &["types"]),
+        ("tree_sitter_go", &["types/go"]),
+        ("ureq", &["operator/reconcile/program"]),
         ("opdev_controlplane", &["dev", "cli", "controlplane"]),
     ];
     let mut wrong = Vec::new();

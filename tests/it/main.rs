@@ -14,6 +14,7 @@ mod cli;
 mod controlplane;
 mod demo;
 mod gadget;
+mod hostile;
 mod inner_loop;
 mod operator;
 mod oracle;

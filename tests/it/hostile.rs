@@ -1,0 +1,78 @@
+//! Reconcilers that loop, grow, throw or talk nonsense, in a running opdev: each is named with its place, and all
+//! others go on.
+
+use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
+use crate::inner_loop::Opdev;
+use opdev::event::Request;
+use std::fs;
+
+const HOSTILE: &str = r#"export const owns = ["v1/ConfigMap"];
+
+function loop() {
+  while (true) {}
+}
+function grow() {
+  const all: any[] = [];
+  for (;;) all.push({ x: [1, 2, 3] });
+}
+
+export function reconcile(self: any) {
+  const name = self.metadata.name;
+  if (name === "loop") loop();
+  if (name === "memory") grow();
+  if (name === "throw") throw new Error("out of nails");
+  if (name === "nonsense") return { childs: [] };
+  const child = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { n: String(self.spec.size) } };
+  return { children: [child], status: { seen: self.spec.size } };
+}
+"#;
+
+fn gadget(name: &str, size: u32) -> String {
+    format!(
+        "apiVersion: toys.example.com/v1alpha1\nkind: Gadget\nmetadata: {{name: {name}, namespace: default}}\n\
+         spec: {{size: {size}, tier: gold}}\n"
+    )
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_reconcilers_are_named_and_the_others_keep_running() {
+    let cases = [
+        ("loop", 4, "did not end"),
+        ("memory", 8, "of memory"),
+        ("throw", 15, "out of nails"),
+        ("nonsense", 16, "did you mean `children`?"),
+    ];
+    let mut opdev = Opdev::start_after(|root| {
+        gadgets(root);
+        fs::write(root.join(RECONCILER), HOSTILE).unwrap();
+        for (name, ..) in cases {
+            fs::write(root.join(format!("samples/{name}.yaml")), gadget(name, 1)).unwrap();
+        }
+    })
+    .await;
+    let start = opdev.mark();
+    for (name, ..) in cases {
+        opdev.ask(Request::Apply { path: format!("samples/{name}.yaml") }).await;
+    }
+    // While they fail, and are tried again, one beside them is served, again and again.
+    for size in [3, 4, 5] {
+        let mark = opdev.mark();
+        fs::write(opdev.root.join(SAMPLE), gadget("top", size)).unwrap();
+        opdev.ask(Request::Apply { path: SAMPLE.to_owned() }).await;
+        let served = opdev.reconcile("a pass of the good one", mark, |pass| {
+            is_gadget(pass) && pass.object.name == "top" && pass.failure.is_none() && pass.objects.len() == 1
+        });
+        served.await;
+    }
+    for (name, line, words) in cases {
+        let pass = opdev
+            .reconcile("the failure", start, |pass| pass.object.name == name && pass.failure.is_some())
+            .await;
+        let failure = pass.failure.clone().unwrap();
+        let problem = failure.diagnostic.unwrap_or_else(|| panic!("{name}: {:?}", failure.chain));
+        let place = problem.place.clone().unwrap();
+        assert_eq!((place.file.as_str(), place.line), (RECONCILER, line), "{name}: {problem:?}");
+        assert!(place.column > 0 && problem.message.contains(words), "{name}: {problem:?}");
+    }
+    opdev.stop().await;
+}
