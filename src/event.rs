@@ -5,6 +5,7 @@
 mod changes;
 mod draft;
 mod impact;
+mod loops;
 pub mod mask;
 mod millis;
 mod pause;
@@ -20,6 +21,7 @@ pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
     Weight,
 };
+pub use loops::{LoopField, LoopFound, LoopKind};
 pub use pause::{PauseScope, Paused};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
@@ -67,6 +69,8 @@ pub enum Event {
     Reconciled(Arc<Reconcile>),
     /// How full the work queue is.
     QueueChanged(QueueChanged),
+    /// Passes go round in a loop; see `noticed` and `paused` for what is done about it.
+    LoopFound(Arc<LoopFound>),
     /// What is paused, all of it; empty where nothing is.
     PausesChanged {
         /// Kinds first, then objects.

@@ -155,6 +155,7 @@ impl Requests {
                 Request::Pause { scope } => self.pause(scope.clone()).await,
                 Request::Resume { scope } => self.resume(scope.clone()).await,
                 Request::Step { object } => self.step(object.clone()).await,
+                Request::Check { object } => self.check(object.clone()).await,
                 Request::ApplyHeld { id } => self.answer(id, true).await,
                 Request::DiscardHeld { id } => self.answer(id, false).await,
                 Request::Reload => {

@@ -64,6 +64,11 @@ pub enum Request {
         /// Which; none leaves all.
         sources: Vec<LogSource>,
     },
+    /// Run two passes for an object; fails where the second one writes anything.
+    Check {
+        /// Which object.
+        object: ObjectRef,
+    },
     /// Let a held change through.
     ApplyHeld {
         /// The `id` of the held change.

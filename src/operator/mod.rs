@@ -4,6 +4,7 @@
 mod api;
 mod discovery;
 mod echo;
+mod loops;
 pub mod manager;
 mod queue;
 mod reconcile;

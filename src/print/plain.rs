@@ -1,9 +1,9 @@
 //! One clear line per fact. Objects, queue lengths and pauses are levels, not facts: they have no line.
 
 use crate::event::{
-    Event, Held, HeldChange, KindHealth, Level, LogLine, Notice, Outcome, Reconcile, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged, Started,
-    TypeChanged, Verdict, Weight, words,
+    Event, Held, HeldChange, KindHealth, Level, LogLine, LoopFound, Notice, Outcome, Reconcile, Released,
+    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged,
+    Started, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -22,6 +22,7 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::Log(line) => (Some(line.at), log(line)),
         Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),
         Event::RequestFinished(request) => (Some(request.at), finished(request)),
+        Event::LoopFound(found) => (Some(found.at), loop_found(found)),
         Event::Noticed(notice) => (Some(notice.at), noticed(notice)),
         Event::Stopping { reason } => (None, format!("stopping   {}", words::one_line(reason))),
         Event::ObjectSeen(_)
@@ -67,6 +68,11 @@ fn started(started: &Started) -> String {
         text.push_str(&format!(", kubeconfig: {kubeconfig}"));
     }
     text
+}
+
+fn loop_found(found: &LoopFound) -> String {
+    let paused = if found.paused { "; paused" } else { "" };
+    format!("loop       {}: {}{paused}", found.object, words::one_line(&found.to_string()))
 }
 
 fn sources(sources: &SourcesChanged) -> String {

@@ -10,6 +10,7 @@ use crate::event::{
     ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged,
     Undoable, Verdict, WatchEvent, Weight,
 };
+use crate::event::{LoopField, LoopFound, LoopKind};
 use jiff::Timestamp;
 use opdev_object::diff::diff;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -270,6 +271,7 @@ fn all() -> Vec<Event> {
         Event::Reconciled(Arc::new(reconcile())),
         Event::QueueChanged(QueueChanged { waiting: 1, running: 2, backing_off: 3 }),
         Event::PausesChanged { paused: vec![paused()] },
+        Event::LoopFound(Arc::new(loop_found())),
         Event::Log(log),
         Event::LogDropped { lines: 7 },
         Event::PodLog(pod_log()),
@@ -340,6 +342,25 @@ fn undoable() -> Undoable {
     Undoable { id: 3, at: at(), what: "delete A default/web".to_owned(), why_not }
 }
 
+fn loop_found() -> LoopFound {
+    let field = LoopField {
+        object: object("Deployment"),
+        path: ".spec.replicas".to_owned(),
+        ours: Some("3".to_owned()),
+        theirs: Some("5".to_owned()),
+        writers: vec!["hpa".to_owned()],
+    };
+    LoopFound {
+        at: at(),
+        object: object("Memcached"),
+        kind: LoopKind::Fight,
+        passes: 8,
+        within: Duration::from_millis(1500),
+        fields: vec![field],
+        paused: true,
+    }
+}
+
 fn variant(event: &Event) -> usize {
     match event {
         Event::Started(_) => 0,
@@ -366,13 +387,14 @@ fn variant(event: &Event) -> usize {
         Event::PodLog(_) => 21,
         Event::DraftChanged(_) => 22,
         Event::UndoChanged { .. } => 23,
+        Event::LoopFound(_) => 24,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..24).collect());
+    assert_eq!(seen, (0..25).collect());
 }
 
 #[test]

@@ -41,6 +41,7 @@ pub use requests::Requests;
 use conditions::Conditions;
 use versions::{Archive, VersionLimits, Versions};
 
+use crate::event::LoopFound;
 use crate::event::{
     Diagnostic, KindHealth, KindStatus, Notice, Paused, Preferences, QueueChanged, ReconcileStarted,
     ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started, Undoable,
@@ -106,6 +107,8 @@ pub struct State {
     pub running: Arc<BTreeMap<ObjectKey, Arc<ReconcileStarted>>>,
     /// The work queue.
     pub queue: QueueChanged,
+    /// Loops that custom resources are in, the newest of each.
+    pub loops: Arc<BTreeMap<ObjectKey, Arc<LoopFound>>>,
     /// What is paused, kinds first.
     pub paused: Arc<[Paused]>,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.

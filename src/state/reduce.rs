@@ -1,7 +1,8 @@
 //! One event after the other becomes the state. Total: every event has its arm, none is refused.
 
 use super::State;
-use crate::event::{Event, Notice, ObjectGone, ObjectSeen, Reconcile, SourcesChanged};
+use crate::event::{Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Reconcile, SourcesChanged};
+use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
 
 impl State {
@@ -29,7 +30,8 @@ impl State {
             }
             Event::Reconciled(pass) => self.reconciled(&pass),
             Event::QueueChanged(queue) => self.queue = queue,
-            Event::PausesChanged { paused } => self.paused = paused.into(),
+            Event::LoopFound(found) => self.loop_found(found),
+            Event::PausesChanged { paused } => self.pauses_changed(paused),
             Event::Log(line) => self.log.push(line, self.limits.log_lines),
             Event::LogDropped { lines } => self.log.dropped += lines,
             Event::PodLog(log) => self.pod_logs.push(log),
@@ -40,6 +42,20 @@ impl State {
             Event::Noticed(notice) => self.noticed(notice),
             Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
+        }
+    }
+
+    fn loop_found(&mut self, found: Arc<LoopFound>) {
+        Arc::make_mut(&mut self.loops).insert(found.object.key(), found);
+    }
+
+    /// Who was paused for a loop and goes on has a new beginning.
+    fn pauses_changed(&mut self, paused: Vec<Paused>) {
+        self.paused = paused.into();
+        if self.loops.values().any(|found| found.paused) {
+            let paused = Arc::clone(&self.paused);
+            let held = |key: &ObjectKey| paused.iter().any(|paused| paused.what.covers(key));
+            Arc::make_mut(&mut self.loops).retain(|key, found| !found.paused || held(key));
         }
     }
 
@@ -54,6 +70,9 @@ impl State {
     }
 
     fn object_gone(&mut self, event: &ObjectGone) {
+        if self.loops.contains_key(&event.object_ref.key()) {
+            Arc::make_mut(&mut self.loops).remove(&event.object_ref.key());
+        }
         self.latest = self.latest.max(Some(event.at));
         if let Some(seen) = self.objects.remove(&event.object_ref) {
             let conditions = self.conditions.forget(&seen.key).unwrap_or_default();

@@ -22,7 +22,8 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         | Do::Reload
         | Do::Pause
         | Do::PauseKind
-        | Do::Step => {
+        | Do::Step
+        | Do::Check => {
             writes(state)?;
         }
         _ => {}
@@ -52,7 +53,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Held => {
             state.impact.held.first().ok_or("no change waits for your word")?;
         }
-        Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step => reconciled(does, view, state)?,
+        Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step | Do::Check => reconciled(does, view, state)?,
         _ => {}
     }
     Ok(())
@@ -106,6 +107,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Reload => return ask(view, Request::Reload),
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
         Do::Step => return all(view, state, "Step", |object| Request::Step { object }),
+        Do::Check => return all(view, state, "Check", |object| Request::Check { object }),
         Do::Pause => {
             // Mixed ones are paused first: pausing twice does no harm.
             let targets = view.custom_targets(state);

@@ -48,6 +48,7 @@ pub enum Do {
     Pause,
     PauseKind,
     Step,
+    Check,
     Tasks,
     Mark,
     MarkRange,
@@ -191,6 +192,12 @@ pub static ACTIONS: &[Action] = &[
         .about("pause kind", "Pause or resume all custom resources of the selected kind."),
     action("step", Do::Step, &["."], Section::Act)
         .about("step", "Run exactly one reconcile of the selected custom resource, paused or not."),
+    action("check", Do::Check, &["="], Section::Act)
+        .about(
+            "check",
+            "Reconcile the selected custom resource twice: the second time nothing should be written.",
+        )
+        .also(&["idempotent"]),
     action("mark", Do::Mark, &["space", "m"], Section::Act).about(
         "mark",
         "Mark or unmark a row; actions then take all marked ones. In other panes: a page down.",

@@ -34,6 +34,33 @@ pub(super) fn requests(state: &State, keys: &str) -> Vec<Request> {
     .collect()
 }
 
+#[test]
+fn an_object_in_a_loop_says_so_in_its_row() {
+    use crate::event::{LoopFound, LoopKind};
+    let found = |paused| LoopFound {
+        at: now(),
+        object: reference("Memcached", "memcached-sample"),
+        kind: LoopKind::Fight,
+        passes: 8,
+        within: std::time::Duration::from_secs(2),
+        fields: Vec::new(),
+        paused,
+    };
+    let hold = |all: Vec<Paused>| Event::PausesChanged { paused: all };
+    let held = || vec![Paused { what: sample(), since: now(), why: None, waiting: 0, causes: 0 }];
+    let shown = |more: Vec<Event>| {
+        let state = of(events().into_iter().chain(more).collect());
+        let text = text(&screen(&state, &mut ViewState::default(), "", (200, 60)));
+        let row = text.lines().find(|line| line.contains("memcached-sample")).unwrap_or_default().to_owned();
+        (row.contains("loops"), row.contains('‖'), row.contains('↻'))
+    };
+    assert_eq!(shown(vec![Event::LoopFound(found(false).into())]), (true, false, true));
+    assert_eq!(shown(vec![hold(held()), Event::LoopFound(found(true).into())]), (true, true, false));
+    // Once it goes on, it is as any other.
+    let resumed = vec![hold(held()), Event::LoopFound(found(true).into()), hold(Vec::new())];
+    assert_eq!(shown(resumed), (false, false, false));
+}
+
 /// The busy state and something paused.
 fn paused(what: PauseScope) -> State {
     let paused = vec![Paused { what, since: now(), why: None, waiting: 1, causes: 2 }];
@@ -56,6 +83,7 @@ fn p_pauses_and_resumes_an_object_or_its_kind_and_a_dot_steps() {
     assert_eq!(requests(&state, "j 2 j p"), [Request::Pause { scope: sample() }], "a child means its owner");
     assert_eq!(requests(&state, "j P"), [Request::Pause { scope: kind() }]);
     assert_eq!(requests(&state, "j ."), [Request::Step { object: object() }]);
+    assert_eq!(requests(&state, "j ="), [Request::Check { object: object() }]);
     let state = paused(sample());
     assert_eq!(requests(&state, "j p"), [Request::Resume { scope: sample() }]);
     assert_eq!(

@@ -153,6 +153,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Pause
         | Do::PauseKind
         | Do::Step
+        | Do::Check
         | Do::Tasks
         | Do::Reload => return acting::act(does, view, state),
         Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail) => view.go(at + page),

@@ -4,6 +4,7 @@
 mod beyond;
 mod failure;
 mod install;
+mod loops;
 mod paused;
 mod scripted;
 mod typed;

@@ -1,4 +1,4 @@
-//! What is asked of the operator rather than of the API server: reconcile, pause, resume, step.
+//! What is asked of the operator rather than of the API server: reconcile, pause, resume, step, check.
 
 use super::{Done, Requests};
 use crate::event::PauseScope;
@@ -26,6 +26,10 @@ impl Requests {
 
     pub(super) async fn step(&self, object: ObjectRef) -> Result<Done> {
         self.hear(|reply| ManagerRequest::Step { object, reply }).await
+    }
+
+    pub(super) async fn check(&self, object: ObjectRef) -> Result<Done> {
+        self.hear(|reply| ManagerRequest::Check { object, reply }).await
     }
 
     async fn hear(

@@ -13,6 +13,7 @@ pub(super) fn of(request: &Request) -> String {
         Request::Pause { scope } => format!("pause {scope}"),
         Request::Resume { scope } => format!("resume {scope}"),
         Request::Step { object } => format!("step {object}"),
+        Request::Check { object } => format!("check {object}"),
         Request::ApplyHeld { id } => format!("let {} through", subject(id)),
         Request::DiscardHeld { id } => format!("discard {}", subject(id)),
         Request::Edit { object } => format!("edit {object}"),
@@ -52,6 +53,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Pause { .. } => "pause",
         Request::Resume { .. } => "resume",
         Request::Step { .. } => "step",
+        Request::Check { .. } => "check",
         Request::ApplyHeld { .. } => "let through",
         Request::DiscardHeld { .. } | Request::Discard { .. } => "discard",
         Request::Edit { .. } => "edit",
@@ -91,6 +93,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Pause { .. }
         | Request::Resume { .. }
         | Request::Step { .. }
+        | Request::Check { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
         | Request::Reload
@@ -118,6 +121,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Pause { .. }
         | Request::Resume { .. }
         | Request::Step { .. }
+        | Request::Check { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
         | Request::Reload
@@ -151,6 +155,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Each { .. }
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
+        | Request::Check { .. }
         | Request::Quit => None,
     }
 }

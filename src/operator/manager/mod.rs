@@ -3,6 +3,7 @@
 //! `reload` knows when a saved file has reached the cluster, `pass` turns the end of a worker into an event.
 
 mod kinds;
+mod loops;
 mod pass;
 mod pause;
 mod reload;
@@ -11,6 +12,7 @@ mod wakes;
 use super::api::Api;
 use super::discovery::Discovery;
 use super::echo::Echo;
+use super::loops::Loops;
 use super::queue::{Ended, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
 use super::watch::stream::Streams;
@@ -81,6 +83,13 @@ pub enum ManagerRequest {
         /// Where the answer goes.
         reply: oneshot::Sender<Result<String, String>>,
     },
+    /// Reconcile an object twice: is it at rest after the first pass?
+    Check {
+        /// Which object.
+        object: ObjectRef,
+        /// Where the answer goes: that the second pass wrote nothing, or what it wrote.
+        reply: oneshot::Sender<Result<String, String>>,
+    },
     /// Try a program that does not serve yet on every known object of its kind. Nothing is written.
     Shadow {
         /// The kind with its new program.
@@ -134,6 +143,8 @@ pub struct Settings {
     pub suppress_override_values: bool,
     /// Nothing is written.
     pub read_only: bool,
+    /// Objects whose passes go round in a loop are paused.
+    pub pause_loops: bool,
 }
 
 /// Whose rendering the charts get.
@@ -157,6 +168,7 @@ impl Default for Settings {
             max_history: 10,
             suppress_override_values: false,
             read_only: false,
+            pause_loops: true,
         }
     }
 }
@@ -220,6 +232,8 @@ struct Manager {
     passes: u64,
     told: QueueChanged,
     told_pauses: Vec<Paused>,
+    loops: Loops,
+    checks: HashMap<ObjectKey, loops::Check>,
     /// What renders leave for the next ones.
     renders: Arc<reconcile::Renders>,
 }
@@ -252,6 +266,8 @@ impl Manager {
             passes: 0,
             told: QueueChanged::default(),
             told_pauses: Vec::new(),
+            loops: Loops::default(),
+            checks: HashMap::new(),
             renders: Arc::default(),
         }
     }
@@ -295,6 +311,9 @@ impl Manager {
         let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
         for watch in sources.watches.iter().filter(|watch| watch.changed_in > before.number) {
             for key in self.kinds.objects(&watch.gvk) {
+                // A new reconciler may have no part in the old one's loop.
+                self.queue.gate.let_go(&key);
+                self.loops.forget(&key);
                 let cause = Cause { at: Timestamp::now(), kind: kind.clone() };
                 self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
                 self.stop_waiting(&key);
@@ -325,6 +344,7 @@ impl Manager {
             let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
             if gone {
                 self.queue.gate.forget(&key);
+                self.loops.forget(&key);
             }
             if gone && own {
                 self.forget(&key);
@@ -397,6 +417,7 @@ impl Manager {
             ManagerRequest::Step { object, reply } => {
                 let _ = reply.send(self.step(&object));
             }
+            ManagerRequest::Check { object, reply } => self.check(&object, reply),
             ManagerRequest::Shadow { watch, reply } => {
                 let objects = self.kinds.states(&watch.gvk);
                 let key = ObjectKey {

@@ -96,7 +96,10 @@ impl Manager {
             self.kinds.forget(&key);
         }
         let known = self.kinds.objects(&reconcile.object.gvk);
-        self.events.emit(Event::Reconciled(Arc::new(reconcile))).await;
+        let found = self.loops.see(&reconcile);
+        let reconcile = Arc::new(reconcile);
+        self.events.emit(Event::Reconciled(Arc::clone(&reconcile))).await;
+        self.judge(&key, &reconcile, found).await;
         if let Some(reload) = &mut self.reload {
             reload.ended(&key, running.sources, &causes, failed);
             reload.forget(|waiting| {

@@ -28,6 +28,7 @@ impl Manager {
     pub(super) fn resume(&mut self, scope: PauseScope) -> Result<String, String> {
         let scope = self.primary_scope(scope)?;
         let resumed = self.queue.gate.resume(&scope);
+        self.loops.forget_all(|key| scope.covers(key));
         if let PauseScope::Object { object } = &scope
             && self.queue.gate.holds_kind(&object.key())
         {
@@ -64,7 +65,7 @@ impl Manager {
         }
     }
 
-    fn one_primary(&self, object: &ObjectRef) -> Result<ObjectKey, String> {
+    pub(super) fn one_primary(&self, object: &ObjectRef) -> Result<ObjectKey, String> {
         let found = self.kinds.primaries(object).into_iter().next();
         found.ok_or_else(|| format!("no custom resource that opdev reconciles is behind {object}"))
     }

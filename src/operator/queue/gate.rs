@@ -62,6 +62,14 @@ impl Gate {
         }
     }
 
+    /// Lets an object go that opdev held by itself.
+    pub(crate) fn let_go(&mut self, key: &ObjectKey) {
+        if self.objects.get(key).is_some_and(|hold| hold.why.is_some()) {
+            self.objects.remove(key);
+            self.steps.remove(key);
+        }
+    }
+
     /// Lets a held object pass once.
     pub(crate) fn step(&mut self, key: &ObjectKey) {
         if self.holds(key) {

@@ -7,6 +7,7 @@ mod apply;
 mod compare;
 mod crds;
 mod engine;
+mod explain;
 mod hooks;
 mod inject;
 mod objects;
@@ -86,6 +87,8 @@ pub(super) struct Memory {
     seed: Option<[u8; 32]>,
     /// How many passes in a row rendered something new from the same input.
     surplus: u32,
+    /// The set of sources whose chart was last looked at for what differs from render to render.
+    compared: Option<u64>,
     emitted: recorder::Emitted,
     said: HashSet<String>,
     /// What the pass before knew to be secret.

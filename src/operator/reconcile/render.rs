@@ -46,6 +46,8 @@ pub(super) struct Rendered {
     pub(super) chart: Chart,
     /// Whether a template called `lookup`.
     pub(super) looked_up: bool,
+    /// Whether a template asked for the time, for randomness or for the cluster.
+    pub(super) impure: bool,
 }
 
 impl Engine {
@@ -56,6 +58,32 @@ impl Engine {
         identity: Identity,
         lookups: Lookups,
     ) -> anyhow::Result<Rendered> {
+        let seed = self.seed()?;
+        let key = format!("{}/{} of {}", self.namespace, self.name, self.fed.path);
+        let memory = self.renders.of(&key);
+        self.render_with(wish, identity, lookups, Start { seed, later: false, memory: Some(memory) }).await
+    }
+
+    /// Renders as another process would a minute later, with nothing remembered.
+    pub(super) async fn render_anew(
+        &mut self,
+        wish: &Wish,
+        identity: Identity,
+        lookups: Lookups,
+    ) -> anyhow::Result<Rendered> {
+        let mut seed = self.seed()?;
+        seed[0] ^= 1;
+        self.render_with(wish, identity, lookups, Start { seed, later: true, memory: None }).await
+    }
+
+    async fn render_with(
+        &mut self,
+        wish: &Wish,
+        identity: Identity,
+        lookups: Lookups,
+        start: Start,
+    ) -> anyhow::Result<Rendered> {
+        let Start { seed, later, memory } = start;
         let served = self.api.discovery.served().await.context("could not get what the API server serves")?;
         let compat = match self.settings.helm_compat {
             HelmCompat::V3 => Compat::V3,
@@ -65,12 +93,12 @@ impl Engine {
             .with_kube_version(&served.version, compat)
             .map_err(|error| anyhow!(error))?;
         capabilities.api_versions = served.api_versions();
-        let seed = self.seed()?;
         let outside = Outside {
             api: self.api.clone(),
             handle: Handle::current(),
             recorder: Recorder::current(),
             lookups,
+            later,
             looked_up: AtomicBool::new(false),
             random: Mutex::new(Random { seed, block: 0, left: Vec::new() }),
         };
@@ -83,8 +111,6 @@ impl Engine {
         };
         let (chart, values) = (Arc::clone(&wish.chart), wish.values.clone());
         let cache = Some(Arc::clone(&self.renders.templates));
-        let key = format!("{}/{} of {}", self.namespace, self.name, self.fed.path);
-        let memory = self.renders.of(&key);
         let work = move || {
             let input = RenderInput {
                 values: &values,
@@ -93,7 +119,7 @@ impl Engine {
                 compat,
                 env: &outside,
                 cache,
-                memory: Some(&memory),
+                memory: memory.as_deref(),
             };
             let rendered = engine::render(&chart, &input);
             (rendered, outside.looked_up.into_inner())
@@ -109,6 +135,7 @@ impl Engine {
             notes: rendered.notes,
             chart: rendered.chart,
             looked_up,
+            impure: rendered.impure,
         })
     }
 
@@ -131,11 +158,20 @@ impl Engine {
     }
 }
 
+/// What a render starts from.
+struct Start {
+    seed: [u8; 32],
+    /// The clock is a minute ahead.
+    later: bool,
+    memory: Option<Arc<engine::Memory>>,
+}
+
 struct Outside {
     api: Api,
     handle: Handle,
     recorder: Option<Arc<Recorder>>,
     lookups: Lookups,
+    later: bool,
     looked_up: AtomicBool,
     random: Mutex<Random>,
 }
@@ -164,7 +200,9 @@ impl Random {
 
 impl Environment for Outside {
     fn now(&self) -> jiff::Timestamp {
-        jiff::Timestamp::now()
+        let now = jiff::Timestamp::now();
+        let later = now.checked_add(jiff::SignedDuration::from_secs(61));
+        if self.later { later.unwrap_or(now) } else { now }
     }
 
     fn random(&self, buffer: &mut [u8]) {

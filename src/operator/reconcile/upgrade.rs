@@ -4,6 +4,7 @@
 
 use super::apply::{Force, Plan};
 use super::engine::{Deployed, Engine};
+use super::explain;
 use super::hooks::Hooks;
 use super::inject::ReleaseNames;
 use super::objects::{self, Wanted};
@@ -20,6 +21,9 @@ use std::sync::Arc;
 
 /// After so many passes in a row that render something new from the same input, the chart is at fault.
 const SURPLUS_LIMIT: u32 = 3;
+/// What to do about a chart that is never done.
+const STABLE: &str = "make it once and keep it: take the value from the custom resource, or from the Secret that is there \
+                      already with `lookup` and `dryRunOption: server`";
 
 /// What the release should be made of.
 pub(super) struct Wish {
@@ -59,7 +63,7 @@ impl Engine {
         if same_spec && self.memory.sources == self.changed_in {
             self.memory.surplus += 1;
             if self.memory.surplus > SURPLUS_LIMIT {
-                self.say_surplus(&deployed.release.manifest, &candidate.manifest);
+                self.say_surplus(&wish.chart, &deployed.release.manifest, &candidate.manifest);
                 return self.keep(&deployed, wish).await;
             }
         } else {
@@ -99,6 +103,7 @@ impl Engine {
         let server = self.fed.dry_run_option == "server";
         let lookups = if server { Lookups::Live } else { Lookups::Empty };
         let candidate = self.render(wish, identity, lookups).await?;
+        self.compare_renders(wish, identity, lookups, &candidate).await?;
         if candidate.manifest == deployed.release.manifest {
             // What a saved file changed beside the objects is taken over, too.
             let saved = self.memory.spec.is_some() && self.memory.sources != self.changed_in;
@@ -149,16 +154,48 @@ impl Engine {
         self.memory.sources = self.changed_in;
     }
 
-    fn say_surplus(&mut self, deployed: &str, candidate: &str) {
-        let (old, new) = first_difference(deployed, candidate);
+    fn say_surplus(&mut self, chart: &Chart, deployed: &str, candidate: &str) {
+        let lines: Vec<String> =
+            explain::lines(chart, deployed, candidate).iter().map(ToString::to_string).collect();
         self.say(
             format!(
-                "the chart {} renders differently each time from the same input: `{old}` became `{new}`; the deployed \
-                 manifest is kept",
-                self.fed.path
+                "the chart {} renders differently each time from the same input: {}; the deployed manifest is kept",
+                self.fed.path,
+                lines.join("; ")
             ),
-            Some("look for now, rand*, uuidv4, gen* or .Release.Revision on that line"),
+            Some(STABLE),
         );
+    }
+
+    /// Renders once more as another process would, a minute later and with other randomness: opdev starts random
+    /// functions from the same point for the same object, an operator in a cluster does not.
+    async fn compare_renders(
+        &mut self,
+        wish: &Wish,
+        identity: Identity,
+        lookups: Lookups,
+        rendered: &Rendered,
+    ) -> anyhow::Result<()> {
+        if !rendered.impure || self.memory.compared == Some(self.changed_in) {
+            return Ok(());
+        }
+        self.memory.compared = Some(self.changed_in);
+        let again = self.render_anew(wish, identity, lookups).await?;
+        let lines = explain::lines(&wish.chart, &rendered.manifest, &again.manifest);
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
+        self.say(
+            format!(
+                "the chart {} is never done: the Operator SDK's operator would upgrade this release on every reconcile, \
+                 for {}",
+                self.fed.path,
+                lines.join("; ")
+            ),
+            Some(STABLE),
+        );
+        Ok(())
     }
 
     /// Puts the next rendering into the deployed revision: no new revision, no hooks.
@@ -265,6 +302,7 @@ impl Engine {
             self.install_crds(&wish.chart).await?;
             let identity = Identity { revision: 1, install: true };
             let candidate = self.render(&wish, identity, Lookups::Live).await?;
+            self.compare_renders(&wish, identity, Lookups::Live, &candidate).await?;
             self.note("render");
             let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
             let namespace = self.namespace.clone();
@@ -350,29 +388,4 @@ struct Change {
     wanted: Vec<Wanted>,
     plan: Plan,
     candidate: Rendered,
-}
-
-/// The first line that differs, on both sides, in short.
-fn first_difference(old: &str, new: &str) -> (String, String) {
-    let short = |line: Option<&str>| {
-        line.map_or("no line".to_owned(), |line| line.trim().chars().take(80).collect::<String>())
-    };
-    let (mut old, mut new) = (old.lines(), new.lines());
-    loop {
-        match (old.next(), new.next()) {
-            (Some(a), Some(b)) if a == b => {}
-            (a, b) => return (short(a), short(b)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_difference_is_shown_on_both_sides() {
-        assert_eq!(first_difference("a\n  b: 1\nc", "a\n  b: 2\nc"), ("b: 1".into(), "b: 2".into()));
-        assert_eq!(first_difference("a", "a\nb"), ("no line".into(), "b".into()));
-    }
 }

@@ -144,8 +144,14 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
         let (symbol, role) = sign(info.level);
         let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
         let paused = state.paused(&seen.key).is_some() && !info.running;
-        let (symbol, word) = if paused { ("‖", "paused".to_owned()) } else { (symbol, info.word) };
-        let role = if paused && info.level != Level::Bad { Role::Busy } else { role };
+        let loops = state.loops.contains_key(&seen.key);
+        let (symbol, word) = match (paused, loops) {
+            (true, true) => ("‖", "loops".to_owned()),
+            (true, false) => ("‖", "paused".to_owned()),
+            (false, true) => ("↻", "loops".to_owned()),
+            (false, false) => (symbol, info.word),
+        };
+        let role = if (paused || loops) && info.level != Level::Bad { Role::Busy } else { role };
         let gone = state.gone_at(&seen.key).is_some();
         let (symbol, word, role) =
             if gone { ("†", "deleted".to_owned(), Role::Dim) } else { (symbol, word, role) };

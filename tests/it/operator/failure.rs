@@ -415,7 +415,9 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
     world.reconcile_now("site").await;
     assert_eq!(world.pass("site").await.outcome, Outcome::Unchanged);
     assert!(
-        world.notices.iter().any(|text| text.contains("renders differently each time")),
+        world.notices.iter().any(|text| {
+            text.contains("renders differently each time") && text.contains("templates/all.yaml:6: `at: ")
+        }),
         "{:?}",
         world.notices
     );

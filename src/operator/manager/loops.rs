@@ -1,0 +1,123 @@
+//! What the manager does about loops: tells them and pauses their object; and the proof that a pass has nothing left
+//! to do, by running it again.
+
+use super::Manager;
+use crate::event::{Action, Call, Cause, CauseKind, Event, Level, ObjectChange, PauseScope, Reconcile};
+use crate::operator::loops::Found;
+use crate::operator::queue::Urgency;
+use jiff::Timestamp;
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// How many writes of a pass are named.
+const NAMED: usize = 5;
+
+/// A check under way: the first pass brings the object to rest, the second is judged.
+#[derive(Debug)]
+pub(super) struct Check {
+    /// Passes up to this number began before the check.
+    before: u64,
+    settled: bool,
+    reply: oneshot::Sender<Result<String, String>>,
+}
+
+impl Manager {
+    /// A pass has ended.
+    pub(super) async fn judge(&mut self, key: &ObjectKey, pass: &Reconcile, found: Option<Found>) {
+        if let Some(Found { mut found, stop }) = found {
+            let words = found.to_string();
+            if stop && self.settings.pause_loops {
+                let scope = PauseScope::Object { object: found.object.clone() };
+                found.paused = self.pause(scope, Some(words.clone())).await.is_ok();
+            }
+            let hint = if found.paused {
+                "it is paused: end one of the two sides, or save the reconciler, then resume it"
+            } else {
+                "let only one of them own the field"
+            };
+            let object = Some(found.object.clone());
+            self.events.emit(Event::LoopFound(Arc::new(found))).await;
+            self.notice(Level::Warn, words, Some(hint.to_owned()), object).await;
+        }
+        self.check_goes_on(key, pass);
+    }
+
+    /// Reconciles an object twice; the second pass should write nothing.
+    pub(super) fn check(&mut self, object: &ObjectRef, reply: oneshot::Sender<Result<String, String>>) {
+        match self.step(object).and_then(|_| self.one_primary(object)) {
+            Ok(key) => {
+                // An older check of the same object is answered by its dropped sender.
+                self.checks.insert(key, Check { before: self.passes, settled: false, reply });
+            }
+            Err(why) => drop(reply.send(Err(why))),
+        }
+    }
+
+    fn check_goes_on(&mut self, key: &ObjectKey, pass: &Reconcile) {
+        let Some(mut check) = self.checks.remove(key) else { return };
+        if pass.id <= check.before {
+            self.checks.insert(key.clone(), check);
+            return;
+        }
+        // Whoever asked may have gone away meanwhile.
+        if let Some(failure) = &pass.failure {
+            let why = failure.chain.first().cloned().unwrap_or_default();
+            let _ = check.reply.send(Err(format!("the pass failed: {why}")));
+        } else if !check.settled {
+            check.settled = true;
+            check.before = pass.id;
+            self.checks.insert(key.clone(), check);
+            self.queue.gate.step(key);
+            let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
+            self.queue.add(key, cause, Urgency::Now, None, Instant::now());
+        } else {
+            let _ = check.reply.send(verdict(key, pass));
+        }
+    }
+}
+
+/// Whether a pass wrote anything, and what.
+fn verdict(key: &ObjectKey, pass: &Reconcile) -> Result<String, String> {
+    let mut writes: Vec<String> = pass.objects.iter().map(change).collect();
+    writes.extend(pass.status.iter().map(|change| format!("{} of its status", change.path)));
+    if writes.is_empty() {
+        writes.extend(
+            pass.calls
+                .iter()
+                .filter(|call| is_write(call))
+                .map(|call| format!("{} {}", call.verb, call.target)),
+        );
+    }
+    if writes.is_empty() {
+        let calls = pass.calls.len();
+        return Ok(format!("{key} is at rest: reconciled again, {calls} API calls, no write"));
+    }
+    let more = writes.len().saturating_sub(NAMED);
+    writes.truncate(NAMED);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    Err(format!(
+        "{key} is not at rest: reconciled again with nothing changed, it wrote {}{more}",
+        writes.join(", ")
+    ))
+}
+
+fn change(change: &ObjectChange) -> String {
+    let name = format!("{} {}", change.object.gvk.kind, change.object.name);
+    match change.action {
+        Action::Created => format!("{name} (created)"),
+        Action::Deleted => format!("{name} (deleted)"),
+        Action::Updated => {
+            let paths: Vec<String> =
+                change.changes.iter().take(NAMED).map(|one| one.path.to_string()).collect();
+            format!("{name} {}", paths.join(" "))
+        }
+    }
+}
+
+fn is_write(call: &Call) -> bool {
+    matches!(call.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection")
+        && (200..300).contains(&call.status)
+        && !call.path.contains("dryRun=")
+}
