@@ -3,6 +3,7 @@
 //! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
 
 mod changes;
+mod connection;
 mod draft;
 mod impact;
 mod loops;
@@ -16,6 +17,9 @@ mod request;
 mod spelling;
 pub mod words;
 
+pub use connection::{
+    ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
+};
 pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
@@ -100,6 +104,12 @@ pub enum Event {
     Noticed(Notice),
     /// The settings of keys, colours and mouse were read, at the start or after a save.
     PreferencesChanged(Arc<Preferences>),
+    /// The user has confirmed a cluster that is not clearly local.
+    ProtectionChanged(ProtectionChanged),
+    /// The API server does not answer as it should, or does again.
+    ConnectionChanged(ConnectionChanged),
+    /// Copies of the operator that run on the cluster came, went, or were frozen.
+    CopiesChanged(Arc<CopiesChanged>),
     /// opdev is on its way out.
     Stopping {
         /// Why, in words for the user.
@@ -149,6 +159,14 @@ pub struct Cluster {
     pub server: String,
     /// Whether writes are held back until the user confirms the context.
     pub read_only: bool,
+    /// How far it is protected from opdev.
+    pub protection: Protection,
+    /// What makes it clearly local, or what makes opdev careful; empty for the embedded control plane.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub marks: String,
+    /// Whether the server's certificate goes unchecked, as the kubeconfig says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure: bool,
 }
 
 /// A custom resource file the user can apply with one key.

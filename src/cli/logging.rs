@@ -54,12 +54,10 @@ pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
 
 /// A panic of any task is logged and shown; the task's owner decides what goes on.
 fn report_panics(pane: &'static Pane) {
-    let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         let place = info.location().map(ToString::to_string).unwrap_or_default();
         let thread = std::thread::current().name().unwrap_or("unnamed").to_owned();
-        // A message put together at run time may quote an object, and with it a secret.
-        let words = info.payload().downcast_ref::<&'static str>().copied().unwrap_or("(message withheld)");
+        let words = words(info.payload());
         let trace = std::backtrace::Backtrace::force_capture();
         tracing::error!(%thread, %place, "panic: {words}\n{trace}");
         let notice = Notice {
@@ -71,9 +69,16 @@ fn report_panics(pane: &'static Pane) {
         };
         pane.notice(notice);
         if thread == "main" {
-            before(info);
+            use std::io::Write as _;
+            let _ = writeln!(std::io::stderr(), "opdev panicked at {place}: {words}");
         }
     }));
+}
+
+/// What a panic says, as far as it was written in the source: a message put together at run time may quote an object,
+/// and with it a secret.
+fn words(payload: &dyn std::any::Any) -> &'static str {
+    payload.downcast_ref::<&'static str>().copied().unwrap_or("(message withheld)")
 }
 
 /// The way to the log pane; closed when opdev stops.
@@ -152,5 +157,19 @@ impl Visit for Text {
             "message" => write!(self.message, "{value:?}"),
             name => write!(self.fields, " {name}={value:?}"),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn a_panic_tells_no_secret() {
+        let caught =
+            std::panic::catch_unwind(|| panic!("{} is no number", String::from("kanari"))).unwrap_err();
+        assert_eq!(words(caught.as_ref()), "(message withheld)");
+        let caught = std::panic::catch_unwind(|| panic!("a bug")).unwrap_err();
+        assert_eq!(words(caught.as_ref()), "a bug");
     }
 }

@@ -5,6 +5,7 @@ use crate::dev::bus::{self, Listener};
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop;
 use crate::dev::journal::Journal;
+use crate::dev::lock::Lock;
 use crate::dev::project::Project;
 use crate::event::{Event, Request, RequestId};
 use crate::operator::manager::{HelmCompat, Settings};
@@ -108,6 +109,15 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         bail!("--max-concurrent-reconciles must be at least 1");
     }
     let state_folder = project.state_folder()?;
+    // The journal, the log and the kubeconfig are one opdev's.
+    let _lock = match Lock::take(&state_folder.join("lock"), &command_line())? {
+        Ok(lock) => lock,
+        Err(holder) => bail!(
+            "another opdev runs in this project: {holder}\n  where: {}\n  to do: follow it with `opdev tail`, or stop it \
+             first; two operators on the same files and objects undo each other's work",
+            project.root.display()
+        ),
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("opdev")
@@ -164,6 +174,12 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     }
     runtime.shutdown_timeout(Duration::from_secs(1));
     result.and(screen_result).and(bus_result)
+}
+
+/// How opdev was started, for whoever meets its lock.
+fn command_line() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    format!("opdev {}", words.join(" "))
 }
 
 /// The screen has a thread of its own, so that nothing on it holds the operator up, nor the other way round.

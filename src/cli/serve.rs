@@ -1,6 +1,7 @@
 //! `opdev serve`: the embedded control plane alone, for kubectl, Helm and other people's tests.
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
+use crate::dev::lock::Lock;
 use anyhow::{Context, Result};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use std::fs;
@@ -60,11 +61,12 @@ fn serve(args: &ServeArgs) -> Result<()> {
         let began = Instant::now();
         // Listening for signals before anything is written means that nothing is left behind.
         let stop = stop_signal()?;
+        let path = std::path::absolute(&args.kubeconfig)?;
+        let _lock = lock_kubeconfig(&path)?;
         let mut config = Config::default();
         config.controllers = args.controllers.into();
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = plane.listen(Listen { address: args.listen }).await?;
-        let path = std::path::absolute(&args.kubeconfig)?;
         write_kubeconfig(&path, &listening.kubeconfig)?;
         announce(&path, listening.address, began)?;
         let signal = stop.await;
@@ -76,6 +78,19 @@ fn serve(args: &ServeArgs) -> Result<()> {
         }
         Ok(())
     })
+}
+
+/// The kubeconfig is written by one process only.
+fn lock_kubeconfig(path: &Path) -> Result<Lock> {
+    make_folder(path)?;
+    let lock = Lock::take(&path.with_extension("lock"), "opdev serve");
+    match lock.map_err(|_| anyhow::anyhow!("{} cannot be written", path.display()))? {
+        Ok(lock) => Ok(lock),
+        Err(holder) => anyhow::bail!(
+            "{} is the kubeconfig of {holder}\n  to do: name another file with --kubeconfig, or stop the other one",
+            path.display()
+        ),
+    }
 }
 
 fn announce(kubeconfig: &Path, address: SocketAddr, began: Instant) -> Result<()> {
@@ -126,12 +141,17 @@ fn stop_signal() -> Result<impl Future<Output = &'static str>> {
 /// Writes the kubeconfig for its owner only. A `.opdev` folder is made where it is missing, with the
 /// `.gitignore` that keeps it out of commits; any other folder has to be there.
 fn write_kubeconfig(path: &Path, text: &str) -> Result<()> {
+    make_folder(path)?;
+    crate::dev::cluster::write_private(path, text)
+}
+
+fn make_folder(path: &Path) -> Result<()> {
     let folder = path.parent().context("it has no folder")?;
     if folder.file_name().is_some_and(|name| name == ".opdev") && !folder.exists() {
         fs::create_dir(folder)?;
         fs::write(folder.join(".gitignore"), "*\n")?;
     }
-    crate::dev::cluster::write_private(path, text)
+    Ok(())
 }
 
 #[cfg(test)]

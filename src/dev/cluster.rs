@@ -1,15 +1,29 @@
 //! Which cluster: the embedded control plane, or the current context of the kubeconfig, guarded.
 //! No current context means embedded; an unreachable one is an error that offers it, never a silent fallback.
 
-use crate::event::Cluster;
+mod certificate;
+mod credentials;
+mod explain;
+mod kubeconfig;
+mod link;
+mod local;
+mod plugin;
+mod proxies;
+mod tend;
 
+use super::lock::Lock;
+use crate::event::{Cluster, Protection};
+use crate::operator::read_only::ReadOnly;
 use anyhow::{Context as _, Result, bail};
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kubeconfig::{Merged, Target};
+use link::Link;
 use opdev_controlplane::{ControlPlane, Listen, Listening};
+use serde_json::Value;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+pub(crate) use tend::Tender;
 
 /// What the user asked for.
 #[derive(Clone, Debug, Default)]
@@ -36,9 +50,13 @@ pub struct Connection {
     pub namespace: String,
     /// A kubeconfig for other tools.
     pub kubeconfig: Option<PathBuf>,
-    /// Whether writes are allowed only because the user said so.
-    pub allowed: bool,
+    /// Holds while nothing may be written.
+    pub read_only: ReadOnly,
+    /// Who looks after the connection, where it can break.
+    tender: Option<Tender>,
     plane: Option<(ControlPlane, Option<Listening>)>,
+    /// On the kubeconfig that is written.
+    _lock: Option<Lock>,
 }
 
 impl Connection {
@@ -50,24 +68,18 @@ impl Connection {
         if choice.embedded {
             return Self::embedded(choice, state_folder).await;
         }
-        let kubeconfig = match &choice.kubeconfig {
-            Some(path) => Some(
-                Kubeconfig::read_from(path).with_context(|| format!("{} cannot be used", path.display()))?,
+        let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+        let context = choice.context.as_deref().filter(|name| !name.is_empty());
+        match (merged, context) {
+            (None, Some(context)) => bail!(
+                "no kubeconfig was found, so there is no context {context}\n  where: neither KUBECONFIG nor ~/.kube/config\n  \
+                 to do: name a file with --kubeconfig, or start with --embedded for the embedded control plane"
             ),
-            None => Kubeconfig::read().ok(),
-        };
-        match kubeconfig {
-            Some(kubeconfig)
-                if choice.context.is_some()
-                    || kubeconfig.current_context.as_deref().is_some_and(|name| !name.is_empty()) =>
-            {
-                Self::context(choice, kubeconfig).await
-            }
-            _ if choice.context.is_some() => bail!(
-                "no kubeconfig was found, so there is no context {}; start with --embedded for the embedded control plane",
-                choice.context.as_deref().unwrap_or_default()
-            ),
-            _ => Self::embedded(choice, state_folder).await,
+            (None, None) => Self::embedded(choice, state_folder).await,
+            (Some(merged), context) => match context.or(merged.current()).map(str::to_owned) {
+                Some(context) => Self::context(choice, &merged, &context).await,
+                None => Self::embedded(choice, state_folder).await,
+            },
         }
     }
 
@@ -80,19 +92,16 @@ impl Connection {
             .await
             .context("the embedded control plane does not answer")?
             .git_version;
-        let mut cluster = Cluster {
-            name: "embedded".to_owned(),
-            embedded: true,
-            version,
-            server: String::new(),
-            read_only: false,
-        };
+        let mut cluster =
+            Cluster { name: "embedded".to_owned(), embedded: true, version, ..Cluster::default() };
+        let mut lock = None;
         // Without a free port the operator still works; only kubectl beside it does not.
         let (listening, kubeconfig) = match plane.listen(Listen::default()).await {
             Ok(listening) => {
                 cluster.server = format!("https://{}", listening.address);
-                let path = state_folder.join("kubeconfig");
+                let (path, held) = free_kubeconfig(state_folder)?;
                 write_private(&path, &listening.kubeconfig)?;
+                lock = held;
                 (Some(listening), Some(path))
             }
             Err(error) => {
@@ -105,48 +114,66 @@ impl Connection {
             cluster,
             namespace,
             kubeconfig,
-            allowed: false,
+            read_only: ReadOnly::default(),
+            tender: None,
             plane: Some((plane, listening)),
+            _lock: lock,
         })
     }
 
-    async fn context(choice: &Choice, kubeconfig: Kubeconfig) -> Result<Connection> {
-        let name = choice.context.clone().or_else(|| kubeconfig.current_context.clone()).unwrap_or_default();
-        let known: Vec<&str> = kubeconfig.contexts.iter().map(|context| context.name.as_str()).collect();
-        if !known.contains(&name.as_str()) {
-            bail!("the kubeconfig has no context {name}; it has {}", known.join(", "));
-        }
-        let options = KubeConfigOptions { context: Some(name.clone()), ..KubeConfigOptions::default() };
-        let config = kube::Config::from_custom_kubeconfig(kubeconfig, &options)
+    async fn context(choice: &Choice, merged: &Merged, context: &str) -> Result<Connection> {
+        let target = merged.target(context).await?;
+        // Nothing is written before it is known where.
+        let read_only = ReadOnly::new(true);
+        let namespace = choice.namespace.clone().unwrap_or_else(|| target.namespace.clone());
+        let link = Link::open(target.clone(), read_only.clone()).await?;
+        let client = Client::new(link.clone(), namespace.clone());
+        tokio::time::timeout(PATIENCE, link.probe())
             .await
-            .with_context(|| format!("the context {name} cannot be used"))?;
-        let namespace = choice.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        let server = config.cluster_url.to_string();
-        let client =
-            Client::try_from(config).with_context(|| format!("the context {name} cannot be used"))?;
-        let offer = || {
+            .unwrap_or_else(|_| Err(target.names.unanswered("timed out")))?;
+        let version = client.apiserver_version().await.with_context(|| {
             format!(
-                "the API server of context {name} ({server}) does not answer; check it with `kubectl --context {name} \
-                 version`, or start with --embedded to work without a cluster"
+                "the API server of context {context} ({}) does not tell its version; check it with `kubectl --context \
+                 {context} version`, or start with --embedded to work without a cluster",
+                target.names.server
             )
+        })?;
+        let version = version.git_version;
+        let (local, marks) = marks(&client, &target, &version).await;
+        let protection = match (local, choice.allow_contexts.iter().any(|allowed| allowed == context)) {
+            (true, _) => Protection::Local,
+            (false, true) => Protection::Confirmed,
+            (false, false) => Protection::ReadOnly,
         };
-        let version = tokio::time::timeout(Duration::from_secs(10), client.apiserver_version())
-            .await
-            .with_context(offer)?
-            .with_context(offer)?
-            .git_version;
-        let local = is_clearly_local(&name);
-        let allowed = !local && choice.allow_contexts.contains(&name);
-        let read_only = !local && !allowed;
-        let cluster = Cluster { name, embedded: false, version, server, read_only };
+        if protection != Protection::ReadOnly {
+            read_only.lift();
+        }
+        let cluster = Cluster {
+            name: context.to_owned(),
+            embedded: false,
+            version,
+            server: target.names.server.clone(),
+            read_only: protection == Protection::ReadOnly,
+            protection,
+            marks,
+            insecure: target.insecure,
+        };
+        let tender = Tender { link, choice: choice.clone(), context: context.to_owned() };
         Ok(Connection {
             client,
             cluster,
             namespace,
             kubeconfig: choice.kubeconfig.clone(),
-            allowed,
+            read_only,
+            tender: Some(tender),
             plane: None,
+            _lock: None,
         })
+    }
+
+    /// Who looks after the connection, where it can break.
+    pub(super) fn tender(&mut self) -> Option<Tender> {
+        self.tender.take()
     }
 
     /// Ends the embedded control plane, if there is one.
@@ -161,21 +188,49 @@ impl Connection {
     }
 }
 
-/// Whether the context's name carries the mark of a provider of local clusters, `opdev serve` among them. A loopback address proves nothing:
-/// it may be a tunnel.
-fn is_clearly_local(context: &str) -> bool {
-    let exact = [
-        "opdev",
-        "minikube",
-        "docker-desktop",
-        "docker-for-desktop",
-        "rancher-desktop",
-        "colima",
-        "k3s",
-        "orbstack",
-    ];
-    let prefixes = ["kind-", "k3d-", "minikube-", "colima-"];
-    exact.contains(&context) || prefixes.iter().any(|prefix| context.starts_with(prefix))
+/// `kubeconfig` in the state folder, or, where `opdev serve` has written that one, another.
+fn free_kubeconfig(state_folder: &Path) -> Result<(PathBuf, Option<Lock>)> {
+    let path = state_folder.join("kubeconfig");
+    match Lock::take(&path.with_extension("lock"), "opdev run")? {
+        Ok(lock) => Ok((path, Some(lock))),
+        Err(holder) => {
+            let other = state_folder.join(format!("kubeconfig-{}", std::process::id()));
+            tracing::warn!("{} belongs to {holder}; this opdev writes {}", path.display(), other.display());
+            Ok((other, None))
+        }
+    }
+}
+
+/// How long the first answer may take.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Whether the cluster is clearly local, and the words for it.
+async fn marks(client: &Client, target: &Target, version: &str) -> (bool, String) {
+    let Some(provider) = local::provider(target) else {
+        return (
+            false,
+            "neither its context nor its cluster entry is named as a tool for local clusters does".to_owned(),
+        );
+    };
+    let name = provider.name();
+    let nodes = nodes(client).await;
+    if local::borne_out(provider, version, nodes.as_deref()) {
+        return (true, name.to_owned());
+    }
+    let what = match nodes {
+        Some(_) => format!(
+            "it is named as {name} names its clusters, but neither its nodes nor its version are {name}'s"
+        ),
+        None => format!("it is named as {name} names its clusters, but its version is not {name}'s"),
+    };
+    (false, what)
+}
+
+/// Some nodes, where they may be read.
+async fn nodes(client: &Client) -> Option<Vec<Value>> {
+    let request = http::Request::get("/api/v1/nodes?limit=20").body(Vec::new()).ok()?;
+    let list: Value = client.request(request).await.ok()?;
+    Some(list.get("items")?.as_array()?.clone())
 }
 
 /// Writes a file that only its owner may read, whole or not at all.
@@ -198,19 +253,4 @@ pub fn write_private(path: &Path, text: &str) -> Result<()> {
         std::fs::rename(&part, path)
     };
     write().with_context(|| format!("{} cannot be written", path.display()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_provider_marks_are_local() {
-        for local in ["opdev", "kind-dev", "k3d-a", "minikube", "docker-desktop"] {
-            assert!(is_clearly_local(local), "{local}");
-        }
-        for remote in ["prod", "localhost", "admin@127.0.0.1", "kindly-prod", ""] {
-            assert!(!is_clearly_local(remote), "{remote}");
-        }
-    }
 }

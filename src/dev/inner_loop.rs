@@ -3,15 +3,18 @@
 
 use super::cluster::{Choice, Connection};
 use super::contexts;
+use super::copies::{Copies, Marks};
 use super::files;
+use super::guard::Guard;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
 use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
-use super::requests::{Drafts, Requests, Tasks, UndoList};
-use crate::event::{Event, Level, Notice, Request, RequestId, Started};
-use crate::operator::manager::{self, ManagerInput, Settings};
+use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
+use crate::event::{Cluster, Event, Level, Notice, Protection, Request, RequestId, Started};
+use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
+use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
@@ -66,7 +69,7 @@ pub async fn run(input: Input) -> Result<()> {
     let reading = tokio::task::spawn_blocking(move || {
         reload::load(&project, &first_options, files::Memory::default(), &[], None, false)
     });
-    let connection = tokio::select! {
+    let mut connection = tokio::select! {
         () = input.shutdown.cancelled() => return Ok(()),
         connection = Connection::open(&input.cluster, &input.state_folder) => connection?,
     };
@@ -75,7 +78,7 @@ pub async fn run(input: Input) -> Result<()> {
     if let Some(loaded) = &first.1 {
         only_known(&input.only, loaded)?;
     }
-    let running = Running::start(input, options, &connection, api_ready, first).await;
+    let running = Running::start(input, options, &mut connection, api_ready, first).await;
     let result = running.until_stopped().await;
     connection.close().await;
     result
@@ -118,14 +121,14 @@ impl Running {
     async fn start(
         input: Input,
         options: Arc<Options>,
-        connection: &Connection,
+        connection: &mut Connection,
         api_ready: Duration,
         first: (files::Memory, Option<Loaded>),
     ) -> Running {
         let Input { project, events, shutdown, .. } = &input;
         let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
         let namespace = (!all).then(|| connection.namespace.clone());
-        let read_only = connection.cluster.read_only;
+        let read_only = connection.read_only.clone();
         announce(&input, connection, all, api_ready).await;
         let (publish, sources) = watch::channel(Arc::new(Sources::default()));
         let (to_reloader, asked) = mpsc::channel(16);
@@ -137,8 +140,8 @@ impl Running {
             options,
             client: connection.client.clone(),
             events: events.clone(),
-            read_only,
-            cautious: connection.allowed,
+            read_only: read_only.clone(),
+            cautious: connection.cluster.protection != Protection::Local,
             operator: to_manager.clone(),
             publish: publish.clone(),
             asked,
@@ -158,7 +161,11 @@ impl Running {
             sources: sources.clone(),
             events: events.clone(),
             requests: from_user,
-            settings: Settings { namespace: namespace.clone(), read_only, ..input.operator.clone() },
+            settings: Settings {
+                namespace: namespace.clone(),
+                read_only: read_only.clone(),
+                ..input.operator.clone()
+            },
             shutdown: shutdown.clone(),
         };
         tasks.spawn(async move {
@@ -166,25 +173,21 @@ impl Running {
                 let _ = die.send(error).await;
             }
         });
-        let observer = Observer::new(connection.client.clone(), namespace, events.clone(), shutdown.clone());
+        let (awake, woken) = watch::channel(0);
+        if let Some(tender) = connection.tender() {
+            let tending = tender.run(events.clone(), to_manager.clone(), awake);
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(tending));
+        }
+        let observer =
+            Observer::new(connection.client.clone(), namespace, events.clone(), woken, shutdown.clone());
         let pod_logs =
             PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
-        let carrier = Requests {
-            reloader: to_reloader,
-            operator: to_manager,
-            client: connection.client.clone(),
-            project: project.clone(),
-            namespace: connection.namespace.clone(),
-            events: events.clone(),
-            read_only: read_only.then(|| {
-                let name = &connection.cluster.name;
-                format!("the context {name} is not clearly local, so nothing is written; start opdev with --allow-context {name} to allow it")
-            }),
-            tasks: Tasks::default(),
-            sources: sources.clone(),
-            drafts: Drafts::default(),
-            undo: UndoList::default(),
-        };
+        let carrier = carrier(&input, connection, read_only, to_manager, to_reloader, sources.clone());
+        if !connection.cluster.embedded {
+            let copies = carrier.copies.clone();
+            let looking = async move { copies.look().await };
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(looking));
+        }
         let preferences = Files::of(&project.root);
         let (quiet, poll) = (project.settings.reload.quiet(), input.poll || project.settings.reload.poll);
         let following = preferences.follow(events.clone(), quiet, poll);
@@ -237,6 +240,10 @@ impl Running {
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
             tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
         }
+        let giving_back = self.carrier.copies.give_all_back();
+        if tokio::time::timeout(PATIENCE, giving_back).await.is_err() {
+            tracing::warn!("frozen copies were not given back in time; the next opdev does it");
+        }
         result
     }
 
@@ -258,6 +265,46 @@ impl Running {
         let shutdown = self.shutdown.clone();
         self.tasks
             .spawn(shutdown.run_until_cancelled_owned(async move { carrier.carry_out(id, request).await }));
+    }
+}
+
+/// Who carries out what the user asks for.
+fn carrier(
+    input: &Input,
+    connection: &Connection,
+    read_only: ReadOnly,
+    operator: mpsc::Sender<ManagerRequest>,
+    reloader: mpsc::Sender<Ask>,
+    sources: watch::Receiver<Arc<Sources>>,
+) -> Requests {
+    let (project, events) = (&input.project, &input.events);
+    let guard = Guard {
+        context: connection.cluster.name.clone(),
+        read_only,
+        events: events.clone(),
+        operator: operator.clone(),
+        reloader: reloader.clone(),
+    };
+    let copies = Copies {
+        client: connection.client.clone(),
+        guard: guard.clone(),
+        events: events.clone(),
+        marks: Arc::new(Marks::of(&project.root, &project.name, &connection.namespace)),
+        known: Arc::default(),
+    };
+    Requests {
+        reloader,
+        operator,
+        client: connection.client.clone(),
+        project: project.clone(),
+        namespace: connection.namespace.clone(),
+        events: events.clone(),
+        guard,
+        copies,
+        tasks: Tasks::default(),
+        sources,
+        drafts: Drafts::default(),
+        undo: UndoList::default(),
     }
 }
 
@@ -284,20 +331,32 @@ async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, 
         let message = format!("{place}: {}", diagnostic.message);
         notice(&input.events, Level::Warn, message, diagnostic.hint.clone()).await;
     }
-    let name = &connection.cluster.name;
-    if connection.cluster.read_only {
+    let Cluster { name, marks, server, protection, .. } = &connection.cluster;
+    match protection {
+        Protection::Local => {}
+        Protection::ReadOnly => {
+            let message = format!(
+                "read-only: the context {name} is not clearly local ({marks}), so opdev neither applies CRDs nor reconciles"
+            );
+            let hint = format!(
+                "if this cluster is yours to change, unlock it with its name (key U), start opdev with --allow-context \
+                 {name}, or add it to allowContexts in opdev.yaml"
+            );
+            notice(&input.events, Level::Warn, message, Some(hint)).await;
+        }
+        Protection::Confirmed => {
+            let message = format!(
+                "the context {name} is not clearly local ({marks}); --allow-context or opdev.yaml allows writes to it"
+            );
+            notice(&input.events, Level::Warn, message, None).await;
+        }
+    }
+    if connection.cluster.insecure {
         let message = format!(
-            "read-only: the context {name} is not clearly local, so opdev neither applies CRDs nor reconciles"
+            "the certificate of {server} goes unchecked: anybody in between can read and change what is sent"
         );
-        let hint = format!(
-            "start opdev with --allow-context {name} if this cluster is yours to change, or with --embedded"
-        );
+        let hint = format!("remove insecure-skip-tls-verify from the cluster of context {name}");
         notice(&input.events, Level::Warn, message, Some(hint)).await;
-    } else if connection.allowed {
-        let message = format!(
-            "the context {name} is not clearly local; --allow-context or opdev.yaml allows writes to it"
-        );
-        notice(&input.events, Level::Warn, message, None).await;
     }
 }
 

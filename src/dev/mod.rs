@@ -5,11 +5,14 @@
 pub mod bus;
 pub mod cluster;
 mod contexts;
+mod copies;
 mod crds;
 mod files;
 mod go_types;
+mod guard;
 pub mod inner_loop;
 pub mod journal;
+pub mod lock;
 pub mod manifests;
 mod observe;
 mod pod_logs;

@@ -11,6 +11,7 @@ use kube::{Api, Client};
 use opdev_object::meta::{Gvk, ObjectRef};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -43,6 +44,8 @@ pub(super) struct Observer {
     /// `None` watches all namespaces.
     namespace: Option<String>,
     events: EventSink,
+    /// Changes when the API server answers again.
+    awake: watch::Receiver<u64>,
     running: BTreeMap<Gvk, CancellationToken>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -53,9 +56,11 @@ impl Observer {
         client: Client,
         namespace: Option<String>,
         events: EventSink,
+        awake: watch::Receiver<u64>,
         shutdown: CancellationToken,
     ) -> Self {
-        Observer { client, namespace, events, running: BTreeMap::new(), tasks: TaskTracker::new(), shutdown }
+        let tasks = TaskTracker::new();
+        Observer { client, namespace, events, awake, running: BTreeMap::new(), tasks, shutdown }
     }
 
     /// Watches these custom resources and everything they are commonly made of; ends the watches of others.
@@ -77,6 +82,7 @@ impl Observer {
                     gvk.clone(),
                     self.namespace.clone(),
                     self.events.clone(),
+                    self.awake.clone(),
                     token.clone(),
                 ));
                 self.running.insert(gvk, token);
@@ -90,12 +96,14 @@ async fn observe(
     gvk: Gvk,
     namespace: Option<String>,
     events: EventSink,
+    mut awake: watch::Receiver<u64>,
     token: CancellationToken,
 ) {
     // Outlives each watch, so that what went while nobody watched is told, too.
     let mut known: BTreeSet<ObjectIdentity> = BTreeSet::new();
     let run = async {
         loop {
+            awake.borrow_and_update();
             match super::requests::resource_of(&client, &gvk).await {
                 Ok((resource, namespaced)) => {
                     let api: Api<DynamicObject> = match &namespace {
@@ -104,12 +112,20 @@ async fn observe(
                         }
                         _ => Api::all_with(client.clone(), &resource),
                     };
-                    follow(api, &gvk, &events, &mut known).await;
+                    tokio::select! {
+                        () = follow(api, &gvk, &events, &mut known) => {}
+                        // What waits out a long pause need not.
+                        Ok(()) = awake.changed() => continue,
+                    }
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
             // The watch ended for good (forbidden, or the kind is not served): look again in a while.
-            tokio::time::sleep(std::time::Duration::from_secs(5)).await;
+            let pause = tokio::time::sleep(std::time::Duration::from_secs(5));
+            tokio::select! {
+                () = pause => {}
+                Ok(()) = awake.changed() => {}
+            }
         }
     };
     tokio::select! {

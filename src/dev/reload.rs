@@ -12,6 +12,7 @@ use crate::event::{
     ShadowDecision, SourcesChanged, Verdict,
 };
 use crate::operator::manager::ManagerRequest;
+use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
@@ -35,8 +36,8 @@ pub(super) struct Reloader {
     pub(super) options: Arc<Options>,
     pub(super) client: Client,
     pub(super) events: EventSink,
-    /// Whether CRDs may be written.
-    pub(super) read_only: bool,
+    /// CRDs are written unless it holds.
+    pub(super) read_only: ReadOnly,
     /// Whether nothing that anybody could notice goes to the cluster without the user's word.
     pub(super) cautious: bool,
     /// Where the newest set goes.
@@ -251,7 +252,7 @@ impl Reloader {
             let released = Released { at: Timestamp::now(), id, verdict: Verdict::Undone };
             self.events.emit(Event::Released(released)).await;
         }
-        if self.read_only {
+        if self.read_only.holds() {
             return;
         }
         for trial in std::mem::take(&mut loaded.trials) {
@@ -276,7 +277,7 @@ impl Reloader {
         self.write_declarations(&loaded.sources).await;
         self.try_out(memory, &mut loaded, &files).await;
         let mut stale = Vec::new();
-        if !self.read_only {
+        if !self.read_only.holds() {
             let since = loaded.sources.saved_at.unwrap_or_else(Instant::now);
             let origin = Origin { sources: loaded.sources.number, files: &files, since };
             let outcome = memory.crds.apply(&self.client, &loaded.sources.definitions, origin).await;

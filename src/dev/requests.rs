@@ -25,6 +25,8 @@ pub(super) use send::{MANAGER, is_not_found, resource_of, send};
 pub(super) use tasks::Tasks;
 pub(super) use undo::UndoList;
 
+use super::copies::Copies;
+use super::guard::Guard;
 use super::project::Project;
 use crate::event::{Event, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted};
 use crate::operator::manager::ManagerRequest;
@@ -61,8 +63,10 @@ pub(super) struct Requests {
     pub(super) events: EventSink,
     /// What is reconciled.
     pub(super) sources: watch::Receiver<Arc<Sources>>,
-    /// Why nothing may be written, where that is so.
-    pub(super) read_only: Option<String>,
+    /// Whether anything may be written.
+    pub(super) guard: Guard,
+    /// Copies of the operator on the cluster.
+    pub(super) copies: Copies,
     /// What is under way, to be cancelled.
     pub(super) tasks: Tasks,
     /// What is written or looked at before it is written.
@@ -114,9 +118,9 @@ impl Requests {
     }
 
     async fn outcome(&self, id: RequestId, request: &Request) -> RequestOutcome {
-        let result = match &self.read_only {
-            Some(why) if words::writes(request) => Err(anyhow!("{why}")),
-            Some(_) | None => self.run(id, request).await,
+        let result = match self.guard.refusal().filter(|_| words::writes(request)) {
+            Some(why) => Err(anyhow!("{why}")),
+            None => self.run(id, request).await,
         };
         match result {
             Ok(done) => {
@@ -176,6 +180,13 @@ impl Requests {
                 }
                 // Logs are a level, not a task: `inner_loop` follows them.
                 Request::PodLogs { .. } | Request::Quit => Ok(Done::default()),
+                Request::Unlock { context } => {
+                    let said = self.guard.unlock(context).await?;
+                    self.copies.look().await;
+                    Ok(Done::said(said))
+                }
+                Request::Freeze { object } => Ok(Done::said(self.copies.freeze(object).await?)),
+                Request::Unfreeze { object } => Ok(Done::said(self.copies.unfreeze(object).await?)),
             }
         }
         .boxed()

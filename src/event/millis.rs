@@ -21,3 +21,26 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     }
     Ok(Duration::from_micros((millis * 1000.0).round() as u64))
 }
+
+/// The same for a duration that may be missing.
+pub(super) mod maybe {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use std::time::Duration;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(transparent)]
+    struct Millis(#[serde(with = "super")] Duration);
+
+    pub(in crate::event) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        duration.map(Millis).serialize(serializer)
+    }
+
+    pub(in crate::event) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::<Millis>::deserialize(deserializer)?.map(|millis| millis.0))
+    }
+}

@@ -116,6 +116,21 @@ pub enum Request {
         /// The `id` in the list of what can be undone.
         entry: u64,
     },
+    /// Allow writes to a cluster that is not clearly local.
+    Unlock {
+        /// The context's name, as the user typed it.
+        context: String,
+    },
+    /// Scale a copy of the operator on the cluster to 0 until opdev ends.
+    Freeze {
+        /// Its Deployment.
+        object: ObjectRef,
+    },
+    /// Give a frozen copy its replicas back.
+    Unfreeze {
+        /// Its Deployment.
+        object: ObjectRef,
+    },
     /// Read all files again, as if each had been saved.
     Reload,
     /// Several requests as one; one that fails does not stop the others.

@@ -3,6 +3,7 @@
 
 use super::discovery::{Discovery, Resource};
 use super::echo::Echo;
+use super::read_only::ReadOnly;
 use crate::tap::{Answer, Tap};
 use http::{Method, Request};
 use opdev_object::meta::{self, Gvk};
@@ -21,7 +22,7 @@ pub(crate) struct Api {
     pub(crate) tap: Tap,
     pub(crate) discovery: Arc<Discovery>,
     pub(crate) echo: Arc<Echo>,
-    pub(crate) read_only: bool,
+    pub(crate) read_only: ReadOnly,
 }
 
 /// Why a call failed.
@@ -223,7 +224,7 @@ impl Api {
         body: Option<&Value>,
         content: &str,
     ) -> Result<Value, ApiError> {
-        if self.read_only && method != Method::GET {
+        if self.read_only.holds() && method != Method::GET {
             return Err(ApiError::ReadOnly);
         }
         let mut request = Request::builder().method(method).uri(path);

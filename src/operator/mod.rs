@@ -7,5 +7,6 @@ mod echo;
 mod loops;
 pub mod manager;
 mod queue;
+pub mod read_only;
 mod reconcile;
 mod watch;

@@ -166,6 +166,22 @@ impl Queue {
         }
     }
 
+    /// Ends every back-off: what made the passes fail is gone.
+    pub(crate) fn hurry(&mut self, now: Instant) {
+        let backing_off = |entry: &Entry| entry.timer.as_ref().is_some_and(|timer| timer.backoff);
+        let keys: Vec<ObjectKey> =
+            self.entries.iter().filter(|(_, entry)| backing_off(entry)).map(|(key, _)| key.clone()).collect();
+        for key in keys {
+            let Some(timer) = self.entries.get_mut(&key).and_then(|entry| entry.timer.as_mut()) else {
+                continue;
+            };
+            let before = (timer.at, timer.sequence);
+            timer.at = now;
+            self.timers.remove(&before);
+            self.timers.insert((now, before.1));
+        }
+    }
+
     /// When `advance` has something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         self.timers.first().map(|(at, _)| *at)

@@ -1,9 +1,9 @@
 //! One clear line per fact. Objects, queue lengths and pauses are levels, not facts: they have no line.
 
 use crate::event::{
-    Event, Held, HeldChange, KindHealth, Level, LogLine, LoopFound, Notice, Outcome, Reconcile, Released,
-    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged,
-    Started, TypeChanged, Verdict, Weight, words,
+    Event, Held, HeldChange, KindHealth, Level, LogLine, LoopFound, Notice, Outcome, Protection, Reconcile,
+    Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun,
+    SourcesChanged, Started, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -24,6 +24,14 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::RequestFinished(request) => (Some(request.at), finished(request)),
         Event::LoopFound(found) => (Some(found.at), loop_found(found)),
         Event::Noticed(notice) => (Some(notice.at), noticed(notice)),
+        Event::ProtectionChanged(changed) => {
+            let word = match changed.protection {
+                Protection::Local => "clearly local",
+                Protection::Confirmed => "confirmed, opdev writes",
+                Protection::ReadOnly => "read-only",
+            };
+            (Some(changed.at), format!("protection {word}"))
+        }
         Event::Stopping { reason } => (None, format!("stopping   {}", words::one_line(reason))),
         Event::ObjectSeen(_)
         | Event::ObjectGone(_)
@@ -33,6 +41,10 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::PausesChanged { .. }
         | Event::DraftChanged(_)
         | Event::UndoChanged { .. }
+        // Its beginning and its end are notices.
+        | Event::ConnectionChanged(_)
+        // A notice tells of each, and the answer of a request what became of it.
+        | Event::CopiesChanged(_)
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {
             Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),

@@ -2,13 +2,14 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Binding, Call, Cause, CauseKind, Cluster, Diagnostic, Draft, DraftStage, Event, Failure,
-    FieldChange, Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, LogSource, Notice,
-    ObjectChange, ObjectGone, ObjectSeen, Outcome, PauseScope, Paused, Place, PodLine, PodLog, Preferences,
-    PrinterColumn, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
-    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TypeChanged,
-    Undoable, Verdict, WatchEvent, Weight,
+    Action, Binding, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
+    Diagnostic, Draft, DraftStage, Event, Failure, FieldChange, Finding, Held, HeldChange, Hurt, KindHealth,
+    KindStatus, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone, ObjectSeen, Outcome, PauseScope,
+    Paused, Place, PodLine, PodLog, Preferences, PrinterColumn, Protection, ProtectionChanged, QueueChanged,
+    Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled, RequestFinished,
+    RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity, ShadowDecision, ShadowObject,
+    ShadowRun, SourcesChanged, Started, Step, ThemeChoice, Trouble, TroubleKind, TypeChanged, Undoable,
+    Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind};
 use jiff::Timestamp;
@@ -292,6 +293,26 @@ fn all() -> Vec<Event> {
         Event::Noticed(notice),
         Event::Stopping { reason: "SIGTERM".to_owned() },
         Event::PreferencesChanged(Arc::new(preferences())),
+        Event::CopiesChanged(Arc::new(CopiesChanged {
+            at: at(),
+            copies: vec![DeployedCopy {
+                object: object("Deployment"),
+                replicas: 0,
+                frozen: Some(1),
+                why: vec!["the image web-operator:v1".to_owned()],
+            }],
+        })),
+        Event::ProtectionChanged(ProtectionChanged { at: at(), protection: Protection::Confirmed }),
+        Event::ConnectionChanged(ConnectionChanged {
+            at: at(),
+            trouble: Some(Trouble {
+                kind: TroubleKind::Unreachable,
+                since: at(),
+                why: "nothing listens there".to_owned(),
+                hint: Some("start it".to_owned()),
+                retry: Some(Duration::from_millis(500)),
+            }),
+        }),
     ];
     all.extend(impact());
     all
@@ -388,13 +409,16 @@ fn variant(event: &Event) -> usize {
         Event::DraftChanged(_) => 22,
         Event::UndoChanged { .. } => 23,
         Event::LoopFound(_) => 24,
+        Event::ProtectionChanged(_) => 25,
+        Event::ConnectionChanged(_) => 26,
+        Event::CopiesChanged(_) => 27,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..25).collect());
+    assert_eq!(seen, (0..28).collect());
 }
 
 #[test]

@@ -29,7 +29,24 @@ pub fn chart(folder: &str, files: &FileSet, error: &ChartError) -> Diagnostic {
 /// A chart that does not render.
 pub fn render(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {
     let hint = Some(error.hints.join("; ")).filter(|hints| !hints.is_empty());
-    Diagnostic { hint, ..place(folder, chart, error) }
+    let found = Diagnostic { hint, ..place(folder, chart, error) };
+    // What a template says may quote the chart's own values.
+    let mut secrets = Vec::new();
+    chart_secrets(chart, &mut secrets);
+    let secrets = mask::known(secrets);
+    let cover = |text: String| mask::text(&text, &secrets);
+    Diagnostic {
+        message: cover(found.message),
+        excerpt: found.excerpt.map(cover),
+        hint: found.hint.map(cover),
+        ..found
+    }
+}
+
+/// The values of a chart and its subcharts that are secret by their names.
+pub fn chart_secrets(chart: &Chart, found: &mut Vec<String>) {
+    found.extend(mask::secrets(&chart.values));
+    chart.subcharts.iter().for_each(|chart| chart_secrets(chart, found));
 }
 
 fn place(folder: &str, chart: &Chart, error: &RenderError) -> Diagnostic {

@@ -43,8 +43,8 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    Diagnostic, KindHealth, KindStatus, Notice, Paused, Preferences, QueueChanged, ReconcileStarted,
-    ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started, Undoable,
+    ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Notice, Paused, Preferences,
+    QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started, Undoable,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -127,6 +127,10 @@ pub struct State {
     pub notices: Arc<VecDeque<Arc<Notice>>>,
     /// What the settings say about the terminal; `None` where they say nothing.
     pub preferences: Option<Arc<Preferences>>,
+    /// What keeps the API server from answering, since when, and when it was told.
+    pub connection: Option<Arc<ConnectionChanged>>,
+    /// Copies of the operator on the cluster, running or frozen.
+    pub copies: Arc<[DeployedCopy]>,
     /// Why opdev is on its way out.
     pub stopping: Option<Arc<str>>,
     limits: Limits,

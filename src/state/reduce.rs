@@ -1,7 +1,9 @@
 //! One event after the other becomes the state. Total: every event has its arm, none is refused.
 
 use super::State;
-use crate::event::{Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Reconcile, SourcesChanged};
+use crate::event::{
+    Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile, SourcesChanged,
+};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
 
@@ -41,6 +43,17 @@ impl State {
             Event::UndoChanged { entries } => self.undo = entries.into(),
             Event::Noticed(notice) => self.noticed(notice),
             Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),
+            Event::ProtectionChanged(changed) => {
+                if let Some(started) = &mut self.started {
+                    let cluster = &mut Arc::make_mut(started).cluster;
+                    cluster.protection = changed.protection;
+                    cluster.read_only = changed.protection == Protection::ReadOnly;
+                }
+            }
+            Event::CopiesChanged(changed) => self.copies = changed.copies.clone().into(),
+            Event::ConnectionChanged(changed) => {
+                self.connection = changed.trouble.is_some().then(|| Arc::new(changed));
+            }
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
         }
     }

@@ -1,10 +1,10 @@
 //! Actions that ask for something: whether they are possible, and what they ask for or open. Pure.
 
 use super::action::Do;
-use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale};
+use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale, Unlock};
 use super::update::{Command, ask};
 use super::view::{ViewState, replicas};
-use crate::event::{PauseScope, Request};
+use crate::event::{PauseScope, Request, Started};
 use crate::state::{Seen, State};
 use opdev_object::meta::ObjectRef;
 use std::sync::Arc;
@@ -19,13 +19,14 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         | Do::Scale
         | Do::Delete
         | Do::Reconcile
-        | Do::Reload
         | Do::Pause
         | Do::PauseKind
         | Do::Step
-        | Do::Check => {
+        | Do::Check
+        | Do::Freeze => {
             writes(state)?;
         }
+        Do::Reload => connected(state).map(|_| ())?,
         _ => {}
     }
     match does {
@@ -49,6 +50,12 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         }
         Do::Delete if view.targets(state).is_empty() => {
             return Err("nothing is selected that could be deleted".to_owned());
+        }
+        Do::Unlock if !connected(state)?.cluster.read_only => {
+            return Err("this cluster is not locked".to_owned());
+        }
+        Do::Freeze if state.copies.is_empty() => {
+            return Err("no copy of the operator is known on the cluster".to_owned());
         }
         Do::Held => {
             state.impact.held.first().ok_or("no change waits for your word")?;
@@ -75,17 +82,19 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
     Ok(())
 }
 
-fn writes(state: &State) -> Result<(), String> {
+fn connected(state: &State) -> Result<&Started, String> {
     if state.stopping.is_some() {
         return Err("opdev is stopping".to_owned());
     }
-    match &state.started {
-        None => Err("opdev is not connected yet".to_owned()),
-        Some(started) if started.cluster.read_only => {
-            Err(format!("writes are held back on context {}", started.cluster.name))
-        }
-        Some(_) => Ok(()),
+    state.started.as_deref().ok_or_else(|| "opdev is not connected yet".to_owned())
+}
+
+fn writes(state: &State) -> Result<(), String> {
+    let cluster = &connected(state)?.cluster;
+    if cluster.read_only {
+        return Err(format!("writes are held back on context {}; U unlocks it", cluster.name));
     }
+    Ok(())
 }
 
 /// Does it, or opens its dialog. Only for what `update` passes on.
@@ -103,6 +112,8 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
             let object = view.subject(state).map(|seen| seen.object_ref.clone());
             return object.map(|object| ask(view, Request::Edit { object })).unwrap_or_default();
         }
+        Do::Freeze => view.layers.extend(freeze(state).map(Layer::Confirm)),
+        Do::Unlock => view.layers.extend(Unlock::of(state).map(Layer::Unlock)),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
@@ -131,6 +142,28 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         _ => {}
     }
     Vec::new()
+}
+
+/// Asks about a copy of the operator that runs, or, where none does, about one that is frozen.
+fn freeze(state: &State) -> Option<Confirm> {
+    let running = state.copies.iter().find(|copy| copy.frozen.is_none());
+    let copy = running.or_else(|| state.copies.first())?;
+    let object = copy.object.clone();
+    let objects = vec![object.clone()];
+    let (title, word, request) = match copy.frozen {
+        None => (
+            format!(
+                "Freeze the copy on the cluster? Its replicas ({}) come back when opdev ends",
+                copy.replicas
+            ),
+            "Freeze",
+            Request::Freeze { object },
+        ),
+        Some(had) => {
+            (format!("Give the copy its replicas ({had}) back?"), "Give back", Request::Unfreeze { object })
+        }
+    };
+    Some(Confirm { title, objects, word, request, on_yes: false })
 }
 
 /// One request for each custom resource that is marked, or for the selected one.

@@ -34,6 +34,8 @@ pub enum Do {
     Show(Tab),
     See(See),
     Held,
+    Unlock,
+    Freeze,
     Zoom,
     Filter,
     Scope,
@@ -209,6 +211,12 @@ pub static ACTIONS: &[Action] = &[
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("held", Do::Held, &["H"], Section::Act).about("held", "Answer a change that waits for your word."),
+    action("unlock", Do::Unlock, &["U"], Section::Act)
+        .about("unlock", "Allow writes to a cluster that is not clearly local, by typing its name."),
+    action("freeze", Do::Freeze, &["Z"], Section::Act).about(
+        "freeze",
+        "Scale a copy of the operator on the cluster to 0 until opdev ends, or give it its replicas back.",
+    ),
     action("reload", Do::Reload, &["R"], Section::Act)
         .about("reload", "Read all files again, as if each had been saved.")
         .footer(&[Pane::Reconciles]),

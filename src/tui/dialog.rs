@@ -11,6 +11,7 @@ mod scale;
 mod search;
 mod tasks;
 mod undo;
+mod unlock;
 
 pub(super) use confirm::Confirm;
 pub(super) use delete::Delete;
@@ -20,6 +21,7 @@ pub(super) use review::{Button, ReviewDialog, buttons_of, review_of};
 pub(super) use scale::Scale;
 use search::search;
 pub(super) use tasks::{Task, tasks};
+pub(super) use unlock::Unlock;
 
 use super::action::Do;
 use super::filter::passes;
@@ -88,6 +90,8 @@ pub enum Layer {
         /// What was searched for before.
         before: String,
     },
+    /// The name of a context to type.
+    Unlock(Unlock),
 }
 
 /// What a key in a dialog leads to.
@@ -149,6 +153,7 @@ impl Layer {
             Layer::Review(review) => review.key(key, state),
             Layer::New { typed, index } => new::key(typed, index, key, state),
             Layer::Undo { index } => undo::key(index, key, state),
+            Layer::Unlock(unlock) => unlock.key(key),
         }
     }
 
@@ -170,7 +175,9 @@ impl Layer {
                 *index = 0;
             }
             Layer::Scale(scale) => scale.paste(&text),
-            Layer::Confirm(_)
+            // A name that was pasted was not typed.
+            Layer::Unlock(_)
+            | Layer::Confirm(_)
             | Layer::Delete(_)
             | Layer::Held(_)
             | Layer::Review(_)

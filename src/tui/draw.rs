@@ -12,6 +12,7 @@ mod picker;
 mod resources;
 mod review;
 mod tasks;
+mod unlock;
 mod which_key;
 
 pub(super) use resources::shown_columns;
@@ -20,7 +21,7 @@ use super::text::{Row, cut, cut_front, width, wrap};
 use super::theme::Role;
 use super::toast::{Toast, toast};
 use super::view::{Pane, Tab, ViewState};
-use crate::event::{Diagnostic, words};
+use crate::event::{Diagnostic, Protection, TroubleKind, words};
 use crate::state::State;
 use jiff::Timestamp;
 use ratatui::Frame;
@@ -50,7 +51,8 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
     view.open_held(state);
     super::drafts::open_reviews(view, state);
     view.compact = area.width < ROOMY.0 || area.height < ROOMY.1;
-    line(buffer, view, Rect { height: 1, ..area }, &header(state, view, area.width as usize));
+    let top = header(state, view, area.width as usize, now);
+    line(buffer, view, Rect { height: 1, ..area }, &top);
     let banner = banner(state, view, area);
     for (i, row) in banner.iter().enumerate() {
         row.draw(buffer, view.theme, (area.x, area.y + 1 + i as u16), area.width as usize, false);
@@ -95,8 +97,8 @@ fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
 }
 
 /// What runs where on the left, the sources on the right.
-fn header(state: &State, view: &ViewState, cells: usize) -> Row {
-    let (role, right) = reload(state);
+fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
+    let (role, right) = connection(state, view, now).unwrap_or_else(|| reload(state));
     let mut left = Row::new(Role::Title, " opdev");
     match &state.started {
         None => left = left.and(Role::Dim, " · starting"),
@@ -106,8 +108,13 @@ fn header(state: &State, view: &ViewState, cells: usize) -> Row {
             left = left.and(Role::Text, format!(" · {}", started.project));
             let cluster = format!(" · {} {minor}", started.cluster.name);
             left = left.and(if started.cluster.embedded { Role::Text } else { Role::Changed }, cluster);
-            if started.cluster.read_only {
-                left = left.and(Role::Bad, " read-only");
+            left = match started.cluster.protection {
+                Protection::Local => left,
+                Protection::Confirmed => left.and(Role::Changed, " confirmed"),
+                Protection::ReadOnly => left.and(Role::Bad, " read-only"),
+            };
+            if started.cluster.insecure {
+                left = left.and(Role::Bad, " TLS unchecked");
             }
             let namespace = if started.all_namespaces { "all namespaces" } else { &started.namespace };
             left = left.and(Role::Text, format!(" · ns {namespace}"));
@@ -123,7 +130,9 @@ fn header(state: &State, view: &ViewState, cells: usize) -> Row {
         // Too narrow for both: what just happened matters more than what runs.
         let room = cells.saturating_sub(width(&right) + 3);
         if room < 6 {
-            return Row::new(role, format!(" {right}"));
+            let guarded = guarded(state);
+            let right = cut(&right, cells.saturating_sub(width(&guarded.text()) + 2));
+            return guarded.and(role, format!(" {right}"));
         }
         left = Row::new(Role::Title, cut(&left.text(), room));
     }
@@ -143,6 +152,33 @@ fn header_counts(state: &State, view: &ViewState, mut left: Row) -> Row {
         }
     }
     left
+}
+
+/// That a cluster is only read shows on the narrowest screen.
+fn guarded(state: &State) -> Row {
+    match state.started.as_ref().map(|started| started.cluster.protection) {
+        Some(Protection::ReadOnly) => Row::new(Role::Bad, " read-only"),
+        Some(Protection::Confirmed | Protection::Local) | None => Row::default(),
+    }
+}
+
+/// What opdev waits for, where the API server does not answer.
+fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<(Role, String)> {
+    let told = state.connection.as_ref()?;
+    let trouble = told.trouble.as_ref()?;
+    view.wake_in(Duration::from_secs(1));
+    let (role, what) = match trouble.kind {
+        TroubleKind::Unreachable => (Role::Bad, "✗ API server unreachable"),
+        TroubleKind::Untrusted => (Role::Bad, "✗ API server not trusted"),
+        TroubleKind::Unauthorized => (Role::Bad, "✗ credentials refused"),
+        TroubleKind::Slow => (Role::Busy, "waiting for the API server"),
+        TroubleKind::Busy => (Role::Busy, "the API server is busy"),
+    };
+    let since = trouble.since.to_zoned(view.zone.clone()).strftime("%H:%M:%S");
+    let past = now.duration_since(told.at).unsigned_abs();
+    let left = trouble.retry.map_or(0, |retry| retry.saturating_sub(past).as_millis().div_ceil(1000));
+    let retry = if left == 0 { ", trying".to_owned() } else { format!(", retrying in {left} s") };
+    Some((role, format!("{what} since {since}{retry}")))
 }
 
 fn reload(state: &State) -> (Role, String) {

@@ -100,7 +100,7 @@ pub(super) fn started() -> Event {
             embedded: true,
             version: "v1.36.0".to_owned(),
             server: "https://127.0.0.1:40123".to_owned(),
-            read_only: false,
+            ..Cluster::default()
         },
         namespace: "default".to_owned(),
         all_namespaces: false,

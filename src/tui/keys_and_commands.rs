@@ -152,7 +152,10 @@ fn what_is_not_possible_says_why() {
     for (keys, why) in [("D", "delete"), ("a", "apply"), ("s", "scale"), ("r", "reconcile")] {
         assert_eq!(commands(&mut view, &state, keys), []);
         assert!(view.layers.is_empty(), "{keys}");
-        assert_eq!(view.message, Some(format!("{why}: writes are held back on context production")));
+        assert_eq!(
+            view.message,
+            Some(format!("{why}: writes are held back on context production; U unlocks it"))
+        );
     }
     assert!(text(&screen(&state, &mut view, "?", SIZE)).contains("not now: writes are held back"));
     let mut view = ViewState::default();

@@ -31,6 +31,8 @@ mod waterfall;
 #[cfg(test)]
 mod acts;
 #[cfg(test)]
+mod clusters;
+#[cfg(test)]
 mod finds;
 #[cfg(test)]
 mod fixture;

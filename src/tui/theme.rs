@@ -25,10 +25,14 @@ pub enum Role {
     Selected,
     Banner,
     Match,
+    /// The border on a cluster that is not clearly local and that the user has confirmed.
+    BorderConfirmed,
+    /// The border on a cluster that is only read.
+    BorderReadOnly,
 }
 
 /// The roles by the names that theme files give them.
-const ROLES: [(&str, Role); 15] = [
+const ROLES: [(&str, Role); 17] = [
     ("text", Role::Text),
     ("dim", Role::Dim),
     ("title", Role::Title),
@@ -44,6 +48,8 @@ const ROLES: [(&str, Role); 15] = [
     ("selected", Role::Selected),
     ("banner", Role::Banner),
     ("match", Role::Match),
+    ("border-confirmed", Role::BorderConfirmed),
+    ("border-read-only", Role::BorderReadOnly),
 ];
 
 /// The themes that are built in.

@@ -155,6 +155,8 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Step
         | Do::Check
         | Do::Tasks
+        | Do::Unlock
+        | Do::Freeze
         | Do::Reload => return acting::act(does, view, state),
         Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail) => view.go(at + page),
         Do::Mark => view.mark(),

@@ -76,7 +76,16 @@ impl Opdev {
         Self::start_with(prepare, false).await
     }
 
+    /// Starts on a copy of the demo project against a cluster of the test's own.
+    pub(crate) async fn start_against(cluster: Choice, prepare: impl FnOnce(&Path)) -> Opdev {
+        Self::start_on(cluster, prepare, false).await
+    }
+
     async fn start_with(prepare: impl FnOnce(&Path), poll: bool) -> Opdev {
+        Self::start_on(Choice { embedded: true, ..Choice::default() }, prepare, poll).await
+    }
+
+    async fn start_on(cluster: Choice, prepare: impl FnOnce(&Path), poll: bool) -> Opdev {
         let (folder, root) = demo_project();
         prepare(&root);
         let project = Project::discover(Some(&root), &root).unwrap();
@@ -96,7 +105,7 @@ impl Opdev {
         let (ask, requests) = mpsc::channel(16);
         let input = Input {
             project,
-            cluster: Choice { embedded: true, ..Choice::default() },
+            cluster,
             operator: Settings::default(),
             all_namespaces: None,
             only: Vec::new(),

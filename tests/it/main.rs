@@ -11,6 +11,7 @@ mod acting;
 mod architecture;
 mod beside;
 mod cli;
+mod clusters;
 mod controlplane;
 mod demo;
 mod gadget;

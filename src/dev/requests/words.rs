@@ -24,6 +24,9 @@ pub(super) fn of(request: &Request) -> String {
         Request::Reopen { .. } => "open the text again".to_owned(),
         Request::Discard { .. } => "discard the change".to_owned(),
         Request::Undo { .. } => "undo".to_owned(),
+        Request::Unlock { .. } => "unlock".to_owned(),
+        Request::Freeze { object } => format!("freeze {object}"),
+        Request::Unfreeze { object } => format!("give {object} its replicas back"),
         Request::Reload => "reload".to_owned(),
         Request::Each { requests } => each(requests),
         Request::Cancel { id } => format!("cancel request {id}"),
@@ -62,6 +65,9 @@ fn verb(request: &Request) -> &'static str {
         Request::Write { .. } => "write",
         Request::Reopen { .. } => "open",
         Request::Undo { .. } => "undo",
+        Request::Unlock { .. } => "unlock",
+        Request::Freeze { .. } => "freeze",
+        Request::Unfreeze { .. } => "give their replicas back to",
         Request::Reload => "reload",
         Request::Each { .. } => "do",
         Request::Cancel { .. } => "cancel",
@@ -78,7 +84,14 @@ fn subject(id: &str) -> &str {
 /// Whether a request may change something in the cluster.
 pub(super) fn writes(request: &Request) -> bool {
     match request {
-        Request::Cancel { .. } | Request::Discard { .. } | Request::PodLogs { .. } | Request::Quit => false,
+        Request::Cancel { .. }
+        | Request::Discard { .. }
+        | Request::PodLogs { .. }
+        | Request::Quit
+        | Request::Reconcile { .. }
+        | Request::DiscardHeld { .. }
+        | Request::Unlock { .. }
+        | Request::Reload => false,
         Request::Apply { .. }
         | Request::Edit { .. }
         | Request::New { .. }
@@ -89,15 +102,14 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Scale { .. }
         | Request::Delete { .. }
         | Request::DropFinalizers { .. }
-        | Request::Reconcile { .. }
         | Request::Pause { .. }
         | Request::Resume { .. }
         | Request::Step { .. }
         | Request::Check { .. }
-        | Request::ApplyHeld { .. }
-        | Request::DiscardHeld { .. }
-        | Request::Reload
-        | Request::Each { .. } => true,
+        | Request::Freeze { .. }
+        | Request::Unfreeze { .. }
+        | Request::ApplyHeld { .. } => true,
+        Request::Each { requests } => requests.iter().any(writes),
     }
 }
 
@@ -124,6 +136,9 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Check { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
+        | Request::Unlock { .. }
+        | Request::Freeze { .. }
+        | Request::Unfreeze { .. }
         | Request::Reload
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
@@ -151,6 +166,9 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Edit { .. }
         | Request::New { .. }
         | Request::Undo { .. }
+        | Request::Unlock { .. }
+        | Request::Freeze { .. }
+        | Request::Unfreeze { .. }
         | Request::Reload
         | Request::Each { .. }
         | Request::Cancel { .. }

@@ -325,6 +325,10 @@ impl Kinds {
                 stream.problem = None;
                 stream.cache.write().take(raw)
             }
+            Said::Lost => {
+                stream.cache.write().broke();
+                return Heard::default();
+            }
             Said::Broken(problem) => {
                 let gvk = &follow.gvk;
                 let problem = format!("cannot watch {} ({}): {problem}", gvk.kind, gvk.api_version());
@@ -353,7 +357,7 @@ impl Kinds {
                 self.streams.discovery.invalidate().await;
                 self.types.send_modify(|changes| *changes += 1);
             }
-            Said::Event(Raw::Init | Raw::Listed(_)) | Said::Broken(_) => {}
+            Said::Event(Raw::Init | Raw::Listed(_)) | Said::Broken(_) | Said::Lost => {}
         }
         Heard::default()
     }

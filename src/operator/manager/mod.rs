@@ -14,6 +14,7 @@ use super::discovery::Discovery;
 use super::echo::Echo;
 use super::loops::Loops;
 use super::queue::{Ended, Queue, Trace, Urgency, kind_of};
+use super::read_only::ReadOnly;
 use super::reconcile;
 use super::watch::stream::Streams;
 use crate::event::{
@@ -24,7 +25,7 @@ use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, Recorder, Tap};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
-use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use pass::Running;
 use reload::Reload;
 use std::collections::HashMap;
@@ -90,6 +91,13 @@ pub enum ManagerRequest {
         /// Where the answer goes: that the second pass wrote nothing, or what it wrote.
         reply: oneshot::Sender<Result<String, String>>,
     },
+    /// Reconcile every object: something that kept all of them from being reconciled is gone.
+    ReconcileAll,
+    /// The connection to the API server is lost, or there again. Without it no pass begins.
+    Connection {
+        /// Whether it is lost.
+        lost: bool,
+    },
     /// Try a program that does not serve yet on every known object of its kind. Nothing is written.
     Shadow {
         /// The kind with its new program.
@@ -141,8 +149,8 @@ pub struct Settings {
     pub max_history: usize,
     /// Hides override values in Kubernetes events.
     pub suppress_override_values: bool,
-    /// Nothing is written.
-    pub read_only: bool,
+    /// Nothing is written while it holds.
+    pub read_only: ReadOnly,
     /// Objects whose passes go round in a loop are paused.
     pub pause_loops: bool,
 }
@@ -167,7 +175,7 @@ impl Default for Settings {
             hook_timeout: Duration::from_secs(300),
             max_history: 10,
             suppress_override_values: false,
-            read_only: false,
+            read_only: ReadOnly::default(),
             pause_loops: true,
         }
     }
@@ -181,7 +189,6 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     let ManagerInput { client, mut sources, events, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
     let mut manager = Manager::new(client, events, settings, shutdown.child_token(), inbox);
-    manager.greet().await;
     let first = sources.borrow_and_update().clone();
     manager.serve(first).await;
     loop {
@@ -234,6 +241,10 @@ struct Manager {
     told_pauses: Vec<Paused>,
     loops: Loops,
     checks: HashMap<ObjectKey, loops::Check>,
+    /// Whether the API server does not answer.
+    lost: bool,
+    /// Wakes streams that wait before they try again.
+    awake: watch::Sender<u64>,
     /// What renders leave for the next ones.
     renders: Arc<reconcile::Renders>,
 }
@@ -249,8 +260,10 @@ impl Manager {
         let tap = Tap::new(client.clone());
         let discovery = Arc::new(Discovery::new(tap.clone()));
         let (types, changed) = watch::channel(0);
-        let streams = Streams { client, discovery: Arc::clone(&discovery), types: changed };
-        let api = Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: settings.read_only };
+        let (awake, woken) = watch::channel(0);
+        let streams = Streams { client, discovery: Arc::clone(&discovery), types: changed, awake: woken };
+        let api =
+            Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: settings.read_only.clone() };
         Manager {
             kinds: Kinds::new(streams, types, inbox, settings.namespace.clone()),
             api,
@@ -268,19 +281,9 @@ impl Manager {
             told_pauses: Vec::new(),
             loops: Loops::default(),
             checks: HashMap::new(),
+            lost: false,
+            awake,
             renders: Arc::default(),
-        }
-    }
-
-    async fn greet(&self) {
-        if self.settings.read_only {
-            self.notice(
-                Level::Warn,
-                "read-only: custom resources are watched, nothing is written".to_owned(),
-                Some("start opdev with --allow-context NAME to let it write".to_owned()),
-                None,
-            )
-            .await;
         }
     }
 
@@ -418,6 +421,20 @@ impl Manager {
                 let _ = reply.send(self.step(&object));
             }
             ManagerRequest::Check { object, reply } => self.check(&object, reply),
+            ManagerRequest::ReconcileAll => {
+                let kinds: Vec<Gvk> = self.sources.watches.iter().map(|watch| watch.gvk.clone()).collect();
+                for key in kinds.iter().flat_map(|gvk| self.kinds.objects(gvk)) {
+                    let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
+                    self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
+                }
+            }
+            ManagerRequest::Connection { lost } => {
+                self.lost = lost;
+                if !lost {
+                    self.awake.send_modify(|times| *times += 1);
+                    self.queue.hurry(Instant::now());
+                }
+            }
             ManagerRequest::Shadow { watch, reply } => {
                 let objects = self.kinds.states(&watch.gvk);
                 let key = ObjectKey {
@@ -442,7 +459,9 @@ impl Manager {
     }
 
     async fn start_workers(&mut self) {
-        while let Some(mut taken) = self.queue.take(Instant::now()) {
+        while !self.lost
+            && let Some(mut taken) = self.queue.take(Instant::now())
+        {
             let Some(watch) = self.sources.watch(&taken.key.group, &taken.key.kind).cloned() else {
                 self.queue.end(&taken.key, Ended::Done(None), |_| false, Instant::now());
                 self.queue.forget(&taken.key);

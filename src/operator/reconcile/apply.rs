@@ -4,6 +4,7 @@
 use super::compare::{changes, covers};
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::objects::{PARALLEL, Wanted, live};
+use super::program::shadow::overlay;
 use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, ApiError, Deletion, HELM_MANAGER};
 use crate::operator::watch::change::managers_of;
@@ -96,6 +97,27 @@ impl Plan {
             }
         }
         Ok(plan)
+    }
+
+    /// The writes as what they would change.
+    pub(super) fn preview(&self) -> Vec<ObjectChange> {
+        let change = |wanted: &Wanted, action, changes| ObjectChange {
+            object: wanted.reference(),
+            action,
+            changes,
+            taken_from: Vec::new(),
+        };
+        let writes = self.write.iter().filter_map(|planned| {
+            let Some(live) = &planned.live else {
+                return Some(change(&planned.wanted, Action::Created, Vec::new()));
+            };
+            let mut after = live.clone();
+            overlay(&mut after, &planned.wanted.object);
+            let changed = mask::changes(&planned.wanted.resource.gvk.kind, changes(live, &after));
+            (!changed.is_empty()).then(|| change(&planned.wanted, Action::Updated, changed))
+        });
+        let removals = self.remove.iter().map(|planned| change(&planned.wanted, Action::Deleted, Vec::new()));
+        writes.chain(removals).collect()
     }
 
     /// Carries the plan out. What was done before an error stays in `effects`.

@@ -8,6 +8,7 @@ mod compare;
 mod crds;
 mod engine;
 mod explain;
+mod foresee;
 mod hooks;
 mod inject;
 mod objects;
@@ -34,6 +35,7 @@ use super::api::{Api, ApiError, At};
 use super::manager::Settings;
 use super::watch::hub::Hub;
 use crate::event::{ObjectChange, Outcome, Requeue, mask};
+use crate::sources::broken::chart_secrets;
 use crate::sources::{ChartReconciler, Reconciler, Watch};
 use anyhow::anyhow;
 use apply::Effects;
@@ -200,8 +202,8 @@ async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
 
 impl Pass {
     async fn reconcile(&mut self) -> Result<Verdict, Fault> {
-        if self.engine.settings.read_only {
-            return Ok(Verdict::new(Outcome::Waiting).after(None));
+        if self.engine.settings.read_only.holds() {
+            return self.foresee().await;
         }
         if meta::deletion_timestamp(&self.parent.object).is_some() {
             return self.uninstall().await;
@@ -320,6 +322,9 @@ impl Pass {
 
     /// Shows a failure in the object's status, as far as the engine has a condition for it.
     async fn tell_fault(&mut self, mut fault: Fault) -> Fault {
+        if self.engine.settings.read_only.holds() {
+            return fault;
+        }
         if let Some((kind, reason)) = fault.condition {
             self.status.set(kind, true, reason, &format!("{:#}", fault.error));
             if let Err(error) = self.put_status().await {
@@ -345,9 +350,9 @@ impl Pass {
 
     fn report(mut self, verdict: Result<Verdict, Fault>) -> Report {
         let status = verdict::status_changes(&self.status_before, self.parent.object.get("status"));
-        let (outcome, requeue, failure) = match verdict {
-            Ok(verdict) => (verdict.outcome, verdict.requeue, None),
-            Err(fault) => (Outcome::Failed, None, Some(fault.into_failed())),
+        let (outcome, requeue, waiting, failure) = match verdict {
+            Ok(verdict) => (verdict.outcome, verdict.requeue, verdict.waiting, None),
+            Err(fault) => (Outcome::Failed, None, None, Some(fault.into_failed())),
         };
         self.engine.memory.secrets = self.secrets();
         let objects: Vec<ObjectChange> = self.engine.effects.changes;
@@ -359,6 +364,7 @@ impl Pass {
             dependents: if self.engine.fed.watch_dependents { self.engine.dependents } else { Vec::new() },
             steps: self.engine.clock.steps,
             requeue,
+            waiting,
             failure,
             notices: self.engine.notices,
             memory: self.engine.memory,
@@ -371,9 +377,4 @@ impl Pass {
 pub(super) fn override_secrets(chart: &ChartReconciler) -> Vec<String> {
     let secret = chart.overrides.iter().filter(|(key, _)| mask::is_secret_path(key));
     secret.map(|(_, value)| value.clone()).collect()
-}
-
-fn chart_secrets(chart: &Chart, found: &mut Vec<String>) {
-    found.extend(mask::secrets(&chart.values));
-    chart.subcharts.iter().for_each(|chart| chart_secrets(chart, found));
 }

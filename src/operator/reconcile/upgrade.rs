@@ -376,7 +376,7 @@ impl Engine {
         ReleaseNames { name: &self.name, namespace, chart }
     }
 
-    async fn wanted(&self, manifest: &str, chart: &str) -> anyhow::Result<Vec<Wanted>> {
+    pub(super) async fn wanted(&self, manifest: &str, chart: &str) -> anyhow::Result<Vec<Wanted>> {
         let namespace = self.namespace.clone();
         objects::build(&self.api, manifest, &self.owner, self.names(&namespace, chart)).await
     }

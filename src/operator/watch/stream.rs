@@ -2,6 +2,7 @@
 //! waited for, a kind whose CRD is created again is followed again, both without noise.
 
 use super::cache::Raw;
+use crate::operator::api::ApiError;
 use crate::operator::discovery::{Discovery, Resource};
 use futures::StreamExt;
 use kube::api::{Api, DynamicObject};
@@ -30,6 +31,8 @@ pub(crate) enum Said {
     Event(Raw),
     /// It cannot follow and tries again.
     Broken(String),
+    /// The connection broke, or no answer came: it tries again, and whoever has the connection says so.
+    Lost,
 }
 
 /// What a stream needs.
@@ -39,6 +42,8 @@ pub(crate) struct Streams {
     pub(crate) discovery: Arc<Discovery>,
     /// Changes whenever a CRD does.
     pub(crate) types: watch::Receiver<u64>,
+    /// Changes when the API server answers again.
+    pub(crate) awake: watch::Receiver<u64>,
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -52,9 +57,11 @@ impl Streams {
         F: Fn(Said) -> T + Send + 'static,
     {
         let mut types = self.types.clone();
+        let mut awake = self.awake.clone();
         let mut pause = FIRST_PAUSE;
         loop {
             types.borrow_and_update();
+            awake.borrow_and_update();
             let told = match self.discovery.resolve(&follow.gvk).await {
                 Ok(Some(resource)) => {
                     let ended = self.watch(&follow, &resource, &sender, &wrap, &mut pause).await;
@@ -70,20 +77,24 @@ impl Streams {
                             tokio::time::sleep(FIRST_PAUSE).await;
                             continue;
                         }
-                        Ended::Broken(why) => why,
+                        Ended::Broken(why) => Said::Broken(why),
+                        Ended::Lost => Said::Lost,
                     }
                 }
                 Ok(None) => {
                     self.resolve_or_wait(&follow.gvk, &mut types).await;
                     continue;
                 }
-                Err(error) => error.to_string(),
+                Err(ApiError::Unreachable(_)) => Said::Lost,
+                Err(error) => Said::Broken(error.to_string()),
             };
-            if sender.send(wrap(Said::Broken(told))).await.is_err() {
+            if sender.send(wrap(told)).await.is_err() {
                 return;
             }
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                Ok(()) = awake.changed() => pause = FIRST_PAUSE,
+            }
         }
     }
 
@@ -125,6 +136,7 @@ impl Streams {
                 // The server closed a stream that had become too old: the watcher lists again by itself.
                 Err(watcher::Error::WatchError(status)) if status.code == 410 => continue,
                 Err(error) if is_busy(&error) => return Ended::Busy,
+                Err(error) if is_lost(&error) => return Ended::Lost,
                 Err(error) => return Ended::Broken(describe(&error)),
             };
             *pause = FIRST_PAUSE;
@@ -132,7 +144,7 @@ impl Streams {
                 return Ended::Nobody;
             }
         }
-        Ended::Broken("the watch ended".to_owned())
+        Ended::Lost
     }
 }
 
@@ -141,6 +153,17 @@ enum Ended {
     Busy,
     Nobody,
     Broken(String),
+    Lost,
+}
+
+/// Whether no answer came, or it broke off.
+fn is_lost(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(error)
+        | watcher::Error::WatchStartFailed(error)
+        | watcher::Error::WatchFailed(error) => !matches!(error, kube::Error::Api(_)),
+        watcher::Error::WatchError(_) | watcher::Error::NoResourceVersion => false,
+    }
 }
 
 fn is_not_served(error: &watcher::Error) -> bool {

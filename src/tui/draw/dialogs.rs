@@ -28,6 +28,7 @@ pub(super) fn draw(
         Layer::Samples { typed, index } => samples(typed, *index, state, view, buffer, body),
         Layer::Scale(scale) => self::scale(scale, view, buffer, body),
         Layer::Delete(delete) => super::delete::draw(delete, view, buffer, body),
+        Layer::Unlock(unlock) => super::unlock::draw(unlock, view, buffer, body),
         Layer::Held(held) => super::held::draw(held, state, view, buffer, body),
         Layer::Confirm(confirm) => self::confirm(confirm, view, buffer, body),
         Layer::Review(review) => super::review::draw(review, state, view, buffer, body),

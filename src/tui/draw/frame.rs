@@ -6,6 +6,7 @@ use super::super::text::{Row, cut, width};
 use super::super::theme::Role;
 use super::super::view::{Pane, Tab, ViewState};
 use super::tabs;
+use crate::event::Protection;
 use crate::state::{State, tree};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -15,7 +16,7 @@ use ratatui::widgets::{Block, Widget};
 /// Draws the border of a pane and gives back what is inside.
 pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) -> Rect {
     let focused = which == view.focus;
-    let style = view.theme.style(if focused { Role::Focus } else { Role::Border });
+    let style = view.theme.style(if focused { Role::Focus } else { protection(state) });
     let block = Block::bordered().merge_borders(MergeStrategy::Exact).border_style(style);
     let inner = block.inner(area);
     block.render(area, buffer);
@@ -51,6 +52,15 @@ fn narrowed(which: Pane, view: &ViewState) -> Vec<String> {
     }
     let namespace = view.namespace.as_ref().map(|namespace| format!("n:{namespace}"));
     namespace.into_iter().chain(view.faults.then(|| "faults".to_owned())).collect()
+}
+
+/// The border's role: how far the cluster is protected shows all around.
+fn protection(state: &State) -> Role {
+    match state.started.as_ref().map(|started| started.cluster.protection) {
+        None | Some(Protection::Local) => Role::Border,
+        Some(Protection::Confirmed) => Role::BorderConfirmed,
+        Some(Protection::ReadOnly) => Role::BorderReadOnly,
+    }
 }
 
 /// What a pane is about.

@@ -2,6 +2,7 @@
 
 use super::world::{World, causes, chart, condition, fed_by, settings, sources, watch_of, web};
 use opdev::event::{Action, CauseKind, Outcome};
+use opdev::operator::read_only::ReadOnly;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -231,13 +232,14 @@ async fn a_deleted_custom_resource_leaves_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_written_when_read_only() {
     let mut settings = settings();
-    settings.read_only = true;
+    settings.read_only = ReadOnly::new(true);
     let mut world = World::start_with(vec![web(web_chart())], settings).await;
     world.create_web("site", json!({})).await;
     let pass = world.pass("site").await;
     assert_eq!(pass.outcome, Outcome::Waiting);
-    assert!(pass.calls.iter().all(|call| call.verb == "get"), "{:?}", pass.calls);
-    assert!(world.notices.iter().any(|notice| notice.starts_with("read-only")), "{:?}", world.notices);
+    assert!(pass.calls.iter().all(|call| call.verb == "get" || call.verb == "list"), "{:?}", pass.calls);
+    let words = pass.waiting.as_deref().unwrap();
+    assert!(words.contains("it would create ConfigMap") && words.contains("site-config"), "{words}");
     assert!(world.revisions("site").await.is_empty());
     world.stop().await;
 }

@@ -4,6 +4,7 @@
 use super::world::{World, causes, condition, sources, typed};
 use kube::api::{Api, DynamicObject, ListParams};
 use opdev::event::{Action, Event, Outcome, Reconcile};
+use opdev::operator::read_only::ReadOnly;
 use opdev_object::meta::{self, Gvk};
 use opdev_types::contract::{Desired, EventWish, Observed, Patch, Read};
 use opdev_types::diagnostic::{Diagnostic, Place};
@@ -536,7 +537,7 @@ async fn a_saved_program_runs_at_once_and_nothing_is_written_when_read_only() {
     world.stop().await;
 
     let mut settings = super::world::settings();
-    settings.read_only = true;
+    settings.read_only = ReadOnly::new(true);
     let mut world = World::start_with(vec![maps()], settings).await;
     world.create_web("site", json!({"names": ["a"]})).await;
     let pass = world.pass("site").await;

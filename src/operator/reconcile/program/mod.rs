@@ -176,8 +176,13 @@ pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {
 
 impl Pass {
     async fn reconcile(&mut self) -> Result<Verdict, Fault> {
-        if self.settings.read_only {
-            return Ok(Verdict::new(Outcome::Waiting));
+        if self.settings.read_only.holds() {
+            let Some(program) = self.typed.program.clone() else { return Err(self.no_program()) };
+            if !selector::picks(&self.watch.selector, &self.parent.object) {
+                return Ok(Verdict::new(Outcome::Unchanged));
+            }
+            let words = self.foresee(&program).await.unwrap_or_else(|why| format!("read-only: {why}"));
+            return Ok(Verdict { waiting: Some(words), ..Verdict::new(Outcome::Waiting) });
         }
         let leaving = meta::deletion_timestamp(&self.parent.object).is_some();
         if leaving && !self.parent.has_finalizer(&[FINALIZER]) {
@@ -293,7 +298,7 @@ impl Pass {
 
     /// A failure shows on the object, too, as a Kubernetes Event.
     async fn tell_fault(&mut self, fault: &Fault) {
-        if self.settings.read_only {
+        if self.settings.read_only.holds() {
             return;
         }
         let message = mask::text(&format!("{:#}", fault.error), &self.secrets());

@@ -9,8 +9,10 @@ use super::{Done, Memory, Pass, manager_of};
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
 use crate::operator::api::{Api, At};
 use crate::operator::manager::{Settings, Shadowed};
+use crate::operator::read_only::ReadOnly;
 use crate::operator::reconcile::compare::changes;
 use crate::operator::reconcile::engine::Clock;
+use crate::operator::reconcile::foresee;
 use crate::operator::reconcile::inject::Owner;
 use crate::operator::reconcile::parent::Parent;
 use crate::operator::reconcile::verdict::status_changes;
@@ -49,7 +51,7 @@ pub(in crate::operator) async fn run(mut trial: Trial) -> Shadowed {
     let mut shadowed = Shadowed::default();
     let Some(typed) = trial.watch.program().cloned() else { return shadowed };
     let Some(program) = typed.program.clone() else { return shadowed };
-    trial.api.read_only = true;
+    trial.api.read_only = ReadOnly::new(true);
     for gvk in &program.facts().owns {
         if !trial.kinds.contains(gvk) {
             trial.kinds.push(gvk.clone());
@@ -140,6 +142,18 @@ async fn one(
 }
 
 impl Pass {
+    /// The words for what the pass would do where nothing may be written.
+    pub(super) async fn foresee(&mut self, program: &Arc<dyn Program>) -> Result<String, String> {
+        match self.trial(program).await? {
+            Tried::Skipped(_, why) => Err(why),
+            Tried::Ran(None) => Ok(foresee::words(&[])),
+            Tried::Ran(Some(found)) => match found.problem {
+                Some(problem) => Err(problem.message),
+                None => Ok(foresee::words(&found.children)),
+            },
+        }
+    }
+
     async fn trial(&mut self, program: &Arc<dyn Program>) -> Result<Tried, String> {
         let releases = self.observe_releases().await.map_err(|error| format!("{error:#}"))?;
         let children = self.children(Source::Cache).await.map_err(|error| format!("{error:#}"))?;
@@ -284,7 +298,7 @@ fn release_changes(there: &[ReleaseState], desired: &Desired) -> Vec<ObjectChang
 
 /// What applying would make of an object, as far as that can be told without its schema: maps merge, lists of the
 /// same length merge item by item, everything else is replaced.
-fn overlay(live: &mut Value, wanted: &Value) {
+pub(in crate::operator::reconcile) fn overlay(live: &mut Value, wanted: &Value) {
     match (live, wanted) {
         (Value::Object(live), Value::Object(wanted)) => {
             for (name, wanted) in wanted {

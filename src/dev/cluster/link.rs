@@ -1,0 +1,303 @@
+//! The way to the API server of a context: every call passes here. Refuses writes while the cluster is read-only, asks
+//! with the newest credential, comes back when the server is busy, and notes when it does not answer.
+//! `tend` tells the user and brings the connection back.
+
+use super::credentials::{self, Line};
+use super::explain::{Fault, Problem, chain};
+use super::kubeconfig::Target;
+use crate::event::{Trouble, TroubleKind};
+use crate::operator::read_only::ReadOnly;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use http::header::{AUTHORIZATION, RETRY_AFTER};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use jiff::Timestamp;
+use kube::client::Body;
+use serde_json::json;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::sync::{Mutex, watch};
+use tower::{BoxError, Service};
+
+/// How long an answer may take to begin; the API server itself gives up after as long.
+const LONGEST: Duration = Duration::from_secs(60);
+/// After this the user is told that a call waits.
+const SLOW: Duration = Duration::from_secs(3);
+/// How often a busy server is asked again.
+const TRIES: u32 = 5;
+/// The longest pause that a busy server may ask for within one call.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A service for `kube::Client`. Clones share everything.
+#[derive(Clone)]
+pub(super) struct Link(Arc<Inner>);
+
+struct Inner {
+    read_only: ReadOnly,
+    dial: Mutex<Dial>,
+    trouble: watch::Sender<Option<Trouble>>,
+}
+
+struct Dial {
+    target: Target,
+    line: Arc<Line>,
+}
+
+/// Headers of a read-only refusal, so that nobody takes it for the server's.
+const READ_ONLY: &str = "opdev is read-only on this context; nothing was sent";
+
+impl Link {
+    /// Opens the way with a first credential.
+    ///
+    /// # Errors
+    /// Where no credential is to be had.
+    pub(super) async fn open(target: Target, read_only: ReadOnly) -> Result<Link, Problem> {
+        let line = Arc::new(credentials::fresh(&target).await?);
+        let dial = Mutex::new(Dial { target, line });
+        Ok(Link(Arc::new(Inner { read_only, dial, trouble: watch::Sender::new(None) })))
+    }
+
+    /// What keeps the server from answering, as it changes.
+    pub(super) fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
+        self.0.trouble.subscribe()
+    }
+
+    /// The target as it was read last.
+    pub(super) async fn target(&self) -> Target {
+        self.0.dial.lock().await.target.clone()
+    }
+
+    /// Goes on with what the kubeconfig says now; only ever to the same server.
+    ///
+    /// # Errors
+    /// Where no credential is to be had.
+    pub(super) async fn renew(&self, target: Target) -> Result<(), Problem> {
+        let line = Arc::new(credentials::fresh(&target).await?);
+        *self.0.dial.lock().await = Dial { target, line };
+        Ok(())
+    }
+
+    /// Asks for something that only a known user may read, however the calls of others go.
+    ///
+    /// # Errors
+    /// An explanation of why there is no answer.
+    pub(super) async fn probe(&self) -> Result<(), Problem> {
+        let request =
+            Request::get("/api").body(Body::empty()).map_err(|error| self.plain(&error.to_string()))?;
+        let names = self.target().await.names;
+        match self.clone().answer(request, 1).await {
+            Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
+                let credential = self.0.dial.lock().await.line.credential.clone();
+                Err(names.refused(&credential))
+            }
+            Ok(_) => Ok(()),
+            Err(Failed::Explained(problem)) => Err(problem),
+            Err(Failed::Unanswered(why)) => Err(names.unanswered(&why)),
+        }
+    }
+
+    fn plain(&self, what: &str) -> Problem {
+        Problem {
+            fault: Fault::Unreachable,
+            what: what.to_owned(),
+            place: String::new(),
+            hint: String::new(),
+        }
+    }
+
+    async fn line(&self, used: Option<&Arc<Line>>) -> Result<Arc<Line>, Problem> {
+        let mut dial = self.0.dial.lock().await;
+        let refused = used.is_some_and(|used| Arc::ptr_eq(used, &dial.line)) && dial.line.may_be_renewed();
+        let line = credentials::renewed(&dial.target, &dial.line, refused).await?;
+        dial.line = Arc::clone(&line);
+        Ok(line)
+    }
+
+    /// One call with all that belongs to it; at most `tries` times where the server is busy.
+    async fn answer(self, request: Request<Body>, tries: u32) -> Result<Response<Body>, Failed> {
+        let (parts, body) = request.into_parts();
+        let mut body = Some(body);
+        let anybody = parts.uri.path() == "/version" || parts.uri.path() == "/readyz";
+        let mut line = self.line(None).await.map_err(|problem| self.report(problem))?;
+        let (mut asked, mut renewed) = (0, false);
+        loop {
+            asked += 1;
+            let kept = body.as_ref().and_then(Body::try_clone);
+            let Some(now) = body.take() else {
+                return Err(Failed::Unanswered("the request cannot be sent twice".to_owned()));
+            };
+            let mut request = Request::from_parts(parts.clone(), now);
+            if let Some(header) = &line.header {
+                request.headers_mut().insert(AUTHORIZATION, header.clone());
+            }
+            let what = format!("{} {}", parts.method, parts.uri.path());
+            let response = self.send(&line, request, &what).await?;
+            body = kept;
+            match response.status() {
+                StatusCode::UNAUTHORIZED => {
+                    let credential = line.credential.clone();
+                    if !renewed && body.is_some() {
+                        renewed = true;
+                        let newer = self.line(Some(&line)).await.map_err(|problem| self.report(problem))?;
+                        if !Arc::ptr_eq(&newer, &line) {
+                            line = newer;
+                            continue;
+                        }
+                    }
+                    let problem = self.target().await.names.refused(&credential);
+                    self.report(problem);
+                    return Ok(response);
+                }
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+                    if asked < tries && body.is_some() =>
+                {
+                    let pause = pause(&response, asked);
+                    self.note(
+                        TroubleKind::Busy,
+                        format!("the API server is busy ({}): {what} is tried again", response.status()),
+                        None,
+                        Some(pause),
+                    );
+                    tokio::time::sleep(pause).await;
+                }
+                _ => {
+                    if !anybody {
+                        self.well();
+                    }
+                    return Ok(response);
+                }
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        line: &Arc<Line>,
+        request: Request<Body>,
+        what: &str,
+    ) -> Result<Response<Body>, Failed> {
+        let client = line.client.clone();
+        let mut sending = Box::pin(async move { client.send(request).await });
+        let sent = match tokio::time::timeout(SLOW, &mut sending).await {
+            Ok(sent) => sent,
+            Err(_) => {
+                let why = format!("the API server has not answered {what} for {} s", SLOW.as_secs());
+                self.note(TroubleKind::Slow, why, None, None);
+                match tokio::time::timeout(LONGEST - SLOW, sending).await {
+                    Ok(sent) => sent,
+                    Err(_) => {
+                        // The connection may be dead without a word: the next call takes a new one.
+                        let mut dial = self.0.dial.lock().await;
+                        if Arc::ptr_eq(&dial.line, line)
+                            && let Ok(newer) = credentials::fresh(&dial.target).await
+                        {
+                            dial.line = Arc::new(newer);
+                        }
+                        drop(dial);
+                        return Err(self
+                            .unanswered(&format!("timed out after {} s", LONGEST.as_secs()))
+                            .await);
+                    }
+                }
+            }
+        };
+        match sent {
+            Ok(response) => Ok(response),
+            Err(error) => Err(self.unanswered(&chain(&error)).await),
+        }
+    }
+
+    async fn unanswered(&self, why: &str) -> Failed {
+        let problem = self.target().await.names.unanswered(why);
+        self.report(problem);
+        Failed::Unanswered(why.to_owned())
+    }
+
+    fn report(&self, problem: Problem) -> Failed {
+        let kind = match problem.fault {
+            Fault::Unreachable => TroubleKind::Unreachable,
+            Fault::Untrusted => TroubleKind::Untrusted,
+            Fault::Unauthorized | Fault::NoCredential => TroubleKind::Unauthorized,
+        };
+        self.note(kind, problem.what.clone(), Some(problem.hint.clone()), None);
+        Failed::Explained(problem)
+    }
+
+    /// Trouble keeps its beginning while it stays of one kind.
+    fn note(&self, kind: TroubleKind, why: String, hint: Option<String>, retry: Option<Duration>) {
+        self.0.trouble.send_if_modified(|known| {
+            if known.as_ref().is_some_and(|known| known.kind == kind) {
+                return false;
+            }
+            // A call that waits says less than one that failed.
+            let waits = matches!(kind, TroubleKind::Slow | TroubleKind::Busy);
+            if waits
+                && known
+                    .as_ref()
+                    .is_some_and(|known| !matches!(known.kind, TroubleKind::Slow | TroubleKind::Busy))
+            {
+                return false;
+            }
+            let since = known.as_ref().map_or_else(Timestamp::now, |known| known.since);
+            *known = Some(Trouble { kind, since, why, hint, retry });
+            true
+        });
+    }
+
+    fn well(&self) {
+        self.0.trouble.send_if_modified(|known| known.take().is_some());
+    }
+}
+
+/// Why there is no answer.
+enum Failed {
+    Explained(Problem),
+    Unanswered(String),
+}
+
+impl From<Failed> for BoxError {
+    fn from(failed: Failed) -> BoxError {
+        match failed {
+            Failed::Explained(problem) => problem.what.into(),
+            Failed::Unanswered(why) => why.into(),
+        }
+    }
+}
+
+fn pause(response: &Response<Body>, asked: u32) -> Duration {
+    let header =
+        response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    let pause = header.map_or_else(|| Duration::from_millis(100 << asked.min(6)), Duration::from_secs);
+    pause.min(LONGEST_PAUSE)
+}
+
+impl Service<Request<Body>> for Link {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+        if !reads && self.0.read_only.holds() {
+            return std::future::ready(refusal()).boxed();
+        }
+        let link = self.clone();
+        async move { link.answer(request, TRIES).await.map_err(BoxError::from) }.boxed()
+    }
+}
+
+/// What a write gets while the cluster is read-only.
+fn refusal() -> Result<Response<Body>, BoxError> {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
+        "message": READ_ONLY});
+    let body = Body::from(serde_json::to_vec(&status)?);
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::FORBIDDEN;
+    response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    Ok(response)
+}

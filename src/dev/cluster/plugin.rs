@@ -1,0 +1,247 @@
+//! Exec plugins of kubeconfigs (`client.authentication.k8s.io` v1 and v1beta1): runs one, reads what it prints, and
+//! says why it cannot. A plugin never gets the terminal: the screen has it.
+
+use super::explain::{Names, Problem};
+use jiff::Timestamp;
+use kube::config::{ExecConfig, ExecInteractiveMode};
+use serde::Deserialize;
+use serde_json::json;
+use std::io::Read;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a plugin may take.
+const LONGEST: Duration = Duration::from_secs(30);
+/// Bytes of its output.
+const LARGEST: u64 = 1 << 20;
+const VERSIONS: [&str; 2] = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
+
+/// What a plugin gave.
+#[derive(Clone, Default)]
+pub(super) struct Given {
+    pub(super) token: Option<String>,
+    /// Certificate and key, PEM.
+    pub(super) certificate: Option<(String, String)>,
+    pub(super) expires: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Credential {
+    #[serde(default)]
+    api_version: String,
+    #[serde(default)]
+    kind: String,
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    expiration_timestamp: Option<String>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Runs the plugin; blocks for as long as it takes.
+///
+/// # Errors
+/// An explanation that never holds what the plugin printed as its credential.
+pub(super) fn run(plugin: &ExecConfig, names: &Names) -> Result<Given, Problem> {
+    let command = plugin.command.clone().unwrap_or_default();
+    let fail = |what: String, hint: &str| Err(names.no_credential(&what, hint));
+    if command.is_empty() {
+        return fail("its exec plugin names no command".to_owned(), "set the command");
+    }
+    let version = plugin.api_version.clone().unwrap_or_default();
+    if !VERSIONS.contains(&version.as_str()) {
+        return fail(
+            format!("the exec plugin {command} speaks {version:?}; opdev speaks v1 and v1beta1"),
+            "update the plugin and write its kubeconfig entry anew",
+        );
+    }
+    if plugin.interactive_mode == Some(ExecInteractiveMode::Always) {
+        return fail(
+            format!(
+                "the exec plugin {command} always asks questions in the terminal (interactiveMode: Always), and the screen has the terminal"
+            ),
+            "use a plugin or a login that needs no questions",
+        );
+    }
+    let mut spec = json!({"interactive": false});
+    if plugin.provide_cluster_info {
+        spec["cluster"] = serde_json::to_value(&plugin.cluster).unwrap_or_default();
+    }
+    let info = json!({"apiVersion": version, "kind": "ExecCredential", "spec": spec});
+    let mut process = Command::new(&command);
+    process.args(plugin.args.iter().flatten()).env("KUBERNETES_EXEC_INFO", info.to_string());
+    for pair in plugin.env.iter().flatten() {
+        if let (Some(name), Some(value)) = (pair.get("name"), pair.get("value")) {
+            process.env(name, value);
+        }
+    }
+    let ended = match wait(process.stdin(Stdio::null())) {
+        Ok(ended) => ended,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let hint = plugin.install_hint.as_deref().map(str::trim).filter(|hint| !hint.is_empty());
+            let hint = hint.map_or_else(|| format!("install {command}, or correct its path"), str::to_owned);
+            return fail(format!("the exec plugin {command} is not installed"), &hint);
+        }
+        Err(error) => return fail(format!("the exec plugin {command} cannot be run: {error}"), "correct it"),
+    };
+    if ended.code != Some(0) {
+        let how = ended.code.map_or_else(
+            || format!("was stopped after {} s", LONGEST.as_secs()),
+            |code| format!("failed with exit code {code}"),
+        );
+        let said = if ended.said.is_empty() { String::new() } else { format!(": {}", ended.said) };
+        return fail(format!("the exec plugin {command} {how}{said}"), "log in again as you do for kubectl");
+    }
+    read(&ended.printed, &command, &version).or_else(|why| fail(why, "run the plugin by hand and see"))
+}
+
+fn read(printed: &[u8], command: &str, version: &str) -> Result<Given, String> {
+    // What it printed is a credential; not even its parser's message may quote it.
+    let credential: Credential = serde_json::from_slice(printed)
+        .map_err(|_| format!("the exec plugin {command} printed something that is no ExecCredential"))?;
+    if credential.kind != "ExecCredential" || credential.api_version != version {
+        return Err(format!(
+            "the exec plugin {command} printed {:?} of {:?} instead of an ExecCredential of {version:?}",
+            credential.kind, credential.api_version
+        ));
+    }
+    let Some(status) = credential.status else {
+        return Err(format!("the exec plugin {command} printed an ExecCredential without a status"));
+    };
+    let expires = match status.expiration_timestamp {
+        Some(text) => Some(text.parse().map_err(|_| {
+            format!("the exec plugin {command} printed an expirationTimestamp that is no time")
+        })?),
+        None => None,
+    };
+    let token = status.token.map(|token| token.trim().to_owned()).filter(|token| !token.is_empty());
+    let certificate = status.client_certificate_data.zip(status.client_key_data);
+    if token.is_none() && certificate.is_none() {
+        return Err(format!(
+            "the exec plugin {command} printed neither a token nor a certificate with its key"
+        ));
+    }
+    Ok(Given { token, certificate, expires })
+}
+
+struct Ended {
+    /// `None` where it was stopped.
+    code: Option<i32>,
+    printed: Vec<u8>,
+    /// The last words on its standard error.
+    said: String,
+}
+
+fn wait(process: &mut Command) -> std::io::Result<Ended> {
+    let mut child = process.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let read = |pipe: Option<Box<dyn Read + Send>>| {
+        std::thread::spawn(move || {
+            let mut bytes = Vec::new();
+            if let Some(mut pipe) = pipe {
+                let _ = pipe.by_ref().take(LARGEST).read_to_end(&mut bytes);
+                let _ = std::io::copy(&mut pipe, &mut std::io::sink());
+            }
+            bytes
+        })
+    };
+    let printed = read(child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
+    let said = read(child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>));
+    let deadline = Instant::now() + LONGEST;
+    let mut pause = Duration::from_millis(1);
+    let code = loop {
+        if let Some(status) = child.try_wait()? {
+            break Some(status.code().unwrap_or(-1));
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            let _ = child.wait();
+            // What it has started may hold its pipes open for ever.
+            return Ok(Ended { code: None, printed: Vec::new(), said: String::new() });
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    };
+    let printed = printed.join().unwrap_or_default();
+    let said = String::from_utf8_lossy(&said.join().unwrap_or_default()).into_owned();
+    let lines: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said = lines.iter().skip(lines.len().saturating_sub(3)).copied().collect::<Vec<_>>().join(" | ");
+    Ok(Ended { code, printed, said: said.chars().take(400).collect() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plugin(script: &str) -> ExecConfig {
+        ExecConfig {
+            api_version: Some(VERSIONS[0].to_owned()),
+            command: Some("sh".to_owned()),
+            args: Some(vec!["-c".to_owned(), script.to_owned()]),
+            interactive_mode: Some(ExecInteractiveMode::IfAvailable),
+            ..ExecConfig::default()
+        }
+    }
+
+    fn names() -> Names {
+        Names {
+            context: "prod".into(),
+            user: "jane".into(),
+            user_file: "/k/config".into(),
+            ..Names::default()
+        }
+    }
+
+    fn refused(plugin: &ExecConfig) -> String {
+        run(plugin, &names()).err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn it_gives_what_the_plugin_prints_and_tells_it_that_nobody_answers() {
+        let script = r#"test "$(cat)" = "" || exit 3
+            case "$KUBERNETES_EXEC_INFO" in *'"interactive":false'*) ;; *) exit 4;; esac
+            echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":
+                  {"token":"t ","expirationTimestamp":"2030-01-01T00:00:00Z"}}'"#;
+        let given = run(&plugin(script), &names()).unwrap_or_else(|problem| panic!("{problem}"));
+        assert_eq!(given.token.as_deref(), Some("t"));
+        assert_eq!(given.expires.unwrap().to_string(), "2030-01-01T00:00:00Z");
+    }
+
+    #[test]
+    fn what_goes_wrong_is_explained_without_the_credential() {
+        let missing = ExecConfig {
+            command: Some("/nowhere/aws".into()),
+            install_hint: Some("get it at example.com".into()),
+            ..plugin("")
+        };
+        let always = ExecConfig { interactive_mode: Some(ExecInteractiveMode::Always), ..plugin("") };
+        let alpha =
+            ExecConfig { api_version: Some("client.authentication.k8s.io/v1alpha1".into()), ..plugin("") };
+        for (plugin, said) in [
+            (missing, "get it at example.com"),
+            (always, "interactiveMode: Always"),
+            (alpha, "v1alpha1"),
+            (plugin("echo token expired >&2; exit 7"), "exit code 7: token expired"),
+            (plugin("echo hidden"), "no ExecCredential"),
+            (
+                plugin(r#"echo '{"kind":"ExecCredential","apiVersion":"v9","status":{"token":"hidden"}}'"#),
+                "\"v9\"",
+            ),
+            (
+                plugin(
+                    r#"echo '{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{}}'"#,
+                ),
+                "neither a token",
+            ),
+        ] {
+            let text = refused(&plugin);
+            assert!(text.contains(said) && text.contains("user jane in /k/config"), "{text}");
+            assert!(!text.contains("hidden"), "{text}");
+        }
+    }
+}

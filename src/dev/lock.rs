@@ -1,0 +1,107 @@
+//! Files that only one process may use: a lock beside them, held for as long as the process lives, with words about
+//! who holds it. The kernel lets go of it when a process dies, however it does.
+
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::Path;
+
+/// A lock that is held until it is dropped.
+#[derive(Debug)]
+pub struct Lock(File);
+
+/// Who holds a lock.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Holder {
+    /// The process.
+    pub pid: u32,
+    /// Since when.
+    pub since: Timestamp,
+    /// What it does, such as `opdev run --plain`.
+    pub what: String,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let since = self.since.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S");
+        write!(f, "{} (process {}, since {since})", self.what, self.pid)
+    }
+}
+
+impl Lock {
+    /// Takes the lock, or says who has it.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn take(path: &Path, what: &str) -> Result<Result<Lock, Holder>> {
+        let cannot = || format!("{} cannot be written", path.display());
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)
+            .with_context(cannot)?;
+        let mut text = String::new();
+        let _ = file.read_to_string(&mut text);
+        let before: Option<Holder> = serde_json::from_str(&text).ok();
+        let unknown = || Holder { pid: 0, since: Timestamp::now(), what: "another process".to_owned() };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(Err(before.unwrap_or_else(unknown))),
+            // A file system without locks: what was written has to do.
+            Err(TryLockError::Error(_)) => {
+                if let Some(holder) =
+                    before.filter(|holder| holder.pid != std::process::id() && is_alive(holder.pid))
+                {
+                    return Ok(Err(holder));
+                }
+            }
+        }
+        let holder = Holder { pid: std::process::id(), since: Timestamp::now(), what: what.to_owned() };
+        let text = serde_json::to_string(&holder)?;
+        file.set_len(0)
+            .and_then(|()| file.rewind())
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .and_then(|()| file.flush())
+            .with_context(cannot)?;
+        Ok(Ok(Lock(file)))
+    }
+}
+
+impl Drop for Lock {
+    /// An empty file is nobody's.
+    fn drop(&mut self) {
+        let _ = self.0.set_len(0);
+        let _ = self.0.unlock();
+    }
+}
+
+/// Whether a process of this number runs.
+pub(super) fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+    // A process of somebody else's may not be asked, but is there.
+    pid.is_some_and(|pid| !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_and_the_other_is_told_who() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let first = Lock::take(&path, "opdev run").unwrap().unwrap();
+        let holder = Lock::take(&path, "opdev run --plain").unwrap().unwrap_err();
+        assert_eq!((holder.pid, holder.what.as_str()), (std::process::id(), "opdev run"));
+        drop(first);
+        assert!(Lock::take(&path, "opdev run").unwrap().is_ok());
+        // What a process that died has left behind holds nothing.
+        std::fs::write(&path, r#"{"pid":1,"since":"2026-01-01T00:00:00Z","what":"opdev run"}"#).unwrap();
+        assert!(Lock::take(&path, "opdev run").unwrap().is_ok());
+        assert!(is_alive(std::process::id()));
+    }
+}

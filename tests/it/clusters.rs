@@ -1,0 +1,10 @@
+//! Real clusters from the outside: credentials, the guard, connections that break. `door` stands in front of an
+//! embedded control plane as a cluster's API server would, counts what is asked and breaks what it is told to break.
+
+mod canary;
+mod copies;
+mod door;
+mod faults;
+mod guard;
+mod kubeconfigs;
+mod processes;

@@ -1,0 +1,222 @@
+//! Whatever breaks between opdev and the API server: opdev goes on by itself once it is mended, and says meanwhile
+//! what it waits for.
+
+use super::door::{Answer, Door};
+use crate::inner_loop::Opdev;
+use http::Method;
+use opdev::event::{Event, Outcome, Request, TroubleKind};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+struct World {
+    door: Door,
+    opdev: Opdev,
+    _folder: tempfile::TempDir,
+}
+
+/// opdev on a door, with a release installed.
+async fn installed() -> World {
+    let door = Door::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    let choice = door.choice(folder.path(), "opdev", &json!({}));
+    let mut opdev = Opdev::start_against(choice, |_| {}).await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    World { door, opdev, _folder: folder }
+}
+
+impl World {
+    async fn trouble(&self, mark: usize, kind: TroubleKind) {
+        self.opdev
+            .wait("a word about the connection", mark, |event| match event {
+                Event::ConnectionChanged(changed) => {
+                    changed.trouble.as_ref().filter(|trouble| trouble.kind == kind).map(|_| ())
+                }
+                _ => None,
+            })
+            .await;
+        // The header comes from the state, the notice from a notice.
+        self.opdev
+            .wait("a notice", mark, |event| match event {
+                Event::Noticed(notice) if notice.message.contains("API server") => Some(()),
+                _ => None,
+            })
+            .await;
+    }
+
+    async fn well(&self, mark: usize) {
+        self.opdev
+            .wait("a word that all is well", mark, |event| match event {
+                Event::ConnectionChanged(changed) if changed.trouble.is_none() => Some(()),
+                _ => None,
+            })
+            .await;
+    }
+
+    /// Somebody else sets the replicas, whatever opdev can see of it.
+    async fn drift(&self, replicas: u32) {
+        let client = self.door.plane.client();
+        let patch = json!({"spec": {"replicas": replicas}});
+        let request = http::Request::patch("/apis/apps/v1/namespaces/default/deployments/memcached-sample")
+            .header("content-type", "application/merge-patch+json")
+            .body(serde_json::to_vec(&patch).unwrap())
+            .unwrap();
+        client.request::<Value>(request).await.unwrap();
+    }
+
+    /// Waits until the drift is put back on the server itself.
+    async fn repaired(&self, mark: usize) {
+        let look = async {
+            loop {
+                let request =
+                    http::Request::get("/apis/apps/v1/namespaces/default/deployments/memcached-sample")
+                        .body(Vec::new())
+                        .unwrap();
+                let live: Value = self.door.plane.client().request(request).await.unwrap();
+                if live["spec"]["replicas"] == 3 {
+                    return;
+                }
+                // Until the next event of any sort.
+                let now = self.opdev.mark();
+                self.opdev.wait("another event", now, |_| Some(())).await;
+            }
+        };
+        if tokio::time::timeout(std::time::Duration::from_secs(60), look).await.is_err() {
+            let lines: Vec<_> = self.opdev.since(mark).iter().filter_map(opdev::print::plain).collect();
+            panic!("the drift stays; since then:\n{}", lines.join("\n"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_killed_and_started_again() {
+    let world = installed().await;
+    let mark = world.opdev.mark();
+    world.door.kill();
+    world.drift(7).await;
+    world.trouble(mark, TroubleKind::Unreachable).await;
+    world
+        .opdev
+        .edit("charts/memcached/values.yaml", |text| format!("{text}\n# saved while nobody answers\n"));
+    world.door.restart().await;
+    world.well(mark).await;
+    world.repaired(mark).await;
+    // Nobody is told of every watch: one word about the connection is enough.
+    let noise = world
+        .opdev
+        .since(mark)
+        .iter()
+        .filter_map(opdev::print::plain)
+        .filter(|line| line.contains("cannot watch"))
+        .count();
+    assert_eq!(noise, 0);
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watches_that_are_cut_and_too_old() {
+    let world = installed().await;
+    let mark = world.opdev.mark();
+    let mut left = 40;
+    world.door.fault(move |_, path| {
+        let watches = path.contains("watch=true") || path.contains("watch=1");
+        if !watches || left == 0 {
+            return None;
+        }
+        left -= 1;
+        Some(Answer::Refuse(410, "Expired", None))
+    });
+    // Cuts every connection, and with it every watch.
+    world.door.restart().await;
+    world.drift(7).await;
+    world.repaired(mark).await;
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn conflicts_and_errors_of_writes() {
+    let world = installed().await;
+    for (code, reason) in [(409, "Conflict"), (500, "InternalError")] {
+        let mark = world.opdev.mark();
+        let mut left = 3;
+        world.door.fault(move |method, path| {
+            if *method == Method::GET || left == 0 || !path.contains("/deployments/") {
+                return None;
+            }
+            left -= 1;
+            Some(Answer::Refuse(code, reason, None))
+        });
+        world.drift(7).await;
+        world.repaired(mark).await;
+        world.door.mend();
+    }
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_asks_to_come_back_later() {
+    let world = installed().await;
+    let mark = world.opdev.mark();
+    let mut left = 2;
+    world.door.fault(move |method, path| {
+        if *method == Method::GET || left == 0 || !path.contains("/deployments/") {
+            return None;
+        }
+        left -= 1;
+        Some(Answer::Refuse(429, "TooManyRequests", Some(1)))
+    });
+    world.drift(7).await;
+    world.trouble(mark, TroubleKind::Busy).await;
+    world.repaired(mark).await;
+    world.well(mark).await;
+    let failed = world
+        .opdev
+        .since(mark)
+        .iter()
+        .any(|event| matches!(event, Event::Reconciled(pass) if pass.outcome == Outcome::Failed));
+    assert!(!failed, "a pass failed although the server only asked to wait");
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_takes_its_time() {
+    let world = installed().await;
+    let mark = world.opdev.mark();
+    let (go, held) = watch::channel(false);
+    world.door.fault(move |method, path| {
+        (*method != Method::GET && path.contains("/deployments/")).then(|| Answer::Hold(held.clone()))
+    });
+    world.drift(7).await;
+    // The call is held until the user has been told.
+    world.trouble(mark, TroubleKind::Slow).await;
+    go.send_replace(true);
+    world.well(mark).await;
+    world.repaired(mark).await;
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn credentials_that_are_refused_while_it_runs() {
+    let door = Door::open().await;
+    door.require("one");
+    let folder = tempfile::tempdir().unwrap();
+    let token = folder.path().join("token");
+    std::fs::write(&token, "one\n").unwrap();
+    let choice = door.choice(folder.path(), "opdev", &json!({"tokenFile": token}));
+    let mut opdev = Opdev::start_against(choice, |_| {}).await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    let world = World { door, opdev, _folder: folder };
+    let mark = world.opdev.mark();
+    world.door.require("two");
+    world.door.restart().await;
+    world.drift(7).await;
+    world.trouble(mark, TroubleKind::Unauthorized).await;
+    // The user logs in again.
+    std::fs::write(&token, "two\n").unwrap();
+    world.well(mark).await;
+    world.repaired(mark).await;
+    world.opdev.stop().await;
+}
