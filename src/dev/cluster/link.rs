@@ -15,6 +15,7 @@ use jiff::Timestamp;
 use kube::client::Body;
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::{Mutex, watch};
@@ -37,6 +38,23 @@ struct Inner {
     read_only: ReadOnly,
     dial: Mutex<Dial>,
     trouble: watch::Sender<Option<Trouble>>,
+    /// Calls that are slow, or that a busy server has sent away for a moment.
+    waiting: AtomicUsize,
+}
+
+/// One call that waits. Trouble that is nothing but waiting ends with the last of them, also where it is dropped.
+struct Waits(Arc<Inner>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        if self.0.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.trouble.send_if_modified(|known| known.take_if(|known| is_waiting(known.kind)).is_some());
+        }
+    }
+}
+
+fn is_waiting(kind: TroubleKind) -> bool {
+    matches!(kind, TroubleKind::Slow | TroubleKind::Busy)
 }
 
 struct Dial {
@@ -55,7 +73,12 @@ impl Link {
     pub(super) async fn open(target: Target, read_only: ReadOnly) -> Result<Link, Problem> {
         let line = Arc::new(credentials::fresh(&target).await?);
         let dial = Mutex::new(Dial { target, line });
-        Ok(Link(Arc::new(Inner { read_only, dial, trouble: watch::Sender::new(None) })))
+        Ok(Link(Arc::new(Inner {
+            read_only,
+            dial,
+            trouble: watch::Sender::new(None),
+            waiting: AtomicUsize::new(0),
+        })))
     }
 
     /// What keeps the server from answering, as it changes.
@@ -121,6 +144,7 @@ impl Link {
         let anybody = parts.uri.path() == "/version" || parts.uri.path() == "/readyz";
         let mut line = self.line(None).await.map_err(|problem| self.report(problem))?;
         let (mut asked, mut renewed) = (0, false);
+        let mut waits = None;
         loop {
             asked += 1;
             let kept = body.as_ref().and_then(Body::try_clone);
@@ -153,6 +177,7 @@ impl Link {
                     if asked < tries && body.is_some() =>
                 {
                     let pause = pause(&response, asked);
+                    waits.get_or_insert_with(|| self.waits());
                     self.note(
                         TroubleKind::Busy,
                         format!("the API server is busy ({}): {what} is tried again", response.status()),
@@ -183,6 +208,7 @@ impl Link {
             Ok(sent) => sent,
             Err(_) => {
                 let why = format!("the API server has not answered {what} for {} s", SLOW.as_secs());
+                let _waits = self.waits();
                 self.note(TroubleKind::Slow, why, None, None);
                 match tokio::time::timeout(LONGEST - SLOW, sending).await {
                     Ok(sent) => sent,
@@ -231,12 +257,7 @@ impl Link {
                 return false;
             }
             // A call that waits says less than one that failed.
-            let waits = matches!(kind, TroubleKind::Slow | TroubleKind::Busy);
-            if waits
-                && known
-                    .as_ref()
-                    .is_some_and(|known| !matches!(known.kind, TroubleKind::Slow | TroubleKind::Busy))
-            {
+            if is_waiting(kind) && known.as_ref().is_some_and(|known| !is_waiting(known.kind)) {
                 return false;
             }
             let since = known.as_ref().map_or_else(Timestamp::now, |known| known.since);
@@ -245,8 +266,14 @@ impl Link {
         });
     }
 
+    /// An answer came. Calls that wait go on waiting.
     fn well(&self) {
-        self.0.trouble.send_if_modified(|known| known.take().is_some());
+        self.0.trouble.send_if_modified(|known| known.take_if(|known| !is_waiting(known.kind)).is_some());
+    }
+
+    fn waits(&self) -> Waits {
+        self.0.waiting.fetch_add(1, Ordering::AcqRel);
+        Waits(Arc::clone(&self.0))
     }
 }
 

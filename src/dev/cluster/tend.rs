@@ -13,6 +13,8 @@ use tokio::sync::{mpsc, watch};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How long a busy server is not told of.
+const MOMENT: Duration = Duration::from_millis(1500);
 
 /// Who looks after one connection.
 pub(crate) struct Tender {
@@ -38,6 +40,12 @@ impl Tender {
                 continue;
             };
             let since = now.since;
+            // A server that sets up a new kind is busy for a moment; that is worth no word.
+            if now.kind == TroubleKind::Busy
+                && tokio::time::timeout(MOMENT, trouble.changed()).await.is_ok_and(|changed| changed.is_ok())
+            {
+                continue;
+            }
             let waits = matches!(now.kind, TroubleKind::Slow | TroubleKind::Busy);
             if !waits {
                 let _ = operator.send(ManagerRequest::Connection { lost: true }).await;
@@ -86,9 +94,12 @@ impl Tender {
                     }
                 }
             }
-            if lost {
-                self.read_again(events).await;
+            if matches!(told.kind, TroubleKind::Slow | TroubleKind::Busy) {
+                // The call that waits ends it, nobody else.
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                continue;
             }
+            self.read_again(events).await;
             if self.link.probe().await.is_ok() {
                 // The probe itself has said so to the link; take its word in.
                 trouble.borrow_and_update();
