@@ -144,4 +144,49 @@ mod tests {
         assert_eq!(warnings[1].hint.as_deref(), Some("did you mean `samples`?"));
         assert_eq!(warnings[1].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
     }
+
+    /// A value of the type that a part of the schema says.
+    fn example(schema: &serde_json::Value) -> serde_json::Value {
+        use serde_json::json;
+        match schema["type"].as_str() {
+            Some("string") => json!("a"),
+            Some("boolean") => json!(true),
+            Some("integer") => schema["maximum"].clone(),
+            Some("array") => json!([example(&schema["items"])]),
+            _ if schema["additionalProperties"].is_object() => {
+                json!({"a": example(&schema["additionalProperties"])})
+            }
+            _ => {
+                let properties = schema["properties"].as_object().into_iter().flatten();
+                properties.map(|(name, schema)| (name.clone(), example(schema))).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn the_schema_says_what_the_reader_takes() {
+        use serde_json::{Value, json};
+        let schema: Value = serde_json::from_str(include_str!("../../assets/opdev.schema.json")).unwrap();
+        let named: BTreeMap<&String, &Value> = schema["properties"].as_object().unwrap().iter().collect();
+        let keys: std::collections::BTreeSet<&str> = KEYS.into_iter().collect();
+        assert!(named.keys().map(|name| name.as_str()).eq(keys), "{:?}", named.keys());
+        let settings: Settings = serde_json::from_value(example(&schema)).unwrap();
+        let told = format!("{settings:?}");
+        assert_eq!((settings.reload.debounce, settings.reload.poll), (Some(5000), true));
+        assert!(!told.contains("None") && !told.contains("[]") && !told.contains("{}"), "{told}");
+        // What the schema refuses, the reader refuses.
+        for (name, _) in named.iter().filter(|(name, _)| !matches!(name.as_str(), "theme" | "keys" | "mouse"))
+        {
+            let mut wrong = json!({});
+            wrong[name.as_str()] = json!(1);
+            assert!(serde_json::from_value::<Settings>(wrong).is_err(), "{name}");
+        }
+        for part in ["allow", "reload"] {
+            for name in schema["properties"][part]["properties"].as_object().unwrap().keys() {
+                let mut wrong = json!({});
+                wrong[part][name] = json!("text");
+                assert!(serde_json::from_value::<Settings>(wrong).is_err(), "{part}.{name}");
+            }
+        }
+    }
 }
