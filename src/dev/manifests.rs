@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};
 use opdev_object::lines;
 use opdev_object::meta::Gvk;
-use opdev_types::diagnostic::{Diagnostic, Place};
+use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile, RbacMarker};
 use opdev_types::pin::{CrdFlags, Invocation, Output, Settings};
@@ -203,14 +203,20 @@ pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
         let packages = run.packages(&call, Wanted::Rbac);
         let options = Options { profile: run.profile.clone(), ..Options::default() };
         let generated = generator.generate(&run.disk, &packages, &options);
-        let of_markers = |one: &&Diagnostic| one.message.contains("rbac");
-        run.say(&generated.diagnostics.iter().filter(of_markers).cloned().collect::<Vec<_>>());
+        let found = generated.diagnostics.into_iter();
+        let found: Vec<Diagnostic> = found.filter(|one| is_of_rbac(&run.disk, one)).collect();
+        run.say(&found);
+        let name = flags.file_name.as_deref().unwrap_or("role.yaml");
+        // A role without the rules of a marker that cannot be read would take permissions away.
+        if found.iter().any(|one| one.severity == Severity::Error) {
+            run.made.broken.push(name.to_owned());
+            continue;
+        }
         let mut rules: Vec<Rule> = generated.rbac.iter().map(rule).collect();
         if asked.charts {
             rules.extend(chart_rules(&mut run)?);
         }
         let roles = rbac::roles(&rules, &flags.role_name, Merging::of(run.profile.version()));
-        let name = flags.file_name.as_deref().unwrap_or("role.yaml");
         if let Some(artifact) = rbac::file(name, &roles, &header)? {
             run.add(&call, &call.rbac_output, artifact);
         }
@@ -222,6 +228,16 @@ pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
         bail!("no +kubebuilder:rbac markers below {}", root.display());
     }
     Ok(run.made)
+}
+
+/// Whether a diagnostic is about an RBAC marker: says so, or stands on its line.
+fn is_of_rbac(disk: &Disk, found: &Diagnostic) -> bool {
+    let on_line = |place: &Place| {
+        let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
+        let text = opdev_types::go::Files::read(disk, &place.file)?;
+        Some(text.lines().nth(line)?.contains("+kubebuilder:rbac"))
+    };
+    found.message.contains("rbac") || found.place.as_ref().and_then(on_line).unwrap_or(false)
 }
 
 /// The rules that the charts of `watches.yaml` need.

@@ -154,6 +154,22 @@ fn markers_become_roles() {
 }
 
 #[test]
+fn a_marker_that_cannot_be_read_leaves_the_role_as_it_was() {
+    let project = project();
+    opdev(&project, &["rbac"]);
+    let role = project.path().join("config/rbac/role.yaml");
+    let before = fs::read_to_string(&role).unwrap();
+    let marker =
+        "package main\n\n// +kubebuilder:rbac:groups=apps,resources=deployments\n\nfunc other() {}\n";
+    write(project.path(), "other/other.go", marker);
+    let (code, _, said) = opdev(&project, &["rbac"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("other/other.go:3:") && said.contains("missing argument \"verbs\""), "{said}");
+    assert!(said.contains("role.yaml is left as it is"), "{said}");
+    assert_eq!(fs::read_to_string(&role).unwrap(), before);
+}
+
+#[test]
 fn charts_need_roles_too() {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "");
     let output = Command::new(env!("CARGO_BIN_EXE_opdev"))
