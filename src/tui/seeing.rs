@@ -247,7 +247,7 @@ pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<
     for (pass, of) in passes.iter().enumerate() {
         rows.push(PassRow { pass, line: None, number: 0 });
         if open.contains(&of.id) {
-            let lines = waterfall::lines(of).into_iter().enumerate();
+            let lines = waterfall::lines(of, waterfall::FEW).into_iter().enumerate();
             rows.extend(lines.map(|(i, line)| PassRow { pass, line: Some(line), number: i + 1 }));
         }
     }

@@ -9,8 +9,10 @@ use crate::event::{Action, Call, Cause, CauseKind, Outcome, Reconcile, WatchEven
 use jiff::tz::TimeZone;
 use std::time::Duration;
 
-/// Changed fields that are named for one cause.
-const FIELDS: usize = 8;
+/// Changed fields that are named for one cause in place; the bars below should stay in sight.
+pub(super) const FEW: usize = 3;
+/// Changed fields that are named for one cause where there is room.
+pub(super) const MANY: usize = 40;
 
 /// One line below a pass; numbers are places in its lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +31,15 @@ pub(super) enum Line {
     Requeue,
 }
 
-/// The lines of a pass from the first cause to the requeue.
-pub(super) fn lines(pass: &Reconcile) -> Vec<Line> {
+/// The lines of a pass from the first cause to the requeue, with at most `most` changed fields for each cause.
+pub(super) fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     for (i, cause) in pass.causes.iter().enumerate() {
         lines.push(Line::Cause(i));
         let fields = changed(cause).len();
-        lines.extend((0..fields.min(FIELDS)).map(|field| Line::Field(i, field)));
-        if fields > FIELDS {
-            lines.push(Line::MoreFields(i));
+        lines.extend((0..fields.min(most)).map(|field| Line::Field(i, field)));
+        if fields > most {
+            lines.push(Line::MoreFields(fields - most));
         }
     }
     lines.extend([Line::Scale, Line::Queue]);
@@ -79,7 +81,7 @@ pub(super) fn tab(line: Line) -> Tab {
     match line {
         Line::Cause(_)
         | Line::Field(..)
-        | Line::MoreFields(_)
+        | Line::MoreFields(..)
         | Line::Status
         | Line::Failure
         | Line::Waiting => Tab::Status,
@@ -138,10 +140,8 @@ pub(super) fn row(line: Line, pass: &Reconcile, zone: &TimeZone, cells: usize) -
                 .map(|change| Row::new(Role::Text, format!("       {}", words::field(change))))
                 .unwrap_or_default()
         }
-        Line::MoreFields(i) => {
-            let more = pass.causes.get(i).map_or(0, |cause| changed(cause).len().saturating_sub(FIELDS));
-            Row::new(Role::Dim, format!("       and {more} more fields"))
-        }
+        Line::MoreFields(1) => Row::new(Role::Dim, "       and 1 more field"),
+        Line::MoreFields(more) => Row::new(Role::Dim, format!("       and {more} more fields")),
         Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_) => timed(line, pass, cells),
         Line::Object(i) => pass
             .objects
@@ -263,7 +263,7 @@ fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
             .unwrap_or_default(),
         Line::Cause(_)
         | Line::Field(..)
-        | Line::MoreFields(_)
+        | Line::MoreFields(..)
         | Line::Object(_)
         | Line::Status
         | Line::Failure
@@ -346,7 +346,7 @@ mod tests {
     fn lines_fit_and_their_number_does_not_depend_on_the_width() {
         let state = super::super::fixture::busy();
         for pass in state.history.all() {
-            for line in lines(pass) {
+            for line in lines(pass, FEW) {
                 for cells in [0, 1, 12, 36, 50, 80, 200] {
                     let row = row(line, pass, &TimeZone::UTC, cells);
                     let timed = matches!(line, Line::Scale | Line::Queue | Line::Step(_));

@@ -4,6 +4,7 @@
 
 mod editing;
 mod runs;
+mod seeing;
 
 use crate::pty::Pty;
 use opdev::event::{

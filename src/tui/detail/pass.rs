@@ -38,8 +38,8 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     let mut rows = vec![headline(pass)];
     rows.extend(failure(pass, width));
     rows.push(Row::new(Role::Title, if pass.causes.len() == 1 { " Cause" } else { " Causes" }));
-    for line in waterfall::lines(pass) {
-        if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(_)) {
+    for line in waterfall::lines(pass, waterfall::MANY) {
+        if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(..)) {
             rows.extend(waterfall::row(line, pass, &view.zone, width).wrapped(width.max(20)));
         }
     }
@@ -237,7 +237,7 @@ pub(super) fn calls(view: &ViewState, width: usize) -> Vec<Row> {
         return vec![headline(pass), Row::new(Role::Dim, "   This reconcile made no API calls.")];
     }
     let mut rows = vec![headline(pass)];
-    for line in waterfall::lines(pass) {
+    for line in waterfall::lines(pass, waterfall::MANY) {
         if matches!(line, Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_)) {
             rows.push(waterfall::row(line, pass, &view.zone, width));
         }
