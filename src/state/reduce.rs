@@ -2,7 +2,8 @@
 
 use super::State;
 use crate::event::{
-    Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile, SourcesChanged,
+    ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
+    SourcesChanged,
 };
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
@@ -52,6 +53,12 @@ impl State {
             }
             Event::CopiesChanged(changed) => self.copies = changed.copies.clone().into(),
             Event::ConnectionChanged(changed) => {
+                let why = |of: &ConnectionChanged| of.trouble.as_ref().map(|trouble| trouble.why.clone());
+                let before = self.connection.as_deref().and_then(why);
+                // What is over need not be dismissed.
+                if let Some(over) = before.filter(|before| why(&changed).as_ref() != Some(before)) {
+                    Arc::make_mut(&mut self.notices).retain(|notice| notice.message != over);
+                }
                 self.connection = changed.trouble.is_some().then(|| Arc::new(changed));
             }
             Event::Stopping { reason } => self.stopping = Some(reason.into()),

@@ -6,8 +6,8 @@ use super::fixture::{events, now, of};
 use super::frames::{check, screen, text};
 use super::view::ViewState;
 use crate::event::{
-    ConnectionChanged, CopiesChanged, DeployedCopy, Event, Protection, ProtectionChanged, Request, Started,
-    Trouble, TroubleKind,
+    ConnectionChanged, CopiesChanged, DeployedCopy, Event, Level, Notice, Protection, ProtectionChanged,
+    Request, Started, Trouble, TroubleKind,
 };
 use crate::state::State;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -85,14 +85,19 @@ fn the_header_says_what_opdev_waits_for() {
             retry: Some(Duration::from_secs(8)),
         };
         let mut all = events();
+        let message = trouble.why.clone();
+        let notice = Notice { at: now(), level: Level::Error, message, hint: None, object: None };
+        all.push(Event::Noticed(notice));
         all.push(Event::ConnectionChanged(ConnectionChanged { at: now(), trouble: Some(trouble) }));
         let mut view = ViewState::default();
         let shown = text(&screen(&of(all.clone()), &mut view, "", SIZE));
         let first = shown.lines().next().unwrap();
         assert!(first.contains(said), "{first}");
+        assert!(shown.contains("nothing listens there"), "{shown}");
         assert!(view.wake.is_some(), "the countdown is drawn anew");
         all.push(Event::ConnectionChanged(ConnectionChanged { at: now(), trouble: None }));
-        assert!(!text(&screen(&of(all), &mut ViewState::default(), "", SIZE)).contains(said));
+        let shown = text(&screen(&of(all), &mut ViewState::default(), "", SIZE));
+        assert!(!shown.contains(said) && !shown.contains("nothing listens there"), "{shown}");
     }
 }
 
