@@ -36,15 +36,19 @@ pub enum Seek {
     Hold,
 }
 
+fn open(view: &mut ViewState, what: What, state: &State) {
+    let picker = Picker::open(what, view, state);
+    view.layers.push(Layer::Picker(Box::new(picker)));
+}
+
 /// Does one of them.
 pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
-    let open = |what| Layer::Picker(Box::new(Picker::open(what, view, state)));
     match seek {
-        Seek::Palette => view.layers.push(open(What::Palette)),
-        Seek::Jump => view.layers.push(open(What::Jump)),
-        Seek::Namespace => view.layers.push(open(What::Namespace)),
-        Seek::Context => view.layers.push(open(What::Context)),
-        Seek::Theme => view.layers.push(open(What::Theme)),
+        Seek::Palette => open(view, What::Palette, state),
+        Seek::Jump => open(view, What::Jump, state),
+        Seek::Namespace => open(view, What::Namespace, state),
+        Seek::Context => open(view, What::Context, state),
+        Seek::Theme => open(view, What::Theme, state),
         Seek::Faults => view.faults = !view.faults,
         Seek::Wide => view.wide = !view.wide,
         Seek::Sort => {

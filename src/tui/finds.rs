@@ -36,7 +36,7 @@ fn names(view: &ViewState) -> Vec<&str> {
 #[test]
 fn every_action_but_the_palette_itself_is_in_the_palette() {
     let state = busy();
-    let picker = Picker::open(What::Palette, &ViewState::default(), &state);
+    let picker = Picker::open(What::Palette, &mut ViewState::default(), &state);
     for action in ACTIONS.iter().filter(|action| action.id != "palette") {
         for name in action.aliases.iter().chain([&action.id]) {
             let mut view = ViewState::default();

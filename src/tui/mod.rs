@@ -43,9 +43,13 @@ mod frames_of_seeing;
 #[cfg(test)]
 mod keys_and_commands;
 #[cfg(test)]
+mod picture;
+#[cfg(test)]
 mod registry;
 #[cfg(test)]
 mod seen_before;
+#[cfg(test)]
+mod soak;
 
 pub use draw::draw;
 pub use editor::editor_is_open;

@@ -9,7 +9,7 @@ use super::keys::Key;
 use super::theme::Theme;
 use super::view::ViewState;
 use crate::event::words;
-use crate::state::State;
+use crate::state::{Changes, State};
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -71,6 +71,29 @@ pub(super) struct Index {
     lower: Vec<u8>,
     /// Names that mean exactly one thing.
     exact: HashMap<String, u32>,
+}
+
+/// What the jump searched last, good for as long as nothing has changed.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    index: Arc<Index>,
+    changes: Changes,
+    passes: u64,
+    sources: Option<u64>,
+}
+
+impl Remembered {
+    fn of(index: &Arc<Index>, state: &State) -> Self {
+        let sources = state.reload.live.as_ref().map(|live| live.sources);
+        let changes = state.objects.changes().clone();
+        Remembered { index: Arc::clone(index), changes, passes: state.history.total, sources }
+    }
+
+    fn fits(&self, state: &State) -> bool {
+        state.objects.changes().same(&self.changes)
+            && state.history.total == self.passes
+            && state.reload.live.as_ref().map(|live| live.sources) == self.sources
+    }
 }
 
 /// A list to choose from.
@@ -174,8 +197,14 @@ fn small(n: usize) -> u32 {
 
 impl Picker {
     /// Opens a list; the jump goes on where it was left.
-    pub(super) fn open(what: What, view: &ViewState, state: &State) -> Self {
-        let of = Arc::new(gather(what, state).done());
+    pub(super) fn open(what: What, view: &mut ViewState, state: &State) -> Self {
+        let of = match &view.jump_index {
+            Some(known) if what == What::Jump && known.fits(state) => Arc::clone(&known.index),
+            Some(_) | None => Arc::new(gather(what, view, state).done()),
+        };
+        if what == What::Jump {
+            view.jump_index = Some(Remembered::of(&of, state));
+        }
         let (typed, index) = match what {
             What::Jump => view.last_jump.clone(),
             What::Palette | What::Namespace | What::Context | What::Theme => (String::new(), 0),
@@ -195,7 +224,7 @@ impl Picker {
     }
 
     /// Opens the jump with something typed.
-    pub(super) fn jump_to(typed: &str, view: &ViewState, state: &State) -> Self {
+    pub(super) fn jump_to(typed: &str, view: &mut ViewState, state: &State) -> Self {
         let mut picker = Picker::open(What::Jump, view, state);
         typed.clone_into(&mut picker.typed);
         picker.resumed = false;
@@ -284,7 +313,7 @@ impl Picker {
     }
 }
 
-fn gather(what: What, state: &State) -> Index {
+fn gather(what: What, view: &ViewState, state: &State) -> Index {
     let mut index = Index::default();
     match what {
         What::Palette => {
@@ -305,7 +334,7 @@ fn gather(what: What, state: &State) -> Index {
             kinds(&mut index, state);
             files(&mut index, state);
             actions(&mut index);
-            objects(&mut index, state);
+            objects(&mut index, view, state);
             for pass in state.history.all().iter().rev() {
                 let causes = words::causes(&pass.causes);
                 let outcome = words::outcome(pass.outcome);
@@ -347,14 +376,22 @@ fn actions(index: &mut Index) {
     }
 }
 
-fn objects(index: &mut Index, state: &State) {
-    let mut all: Vec<&Arc<ObjectKey>> = state.objects.keys().collect();
-    // Custom resources first; a hundred thousand of them are sorted in a moment.
-    all.sort_by_cached_key(|key| (!state.objects.is_custom(key), Arc::clone(key)));
-    index.items.reserve(all.len());
-    index.at.reserve(all.len());
+/// More than these are not sorted: who looks for one of so many types a part of its name.
+const SORTED: usize = 5_000;
+
+fn objects(index: &mut Index, view: &ViewState, state: &State) {
+    // Custom resources first; they are sorted already.
+    let custom = view.lists.table.all().iter().map(|seen| &seen.key);
+    let mut others: Vec<&Arc<ObjectKey>> =
+        state.objects.keys().filter(|key| !state.is_custom(&key.group, &key.kind)).collect();
+    if others.len() <= SORTED {
+        others.sort();
+    }
+    index.items.reserve(state.objects.len());
+    index.at.reserve(state.objects.len());
+    index.text.reserve(state.objects.len() * 48);
     let mut text = String::new();
-    for key in all {
+    for key in custom.chain(others) {
         text.clear();
         text.push_str(&key.kind);
         text.push(' ');
@@ -372,8 +409,20 @@ fn kinds(index: &mut Index, state: &State) {
     for kind in state.kinds() {
         count.insert((&kind.gvk.group, &kind.gvk.kind), 0);
     }
+    let mut same: Option<(&str, &str, usize)> = None;
     for key in state.objects.keys() {
-        *count.entry((&key.group, &key.kind)).or_default() += 1;
+        // Most objects are of one kind: neighbours are counted together.
+        match &mut same {
+            Some((group, kind, n)) if *kind == key.kind && *group == key.group => *n += 1,
+            _ => {
+                if let Some((group, kind, n)) = same.replace((&key.group, &key.kind, 1)) {
+                    *count.entry((group, kind)).or_default() += n;
+                }
+            }
+        }
+    }
+    if let Some((group, kind, n)) = same {
+        *count.entry((group, kind)).or_default() += n;
     }
     for ((group, kind), count) in count {
         let known = state.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind);

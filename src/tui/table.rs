@@ -131,9 +131,18 @@ impl Table {
 
     /// What a custom resource makes of its children.
     pub(super) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> Row {
-        let row = self.rows.entry(Arc::clone(&seen.key)).or_insert_with(|| tree::row(state, seen));
+        let mut row = self.known(state, seen).clone();
         row.running = state.running.contains_key(seen.key.as_ref());
-        row.clone()
+        row
+    }
+
+    fn known(&mut self, state: &State, seen: &Arc<Seen>) -> &Row {
+        self.rows.entry(Arc::clone(&seen.key)).or_insert_with(|| tree::row(state, seen))
+    }
+
+    /// Every custom resource, by key.
+    pub(super) fn all(&self) -> &[Arc<Seen>] {
+        &self.all
     }
 
     /// Takes in what has changed; gives back the custom resources that look different.
@@ -178,7 +187,7 @@ impl Table {
                 return false;
             }
         }
-        !self.wanted.faults || self.row(state, seen).level == Level::Bad
+        !self.wanted.faults || self.known(state, seen).level == Level::Bad
     }
 
     fn rebuild(&mut self, shown: &mut Vec<Arc<Seen>>, state: &State) {
@@ -188,14 +197,20 @@ impl Table {
             all.iter().chain(&gone).filter(|seen| self.is_shown(state, seen, &mut text)).cloned().collect();
         self.all = all;
         self.by.clear();
-        if self.wanted.sort.by != Column::Kind {
-            for seen in shown.iter() {
-                let by = self.by_of(state, seen);
-                self.by.insert(Arc::clone(&seen.key), by);
+        if self.wanted.sort.by == Column::Kind {
+            if self.wanted.sort.down {
+                shown.reverse();
             }
+            return;
         }
-        if self.wanted.sort != Sort::default() {
-            shown.sort_by(|a, b| self.order(&a.key, self.by.get(&a.key), &b.key, self.by.get(&b.key)));
+        let sorted = std::mem::take(shown).into_iter().map(|seen| (self.by_of(state, &seen), seen));
+        let mut sorted: Vec<(By, Arc<Seen>)> = sorted.collect();
+        sorted.sort_unstable_by(|(a, x), (b, y)| self.order(&x.key, Some(a), &y.key, Some(b)));
+        self.by.reserve(sorted.len());
+        shown.reserve(sorted.len());
+        for (by, seen) in sorted {
+            self.by.insert(Arc::clone(&seen.key), by);
+            shown.push(seen);
         }
     }
 
@@ -250,8 +265,8 @@ impl Table {
             Column::Kind => By::Nothing,
             Column::Namespace => By::Text(seen.key.namespace.clone().unwrap_or_default()),
             Column::Name => By::Text(seen.key.name.clone()),
-            Column::Status => By::Text(self.row(state, seen).word),
-            Column::Ready => match self.row(state, seen).ready {
+            Column::Status => By::Text(self.known(state, seen).word.clone()),
+            Column::Ready => match self.known(state, seen).ready {
                 None => By::Nothing,
                 // By share, so that what lacks most comes first.
                 Some((ready, wanted)) => By::Number(ready.saturating_mul(1_000_000) / wanted.max(1)),

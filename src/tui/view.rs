@@ -7,6 +7,7 @@ use super::filter::{Filter, Subject};
 use super::keymap::Keymap;
 use super::keys::Key;
 use super::marks::Marks;
+use super::picker::Remembered;
 use super::preferences::Following;
 use super::seeing::{PassRow, Seeing, pass_rows};
 use super::table::{Sort, Table};
@@ -240,6 +241,7 @@ pub struct ViewState {
     pub(super) log_followed: u64,
     /// What was typed into the jump last, and the row.
     pub(super) last_jump: (String, usize),
+    pub(super) jump_index: Option<Remembered>,
     /// Dialogs, the topmost last.
     pub layers: Vec<Layer>,
     /// What to say next to the footer until the next key.
@@ -311,6 +313,7 @@ impl Default for ViewState {
             log_level: Level::Trace,
             log_followed: 0,
             last_jump: (String::new(), 0),
+            jump_index: None,
             layers: Vec::new(),
             message: None,
             panicked: None,

@@ -3,6 +3,7 @@
 //! below run `opdev run` on a copy of the demo project, one file for each kind of flow.
 
 mod editing;
+mod finding;
 mod runs;
 mod seeing;
 

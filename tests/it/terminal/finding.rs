@@ -1,0 +1,205 @@
+//! Finding in a terminal: palette, jump, filters, order, help, namespaces, keys bound anew while it runs, storms of
+//! sizes, and a terminal that goes away.
+
+use super::SIZE;
+use super::runs::{lines, opdev};
+use crate::inner_loop::demo_project;
+use crate::pty::Pty;
+use portable_pty::CommandBuilder;
+use rustix::process::Signal;
+use std::fs;
+use std::path::Path;
+
+/// `opdev run --embedded` with settings of one's own, which live below `home`.
+fn opdev_with_settings(project: &Path, home: &Path) -> Pty {
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
+    command.args(["run", "--embedded"]);
+    command.cwd(project);
+    command.env("XDG_CONFIG_HOME", home);
+    Pty::start(command, SIZE)
+}
+
+/// Applies a sample and waits for its pods.
+fn apply(pty: &mut Pty, sample: &str) {
+    pty.keys("a");
+    pty.wait_for("type to narrow");
+    pty.keys(sample);
+    pty.keys("\r");
+}
+
+fn quit(mut pty: Pty) {
+    pty.keys("q");
+    assert!(pty.wait_exit().success(), "{}", pty.screen());
+    pty.assert_restored();
+}
+
+#[test]
+fn things_are_found_by_a_few_letters() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    apply(&mut pty, "memcached-sample");
+    pty.wait_until("running pods", |screen| lines(screen, " Running ") == 3);
+
+    // The palette: by name, with keys, and why not.
+    pty.keys(":");
+    pty.wait_for("Palette");
+    pty.keys("held");
+    pty.wait_for("not now: no change waits for your word");
+    pty.keys("\u{1b}");
+    pty.wait_without("Palette");
+    pty.keys(":apply\r");
+    pty.wait_for("type to narrow");
+    pty.keys("\u{1b}");
+    pty.wait_without("type to narrow");
+
+    // The jump: to a child of the selected one, and on from where it was left.
+    pty.keys("\u{10}");
+    pty.wait_for("Jump");
+    pty.keys("service memcached-sample\r");
+    pty.wait_for("▸ ○ Service memcached-sample");
+    pty.keys("\u{10}");
+    pty.wait_for("service memcached-sample");
+    pty.keys("\u{1b}");
+    pty.wait_without("Jump");
+
+    // Words, expressions, and what cannot be one.
+    pty.keys("1/");
+    pty.wait_for("filter custom resources:");
+    pty.keys("/(/");
+    pty.wait_for("is no regular expression");
+    pty.keys("\u{15}!sample\r");
+    pty.wait_for("No custom resource passes the filter");
+    pty.keys("\u{1b}");
+    pty.wait_for("▸ Memcached");
+
+    // The order, with its mark; a namespace; all of them.
+    pty.keys("S");
+    pty.wait_for("NAME↑");
+    pty.keys("I");
+    pty.wait_for("NAME↓");
+    pty.keys(":ns default\r");
+    pty.wait_for("n:default");
+    pty.keys("gn");
+    pty.wait_for("all namespaces");
+    pty.keys("\r");
+    pty.wait_without("n:default");
+
+    // The help is searched.
+    pty.keys("?/");
+    pty.wait_for("esc shows all");
+    pty.keys("replicas");
+    pty.wait_for("Set the replicas");
+    // Two at once would be alt-esc.
+    pty.keys("\u{1b}");
+    pty.wait_for("/ finds");
+    pty.keys("\u{1b}");
+    pty.wait_without("/ finds");
+    quit(pty);
+}
+
+#[test]
+fn the_log_is_searched_and_held() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    pty.keys("L");
+    pty.wait_for("[Log]");
+    pty.keys("\u{13}");
+    pty.wait_for(" held");
+    pty.keys("\u{13}");
+    pty.wait_without(" held");
+    pty.keys("4\\");
+    pty.wait_for("find:");
+    pty.keys("no-such-line\r");
+    pty.wait_for("is not in these lines");
+    pty.keys("\u{1b}");
+    pty.wait_without("no-such-line");
+    quit(pty);
+}
+
+#[test]
+fn keys_and_themes_follow_the_settings_while_it_runs() {
+    let (folder, project) = demo_project();
+    let home = folder.path().join("home");
+    fs::create_dir_all(home.join("opdev")).unwrap();
+    let config = home.join("opdev/config.yaml");
+    fs::write(&config, "keys:\n  help: f1\n  quit: [Q, ctrl-q]\n").unwrap();
+    let mut pty = opdev_with_settings(&project, &home);
+    pty.wait_for("to apply a sample");
+    pty.wait_for("f1 help");
+    pty.keys("\u{1b}OP");
+    pty.wait_for("/ finds");
+    pty.keys("\u{1b}");
+    pty.wait_without("/ finds");
+
+    // A mistake is told with its place, and the keys stay.
+    fs::write(&config, "keys:\n  help: f1\n  quitt: Q\n").unwrap();
+    pty.wait_for("config.yaml:3:3: there is no action `quitt`");
+    pty.wait_for("did you mean `quit`?");
+    pty.wait_for("f1 help");
+    fs::write(&config, "keys:\n  help: f2\ntheme: dark\n").unwrap();
+    pty.wait_without("there is no action");
+    pty.wait_for("f2 help");
+    pty.keys("\u{1b}OQ");
+    pty.wait_for("/ finds");
+    pty.keys("\u{1b}");
+    pty.wait_without("/ finds");
+    assert!(pty.raw().contains("38;2;"), "the dark theme has colours of its own");
+
+    // The project's own file has its say, too, and the user's wins.
+    fs::write(project.join("opdev.yaml"), "keys:\n  help: f3\n  zoom: Z\n").unwrap();
+    pty.wait_for("Z zoom");
+    pty.wait_for("f2 help");
+    quit(pty);
+}
+
+#[test]
+fn the_mouse_is_reported_only_where_it_is_wanted() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    assert!(!pty.raw().contains("\u{1b}[?1000h"), "off by default, so that text can be selected");
+    pty.keys("\u{1b}m");
+    pty.wait_until("a mouse", |screen| screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None);
+    // A click on the pane of reconciles.
+    pty.keys("\u{1b}[<0;80;8M\u{1b}[<0;80;8m");
+    pty.wait_for("▸Reconciles");
+    pty.keys("q");
+    assert!(pty.wait_exit().success(), "{}", pty.screen());
+    pty.assert_restored();
+    assert!(pty.raw().contains("\u{1b}[?1000l"), "the mouse is given back");
+}
+
+#[test]
+fn a_storm_of_sizes_ends_in_a_whole_screen() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    apply(&mut pty, "memcached-sample");
+    for round in 0..60_u16 {
+        pty.resize((20 + round * 7 % 200, 5 + round * 5 % 60));
+        if round % 7 == 0 {
+            pty.keys("\tjz\u{1b}[B");
+        }
+    }
+    for (size, text) in [((40, 10), "[1 CRs]"), ((80, 24), "Custom resources"), (SIZE, "Owned")] {
+        pty.resize(size);
+        pty.keys("1");
+        pty.wait_for(text);
+    }
+    pty.wait_until("running pods", |screen| lines(screen, " Running ") == 3);
+    quit(pty);
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_run() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    pty.keys(":");
+    pty.wait_for("Palette");
+    pty.signal(Signal::HUP);
+    pty.wait_exit();
+    pty.assert_restored();
+}
