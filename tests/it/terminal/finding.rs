@@ -148,8 +148,8 @@ fn keys_and_themes_follow_the_settings_while_it_runs() {
     assert!(pty.raw().contains("38;2;"), "the dark theme has colours of its own");
 
     // The project's own file has its say, too, and the user's wins.
-    fs::write(project.join("opdev.yaml"), "keys:\n  help: f3\n  zoom: Z\n").unwrap();
-    pty.wait_for("Z zoom");
+    fs::write(project.join("opdev.yaml"), "keys:\n  help: f3\n  apply: A\n").unwrap();
+    pty.wait_for("A apply");
     pty.wait_for("f2 help");
     quit(pty);
 }
@@ -180,7 +180,7 @@ fn a_storm_of_sizes_ends_in_a_whole_screen() {
     for round in 0..60_u16 {
         pty.resize((20 + round * 7 % 200, 5 + round * 5 % 60));
         if round % 7 == 0 {
-            pty.keys("\tjz\u{1b}[B");
+            pty.keys("\tj\u{1b}[B");
         }
     }
     for (size, text) in [((40, 10), "[1 CRs]"), ((80, 24), "Custom resources"), (SIZE, "Owned")] {
