@@ -96,6 +96,8 @@ pub enum Layer {
 
 /// What a key in a dialog leads to.
 pub(super) enum Answer {
+    /// The dialog closes, and the key is for what is below.
+    Pass,
     /// The dialog stays.
     Stay,
     /// The dialog closes.

@@ -183,11 +183,11 @@ fn held_changes_and_what_saves_change() {
     let with = |more: Vec<Event>| of(events().into_iter().chain(more).collect());
     let held = with(vec![held_type()]);
     for (width, height) in [HOME, (80, 24), (40, 10)] {
-        check(&format!("held-type-{width}x{height}"), &held, "j", (width, height));
+        check(&format!("held-type-{width}x{height}"), &held, "H j", (width, height));
     }
-    check("held-type-apply-120x36", &held, "tab", HOME);
+    check("held-type-apply-120x36", &held, "H tab", HOME);
     check("held-reconciler-120x36", &with(shadow_run()), "", HOME);
-    check("impact-shadow-120x36", &with(shadow_run()), "q j i", HOME);
+    check("impact-shadow-120x36", &with(shadow_run()), "esc j i", HOME);
     let mut all = type_changed();
     check("impact-type-120x36", &with(all.clone()), "j i", HOME);
     all.push(super::fixture::settled(8, 55));

@@ -106,11 +106,14 @@ fn a_held_change_asks_and_the_safe_answer_has_the_focus() {
     };
     let id = "memcacheds.cache.my.domain@8".to_owned();
     let (apply, discard) = (Request::ApplyHeld { id: id.clone() }, Request::DiscardHeld { id });
-    for keys in ["enter", "esc", "tab tab enter", "a esc"] {
+    for keys in ["H enter", "H esc", "H tab tab enter", "H a esc"] {
         assert_eq!(requests(&held(), keys), std::slice::from_ref(&discard), "{keys}");
     }
-    assert_eq!(requests(&held(), "tab enter"), std::slice::from_ref(&apply));
-    assert_eq!(requests(&held(), "q H right enter"), [apply], "later, and then asked for by key");
+    assert_eq!(requests(&held(), "H tab enter"), std::slice::from_ref(&apply));
+    assert_eq!(requests(&held(), "esc H right enter"), [apply], "later, and then asked for by key");
+    // What was typed for something else while it came up is no answer, and is not lost.
+    assert_eq!(requests(&held(), "tab enter"), []);
+    assert!(matches!(requests(&held(), "D tab enter").as_slice(), [Request::Delete { .. }]));
     assert_eq!(requests(&busy(), "H"), [], "nothing is held");
 
     // It opens by itself once, over no other dialog, and goes when the edit is undone.

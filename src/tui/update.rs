@@ -66,26 +66,10 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
         return perform(view, action.does, state);
     }
     if let Some(mut layer) = view.layers.pop() {
-        return match layer.key(key, view, state) {
-            Answer::Stay => {
-                view.layers.push(layer);
-                Vec::new()
-            }
-            Answer::Close => Vec::new(),
-            Answer::Ask(request) => {
-                view.marks.clear();
-                ask(view, request)
-            }
-            Answer::AskOn(request) => {
-                view.layers.push(layer);
-                ask(view, request)
-            }
-            Answer::Act(does) => perform(view, does, state),
-            Answer::Open(other) => {
-                view.layers.push(other);
-                Vec::new()
-            }
-        };
+        let answer = layer.key(key, view, state);
+        if !matches!(answer, Answer::Pass) {
+            return answered(view, state, layer, answer);
+        }
     }
     typed.push(key);
     let finding = view.focus == Pane::Detail && !view.search.text.is_empty();
@@ -107,6 +91,30 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
         return Vec::new();
     }
     perform(view, action.does, state)
+}
+
+/// What a dialog's answer leads to.
+fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -> Vec<Command> {
+    match answer {
+        Answer::Stay => {
+            view.layers.push(layer);
+            Vec::new()
+        }
+        Answer::Close | Answer::Pass => Vec::new(),
+        Answer::Ask(request) => {
+            view.marks.clear();
+            ask(view, request)
+        }
+        Answer::AskOn(request) => {
+            view.layers.push(layer);
+            ask(view, request)
+        }
+        Answer::Act(does) => perform(view, does, state),
+        Answer::Open(other) => {
+            view.layers.push(other);
+            Vec::new()
+        }
+    }
 }
 
 pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {

@@ -480,7 +480,7 @@ impl ViewState {
             let new = held.iter().find(|held| !self.asked.contains(&held.id));
             if let Some(held) = new {
                 self.asked.push(held.id.clone());
-                self.layers.push(Layer::Held(HeldDialog::of(held)));
+                self.layers.push(Layer::Held(HeldDialog::news(held)));
             }
         }
     }

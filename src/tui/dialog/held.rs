@@ -1,4 +1,5 @@
-//! The question about a held change: the safe answer has the focus, letting it through takes a second key.
+//! The question about a held change: the safe answer has the focus, letting it through takes a second key. One that
+//! came up by itself takes no answer until it is asked for: its keys were meant for something else.
 
 use super::Answer;
 use crate::event::{Held, Request};
@@ -14,15 +15,36 @@ pub struct HeldDialog {
     pub on_apply: bool,
     /// The first visible line of what changes.
     pub scroll: usize,
+    /// Whether the user has asked for it, and so means it with the keys.
+    pub asked_for: bool,
 }
 
 impl HeldDialog {
-    /// For a held change.
+    /// For a held change that the user wants to answer.
     pub(in crate::tui) fn of(held: &Held) -> Self {
-        HeldDialog { id: held.id.clone(), on_apply: false, scroll: 0 }
+        HeldDialog { id: held.id.clone(), on_apply: false, scroll: 0, asked_for: true }
+    }
+
+    /// For a change that is held from now on.
+    pub(in crate::tui) fn news(held: &Held) -> Self {
+        HeldDialog { asked_for: false, ..Self::of(held) }
+    }
+
+    fn unasked(&mut self, key: Key) -> Answer {
+        match (key.code, key.typed()) {
+            (_, Some('H')) => {
+                self.asked_for = true;
+                Answer::Stay
+            }
+            (KeyCode::Esc, _) => Answer::Close,
+            _ => Answer::Pass,
+        }
     }
 
     pub(super) fn key(&mut self, key: Key) -> Answer {
+        if !self.asked_for {
+            return self.unasked(key);
+        }
         let id = self.id.clone();
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) => return Answer::Ask(Request::DiscardHeld { id }),

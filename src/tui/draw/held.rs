@@ -16,7 +16,7 @@ pub(super) fn draw(dialog: &HeldDialog, state: &State, view: &ViewState, buffer:
     let Some(held) = state.impact.held.iter().find(|held| held.id == dialog.id) else { return };
     let cells = (body.width as usize).saturating_sub(8).min(96);
     let what = what(held, cells);
-    let buttons = buttons(held, dialog.on_apply);
+    let buttons = if dialog.asked_for { buttons(held, dialog.on_apply) } else { invitation() };
     let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
     let last = what.len().saturating_sub(room);
     let scroll = dialog.scroll.min(last);
@@ -80,5 +80,16 @@ fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
             .and(Role::Dim, " discards  ")
             .and(Role::Key, "q")
             .and(Role::Dim, " later "),
+    ]
+}
+
+/// Below what came up by itself: keys that were on their way answer nothing.
+fn invitation() -> Vec<Row> {
+    vec![
+        Row::default(),
+        Row::new(Role::Key, " H")
+            .and(Role::Dim, " answer  ")
+            .and(Role::Key, "esc")
+            .and(Role::Dim, " later; any other key closes this and does what it always does "),
     ]
 }

@@ -87,7 +87,7 @@ fn types_and_reconcilers_are_saved_held_and_answered() {
     edit(&types, |text| text.replace("gold;silver", "silver"));
     pty.wait_until("the question", |screen| {
         let text = screen.contents();
-        ["Gadget held", "BREAK", "Gadget default/top .spec.tier", "[ Discard ]"]
+        ["Gadget held", "BREAK", "Gadget default/top .spec.tier", "H answer"]
             .iter()
             .all(|part| text.contains(part))
     });
@@ -112,6 +112,8 @@ fn types_and_reconcilers_are_saved_held_and_answered() {
 
     // A reconciler that would delete waits for a second, deliberate key.
     edit(&project.join(RECONCILER), |text| text.replace(", map(\"two\", 2)]", "]"));
+    pty.wait_for("H answer");
+    pty.keys("H");
     pty.wait_for("Switch all the same");
     pty.keys("\t");
     pty.wait_for("[ Switch all the same ]");
