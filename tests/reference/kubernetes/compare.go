@@ -24,6 +24,8 @@ func compare() error {
 	count := flags.Int("requests", 1000, "how many")
 	left := flags.String("reference", "", "kubeconfig of the real server")
 	right := flags.String("other", "", "kubeconfig of the other one")
+	show := flags.String("show", "", "two examples of each class whose name contains this")
+	trace := flags.String("trace", "", "a file for every request and both answers' codes")
 	if err := flags.Parse(os.Args[1:]); err != nil {
 		return err
 	}
@@ -37,7 +39,16 @@ func compare() error {
 	}
 	random := rand.New(rand.NewSource(*seed))
 	world := newWorld(random, fmt.Sprintf("compare-%d-%d", *seed, time.Now().Unix()))
-	classes := newClasses()
+	classes := newClasses(*show)
+	traced := io.Discard
+	if *trace != "" {
+		file, err := os.Create(*trace)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		traced = file
+	}
 	for _, ask := range world.prepare() {
 		for _, server := range servers {
 			answer := server.ask(ask)
@@ -55,19 +66,57 @@ func compare() error {
 		ask := world.next()
 		answers := []*answer{servers[0].ask(ask), servers[1].ask(ask)}
 		world.learn(ask, answers[0])
-		if different := differences(answers[0], answers[1]); len(different) > 0 {
+		fmt.Fprintf(traced, "%d %s %s %d %d %s\n", at, ask.method, ask.path, answers[0].code, answers[1].code, ask.body)
+		different := differences(ask, answers[0], answers[1])
+		if len(different) > 0 {
 			classes.add(at, ask, answers, different)
-			// What differs once would differ in every later answer: both start over with this object.
-			if ask.method != http.MethodGet && ask.object != "" {
-				world.forget(ask.object)
-				for _, server := range servers {
-					server.remove(ask.object)
-				}
-			}
 		}
+		world.startOver(ask, servers, answers, len(different) > 0)
 	}
 	classes.tell(*count)
 	return nil
+}
+
+// startOver takes away what would be told again with every later answer: an object that differs, all objects after a
+// deletion that did not do the same, and objects under a name of their own.
+func (w *world) startOver(ask request, servers []*server, answers []*answer, different bool) {
+	if ask.method == http.MethodGet {
+		return
+	}
+	collection, _, _ := strings.Cut(ask.path, "?")
+	for at, server := range servers {
+		if name := named(answers[at]); ask.method == http.MethodPost && name != "" && collection+"/"+name != ask.object {
+			server.remove(collection + "/" + name)
+		}
+	}
+	if !different {
+		return
+	}
+	paths := []string{ask.object}
+	if ask.object == "-" {
+		paths = nil
+		for at := range names {
+			paths = append(paths, fmt.Sprintf("%s/o%d", collection, at))
+		}
+	}
+	for _, path := range paths {
+		w.forget(path)
+		for _, server := range servers {
+			server.remove(path)
+		}
+	}
+}
+
+// named is the name of the object in an answer, as the server gave it.
+func named(answer *answer) string {
+	var object struct {
+		Kind     string
+		Metadata struct{ Name string }
+	}
+	if answer.code >= 300 || json.Unmarshal([]byte(answer.raw), &object) != nil || object.Kind == "Status" {
+		return ""
+	}
+	return object.Metadata.Name
 }
 
 // A request as both servers get it. `{rv}` in a body stands for the object's own resourceVersion, `{uid}` for its uid.

@@ -27,6 +27,15 @@ func kinds() []kind {
 	}
 }
 
+// odd is one of the usual values, and now and then one that is refused or rare: what is refused leaves nothing to
+// change later.
+func odd(random *rand.Rand, usual []any, rare ...any) any {
+	if random.Intn(20) == 0 {
+		return rare[random.Intn(len(rare))]
+	}
+	return usual[random.Intn(len(usual))]
+}
+
 func maybe(random *rand.Rand, one int, into object, name string, value any) {
 	if random.Intn(one) == 0 {
 		into[name] = value
@@ -47,10 +56,10 @@ func configMap(random *rand.Rand) object {
 
 func secret(random *rand.Rand) object {
 	made := object{"data": object{"k": base64.StdEncoding.EncodeToString([]byte(pick(random, "v", "w", "")))}}
-	maybe(random, 2, made, "type", pick(random, "Opaque", "kubernetes.io/tls", "kubernetes.io/basic-auth", "kubernetes.io/dockerconfigjson", "custom"))
+	maybe(random, 2, made, "type", odd(random, []any{"Opaque", "custom"}, "kubernetes.io/tls", "kubernetes.io/basic-auth", "kubernetes.io/dockerconfigjson", "kubernetes.io/ssh-auth", "kubernetes.io/service-account-token"))
 	maybe(random, 3, made, "stringData", object{"s": pick(random, "x", "y")})
 	maybe(random, 12, made, "immutable", true)
-	maybe(random, 15, made, "data", object{"k": "not base64!"})
+	maybe(random, 30, made, "data", object{"k": "not base64!"})
 	return made
 }
 
@@ -65,13 +74,13 @@ func account(random *rand.Rand) object {
 func ports(random *rand.Rand) []any {
 	var out []any
 	for at := range 1 + random.Intn(3) {
-		port := object{"port": []int{80, 443, 8080, 70000, 0}[min(random.Intn(16), 4)%5]}
+		port := object{"port": odd(random, []any{80, 443, 8080}, 70000, 0)}
 		port["name"] = pick(random, "http", "https", "metrics")
 		if at > 0 || random.Intn(4) == 0 {
-			port["name"] = pick(random, "http", "https", "metrics", "UPPER", "")
+			port["name"] = odd(random, []any{"http", "https", "metrics", "dns", "grpc"}, "UPPER", "")
 		}
-		maybe(random, 2, port, "targetPort", []any{8080, "web", "http", 0, "-bad-"}[min(random.Intn(12), 4)])
-		maybe(random, 3, port, "protocol", pick(random, "TCP", "UDP", "SCTP", "HTTP"))
+		maybe(random, 2, port, "targetPort", odd(random, []any{8080, "web", "http"}, 0, "-bad-", 70000, "way-too-long-a-name"))
+		maybe(random, 3, port, "protocol", odd(random, []any{"TCP", "UDP", "SCTP"}, "HTTP"))
 		out = append(out, port)
 	}
 	return out
@@ -80,10 +89,10 @@ func ports(random *rand.Rand) []any {
 func service(random *rand.Rand) object {
 	spec := object{"ports": ports(random)}
 	maybe(random, 2, spec, "selector", object{"app": pick(random, "a", "b")})
-	maybe(random, 3, spec, "type", pick(random, "ClusterIP", "NodePort", "LoadBalancer", "ExternalName", "Other"))
-	maybe(random, 8, spec, "clusterIP", pick(random, "None", "10.0.0.300", ""))
+	maybe(random, 3, spec, "type", odd(random, []any{"ClusterIP", "NodePort", "LoadBalancer"}, "ExternalName", "Other"))
+	maybe(random, 8, spec, "clusterIP", odd(random, []any{"None", ""}, "10.0.0.300"))
 	maybe(random, 8, spec, "externalName", "example.com")
-	maybe(random, 6, spec, "sessionAffinity", pick(random, "None", "ClientIP", "Sticky"))
+	maybe(random, 6, spec, "sessionAffinity", odd(random, []any{"None", "ClientIP"}, "Sticky"))
 	maybe(random, 8, spec, "externalTrafficPolicy", pick(random, "Local", "Cluster"))
 	maybe(random, 10, spec, "publishNotReadyAddresses", true)
 	return object{"spec": spec}
@@ -93,36 +102,36 @@ func container(random *rand.Rand, name string) object {
 	made := object{"name": name, "image": pick(random, "nginx:1", "nginx:2", "busybox")}
 	maybe(random, 3, made, "command", []any{"sh", "-c", "true"})
 	maybe(random, 3, made, "env", []any{object{"name": "A", "value": pick(random, "1", "2")}, object{"name": pick(random, "B", "A"), "value": "b"}})
-	maybe(random, 3, made, "ports", []any{object{"containerPort": []int{80, 90, 0, 70000}[random.Intn(4)%4], "name": "web"}})
-	maybe(random, 4, made, "resources", object{"limits": object{"cpu": pick(random, "1", "100m", "0.5", "x")}, "requests": object{"memory": pick(random, "64Mi", "1G", "-1"), "cpu": "50m"}})
-	maybe(random, 5, made, "volumeMounts", []any{object{"name": pick(random, "v", "w"), "mountPath": pick(random, "/v", "/w", "")}})
-	maybe(random, 5, made, "imagePullPolicy", pick(random, "Always", "IfNotPresent", "Never", "Sometimes"))
-	maybe(random, 6, made, "livenessProbe", object{"httpGet": object{"path": "/", "port": []any{80, "web", 0}[random.Intn(3)]}, "periodSeconds": random.Intn(12) - 1})
+	maybe(random, 3, made, "ports", []any{object{"containerPort": odd(random, []any{80, 90}, 0, 70000), "name": "web"}})
+	maybe(random, 4, made, "resources", object{"limits": object{"cpu": odd(random, []any{"1", "100m", "0.5"}, "x", "10m")}, "requests": object{"memory": odd(random, []any{"64Mi", "1G", "1536Mi"}, "-1", "0.1"), "cpu": "50m"}})
+	maybe(random, 5, made, "volumeMounts", []any{object{"name": odd(random, []any{"v"}, "w"), "mountPath": odd(random, []any{"/v", "/w"}, "")}})
+	maybe(random, 5, made, "imagePullPolicy", odd(random, []any{"Always", "IfNotPresent", "Never"}, "Sometimes"))
+	maybe(random, 6, made, "livenessProbe", object{"httpGet": object{"path": "/", "port": odd(random, []any{80, "web"}, 0)}, "periodSeconds": odd(random, []any{0, 1, 5, 10}, -1)})
 	maybe(random, 8, made, "readinessProbe", object{"exec": object{"command": []any{"true"}}})
-	maybe(random, 8, made, "securityContext", object{"runAsNonRoot": true, "privileged": random.Intn(2) == 0, "allowPrivilegeEscalation": random.Intn(2) == 0})
-	maybe(random, 25, made, "image", "")
+	maybe(random, 8, made, "securityContext", object{"runAsNonRoot": true, "privileged": odd(random, []any{false}, true), "allowPrivilegeEscalation": odd(random, []any{true}, false)})
+	maybe(random, 60, made, "image", "")
 	return made
 }
 
 func podSpec(random *rand.Rand, restart ...string) object {
 	containers := []any{container(random, "main")}
 	if random.Intn(3) == 0 {
-		containers = append(containers, container(random, pick(random, "side", "side", "side", "main")))
+		containers = append(containers, container(random, odd(random, []any{"side"}, "main").(string)))
 	}
 	spec := object{"containers": containers}
-	maybe(random, 4, spec, "volumes", []any{object{"name": "v", "emptyDir": object{}}, object{"name": pick(random, "w", "v"), "configMap": object{"name": "cm"}}})
+	maybe(random, 4, spec, "volumes", []any{object{"name": "v", "emptyDir": object{}}, object{"name": odd(random, []any{"w"}, "v"), "configMap": object{"name": "cm"}}})
 	maybe(random, 5, spec, "initContainers", []any{container(random, "init")})
-	maybe(random, 4, spec, "terminationGracePeriodSeconds", random.Intn(40)-1)
+	maybe(random, 4, spec, "terminationGracePeriodSeconds", odd(random, []any{0, 5, 30, 60}, -1))
 	maybe(random, 6, spec, "nodeSelector", object{"disk": "ssd"})
-	maybe(random, 6, spec, "tolerations", []any{object{"key": "k", "operator": pick(random, "Exists", "Equal", "Near"), "effect": "NoSchedule"}})
+	maybe(random, 6, spec, "tolerations", []any{object{"key": "k", "operator": odd(random, []any{"Exists", "Equal"}, "Near"), "effect": "NoSchedule"}})
 	maybe(random, 8, spec, "serviceAccountName", "default")
 	maybe(random, 8, spec, "hostNetwork", random.Intn(2) == 0)
-	maybe(random, 8, spec, "securityContext", object{"runAsUser": random.Intn(3) - 1, "fsGroup": 1})
-	maybe(random, 8, spec, "affinity", object{"podAntiAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": []any{object{"weight": random.Intn(120), "podAffinityTerm": object{"topologyKey": "zone", "labelSelector": object{"matchLabels": object{"app": "a"}}}}}}})
+	maybe(random, 8, spec, "securityContext", object{"runAsUser": odd(random, []any{0, 1000}, -1), "fsGroup": 1})
+	maybe(random, 8, spec, "affinity", object{"podAntiAffinity": object{"preferredDuringSchedulingIgnoredDuringExecution": []any{object{"weight": odd(random, []any{1, 50, 100}, 0, 119), "podAffinityTerm": object{"topologyKey": "zone", "labelSelector": object{"matchLabels": object{"app": "a"}}}}}}})
 	if len(restart) > 0 {
 		spec["restartPolicy"] = pick(random, restart...)
 	} else {
-		maybe(random, 6, spec, "restartPolicy", pick(random, "Always", "Never", "Whenever"))
+		maybe(random, 6, spec, "restartPolicy", odd(random, []any{"Always"}, "Never", "Whenever").(string))
 	}
 	return spec
 }
@@ -132,123 +141,131 @@ func pod(random *rand.Rand) object {
 }
 
 func template(random *rand.Rand, restart ...string) object {
-	return object{"metadata": object{"labels": object{"app": pick(random, "a", "a", "a", "a", "b")}}, "spec": podSpec(random, restart...)}
+	return object{"metadata": object{"labels": object{"app": odd(random, []any{"a"}, "b")}}, "spec": podSpec(random, restart...)}
 }
 
 func deployment(random *rand.Rand) object {
 	spec := object{"selector": object{"matchLabels": object{"app": "a"}}, "template": template(random)}
-	maybe(random, 2, spec, "replicas", random.Intn(6)-1)
+	maybe(random, 2, spec, "replicas", odd(random, []any{0, 1, 2, 3}, -1))
 	maybe(random, 3, spec, "strategy", []any{
 		object{"type": "Recreate"}, object{"type": "RollingUpdate"},
-		object{"type": "RollingUpdate", "rollingUpdate": object{"maxSurge": []any{1, "25%", 0, "x"}[random.Intn(4)], "maxUnavailable": []any{0, "10%", 1}[random.Intn(3)]}},
-		object{"type": "Recreate", "rollingUpdate": object{"maxSurge": 1}}, object{"type": "Other"}}[random.Intn(5)])
-	maybe(random, 5, spec, "minReadySeconds", random.Intn(9)-1)
-	maybe(random, 5, spec, "revisionHistoryLimit", random.Intn(9)-1)
+		object{"type": "RollingUpdate", "rollingUpdate": object{"maxSurge": odd(random, []any{1, "25%", 2}, 0, "x"), "maxUnavailable": []any{0, "10%", 1}[random.Intn(3)]}},
+		odd(random, []any{object{"type": "Recreate"}}, object{"type": "Recreate", "rollingUpdate": object{"maxSurge": 1}}, object{"type": "Other"})}[random.Intn(4)])
+	maybe(random, 5, spec, "minReadySeconds", odd(random, []any{0, 5}, -1))
+	maybe(random, 5, spec, "revisionHistoryLimit", odd(random, []any{0, 2, 10}, -1))
 	maybe(random, 8, spec, "paused", true)
-	maybe(random, 8, spec, "progressDeadlineSeconds", random.Intn(20))
+	maybe(random, 8, spec, "progressDeadlineSeconds", odd(random, []any{10, 600}, 0, 3))
 	return object{"spec": spec}
 }
 
 func statefulSet(random *rand.Rand) object {
 	spec := object{"selector": object{"matchLabels": object{"app": "a"}}, "template": template(random), "serviceName": pick(random, "svc", "svc", "other")}
-	maybe(random, 2, spec, "replicas", random.Intn(5)-1)
-	maybe(random, 4, spec, "podManagementPolicy", pick(random, "OrderedReady", "Parallel", "Chaos"))
-	maybe(random, 4, spec, "updateStrategy", []any{object{"type": "OnDelete"}, object{"type": "RollingUpdate", "rollingUpdate": object{"partition": random.Intn(4) - 1}}}[random.Intn(2)])
+	maybe(random, 2, spec, "replicas", odd(random, []any{0, 1, 3}, -1))
+	maybe(random, 4, spec, "podManagementPolicy", odd(random, []any{"OrderedReady", "Parallel"}, "Chaos"))
+	maybe(random, 4, spec, "updateStrategy", []any{object{"type": "OnDelete"}, object{"type": "RollingUpdate", "rollingUpdate": object{"partition": odd(random, []any{0, 2}, -1)}}}[random.Intn(2)])
 	maybe(random, 4, spec, "volumeClaimTemplates", []any{object{"metadata": object{"name": "data"}, "spec": claim(random)["spec"]}})
 	return object{"spec": spec}
 }
 
 func job(random *rand.Rand) object {
-	spec := object{"template": object{"spec": podSpec(random, "Never", "OnFailure", "Never", "Always")}}
-	maybe(random, 3, spec, "completions", random.Intn(4)-1)
-	maybe(random, 3, spec, "parallelism", random.Intn(4)-1)
-	maybe(random, 3, spec, "backoffLimit", random.Intn(4)-1)
-	maybe(random, 6, spec, "ttlSecondsAfterFinished", random.Intn(4)-1)
+	spec := object{"template": object{"spec": podSpec(random, "Never", "OnFailure", "Never", "OnFailure", "Never", "OnFailure", "Never", "Always")}}
+	maybe(random, 3, spec, "completions", odd(random, []any{1, 2}, -1, 0))
+	maybe(random, 3, spec, "parallelism", odd(random, []any{0, 1, 2}, -1))
+	maybe(random, 3, spec, "backoffLimit", odd(random, []any{0, 3}, -1))
+	maybe(random, 6, spec, "ttlSecondsAfterFinished", odd(random, []any{0, 30}, -1))
 	maybe(random, 6, spec, "suspend", random.Intn(2) == 0)
-	maybe(random, 8, spec, "completionMode", pick(random, "Indexed", "NonIndexed", "Other"))
+	maybe(random, 8, spec, "completionMode", odd(random, []any{"Indexed", "NonIndexed"}, "Other"))
 	return object{"spec": spec}
 }
 
 func cronJob(random *rand.Rand) object {
-	spec := object{"schedule": pick(random, "* * * * *", "*/5 0 1 * *", "@daily", "bad", "61 * * * *"), "jobTemplate": object{"spec": job(random)["spec"]}}
-	maybe(random, 4, spec, "concurrencyPolicy", pick(random, "Allow", "Forbid", "Replace", "Maybe"))
+	spec := object{"schedule": odd(random, []any{"* * * * *", "*/5 0 1 * *", "@daily", "0 9-17/2 * JAN,FEB MON-FRI"}, "bad", "61 * * * *", "TZ=UTC 0 0 * * *", "@every 1h", ""), "jobTemplate": object{"spec": job(random)["spec"]}}
+	maybe(random, 4, spec, "concurrencyPolicy", odd(random, []any{"Allow", "Forbid", "Replace"}, "Maybe"))
 	maybe(random, 4, spec, "suspend", true)
-	maybe(random, 6, spec, "timeZone", pick(random, "Europe/Berlin", "Nowhere/City"))
-	maybe(random, 6, spec, "successfulJobsHistoryLimit", random.Intn(3)-1)
+	maybe(random, 6, spec, "timeZone", odd(random, []any{"Europe/Berlin", "UTC"}, "Nowhere/City", "Local"))
+	maybe(random, 6, spec, "successfulJobsHistoryLimit", odd(random, []any{0, 3}, -1))
 	return object{"spec": spec}
 }
 
 func claim(random *rand.Rand) object {
-	spec := object{"accessModes": []any{pick(random, "ReadWriteOnce", "ReadWriteOnce", "ReadWriteMany", "Sometimes")}, "resources": object{"requests": object{"storage": pick(random, "1Gi", "2Gi", "0", "x")}}}
+	spec := object{"accessModes": []any{odd(random, []any{"ReadWriteOnce", "ReadWriteMany"}, "Sometimes")}, "resources": object{"requests": object{"storage": odd(random, []any{"1Gi", "2Gi"}, "0", "x")}}}
 	maybe(random, 3, spec, "storageClassName", pick(random, "fast", "slow", ""))
-	maybe(random, 5, spec, "volumeMode", pick(random, "Filesystem", "Block", "Other"))
+	maybe(random, 5, spec, "volumeMode", odd(random, []any{"Filesystem", "Block"}, "Other"))
 	return object{"spec": spec}
 }
 
 func role(random *rand.Rand) object {
 	rule := object{"verbs": []any{"get", pick(random, "list", "watch")}, "apiGroups": []any{pick(random, "", "apps")}, "resources": []any{pick(random, "pods", "deployments")}}
 	maybe(random, 6, rule, "resourceNames", []any{"x"})
-	maybe(random, 12, rule, "verbs", []any{})
-	maybe(random, 12, rule, "nonResourceURLs", []any{"/healthz"})
+	maybe(random, 30, rule, "verbs", []any{})
+	maybe(random, 30, rule, "nonResourceURLs", []any{"/healthz"})
 	return object{"rules": []any{rule}}
 }
 
 func binding(random *rand.Rand) object {
-	made := object{"roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": pick(random, "Role", "Role", "ClusterRole", "Other"), "name": pick(random, "r", "r", "s")}}
-	subject := object{"kind": pick(random, "ServiceAccount", "User", "Group", "Robot"), "name": "n"}
-	maybe(random, 2, subject, "namespace", "default")
-	maybe(random, 3, subject, "apiGroup", pick(random, "rbac.authorization.k8s.io", ""))
+	made := object{"roleRef": object{"apiGroup": "rbac.authorization.k8s.io", "kind": odd(random, []any{"Role", "ClusterRole"}, "Other"), "name": pick(random, "r", "r", "s")}}
+	subject := object{"kind": odd(random, []any{"User", "Group"}, "Robot"), "name": odd(random, []any{"n"}, "", "N!")}
+	if random.Intn(2) == 0 {
+		subject["kind"] = "ServiceAccount"
+		subject["namespace"] = odd(random, []any{"default"}, "")
+	} else {
+		maybe(random, 20, subject, "namespace", "default")
+	}
+	maybe(random, 12, subject, "apiGroup", pick(random, "rbac.authorization.k8s.io", "", "other"))
 	made["subjects"] = []any{subject}
 	return made
 }
 
 func lease(random *rand.Rand) object {
 	spec := object{}
-	maybe(random, 2, spec, "holderIdentity", pick(random, "me", "you", ""))
-	maybe(random, 2, spec, "leaseDurationSeconds", random.Intn(20)-1)
-	maybe(random, 3, spec, "leaseTransitions", random.Intn(3)-1)
-	maybe(random, 4, spec, "renewTime", pick(random, "2024-01-01T00:00:00.000000Z", "2024-01-01T00:00:00Z", "yesterday"))
+	maybe(random, 2, spec, "holderIdentity", odd(random, []any{"me", "you"}, ""))
+	maybe(random, 2, spec, "leaseDurationSeconds", odd(random, []any{15, 30}, 0, -1))
+	maybe(random, 3, spec, "leaseTransitions", odd(random, []any{0, 1, 2}, -1))
+	maybe(random, 4, spec, "renewTime", odd(random, []any{"2024-01-01T00:00:00.000000Z", "2024-01-01T00:00:00.123456Z"}, "2024-01-01T00:00:00Z", "yesterday"))
 	return object{"spec": spec}
 }
 
 func ingress(random *rand.Rand) object {
-	backend := object{"service": object{"name": pick(random, "web", "Web!"), "port": []any{object{"number": 80}, object{"name": "http"}, object{"number": 80, "name": "http"}, object{}}[random.Intn(4)]}}
-	path := object{"path": pick(random, "/", "/a", "a", "/b//c"), "backend": backend}
-	maybe(random, 1, path, "pathType", pick(random, "Prefix", "Exact", "ImplementationSpecific", "Fuzzy"))
+	backend := object{"service": object{"name": odd(random, []any{"web", "api"}, "Web!", ""), "port": odd(random, []any{object{"number": 80}, object{"name": "http"}}, object{"number": 80, "name": "http"}, object{}, object{"number": 70000}, object{"name": "NOT ok"})}}
+	path := object{"path": odd(random, []any{"/", "/a"}, "a", "/b//c", "/a/../b", "/a/.", "/%2f", ""), "backend": backend}
+	maybe(random, 1, path, "pathType", odd(random, []any{"Prefix", "Exact", "ImplementationSpecific"}, "Fuzzy"))
 	rule := object{"http": object{"paths": []any{path}}}
-	maybe(random, 2, rule, "host", pick(random, "a.example.com", "*.example.com", "BAD HOST", "1.2.3.4"))
+	maybe(random, 2, rule, "host", odd(random, []any{"a.example.com", "*.example.com"}, "BAD HOST", "1.2.3.4", "*.*.com"))
 	spec := object{"rules": []any{rule}}
-	maybe(random, 3, spec, "ingressClassName", pick(random, "nginx", "Bad_Class"))
-	maybe(random, 4, spec, "tls", []any{object{"hosts": []any{pick(random, "a.example.com", "b b")}, "secretName": "tls"}})
+	maybe(random, 3, spec, "ingressClassName", odd(random, []any{"nginx"}, "Bad_Class"))
+	maybe(random, 4, spec, "tls", []any{object{"hosts": []any{odd(random, []any{"a.example.com"}, "b b", "*.b")}, "secretName": "tls"}})
 	maybe(random, 6, spec, "defaultBackend", backend)
 	return object{"spec": spec}
 }
 
 func budget(random *rand.Rand) object {
 	spec := object{"selector": object{"matchLabels": object{"app": "a"}}}
-	maybe(random, 2, spec, "minAvailable", []any{1, "50%", "x", -1}[random.Intn(4)])
-	maybe(random, 3, spec, "maxUnavailable", []any{1, "50%", "120%"}[random.Intn(3)])
+	maybe(random, 2, spec, "minAvailable", odd(random, []any{1, "50%"}, "x", -1, "150%", "5"))
+	maybe(random, 3, spec, "unhealthyPodEvictionPolicy", odd(random, []any{"IfHealthyBudget", "AlwaysAllow"}, "Never"))
+	if spec["minAvailable"] == nil || random.Intn(12) == 0 {
+		maybe(random, 2, spec, "maxUnavailable", odd(random, []any{1, "50%"}, "120%", -1))
+	}
 	return object{"spec": spec}
 }
 
 func autoscaler(random *rand.Rand) object {
-	spec := object{"maxReplicas": random.Intn(9), "scaleTargetRef": object{"apiVersion": "apps/v1", "kind": pick(random, "Deployment", ""), "name": "web"}}
-	maybe(random, 2, spec, "minReplicas", random.Intn(9)-1)
-	maybe(random, 2, spec, "metrics", []any{object{"type": "Resource", "resource": object{"name": "cpu", "target": object{"type": pick(random, "Utilization", "AverageValue"), "averageUtilization": random.Intn(99) - 1}}}})
+	spec := object{"maxReplicas": odd(random, []any{5, 8}, 0, 1), "scaleTargetRef": object{"apiVersion": odd(random, []any{"apps/v1"}, "", "a/b/c"), "kind": odd(random, []any{"Deployment", "StatefulSet"}, "", "a/b"), "name": odd(random, []any{"web"}, "", "w/b")}}
+	maybe(random, 2, spec, "minReplicas", odd(random, []any{1, 2}, 0, -1, 9))
+	maybe(random, 2, spec, "metrics", []any{object{"type": "Resource", "resource": object{"name": "cpu", "target": odd(random, []any{object{"type": "Utilization", "averageUtilization": 50}, object{"type": "AverageValue", "averageValue": "100m"}}, object{"type": "AverageValue", "averageUtilization": 5}, object{"type": "Utilization", "averageUtilization": -1}, object{"type": "Other"}, object{"type": "Utilization", "averageValue": "1", "averageUtilization": 2})}}})
 	return object{"spec": spec}
 }
 
 func widget(random *rand.Rand) object {
-	spec := object{"size": random.Intn(14) - 1}
-	maybe(random, 2, spec, "color", pick(random, "red", "green", "blue", "pink"))
-	maybe(random, 3, spec, "name", pick(random, "abc", "Abc", "a", "toolongname"))
-	maybe(random, 3, spec, "percent", []any{5, "5%", "many", 1.5}[random.Intn(4)])
-	maybe(random, 3, spec, "tags", []any{pick(random, "x", "y"), pick(random, "y", "z")})
-	maybe(random, 3, spec, "ports", []any{object{"name": "a", "port": random.Intn(5)}, object{"name": pick(random, "b", "a"), "port": 7, "protocol": "UDP"}})
+	spec := object{"size": odd(random, []any{0, 1, 5, 12}, -1, 13, 9)}
+	maybe(random, 2, spec, "color", odd(random, []any{"red", "green", "blue"}, "pink"))
+	maybe(random, 3, spec, "name", odd(random, []any{"abc", "xyz"}, "Abc", "a", "toolongname"))
+	maybe(random, 3, spec, "percent", odd(random, []any{5, "5%"}, "many", 1.5))
+	maybe(random, 3, spec, "tags", []any{odd(random, []any{"x"}, "y"), pick(random, "y", "z")})
+	maybe(random, 3, spec, "ports", []any{object{"name": "a", "port": odd(random, []any{1, 2, 3}, 0)}, object{"name": odd(random, []any{"b"}, "a"), "port": 7, "protocol": "UDP"}})
 	maybe(random, 3, spec, "limits", object{"cpu": "1", "mem": pick(random, "2", "3")})
 	maybe(random, 4, spec, "free", object{"any": anything(random), "deep": object{"er": random.Intn(3)}})
-	maybe(random, 4, spec, "when", pick(random, "2024-01-01T00:00:00Z", "tomorrow"))
-	maybe(random, 4, spec, "ratio", []any{0.5, 1, 2.5, "0.5"}[random.Intn(4)])
+	maybe(random, 4, spec, "when", odd(random, []any{"2024-01-01T00:00:00Z"}, "tomorrow"))
+	maybe(random, 4, spec, "ratio", odd(random, []any{0.5, 1, 1.5}, 2.5, "0.5", 0.7))
 	maybe(random, 4, spec, "nothing", []any{nil, "x"}[random.Intn(2)])
 	maybe(random, 4, spec, "once", pick(random, "p", "q"))
 	maybe(random, 5, spec, "template", object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "t", "labels": object{"a": "b"}}, "data": object{"x": "y"}})

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	if len(os.Args) < 2 {
-		fmt.Fprintln(os.Stderr, "usage: reference up [flags] | etcd DIR CLIENT PEER | kube-apiserver … | kube-controller-manager … | pods KUBECONFIG | compare [flags]")
+		fmt.Fprintln(os.Stderr, "usage: reference up [flags] | etcd DIR CLIENT PEER | kube-apiserver … | kube-controller-manager … | pods KUBECONFIG | compare [flags] | cases [flags]")
 		os.Exit(2)
 	}
 	role := os.Args[1]
@@ -28,6 +28,8 @@ func main() {
 		exit(etcd())
 	case "pods":
 		exit(pods())
+	case "cases":
+		exit(cases())
 	case "compare":
 		exit(compare())
 	case "kube-apiserver":

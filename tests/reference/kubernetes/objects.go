@@ -15,7 +15,7 @@ func (w *world) object(kind kind, name string) object {
 	made := kind.make(w.random)
 	made["apiVersion"], made["kind"] = kind.apiVersion, kind.name
 	made["metadata"] = w.metadata(name)
-	if w.random.Intn(6) == 0 {
+	if w.random.Intn(12) == 0 {
 		breakIt(w.random, made)
 	}
 	return made
@@ -36,7 +36,7 @@ func (w *world) metadata(name string) object {
 		metadata["ownerReferences"] = []any{object{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
 			"uid": "11111111-2222-3333-4444-555555555555", "controller": w.random.Intn(2) == 0}}
 	}
-	switch w.random.Intn(40) {
+	switch w.random.Intn(120) {
 	case 0:
 		metadata["name"] = pick(w.random, "Upper", "has_underscore", "", "-dash", strings.Repeat("n", 254))
 	case 1:

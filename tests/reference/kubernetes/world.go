@@ -17,6 +17,9 @@ type world struct {
 	objects map[string]map[string]any
 }
 
+// How many names objects have.
+const names = 5
+
 type kind struct {
 	apiVersion, name, plural string
 	status, scale, strategic bool
@@ -33,6 +36,9 @@ func (w *world) prepare() []request {
 	return []request{
 		{method: "POST", path: "/api/v1/namespaces", contentType: "application/json",
 			body: fmt.Sprintf(`{"metadata":{"name":%q}}`, w.namespace)},
+		// Admission asks for it, and mounts its token otherwise.
+		{method: "POST", path: "/api/v1/namespaces/" + w.namespace + "/serviceaccounts", contentType: "application/json",
+			body: `{"metadata":{"name":"default"},"automountServiceAccountToken":false}`},
 		{method: "PATCH", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.compare.example.com?fieldManager=compare&force=true",
 			contentType: "application/apply-patch+yaml", body: widgets},
 	}
@@ -67,7 +73,7 @@ func (w *world) pick() kind {
 // next is one more request.
 func (w *world) next() request {
 	kind := w.pick()
-	name := fmt.Sprintf("o%d", w.random.Intn(5))
+	name := fmt.Sprintf("o%d", w.random.Intn(names))
 	path := kind.collection(w.namespace) + "/" + name
 	made := w.verb(kind, name, path)
 	made.class = kind.plural + " " + made.class
@@ -107,7 +113,7 @@ func (w *world) verb(kind kind, name, path string) request {
 	case at < 97:
 		return request{class: "delete", method: "DELETE", path: path + w.chance(10, "?dryRun=All"), contentType: json, body: w.deleteOptions()}
 	case at < 98:
-		return request{class: "delete collection", method: "DELETE", path: kind.collection(w.namespace) + w.selection(), object: "-"}
+		return request{class: "delete collection", method: "DELETE", path: kind.collection(w.namespace) + strings.Replace(w.selection(), "?resourceVersion=0", "", 1), object: "-"}
 	default:
 		return request{class: "update of another name", method: "PUT", path: path, contentType: json, body: text(w.object(kind, "other"))}
 	}
