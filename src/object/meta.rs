@@ -125,6 +125,11 @@ fn text<'a>(object: &'a Value, field: &str) -> Option<&'a str> {
     object.get("metadata")?.get(field)?.as_str().filter(|s| !s.is_empty())
 }
 
+/// A version as Go prints it: the core group is an empty text before the slash.
+pub fn group_version(api_version: &str) -> String {
+    if api_version.contains('/') { api_version.to_owned() } else { format!("/{api_version}") }
+}
+
 /// `metadata.name`, unless empty.
 pub fn name(object: &Value) -> Option<&str> {
     text(object, "name")

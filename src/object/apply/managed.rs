@@ -49,6 +49,8 @@ pub(super) struct Owned {
     pub(super) set: FieldSet,
     pub(super) api_version: String,
     pub(super) time: Option<String>,
+    /// Said so in this very write: such an entry comes after others of the same second.
+    pub(super) fresh: bool,
 }
 
 /// All managers of an object.
@@ -82,7 +84,8 @@ impl Managers {
             };
             let id = ManagerId::new(text("manager"), applied, text("apiVersion"), text("subresource"));
             let time = entry.get("time").and_then(Value::as_str).map(str::to_owned);
-            managers.insert(id, Owned { set, api_version: text("apiVersion").to_owned(), time });
+            managers
+                .insert(id, Owned { set, api_version: text("apiVersion").to_owned(), time, fresh: false });
         }
         Ok(Managers(managers))
     }
@@ -103,7 +106,14 @@ impl Managers {
         let mut all: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
         all.sort_by_key(|(id, owned)| {
             let time = owned.time.clone().unwrap_or_default();
-            (!id.applied, time, id.name.clone(), owned.api_version.clone(), id.subresource.clone())
+            (
+                !id.applied,
+                time,
+                owned.fresh,
+                id.name.clone(),
+                owned.api_version.clone(),
+                id.subresource.clone(),
+            )
         });
         let entries: Vec<Value> = all
             .into_iter()

@@ -148,9 +148,9 @@ impl FieldManager<'_> {
             let kind = applied["kind"].as_str().unwrap_or_default();
             let place = format!(
                 "{}/{}; {}, Kind={kind}",
-                meta::namespace(applied).or_else(|| meta::namespace(&live)).unwrap_or_default(),
+                meta::namespace(applied).unwrap_or_default(),
                 meta::name(applied).unwrap_or_default(),
-                self.api_version,
+                meta::group_version(self.api_version),
             );
             ApplyError::Typed(format!("failed to create typed patch object ({place}): {error}"))
         })?;
@@ -192,8 +192,9 @@ impl FieldManager<'_> {
         let id = self.id(true);
         let set = self.without_reset(FieldSet::from_value(applied, self.schema));
         let time = managers.0.get(&id).and_then(|owned| owned.time.clone());
-        let before =
-            managers.0.insert(id.clone(), Owned { set, api_version: self.api_version.to_owned(), time });
+        let before = managers
+            .0
+            .insert(id.clone(), Owned { set, api_version: self.api_version.to_owned(), time, fresh: false });
         let mut result = match before {
             Some(last) if !last.set.is_empty() => self.drop_unapplied(&merged, &last.set, &managers),
             _ => merged,
@@ -208,6 +209,7 @@ impl FieldManager<'_> {
                 // A configuration that changes nothing leaves no time.
                 if changed {
                     owned.time = Some(self.now.to_owned());
+                    owned.fresh = true;
                 }
             }
             _ => _ = managers.0.remove(&id),
@@ -329,7 +331,7 @@ impl FieldManager<'_> {
             None => set,
         };
         let time = Some(self.now.to_owned());
-        managers.0.insert(id, Owned { set, api_version: self.api_version.to_owned(), time });
+        managers.0.insert(id, Owned { set, api_version: self.api_version.to_owned(), time, fresh: true });
     }
 }
 
@@ -344,12 +346,13 @@ fn resolve(
     let changed = compared.modified.union(&compared.added);
     let mut conflicts = Vec::new();
     for (id, owned) in managers.0.iter().filter(|(id, _)| Some(*id) != writer) {
-        for path in owned.set.intersection(&changed).paths() {
+        for path in owned.set.intersection(&changed).leaves_first() {
             conflicts.push(Conflict { manager: id.name.clone(), shown: id.shown(), path });
         }
     }
     if !force && !conflicts.is_empty() {
-        conflicts.sort_by(|a, b| (&a.shown, &a.path).cmp(&(&b.shown, &b.path)));
+        // By manager; each manager's fields in the order of its set.
+        conflicts.sort_by(|a, b| a.shown.cmp(&b.shown));
         return Err(ApplyError::Conflicts(conflicts));
     }
     let lost = changed.union(&compared.removed);

@@ -56,13 +56,37 @@ fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &str, errors: &
         (Kind::Integer | Kind::Number, other) if !other.is_number() => {
             say(path, &format!("expected numeric (int or float), got {}", type_of(other)), errors);
         }
-        (Kind::String, other) if !other.is_string() && (schema.format.is_none() || is_container(other)) => {
-            say(path, &format!("expected string, got {}", got(other)), errors);
+        (Kind::String, other)
+            if !other.is_string() && (is_text(schema.format.as_deref()) || is_container(other)) =>
+        {
+            let text = format!("expected string, got &value.valueUnstructured{{Value:{}}}", go_value(other));
+            say(path, &text, errors);
         }
         (Kind::Boolean, other) if !other.is_boolean() => {
             say(path, &format!("expected boolean, got {}", got(other)), errors);
         }
         _ => {}
+    }
+}
+
+/// Whether a text of this format is always a text, where others may be numbers too.
+fn is_text(format: Option<&str>) -> bool {
+    matches!(format, None | Some("byte" | "date-time"))
+}
+
+/// A value as Go prints it with its types.
+fn go_value(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key:?}:{}", go_value(value))).collect();
+            format!("map[string]interface {{}}{{{}}}", entries.join(", "))
+        }
+        Value::Array(list) => {
+            let items: Vec<String> = list.iter().map(go_value).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        other => shown(other),
     }
 }
 

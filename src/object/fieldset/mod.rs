@@ -143,6 +143,26 @@ impl FieldSet {
         paths
     }
 
+    /// All paths; at each place its own fields come before what is below them.
+    pub fn leaves_first(&self) -> Vec<FieldPath> {
+        let mut paths = Vec::new();
+        self.walk_leaves(&mut Vec::new(), &mut paths);
+        paths
+    }
+
+    fn walk_leaves(&self, at: &mut Vec<Element>, out: &mut Vec<FieldPath>) {
+        for element in &self.members {
+            at.push(element.clone());
+            out.push(FieldPath(at.clone()));
+            at.pop();
+        }
+        for (element, child) in &self.children {
+            at.push(element.clone());
+            child.walk_leaves(at, out);
+            at.pop();
+        }
+    }
+
     fn walk(&self, at: &mut Vec<Element>, out: &mut Vec<FieldPath>) {
         let elements: BTreeSet<&Element> = self.members.iter().chain(self.children.keys()).collect();
         for element in elements {

@@ -375,6 +375,11 @@ fn check_number(path: &str, value: &Value, schema: &Schema, out: &mut Outcome) {
         if whole && (schema.kind != Kind::Integer || bound.fract() == 0.0) { bound.trunc() } else { bound }
     };
     if let Some(factor) = checks.multiple_of {
+        // Go divides an integer by the integer part of the factor, and does not divide by zero.
+        if whole && factor.trunc() == 0.0 {
+            let text = format!("factor MultipleOf declared for {path} must be positive: 0");
+            return out.add(FieldError::invalid(field_path(path), &Value::from(0), &text));
+        }
         let quotient = float / factor;
         if factor > 0.0 && (quotient - quotient.round()).abs() > 1e-9 {
             out.add(invalid(path, value, &format!("should be a multiple of {}", go_float(factor))));
@@ -487,8 +492,10 @@ fn embedded(path: &str, map: &Map<String, Value>, out: &mut Outcome) {
         return;
     }
     for name in ["apiVersion", "kind"] {
-        if map.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
-            out.add(FieldError::required(child(path, name), "must not be empty"));
+        match map.get(name).and_then(Value::as_str) {
+            None => out.add(FieldError::required(child(path, name), "")),
+            Some("") => out.add(FieldError::required(child(path, name), "must not be empty")),
+            Some(_) => {}
         }
     }
 }
