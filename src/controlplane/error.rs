@@ -102,6 +102,8 @@ pub struct Status {
     pub details: Map<String, Value>,
     /// `details.causes`.
     pub causes: Vec<Cause>,
+    /// `Warning` headers to send with it.
+    pub warnings: Vec<String>,
 }
 
 impl std::error::Error for Status {}
@@ -125,7 +127,21 @@ fn details(group: &str, kind: &str, name: &str) -> Map<String, Value> {
 impl Status {
     /// A failure without details.
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Status { code, reason, message: message.into(), details: Map::new(), causes: Vec::new() }
+        Status {
+            code,
+            reason,
+            message: message.into(),
+            details: Map::new(),
+            causes: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// The failure with what was warned of before it.
+    #[must_use]
+    pub fn warned(mut self, warnings: &[String]) -> Self {
+        self.warnings = warnings.to_vec();
+        self
     }
 
     fn about(
@@ -298,11 +314,17 @@ impl Status {
         }
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.message, "reason": self.reason, "code": self.code,
+            "message": self.message,
         });
-        if !details.is_empty() {
+        if !self.reason.is_empty() {
+            status["reason"] = Value::from(self.reason);
+        }
+        // Answers about paths and verbs have details with nothing in them, where others have none.
+        let general = matches!(self.code, 404 | 405 | 422);
+        if !details.is_empty() || general {
             status["details"] = Value::Object(details);
         }
+        status["code"] = Value::from(self.code);
         status
     }
 }

@@ -118,7 +118,7 @@ impl Api {
 fn answered(resource: &Resource, agreed: Agreed, answer: Answer) -> Response<Body> {
     let (mut response, mut warnings) = match answer {
         Ok(answered) => answered,
-        Err(status) => (respond::failure(&status, agreed.encoding), Vec::new()),
+        Err(status) => (respond::failure(&status, agreed.encoding), status.warnings),
     };
     if let Some(text) = deprecation(resource) {
         warnings.insert(0, text);

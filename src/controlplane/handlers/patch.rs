@@ -5,6 +5,7 @@ use super::write::{Answer, Call};
 use crate::error::{Cause, Status};
 use crate::registry::{Change, Context, FieldValidation, Part, Resource, Unfit, accept, fields, metadata};
 use http::StatusCode;
+use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
 use serde_json::Value;
 
@@ -46,6 +47,13 @@ fn unprocessable(why: &str) -> Status {
     Status::new(422, "Invalid", "the server rejected our request due to an error in our request")
 }
 
+/// The 400 of an object that has lost its name.
+fn nameless(name: &str) -> Status {
+    Status::bad_request(format!(
+        "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+    ))
+}
+
 /// The 422 of a patched object that is none of its kind.
 fn unfit(patched: &Value, unfit: &Unfit) -> Status {
     let text = Value::from(patched.to_string());
@@ -71,10 +79,15 @@ impl Call<'_> {
                 super::write::check_kind(&resource, &object)?;
             }
             let fit = accept(ctx, &resource, object.clone());
-            fit.map_err(|reason| unfit(&object, &reason))
+            let object = fit.map_err(|reason| unfit(&object, &reason))?;
+            if metadata::text(&object, "name").is_empty() {
+                return Err(nameless(&key.name));
+            }
+            Ok(object)
         };
         let change = Change { resource: &resource, key: &key, part, applied: false };
-        let stored = self.shape.registry.update(&mut ctx, change, &mut make)?;
+        let stored = self.shape.registry.update(&mut ctx, change, &mut make);
+        let stored = stored.map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
     }
 
@@ -103,10 +116,7 @@ impl Call<'_> {
         if !applied.is_object() {
             return Err(Status::bad_request("error decoding YAML: the configuration is no object"));
         }
-        super::write::check_kind(&resource, &applied)?;
-        applied["apiVersion"] = Value::from(resource.api_version());
-        applied["kind"] = Value::from(resource.kind.as_str());
-        self.check_applied_name(&mut applied)?;
+        check_applied_kind(&resource, &mut applied)?;
         let force = self.query.flag("force") == Some(true);
         let live = self.shape.registry.store.get(&resource.table, &key);
         if live.is_none() && part == Part::Main {
@@ -114,14 +124,15 @@ impl Call<'_> {
         }
         let change = Change { resource: &resource, key: &key, part, applied: true };
         let now = self.shape.registry.now();
-        let stored = self.shape.registry.update(&mut ctx, change, &mut |ctx, current| {
+        let made = self.shape.registry.update(&mut ctx, change, &mut |ctx, current| {
             let merged = fields::apply(ctx, &resource, Some(current), &applied, part, force, now)?;
             if merged == *current {
                 return Ok(merged);
             }
             let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
-            accept(&mut quiet, &resource, merged).map_err(|unfit| unfit.bad_request(&resource))
-        })?;
+            self.fit(&mut quiet, merged)
+        });
+        let stored = made.map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
     }
 
@@ -136,7 +147,11 @@ impl Call<'_> {
         }
         let object = fields::apply(&ctx, resource, None, applied, Part::Main, force, registry.now())?;
         let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
-        let object = accept(&mut quiet, resource, object).map_err(|unfit| unfit.bad_request(resource))?;
+        let object = self.fit(&mut quiet, object)?;
+        if metadata::text(&object, "name").is_empty() {
+            return Err(nameless(&key.name));
+        }
+        self.check_identity(&object)?;
         match registry.create_applied(&mut ctx, resource, &key.namespace, object) {
             // Somebody else was faster: then it is a change of what they made.
             Err(status) if status.is_already_exists() && !ctx.dry_run => self.apply(ctx, Part::Main),
@@ -145,20 +160,40 @@ impl Call<'_> {
         }
     }
 
-    /// The configuration's name and namespace are the path's.
-    fn check_applied_name(&self, applied: &mut Value) -> Result<(), Status> {
-        let key = self.key();
-        let name = metadata::text(applied, "name");
-        if !name.is_empty() && name != &*key.name {
-            return Err(Status::bad_request(format!(
-                "the name of the object ({name}) does not match the name on the URL ({})",
-                key.name
-            )));
-        }
-        let name = Value::from(&*key.name);
-        metadata::of(applied).insert("name".to_owned(), name);
-        metadata::set_namespace(self.resource(), applied, &key.namespace)
+    /// What came out of an apply, as an object of its kind.
+    fn fit(&self, ctx: &mut Context, object: Value) -> Result<Value, Status> {
+        let (resource, key) = (self.resource(), self.key());
+        let name = metadata::text(&object, "name").to_owned();
+        accept(ctx, resource, object).map_err(|unfit| {
+            let kind = format!("{}, Kind={}", group_version(&resource.api_version()), resource.kind);
+            let why = format!(
+                "failed to convert new object ({}/{name}; {kind}) to proper version: \
+                 unable to convert unstructured object to {kind}: {unfit}",
+                key.namespace
+            );
+            Status::new(500, "", why)
+        })
     }
+}
+
+/// Kind and version of a configuration are the path's.
+fn check_applied_kind(resource: &Resource, applied: &mut Value) -> Result<(), Status> {
+    let named = |field: &str| applied[field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let (version, kind) = (named("apiVersion"), named("kind"));
+    if resource.custom.is_some() && (version.is_none() || kind.is_none()) {
+        return super::write::check_kind(resource, applied);
+    }
+    let expected = resource.api_version();
+    if let Some(found) = kind.filter(|found| *found != resource.kind) {
+        let version = version.unwrap_or_default();
+        return Err(Status::bad_request(format!(
+            "invalid object type: {}, Kind={found}",
+            group_version(&version)
+        )));
+    }
+    applied["apiVersion"] = Value::from(version.unwrap_or(expected));
+    applied["kind"] = Value::from(resource.kind.as_str());
+    Ok(())
 }
 
 fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) -> Result<(), Status> {

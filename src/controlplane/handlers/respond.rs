@@ -83,12 +83,20 @@ impl Shape {
     }
 
     fn list_text(&self, meta: &Map<String, Value>, items: &[Arc<Stored>]) -> Bytes {
-        let texts: Vec<Bytes> = items.iter().map(|object| self.object_text(object)).collect();
+        // A list says once what its items are, but custom resources say it each.
+        let text = |object: &Arc<Stored>| match self.resource.custom {
+            Some(_) => self.object_text(object),
+            None => without_kind(&self.object_text(object)),
+        };
+        let texts: Vec<Bytes> = items.iter().map(text).collect();
         let size: usize = texts.iter().map(|text| text.len() + 1).sum();
         let mut out = Vec::with_capacity(size + 256);
         let (kind, version) =
             (Value::from(self.resource.list_kind.as_str()), Value::from(self.resource.api_version()));
-        let meta = Value::Object(meta.clone());
+        let mut meta = Value::Object(meta.clone());
+        if self.resource.custom.is_some() && meta.get("continue").is_none() {
+            meta["continue"] = Value::from("");
+        }
         out.extend_from_slice(
             format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{meta},\"items\":[").as_bytes(),
         );
@@ -101,6 +109,53 @@ impl Shape {
         out.extend_from_slice(b"]}");
         out.into()
     }
+}
+
+/// The text of an object without its `apiVersion` and `kind`.
+fn without_kind(text: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut depth, mut start, mut quoted, mut escaped) = (0_u32, 1, false, false);
+    out.push(b'{');
+    for (at, byte) in text.iter().enumerate() {
+        if quoted {
+            match byte {
+                _ if escaped => escaped = false,
+                b'\\' => escaped = true,
+                b'"' => quoted = false,
+                _ => {}
+            }
+            continue;
+        }
+        let ends = match byte {
+            b'"' => {
+                quoted = true;
+                false
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                false
+            }
+            b'}' | b']' => {
+                depth -= 1;
+                depth == 0
+            }
+            b',' => depth == 1,
+            _ => false,
+        };
+        if ends {
+            let field = &text[start..at];
+            if !field.is_empty() && !field.starts_with(b"\"apiVersion\":") && !field.starts_with(b"\"kind\":")
+            {
+                if out.len() > 1 {
+                    out.push(b',');
+                }
+                out.extend_from_slice(field);
+            }
+            start = at + 1;
+        }
+    }
+    out.push(b'}');
+    out.into()
 }
 
 /// JSON text as a response.
@@ -156,6 +211,28 @@ pub(crate) fn warn(response: &mut Response<Body>, warnings: &[String]) {
         let quoted = clean.replace('\\', "\\\\").replace('"', "\\\"");
         if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
             response.headers_mut().append(WARNING, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_kind;
+
+    #[test]
+    fn items_of_lists_have_no_kind() {
+        for (whole, bare) in [
+            (
+                r#"{"apiVersion":"v1","kind":"A","metadata":{"kind":"x","name":"a"}}"#,
+                r#"{"metadata":{"kind":"x","name":"a"}}"#,
+            ),
+            (
+                r#"{"a":["},{"],"apiVersion":"v1","data":{"kind":"\","},"kind":"A"}"#,
+                r#"{"a":["},{"],"data":{"kind":"\","}}"#,
+            ),
+            (r#"{"apiVersion":"v1","kind":"A"}"#, "{}"),
+        ] {
+            assert_eq!(without_kind(whole.as_bytes()), bare.as_bytes(), "{whole}");
         }
     }
 }

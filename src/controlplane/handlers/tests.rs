@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 mod definitions;
 mod lists;
 mod patches;
+mod refusals;
 mod rules;
 mod watches;
 mod writes;

@@ -7,12 +7,14 @@ use super::read::selected;
 use super::respond::{self, Shape};
 use super::select::Selection;
 use crate::body::Body;
-use crate::error::Status;
+use crate::error::{Cause, Status};
 use crate::identity::User;
 use crate::registry::{Change, Context, FieldValidation, Part, Resource, accept, metadata, scale};
 use crate::storage::{Key, Stored};
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use opdev_object::facts::facts;
+use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -55,33 +57,59 @@ impl Call<'_> {
     /// POST.
     pub(crate) fn create(&self) -> Answer {
         let mut ctx = self.context("CreateOptions", false)?;
-        let object = self.object(&mut ctx)?;
         let namespace = self.target.namespace.as_deref().unwrap_or_default();
-        let stored = self.shape.registry.create(&mut ctx, self.resource(), namespace, object)?;
+        let stored = self
+            .object(&mut ctx)
+            .and_then(|object| self.shape.registry.create(&mut ctx, self.resource(), namespace, object))
+            .map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.object(StatusCode::CREATED, &stored), ctx.warnings))
     }
 
     /// PUT of the object or of one part of it.
     pub(crate) fn update(&self, part: Part) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
-        let object = self.object(&mut ctx)?;
+        let (code, stored) = self.put(&mut ctx, part).map_err(|status| status.warned(&ctx.warnings))?;
+        Ok((self.shape.object(code, &stored), ctx.warnings))
+    }
+
+    fn put(&self, ctx: &mut Context, part: Part) -> Result<(StatusCode, Arc<Stored>), Status> {
+        let object = self.object(ctx)?;
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
         if metadata::text(&object, "name").is_empty() {
-            return Err(Status::bad_request(
-                "the name of the object (based on metadata.name) was undeterminable: name must be provided",
-            ));
+            return Err(Status::bad_request(format!(
+                "the name of the object ({} based on URL) was undeterminable: name must be provided",
+                key.name
+            )));
         }
+        self.check_identity(&object)?;
         let change = Change { resource, key: &key, part, applied: false };
-        let made = registry.update(&mut ctx, change, &mut |_, _| Ok(object.clone()));
-        let (code, stored) = match made {
+        let made = registry.update(ctx, change, &mut |_, _| Ok(object.clone()));
+        match made {
             Err(status)
                 if status.is_not_found() && part == Part::Main && resource.habits.create_on_update =>
             {
-                (StatusCode::CREATED, registry.create(&mut ctx, resource, &key.namespace, object)?)
+                Ok((StatusCode::CREATED, registry.create(ctx, resource, &key.namespace, object)?))
             }
-            other => (StatusCode::OK, other?),
-        };
-        Ok((self.shape.object(code, &stored), ctx.warnings))
+            other => Ok((StatusCode::OK, other?)),
+        }
+    }
+
+    /// Namespace and name of the body are those of the path, whether or not the object is there.
+    pub(crate) fn check_identity(&self, object: &Value) -> Result<(), Status> {
+        let key = self.key();
+        let (namespace, name) = (metadata::text(object, "namespace"), metadata::text(object, "name"));
+        if !namespace.is_empty() && namespace != &*key.namespace {
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        if !name.is_empty() && name != &*key.name {
+            return Err(Status::bad_request(format!(
+                "the name of the object ({name}) does not match the name on the URL ({})",
+                key.name
+            )));
+        }
+        Ok(())
     }
 
     /// GET of a scale.
@@ -119,6 +147,13 @@ impl Call<'_> {
         let mut ctx = Context::new(self.user, "");
         ctx.validation = FieldValidation::Ignore;
         ctx.dry_run = dry;
+        let silent = options.propagation.is_none() && options.orphan_dependents.is_none();
+        if silent && self.resource().id() == "batch/jobs" {
+            ctx.warn(
+                "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to \
+                 remove them or set propagationPolicy=Orphan to suppress this warning",
+            );
+        }
         Ok((options, ctx))
     }
 
@@ -126,7 +161,11 @@ impl Call<'_> {
     pub(crate) fn delete(&self) -> Answer {
         let (options, ctx) = self.delete_options()?;
         let (resource, key) = (self.resource(), self.key());
-        let deleted = self.shape.registry.delete(&ctx, resource, &key, &options)?;
+        let deleted = self
+            .shape
+            .registry
+            .delete(&ctx, resource, &key, &options)
+            .map_err(|status| status.warned(&ctx.warnings))?;
         let accepted = !deleted.gone && options.orphan_dependents == Some(false);
         let code = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
         if !deleted.gone || resource.habits.returns_deleted {
@@ -218,6 +257,29 @@ pub(crate) fn check_kind(resource: &Resource, object: &Value) -> Result<(), Stat
                 )));
             }
         }
+    }
+    let (own_version, own_kind) = (
+        named(version).unwrap_or_else(|| expected.clone()),
+        named(kind).unwrap_or_else(|| resource.kind.clone()),
+    );
+    let gvk = Gvk::from_api_version(&own_version, &own_kind);
+    if resource.custom.is_none() && facts().definition_name(&gvk).is_none() {
+        return Err(Status::bad_request(format!(
+            "{own_kind} in version {:?} cannot be handled as a {}: no kind {own_kind:?} is registered for version \
+             {own_version:?} in scheme \"pkg/runtime/scheme.go:111\"",
+            gvk.version, resource.kind
+        )));
+    }
+    if resource.custom.is_some() && (own_version != expected || own_kind != resource.kind) {
+        let mut causes = Vec::new();
+        if own_kind != resource.kind {
+            causes.push(Cause::invalid("kind", kind, &format!("must be {}", resource.kind)));
+        }
+        if own_version != expected {
+            causes.push(Cause::invalid("apiVersion", version, &format!("must be {expected}")));
+        }
+        let name = metadata::text(object, "name");
+        return Err(Status::invalid(&resource.group, &own_kind, name, causes));
     }
     if let Some(found) = named(version).filter(|found| *found != expected) {
         return Err(Status::bad_request(format!(

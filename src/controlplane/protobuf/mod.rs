@@ -41,6 +41,15 @@ fn messages() -> &'static HashMap<String, Vec<Field>> {
     })
 }
 
+/// Whether a field of a definition is not written where it is zero, false or empty. No schema tells.
+pub(crate) fn leaves_zero_out(definition: &str, field: &str) -> bool {
+    let fields = messages().get(definition).map(Vec::as_slice).unwrap_or_default();
+    let found = fields.iter().find(|known| known.1 == field);
+    found.is_some_and(|(_, _, kind, flags)| {
+        kind.len() == 1 && kind != "y" && flags & (KEPT | REPEATED | MAP) == 0
+    })
+}
+
 /// Reads a whole body.
 pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
     if !body.starts_with(MAGIC) {

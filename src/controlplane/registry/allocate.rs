@@ -61,23 +61,28 @@ pub(crate) fn service(service: &mut Value, mut taken: Taken) -> Vec<Cause> {
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
     let spec = &mut service["spec"];
     if kind == "ExternalName" {
-        if let Some(map) = spec.as_object_mut() {
-            for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-                map.remove(field);
-            }
+        // Validation says that there may be none.
+        if let Some(address) = spec["clusterIP"].as_str().filter(|text| !text.is_empty()).map(str::to_owned) {
+            spec["clusterIPs"] = json!([address]);
         }
         return causes;
+    }
+    if spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
+        // Without a selector nobody knows which families the addresses will be of.
+        put(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
+        put(spec, "ipFamilyPolicy", "RequireDualStack");
     }
     address(spec, &mut taken, &mut causes);
     let wants_ports =
         kind == "NodePort" || (kind == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false);
+    // Ports with the same number get the same port of the node, whatever their protocols.
+    let mut shared: Vec<(Value, i64)> = Vec::new();
     for (i, port) in each(spec, "ports").enumerate() {
+        let number = port["port"].clone();
         let asked = port["nodePort"].as_i64().filter(|port| *port != 0);
         match asked {
-            Some(_) if kind == "ClusterIP" => {
-                let detail = "may not be used when `type` is 'ClusterIP'";
-                causes.push(Cause::forbidden(format!("spec.ports[{i}].nodePort"), detail));
-            }
+            // Validation says that there may be none.
+            Some(_) if kind == "ClusterIP" => {}
             Some(number) if !PORTS.contains(&number) => {
                 let detail =
                     "provided port is not in the valid range. The range of valid ports is 30000-32767";
@@ -89,12 +94,18 @@ pub(crate) fn service(service: &mut Value, mut taken: Taken) -> Vec<Cause> {
             }
             Some(_) => {}
             None if wants_ports => {
-                if let Some(number) = taken.port() {
-                    port["nodePort"] = Value::from(number);
+                let known = shared.iter().find(|(port, _)| *port == number).map(|(_, node)| *node);
+                if let Some(node) = known.or_else(|| taken.port()) {
+                    port["nodePort"] = Value::from(node);
+                    shared.push((number, node));
                 }
             }
             None => {}
         }
+    }
+    let checked = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    if checked && spec["healthCheckNodePort"].as_i64().unwrap_or(0) == 0 {
+        spec["healthCheckNodePort"] = taken.port().into();
     }
     causes
 }
@@ -154,11 +165,39 @@ pub(crate) fn keep(service: &mut Value, current: &Value) {
                 }
             }
         }
+        if let Some(first) = spec["clusterIP"].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+            && spec["clusterIPs"].is_null()
+        {
+            spec["clusterIPs"] = json!([first]);
+        }
         for field in ["ipFamilies", "ipFamilyPolicy"] {
             if let Some(value) = old.get(field) {
                 put(spec, field, value.clone());
             }
         }
+    }
+    if spec["type"] == "ExternalName" && old["type"] != "ExternalName" {
+        // What was allocated goes, but not what the request asks for.
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+            drop_same(spec, old, field);
+        }
+    }
+    let checked = |spec: &Value| spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    if checked(spec) && checked(old) {
+        put(spec, "healthCheckNodePort", old["healthCheckNodePort"].clone());
+    } else if checked(old) {
+        drop_same(spec, old, "healthCheckNodePort");
+    }
+    if old["type"] == "LoadBalancer" && spec["type"] != "LoadBalancer" {
+        drop_same(spec, old, "allocateLoadBalancerNodePorts");
+        drop_same(spec, old, "loadBalancerClass");
+    }
+    let exposed = |spec: &Value| {
+        matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer"))
+            || spec["externalIPs"].as_array().is_some_and(|list| !list.is_empty())
+    };
+    if exposed(old) && !exposed(spec) {
+        drop_same(spec, old, "externalTrafficPolicy");
     }
     let exposes = |spec: &Value| matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer"));
     if exposes(spec) && exposes(old) {
@@ -182,6 +221,14 @@ pub(crate) fn keep(service: &mut Value, current: &Value) {
                 map.remove("nodePort");
             }
         }
+    }
+}
+
+/// Takes away a field that says what it said before.
+fn drop_same(spec: &mut Value, old: &Value, field: &str) {
+    let same = spec.get(field) == old.get(field);
+    if let Some(map) = spec.as_object_mut().filter(|_| same) {
+        map.remove(field);
     }
 }
 

@@ -2,14 +2,26 @@
 
 use super::context::Context;
 use super::strategy::Part;
-use super::{Registry, Resource, allocate, convert, definitions, fields, metadata, strategy, validate};
+use super::{
+    Registry, Resource, allocate, convert, definitions, fields, metadata, strategy, validate, warnings,
+};
 use crate::error::{Cause, Status};
 use crate::storage::{Expected, Key, Stored};
 use serde_json::Value;
 use std::sync::Arc;
 
+const BEING_DELETED: &str = "object is being deleted: ";
 /// How often a generated name is tried.
 const ATTEMPTS: usize = 8;
+
+/// How an object is created.
+#[derive(Clone, Copy)]
+struct Creation {
+    /// Its managed fields are still to be written.
+    track: bool,
+    /// It came with a resourceVersion.
+    versioned: bool,
+}
 
 impl Registry {
     /// Creates an object that was accepted as the resource's kind.
@@ -46,9 +58,7 @@ impl Registry {
         self.admit_namespace(resource, namespace, &asked)?;
         self.admit_definition(resource)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
-        if !metadata::text(&object, "resourceVersion").is_empty() {
-            return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
-        }
+        let versioned = track && !metadata::text(&object, "resourceVersion").is_empty();
         if resource.custom.is_none() && resource.plural.ends_with("webhookconfigurations") {
             ctx.warn("admission webhooks are not called by the embedded control plane yet");
         }
@@ -61,11 +71,17 @@ impl Registry {
                 metadata::of(&mut candidate)
                     .insert("name".to_owned(), Value::from(metadata::generate_name(&base)));
             }
-            match self.create_named(ctx, resource, candidate, track) {
-                Err(status) if status.is_already_exists() && generated => {
-                    if attempt + 1 == ATTEMPTS {
+            match self.create_named(ctx, resource, candidate, Creation { track, versioned }) {
+                // A name that was asked for is not tried again, but its conflict is told as one of a generated name.
+                Err(status) if status.is_already_exists() && !base.is_empty() => {
+                    if !generated || attempt + 1 == ATTEMPTS {
                         let name = status.details.get("name").and_then(Value::as_str).unwrap_or_default();
-                        return Err(Status::generated_name_conflict(&resource.group, &resource.plural, name));
+                        let mut told =
+                            Status::generated_name_conflict(&resource.group, &resource.plural, name);
+                        if status.message.starts_with(BEING_DELETED) {
+                            told.message = format!("{BEING_DELETED}{}", told.message);
+                        }
+                        return Err(told);
                     }
                 }
                 other => return other,
@@ -79,34 +95,56 @@ impl Registry {
         ctx: &mut Context,
         resource: &Resource,
         mut object: Value,
-        track: bool,
+        creation: Creation,
     ) -> Result<Arc<Stored>, Status> {
+        // Who owns what is settled before the server adds anything of its own.
+        if creation.track {
+            fields::updated(ctx, resource, None, &mut object, Part::Main, self.now());
+        }
         strategy::prepare_create(resource, &mut object);
         let name = metadata::text(&object, "name").to_owned();
         let _services = self.lock_services(resource);
-        let mut causes = metadata::validate(resource, &object);
-        causes.extend(self.validate_create(ctx, resource, &mut object));
+        // What cannot be allocated is told before anything else is looked at.
+        let mut causes = match resource.id().as_str() {
+            "services" => self.allocate_service(&mut object),
+            _ => Vec::new(),
+        };
+        if causes.is_empty() {
+            causes = metadata::validate(resource, &object);
+            causes.extend(self.validate_create(ctx, resource, &mut object));
+        }
         if !causes.is_empty() {
             return Err(Status::invalid(&resource.group, &resource.kind, &name, causes));
         }
+        warnings::warn(ctx, resource, &object, None);
         let key = Key::new(metadata::text(&object, "namespace"), &name);
-        if track {
-            fields::updated(ctx, resource, None, &mut object, Part::Main, self.now());
-        }
         let object = convert::stored(resource, object);
         if ctx.dry_run {
             if self.store.get(&resource.table, &key).is_some() {
-                return Err(Status::already_exists(&resource.group, &resource.plural, &name));
+                return Err(self.name_taken(resource, &key));
             }
             return Ok(Stored::unsaved(object));
+        }
+        if creation.versioned {
+            return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         match self.store.put(&resource.table, &key, Expected::Absent, object) {
             Ok(stored) => {
                 self.written(resource, &stored.value);
                 Ok(stored)
             }
-            Err(_) => Err(Status::already_exists(&resource.group, &resource.plural, &name)),
+            Err(_) => Err(self.name_taken(resource, &key)),
         }
+    }
+
+    /// The 409 of a name that is taken, if only by an object that is going away.
+    fn name_taken(&self, resource: &Resource, key: &Key) -> Status {
+        let mut status = Status::already_exists(&resource.group, &resource.plural, &key.name);
+        let current = self.store.get(&resource.table, key);
+        if current.is_some_and(|current| current.value["metadata"].get("deletionTimestamp").is_some()) {
+            status.message = format!("{BEING_DELETED}{}", status.message);
+        }
+        status
     }
 
     fn validate_create(&self, ctx: &mut Context, resource: &Resource, object: &mut Value) -> Vec<Cause> {
@@ -114,16 +152,12 @@ impl Registry {
             return validate::by_schema(resource, object, None);
         }
         let mut causes = validate::create(resource, object);
-        match resource.id().as_str() {
-            "services" => causes.extend(self.allocate_service(object)),
-            definitions::ID => {
-                causes.extend(definitions::validate(object));
-                if causes.is_empty() {
-                    definitions::warn(ctx, object);
-                    self.accept_names(object, None);
-                }
+        if resource.id() == definitions::ID {
+            causes.extend(definitions::validate(object));
+            if causes.is_empty() {
+                definitions::warn(ctx, object);
+                self.accept_names(object, None);
             }
-            _ => {}
         }
         causes
     }

@@ -2,12 +2,15 @@
 //! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
 //! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
 
-use super::quantity;
+use super::{quantity, time};
+use crate::protobuf;
 use base64::Engine;
 use opdev_object::facts::{OBJECT_META, facts};
 use serde_json::{Map, Value};
 
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
+const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
 
 /// What a decode found out.
@@ -25,7 +28,7 @@ pub(crate) fn decode(object: &mut Value, definition: &str) -> Result<Decoded, St
 /// Decodes only `metadata`, for custom resources.
 pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
     match object.get_mut("metadata") {
-        Some(meta) => Walk::run(meta, OBJECT_META, "metadata", "metadata"),
+        Some(meta) => Walk::run(meta, OBJECT_META, "metadata", ""),
         None => Ok(Decoded::default()),
     }
 }
@@ -123,6 +126,8 @@ impl Walk {
         match definition {
             Some(QUANTITY) => return quantity(value),
             Some(INT_OR_STRING) => return int_or_string(value),
+            Some(TIME) => return time::seconds(value),
+            Some(MICRO_TIME) => return time::micros(value),
             _ => {}
         }
         match schema["type"].as_str() {
@@ -182,7 +187,8 @@ impl Walk {
                 Value::Object(map) => map.is_empty() && inner.get("additionalProperties").is_some(),
                 _ => false,
             };
-            if empty && !kept {
+            let zero = definition.is_some_and(|name| is_zero(item) && protobuf::leaves_zero_out(name, key));
+            if (empty && !kept) || zero {
                 gone.push(key.clone());
             }
         }
@@ -234,6 +240,15 @@ impl Walk {
             self.value(item, inner, name, Place { path: &path, ..place })?;
         }
         Ok(())
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(yes) => !yes,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
     }
 }
 

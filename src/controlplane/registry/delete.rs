@@ -86,8 +86,18 @@ impl Registry {
         if finished(resource, &object) {
             // What is answered, and what watchers see, is the object as it was.
             let object = Value::clone(&current.value);
-            let object = if ctx.dry_run {
+            // Pods go in steps: a dry run, and a grace of less than nothing, answer what the first one makes.
+            let stepwise = resource.id() == "pods" && options.grace.is_some_and(|grace| grace < 0);
+            let object = if ctx.dry_run && resource.id() == "pods" {
+                let mut going = Value::clone(&current.value);
+                mark(&mut going, self.now(), 0, marked);
+                Stored::unsaved(going)
+            } else if ctx.dry_run {
                 current.clone()
+            } else if stepwise {
+                let mut going = object;
+                mark(&mut going, self.now(), 0, marked);
+                self.remove(resource, key, current.revision, Some(going))?
             } else {
                 self.remove(resource, key, current.revision, Some(object))?
             };

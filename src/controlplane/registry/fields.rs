@@ -17,6 +17,10 @@ fn reset(resource: &Resource, part: Part) -> Option<FieldSet> {
     }
     match part {
         Part::Main => Some(FieldSet::of_fields(&[&["status"]])),
+        Part::Status if resource.custom.is_some() => Some(FieldSet::of_fields(&[&["metadata"], &["spec"]])),
+        Part::Status if resource.id() == "apps/deployments" => {
+            Some(FieldSet::of_fields(&[&["metadata", "labels"], &["spec"]]))
+        }
         Part::Status => Some(FieldSet::of_fields(&[&["spec"]])),
         Part::Scale
         | Part::Binding

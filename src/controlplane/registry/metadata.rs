@@ -137,14 +137,14 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid("metadata.name", &Value::from(name), &wrong));
         }
     }
-    validate_fields(object, &mut causes);
+    validate_fields(resource, object, &mut causes);
     causes
 }
 
 /// What is wrong with the metadata of an object that is to replace `current`.
-pub(crate) fn validate_update(object: &Value, current: &Value) -> Vec<Cause> {
+pub(crate) fn validate_update(resource: &Resource, object: &Value, current: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    validate_fields(object, &mut causes);
+    validate_fields(resource, object, &mut causes);
     if current["metadata"].get("deletionTimestamp").is_some() {
         let known = finalizers(current);
         let added: Vec<&str> = finalizers(object).into_iter().filter(|f| !known.contains(f)).collect();
@@ -154,6 +154,8 @@ pub(crate) fn validate_update(object: &Value, current: &Value) -> Vec<Cause> {
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                 list.join(", ")
             );
+            // The real server checks this twice, once for every kind and once for each.
+            causes.push(Cause::forbidden("metadata.finalizers", &detail));
             causes.push(Cause::forbidden("metadata.finalizers", &detail));
         }
     }
@@ -164,7 +166,7 @@ fn finalizers(object: &Value) -> Vec<&str> {
     opdev_object::meta::finalizers(object)
 }
 
-fn validate_fields(object: &Value, causes: &mut Vec<Cause>) {
+fn validate_fields(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
     let meta = &object["metadata"];
     for (key, value) in meta["labels"].as_object().into_iter().flatten() {
         for wrong in names::qualified_name(key) {
@@ -184,18 +186,24 @@ fn validate_fields(object: &Value, causes: &mut Vec<Cause>) {
     if size > ANNOTATIONS_LIMIT {
         causes.push(Cause::too_long("metadata.annotations", ANNOTATIONS_LIMIT));
     }
-    validate_finalizers(object, causes);
+    validate_finalizers(resource, object, causes);
     validate_owners(meta, causes);
 }
 
-fn validate_finalizers(object: &Value, causes: &mut Vec<Cause>) {
+fn validate_finalizers(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
+    // Only the older groups insist on a domain.
+    let lenient =
+        resource.custom.is_some() || matches!(resource.group.as_str(), "coordination.k8s.io" | "policy");
     for (i, finalizer) in finalizers(object).iter().enumerate() {
         let field = format!("metadata.finalizers[{i}]");
         let value = Value::from(*finalizer);
         for wrong in names::qualified_name(finalizer) {
             causes.push(Cause::invalid(field.clone(), &value, &wrong));
         }
-        if !finalizer.contains('/') && !["orphan", "foregroundDeletion", "kubernetes"].contains(finalizer) {
+        if !lenient
+            && !finalizer.contains('/')
+            && !["orphan", "foregroundDeletion", "kubernetes"].contains(finalizer)
+        {
             let detail = "name is neither a standard finalizer name nor is it fully qualified";
             causes.push(Cause::invalid(field, &value, detail));
         }
@@ -256,7 +264,8 @@ mod tests {
     fn finalizers_are_frozen_during_deletion() {
         let current = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a/b"]}});
         let next = json!({"metadata": {"finalizers": ["a/b", "c/d"]}});
-        let causes = validate_update(&next, &current);
+        let maps = super::super::builtin::resources().into_iter().find(|found| found.plural == "configmaps");
+        let causes = validate_update(&maps.unwrap(), &next, &current);
         assert_eq!(
             causes[0].to_string(),
             "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, \

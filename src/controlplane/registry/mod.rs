@@ -21,8 +21,10 @@ mod quantity;
 mod resource;
 pub(crate) mod scale;
 mod strategy;
+mod time;
 mod update;
 mod validate;
+mod warnings;
 mod write;
 
 pub use accept::Unfit;

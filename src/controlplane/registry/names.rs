@@ -4,8 +4,8 @@ use super::Resource;
 
 /// Names as hosts have them: labels joined by dots.
 pub(crate) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const WILDCARD: &str = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 const NAME_PART: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
@@ -14,12 +14,49 @@ fn too_long(limit: usize) -> String {
     format!("must be no more than {limit} bytes")
 }
 
+fn too_many_characters(limit: usize) -> String {
+    format!("must be no more than {limit} characters")
+}
+
 fn lower(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 
 fn is_label(text: &str) -> bool {
     text.starts_with(lower) && text.ends_with(lower) && text.chars().all(|c| lower(c) || c == '-')
+}
+
+/// What is wrong with a port's name.
+pub(crate) fn port(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 15 {
+        wrong.push(too_many_characters(15));
+    }
+    if !text.chars().all(|c| lower(c) || c == '-') || text.is_empty() {
+        wrong.push("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)".to_owned());
+    }
+    if !text.contains(|c: char| c.is_ascii_lowercase()) {
+        wrong.push("must contain at least one letter (a-z)".to_owned());
+    }
+    if text.contains("--") {
+        wrong.push("must not contain consecutive hyphens".to_owned());
+    }
+    if text.starts_with('-') || text.ends_with('-') {
+        wrong.push("must not begin or end with a hyphen".to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a host name whose first label is a star.
+pub(crate) fn wildcard(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 253 {
+        wrong.push(too_many_characters(253));
+    }
+    if !text.strip_prefix("*.").is_some_and(|rest| rest.split('.').all(is_label)) {
+        wrong.push(WILDCARD.to_owned());
+    }
+    wrong
 }
 
 fn is_qualified_part(text: &str) -> bool {
@@ -31,22 +68,11 @@ fn is_qualified_part(text: &str) -> bool {
 pub(crate) fn label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
-        wrong.push(too_long(63));
+        wrong.push(too_many_characters(63));
     }
     if !is_label(text) {
-        wrong.push(LABEL.to_owned());
-    }
-    wrong
-}
-
-/// What is wrong with a DNS-1035 label.
-pub(crate) fn label_1035(text: &str) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if text.len() > 63 {
-        wrong.push(too_long(63));
-    }
-    if !is_label(text) || !text.starts_with(|c: char| c.is_ascii_lowercase()) {
-        wrong.push(LABEL_1035.to_owned());
+        let dotted = text.split('.').all(is_label);
+        wrong.push(if dotted { "must not contain dots".to_owned() } else { LABEL.to_owned() });
     }
     wrong
 }
@@ -55,7 +81,7 @@ pub(crate) fn label_1035(text: &str) -> Vec<String> {
 pub(crate) fn subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
-        wrong.push(too_long(253));
+        wrong.push(too_many_characters(253));
     }
     if !text.split('.').all(is_label) {
         wrong.push(SUBDOMAIN.to_owned());
@@ -63,7 +89,8 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
-fn path_segment(text: &str) -> Vec<String> {
+/// What is wrong with a name that becomes part of a path.
+pub(crate) fn path_segment(text: &str) -> Vec<String> {
     if text == "." || text == ".." {
         return vec![format!("may not be '{text}'")];
     }
@@ -135,7 +162,7 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
 pub(crate) fn object_name(resource: &Resource, name: &str) -> Vec<String> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => label(name),
-        ("", "services") => label_1035(name),
+        ("", "services") | ("apps", "statefulsets") => label(name),
         ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => path_segment(name),
         _ => subdomain(name),
     }
@@ -150,7 +177,6 @@ mod tests {
         assert!(subdomain("a.b-c.d").is_empty());
         assert_eq!(subdomain("Invalid_Name"), [SUBDOMAIN]);
         assert!(subdomain("a..b").len() == 1);
-        assert!(label_1035("1a").len() == 1);
         assert!(qualified_name("app.kubernetes.io/name").is_empty());
         assert_eq!(qualified_name("/name"), ["prefix part must be non-empty"]);
         assert!(label_value("").is_empty());

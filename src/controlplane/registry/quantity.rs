@@ -54,6 +54,29 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(format!("{sign}{text}"))
 }
 
+/// A quantity in billionths, for comparing; `None` where it is none, or too great.
+pub(crate) fn nano(text: &str) -> Option<i128> {
+    let (negative, unsigned) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let end = unsigned.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(unsigned.len());
+    let (number, suffix) = unsigned.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = 9 - i32::try_from(fraction.len()).ok()?;
+    let (digits, scale) = if let Some((_, bits)) = BINARY.iter().find(|(name, _)| *name == suffix) {
+        (digits.checked_mul(1 << bits)?, scale)
+    } else if let Some((_, power)) = DECIMAL.iter().find(|(name, _)| *name == suffix) {
+        (digits, scale + power)
+    } else {
+        (digits, scale + suffix.strip_prefix(['e', 'E'])?.parse::<i32>().ok()?)
+    };
+    let value =
+        if scale < 0 { digits / 10i128.checked_pow(scale.unsigned_abs())? } else { powered(digits, scale)? };
+    Some(if negative { -value } else { value })
+}
+
 fn powered(digits: i128, by: i32) -> Option<i128> {
     digits.checked_mul(10i128.checked_pow(u32::try_from(by).ok()?)?)
 }
@@ -88,6 +111,20 @@ fn exponent(digits: i128, scale: i32) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::canonical;
+
+    #[test]
+    fn amounts() {
+        for (text, want) in [
+            ("1", 1_000_000_000),
+            ("100m", 100_000_000),
+            ("1Ki", 1_024_000_000_000),
+            ("-1", -1_000_000_000),
+            ("1e3", 1_000_000_000_000),
+        ] {
+            assert_eq!(super::nano(text), Some(want), "{text}");
+        }
+        assert_eq!(super::nano("x"), None);
+    }
 
     #[test]
     fn canonical_forms() {

@@ -61,9 +61,32 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     }
     match resource.id().as_str() {
         "pods" => defaults::pod_created(object),
-        "batch/jobs" => defaults::job_selector(object),
+        "batch/jobs" => {
+            defaults::job_selector(object);
+            job_labels(object);
+        }
+        "persistentvolumeclaims" => protect(object, "kubernetes.io/pvc-protection"),
+        "persistentvolumes" => protect(object, "kubernetes.io/pv-protection"),
         "namespaces" => defaults::sub(object, "spec")["finalizers"] = json!(["kubernetes"]),
         _ => {}
+    }
+}
+
+/// Storage that is in use stays: whoever releases it takes the finalizer off.
+fn protect(object: &mut Value, finalizer: &str) {
+    let meta = metadata::of(object);
+    let list = meta.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(list) = list.as_array_mut().filter(|list| !list.iter().any(|name| name == finalizer)) {
+        list.push(Value::from(finalizer));
+    }
+}
+
+/// A job without labels has those of its pods.
+fn job_labels(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    let own = object["metadata"]["labels"].as_object().is_some_and(|own| !own.is_empty());
+    if !own && labels.is_object() {
+        metadata::of(object).insert("labels".to_owned(), labels);
     }
 }
 
@@ -93,7 +116,7 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         "autoscaling/horizontalpodautoscalers" if resource.version == "v1" => {
             json!({"currentReplicas": 0, "desiredReplicas": 0})
         }
-        "autoscaling/horizontalpodautoscalers" => json!({"desiredReplicas": 0}),
+        "autoscaling/horizontalpodautoscalers" => json!({"currentMetrics": null, "desiredReplicas": 0}),
         _ => json!({}),
     };
 }
@@ -128,6 +151,19 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
         Part::Resize => only(object, current, resource, &["/spec/containers", "/spec/initContainers"]),
         Part::Approval => only(object, current, resource, &["/status/conditions"]),
     }
+    match (resource.id().as_str(), part) {
+        ("batch/jobs", _) => job_labels(object),
+        ("pods", Part::Main) => defaults::tolerations(defaults::sub(object, "spec")),
+        ("pods", Part::Status) => {
+            // How well a pod is served follows from its spec; nobody takes it away.
+            let class = current["status"]["qosClass"].clone();
+            defaults::put(defaults::sub(object, "status"), "qosClass", class);
+        }
+        ("autoscaling/horizontalpodautoscalers", Part::Status) if resource.version == "v2" => {
+            defaults::put(defaults::sub(object, "status"), "currentMetrics", Value::Null);
+        }
+        _ => {}
+    }
     let counts = (resource.habits.generation || resource.custom.is_some())
         && !matches!(part, Part::Status | Part::Binding | Part::Approval);
     if counts && wanted_differs(resource, object, current) {
@@ -151,8 +187,11 @@ fn only(object: &mut Value, current: &Value, resource: &Resource, fields: &[&str
     *object = current.clone();
     let meta = metadata::of(object);
     let mut kept = vec!["managedFields", "resourceVersion"];
-    if resource.custom.is_none() && resource.group != "apps" {
-        kept.extend(["labels", "annotations", "finalizers"]);
+    if resource.custom.is_none() {
+        kept.extend(["annotations", "finalizers"]);
+        if resource.id() != "apps/deployments" {
+            kept.push("labels");
+        }
     }
     for field in kept {
         match new_meta.get(field) {

@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::strategy::{self, Part};
-use super::{Registry, Resource, allocate, convert, definitions, fields, metadata, validate};
+use super::{Registry, Resource, allocate, convert, definitions, fields, metadata, validate, warnings};
 use crate::error::{Cause, Status};
 use crate::storage::{Expected, Key, Refused, Stored};
 use serde_json::Value;
@@ -62,16 +62,20 @@ impl Registry {
         let mut object = make(ctx, &served)?;
         self.check_identity(change, &object, &served)?;
         let unconditional = metadata::text(&object, "resourceVersion").is_empty();
+        // Who owns what is settled before the server puts back what the request may not change.
+        if !applied {
+            fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
+        }
         metadata::keep(&mut object, &served);
         strategy::prepare_update(resource, part, &mut object, &served);
         let _services = self.lock_services(resource);
-        let mut causes = metadata::validate_update(&object, &served);
+        let mut causes = metadata::validate_update(resource, &object, &served);
         causes.extend(self.validate_update(ctx, change, &mut object, &served));
         if !causes.is_empty() {
             return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
         }
-        if !applied {
-            fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
+        if part == Part::Main {
+            warnings::warn(ctx, resource, &object, Some(&served));
         }
         let object = convert::stored(resource, object);
         if fields::same(&object, &current.value) {
@@ -106,14 +110,17 @@ impl Registry {
         }
         let namespace = metadata::text(object, "namespace");
         if !namespace.is_empty() && namespace != &*key.namespace {
-            return Err(Status::bad_request(format!(
-                "the namespace of the object ({namespace}) does not match the namespace on the request ({})",
-                key.namespace
-            )));
+            return Err(Status::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
         }
         let (uid, own) = (metadata::text(object, "uid"), metadata::text(current, "uid"));
         if !uid.is_empty() && uid != own {
-            let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {own}");
+            let why = format!(
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
+                 Precondition failed: UID in precondition: {uid}, UID in object meta: {own}",
+                storage_key(resource, key)
+            );
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
         }
         let version = metadata::text(object, "resourceVersion");
@@ -126,7 +133,8 @@ impl Registry {
                 &Value::from(0),
                 "must be specified for an update",
             );
-            return Err(Status::invalid(&resource.group, &resource.kind, &key.name, vec![cause]));
+            // Here the real server names the resource, not the kind.
+            return Err(Status::invalid(&resource.group, &resource.plural, &key.name, vec![cause]));
         }
         if version.parse::<u64>().is_err() {
             let cause = Cause::invalid(
@@ -201,4 +209,16 @@ pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
         && empty(&meta["finalizers"])
         && grace == 0
         && (resource.id() != "namespaces" || empty(&object["spec"]["finalizers"]))
+}
+
+/// Where etcd would have the object.
+fn storage_key(resource: &Resource, key: &Key) -> String {
+    let table = match (resource.custom.is_some(), resource.plural.as_str()) {
+        (true, plural) => format!("{}/{plural}", resource.group),
+        (false, "services") => "services/specs".to_owned(),
+        (false, "ingresses") => "ingress".to_owned(),
+        (false, plural) => plural.to_owned(),
+    };
+    let namespace = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
+    format!("/registry/{table}/{namespace}{}", key.name)
 }

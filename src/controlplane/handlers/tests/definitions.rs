@@ -74,7 +74,8 @@ async fn resources_are_pruned_defaulted_and_validated() {
     assert_eq!(
         wrong["message"],
         "Widget.ex.io \"b\" is invalid: [spec.color: Unsupported value: \"green\": supported values: \"red\", \"blue\", \
-         spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0]"
+         spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0, \
+         .spec.replicas: Invalid value: -1: should be a non-negative integer]"
     );
     let mut none = widget("c");
     none["spec"] = json!({});
@@ -92,7 +93,7 @@ async fn status_scale_and_generation() {
     let bare = ask(&api, "PUT", &uri, bare).await;
     assert_eq!(
         bare.message(),
-        "Widget.ex.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
+        "widgets.ex.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update"
     );
     let status = json!({"spec": {"color": "blue"}, "status": {"replicas": 2, "selector": "a=b"},
         "metadata": {"labels": {"x": "y"}}});

@@ -84,7 +84,7 @@ async fn apply_creates_merges_conflicts_and_lets_go() {
     odd["foo"] = json!(1);
     let odd = patch(&api, &format!("{uri}?fieldManager=one"), APPLY, odd).await;
     assert!(
-        odd.message().starts_with("failed to create typed patch object (default/a; "),
+        odd.message().starts_with("failed to create typed patch object (/a; /v1, Kind=ConfigMap): .foo: "),
         "{}",
         odd.message()
     );

@@ -5,7 +5,7 @@ mod networking;
 mod pod;
 mod workloads;
 
-pub(crate) use pod::created as pod_created;
+pub(crate) use pod::{created as pod_created, tolerations};
 pub(crate) use workloads::job_selector;
 
 use super::Resource;

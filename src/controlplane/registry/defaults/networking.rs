@@ -9,6 +9,10 @@ pub(super) fn service(object: &mut Value) {
     put(spec, "type", "ClusterIP");
     if spec["sessionAffinity"] == "ClientIP" {
         put(sub(sub(spec, "sessionAffinityConfig"), "clientIP"), "timeoutSeconds", 10800);
+    } else if spec["sessionAffinity"] == "None"
+        && let Some(map) = spec.as_object_mut()
+    {
+        map.remove("sessionAffinityConfig");
     }
     let kind = spec["type"].as_str().unwrap_or_default().to_owned();
     for port in each(spec, "ports") {

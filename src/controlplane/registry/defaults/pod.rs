@@ -8,6 +8,13 @@ pub(super) fn pod(object: &mut Value) {
     let spec = sub(object, "spec");
     pod_spec(spec);
     put(spec, "enableServiceLinks", true);
+    let on_host = spec["hostNetwork"] == true;
+    for list in ["containers", "initContainers"] {
+        for port in each(spec, list).flat_map(|item| each(item, "ports")).filter(|_| on_host) {
+            let number = port["containerPort"].clone();
+            put(port, "hostPort", number);
+        }
+    }
     for list in ["containers", "initContainers"] {
         for container in each(spec, list) {
             let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
@@ -40,6 +47,16 @@ pub(crate) fn created(object: &mut Value) {
         put(spec, "priority", 0);
         put(spec, "preemptionPolicy", "PreemptLowerPriority");
     }
+    // A grace of less than nothing is as little as there is.
+    if spec["terminationGracePeriodSeconds"].as_i64().is_some_and(|seconds| seconds < 0) {
+        spec["terminationGracePeriodSeconds"] = Value::from(1);
+    }
+    tolerations(spec);
+    object["status"] = json!({"phase": "Pending", "qosClass": class});
+}
+
+/// Every pod tolerates a node that is away, for five minutes unless it says otherwise.
+pub(crate) fn tolerations(spec: &mut Value) {
     put(spec, "tolerations", Vec::<Value>::new());
     if let Some(list) = spec["tolerations"].as_array_mut() {
         for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
@@ -53,7 +70,6 @@ pub(crate) fn created(object: &mut Value) {
             }
         }
     }
-    object["status"] = json!({"phase": "Pending", "qosClass": class});
 }
 
 fn quality(spec: &Value) -> &'static str {
@@ -87,18 +103,15 @@ fn pod_spec(spec: &mut Value) {
     } else if let Some(account) = spec.get("serviceAccount").cloned() {
         put(spec, "serviceAccountName", account);
     }
-    let on_host = spec["hostNetwork"] == true;
     for list in ["containers", "initContainers", "ephemeralContainers"] {
-        for item in each(spec, list) {
-            container(item, on_host);
-        }
+        each(spec, list).for_each(container);
     }
     for item in each(spec, "volumes") {
         volume(item);
     }
 }
 
-fn container(container: &mut Value, on_host: bool) {
+fn container(container: &mut Value) {
     let image = container["image"].as_str().unwrap_or_default();
     if !image.is_empty() || container.get("imagePullPolicy").is_some() {
         let policy = if pulls_always(image) { "Always" } else { "IfNotPresent" };
@@ -111,10 +124,6 @@ fn container(container: &mut Value, on_host: bool) {
     put(container, "resources", Map::new());
     for port in each(container, "ports") {
         put(port, "protocol", "TCP");
-        if on_host {
-            let number = port["containerPort"].clone();
-            put(port, "hostPort", number);
-        }
     }
     for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
         if let Some(probe) = container.get_mut(name).filter(|probe| probe.is_object()) {

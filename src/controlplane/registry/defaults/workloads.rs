@@ -94,11 +94,6 @@ pub(super) fn job(object: &mut Value) {
     put(spec, "manualSelector", false);
     let replacement = if spec["podFailurePolicy"].is_null() { "TerminatingOrFailed" } else { "Failed" };
     put(spec, "podReplacementPolicy", replacement);
-    if spec["manualSelector"] == false
-        && let Some(map) = spec.as_object_mut()
-    {
-        map.remove("manualSelector");
-    }
 }
 
 pub(super) fn cron_job(object: &mut Value) {

@@ -1,37 +1,24 @@
-//! What is refused of built-in kinds: enumerations and required fields by their schema, the rest by hand for the
-//! kinds that operators write. Never changes an object. Custom resources are validated by their own schema.
+//! What is refused of built-in kinds: by hand for the kinds that operators write, enumerations and required fields of
+//! all others by their schema. Never changes an object. Custom resources are validated by their own schema.
 
+mod batch;
+mod container;
 mod networking;
+mod place;
 mod pod;
+mod rbac;
+mod scaling;
+mod schedule;
+mod storage;
 mod workloads;
+
+pub(crate) use place::{absent, items};
 
 use super::{Resource, names};
 use crate::error::Cause;
 use opdev_object::schema::{FieldError, Reason};
+use place::immutable;
 use serde_json::Value;
-
-/// Whether a field is missing, null, or an empty text.
-pub(crate) fn absent(value: &Value) -> bool {
-    value.is_null() || value.as_str().is_some_and(str::is_empty)
-}
-
-/// The items of a list; none where there is no list.
-pub(crate) fn items(value: &Value) -> &[Value] {
-    value.as_array().map_or(&[], Vec::as_slice)
-}
-
-pub(crate) fn at_least_zero(field: &str, value: &Value, causes: &mut Vec<Cause>) {
-    if value.as_i64().is_some_and(|n| n < 0) {
-        causes.push(Cause::invalid(field, value, "must be greater than or equal to 0"));
-    }
-}
-
-/// Refuses a changed field.
-pub(crate) fn immutable(field: &str, new: &Value, old: &Value, causes: &mut Vec<Cause>) {
-    if new != old {
-        causes.push(Cause::invalid(field, new, "field is immutable"));
-    }
-}
 
 /// What is wrong with a custom resource against its schema and rules. It may replace `current`, which is looked at as
 /// it would be read today.
@@ -43,7 +30,17 @@ pub(crate) fn by_schema(resource: &Resource, object: &Value, current: Option<&Va
         opdev_object::schema::default(&mut old, &schema);
         old
     });
-    opdev_object::schema::admit(object, old.as_ref(), &schema).into_iter().map(cause).collect()
+    let mut causes: Vec<Cause> =
+        opdev_object::schema::admit(object, old.as_ref(), &schema).into_iter().map(cause).collect();
+    if let Some(paths) = resource.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
+        let names = paths.spec_replicas.split('.').filter(|name| !name.is_empty());
+        let replicas = names.fold(object, |value, name| &value[name]);
+        if replicas.as_i64().is_some_and(|n| n < 0) {
+            let detail = "should be a non-negative integer";
+            causes.push(Cause::invalid(paths.spec_replicas.as_str(), replicas, detail));
+        }
+    }
+    causes
 }
 
 fn cause(error: FieldError) -> Cause {
@@ -52,40 +49,52 @@ fn cause(error: FieldError) -> Cause {
 
 /// What is wrong with a new object of a built-in kind.
 pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
+    whole(resource, object, None)
+}
+
+fn whole(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
-    kind(resource, object, &mut causes);
+    kind(resource, object, current, &mut causes);
     for error in opdev_object::schema::validate(object, &resource.schema()) {
         // Types were checked when the object was read; formats and sizes are not part of a built-in's schema.
         let counts = matches!(error.reason, Reason::NotSupported | Reason::Required);
-        if counts && !causes.iter().any(|known| known.field == error.path) {
+        if counts && !causes.iter().any(|known| about(&known.field, &error.path)) {
             causes.push(cause(error));
         }
     }
     causes
 }
 
+/// Whether what is known of one field is also about another: a part of it, told of as a whole.
+fn about(known: &str, field: &str) -> bool {
+    field.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest == ".type" || rest.starts_with('['))
+}
+
 /// What is wrong with an object of a built-in kind that is to replace another.
 pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Vec<Cause> {
-    let mut causes = create(resource, object);
+    let mut causes = Vec::new();
+    let (new, old) = (&object["spec"], &current["spec"]);
+    // Some kinds say first what may not change, others first what is wrong.
     match resource.id().as_str() {
-        "pods" => pod::update(object, current, &mut causes),
-        "apps/deployments" | "apps/replicasets" | "apps/daemonsets" => {
-            let (new, old) = (&object["spec"]["selector"], &current["spec"]["selector"]);
-            immutable("spec.selector", new, old, &mut causes);
-        }
-        "apps/statefulsets" => workloads::stateful_set_update(object, current, &mut causes),
-        "batch/jobs" => workloads::job_update(object, current, &mut causes),
         "services" => networking::service_update(object, current, &mut causes),
         "secrets" => {
             immutable("type", &object["type"], &current["type"], &mut causes);
-            frozen(object, current, &mut causes);
+            storage::frozen(object, current, &mut causes);
         }
-        "configmaps" => frozen(object, current, &mut causes),
-        "persistentvolumeclaims" => claim_update(object, current, &mut causes),
-        "rbac.authorization.k8s.io/rolebindings" | "rbac.authorization.k8s.io/clusterrolebindings"
-            if object["roleRef"] != current["roleRef"] =>
-        {
-            causes.push(Cause::invalid("roleRef", &object["roleRef"], "cannot change roleRef"));
+        "configmaps" => storage::frozen(object, current, &mut causes),
+        _ => {}
+    }
+    causes.extend(whole(resource, object, Some(current)));
+    match resource.id().as_str() {
+        "pods" => pod::update(object, current, &mut causes),
+        "apps/deployments" | "apps/replicasets" | "apps/daemonsets" => {
+            immutable("spec.selector", &new["selector"], &old["selector"], &mut causes);
+        }
+        "apps/statefulsets" => workloads::stateful_set_update(object, current, &mut causes),
+        "batch/jobs" => batch::update(object, current, &mut causes),
+        "persistentvolumeclaims" => storage::claim_update(object, current, &mut causes),
+        "rbac.authorization.k8s.io/rolebindings" | "rbac.authorization.k8s.io/clusterrolebindings" => {
+            rbac::binding_update(object, current, &mut causes);
         }
         "storage.k8s.io/storageclasses" => {
             if object["parameters"] != current["parameters"] {
@@ -103,143 +112,32 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
     causes
 }
 
-fn kind(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
+fn kind(resource: &Resource, object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     match resource.id().as_str() {
-        "pods" => pod::spec(spec, "spec", None, causes),
-        "apps/deployments" | "apps/replicasets" | "apps/statefulsets" | "apps/daemonsets" => {
-            workloads::selecting(resource, spec, causes);
-        }
-        "batch/jobs" => workloads::job(spec, "spec", causes),
-        "batch/cronjobs" => {
-            if absent(&spec["schedule"]) {
-                causes.push(Cause::required("spec.schedule", ""));
-            }
-            workloads::job(&spec["jobTemplate"]["spec"], "spec.jobTemplate.spec", causes);
-        }
+        "pods" => pod::spec(spec, "spec", true, causes),
+        "apps/deployments" => workloads::deployment(spec, causes),
+        "apps/replicasets" => workloads::replica_set(spec, causes),
+        "apps/statefulsets" => workloads::stateful_set(spec, current, causes),
+        "apps/daemonsets" => workloads::daemon_set(spec, causes),
+        "batch/jobs" => batch::alone(spec, causes),
+        "batch/cronjobs" => batch::cron(object, current, causes),
         "services" => networking::service(spec, causes),
-        "networking.k8s.io/ingresses" => networking::ingress(spec, causes),
-        "configmaps" => {
-            for field in ["data", "binaryData"] {
-                keys(object, field, causes);
-            }
+        "networking.k8s.io/ingresses" => networking::ingress(object, current.is_none(), causes),
+        "configmaps" => storage::config_map(object, causes),
+        "secrets" => storage::secret(object, causes),
+        "persistentvolumeclaims" => storage::claim(spec, "spec", causes),
+        "autoscaling/horizontalpodautoscalers" if resource.version == "v2" => {
+            scaling::autoscaler(spec, causes)
         }
-        "secrets" => keys(object, "data", causes),
-        "autoscaling/horizontalpodautoscalers" => autoscaler(spec, causes),
-        "rbac.authorization.k8s.io/roles" | "rbac.authorization.k8s.io/clusterroles" => rules(object, causes),
-        "rbac.authorization.k8s.io/rolebindings" | "rbac.authorization.k8s.io/clusterrolebindings"
-            if absent(&object["roleRef"]["name"]) =>
-        {
-            causes.push(Cause::required("roleRef.name", ""));
-        }
-        "coordination.k8s.io/leases" if spec["leaseDurationSeconds"].as_i64().is_some_and(|n| n <= 0) => {
-            let (value, detail) = (&spec["leaseDurationSeconds"], "must be greater than 0");
-            causes.push(Cause::invalid("spec.leaseDurationSeconds", value, detail));
-        }
-        "policy/poddisruptionbudgets"
-            if !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null() =>
-        {
-            let detail = "minAvailable and maxUnavailable cannot be both set";
-            causes.push(Cause::invalid("spec", spec, detail));
-        }
-        "persistentvolumeclaims" => claim(spec, causes),
+        "policy/poddisruptionbudgets" => scaling::budget(spec, causes),
+        "coordination.k8s.io/leases" => scaling::lease(spec, causes),
+        "rbac.authorization.k8s.io/roles" => rbac::role(object, true, causes),
+        "rbac.authorization.k8s.io/clusterroles" => rbac::role(object, false, causes),
+        "rbac.authorization.k8s.io/rolebindings" => rbac::binding(object, true, causes),
+        "rbac.authorization.k8s.io/clusterrolebindings" => rbac::binding(object, false, causes),
         "events" | "events.k8s.io/events" => event(object, causes),
         _ => {}
-    }
-}
-
-fn keys(object: &Value, field: &str, causes: &mut Vec<Cause>) {
-    for key in object[field].as_object().into_iter().flat_map(|map| map.keys()) {
-        for wrong in names::config_key(key) {
-            causes.push(Cause::invalid(format!("{field}[{key}]"), &Value::from(key.as_str()), &wrong));
-        }
-    }
-}
-
-fn frozen(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
-    if current["immutable"] != true {
-        return;
-    }
-    if object["immutable"] != true {
-        causes.push(Cause::forbidden("immutable", "field is immutable when `immutable` is set"));
-    }
-    for field in ["data", "binaryData"] {
-        if object[field] != current[field] {
-            causes.push(Cause::forbidden(field, "field is immutable when `immutable` is set"));
-        }
-    }
-}
-
-fn claim(spec: &Value, causes: &mut Vec<Cause>) {
-    if items(&spec["accessModes"]).is_empty() {
-        causes.push(Cause::required("spec.accessModes", "at least 1 access mode is required"));
-    }
-    if spec["resources"]["requests"]["storage"].is_null() {
-        causes.push(Cause::required("spec.resources[storage]", ""));
-    }
-}
-
-fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
-    let bare = |object: &Value| {
-        let mut spec = object["spec"].clone();
-        if let Some(map) = spec.as_object_mut() {
-            map.remove("resources");
-            map.remove("volumeAttributesClassName");
-            // The volume controller fills the name in.
-            if current["spec"]["volumeName"].is_null() {
-                map.remove("volumeName");
-            }
-            // So may the default class, as long as none was chosen.
-            if current["spec"]["storageClassName"].is_null() {
-                map.remove("storageClassName");
-            }
-        }
-        spec
-    };
-    if bare(object) != bare(current) {
-        let detail = "spec is immutable after creation except resources.requests and \
-                      volumeAttributesClassName for bound claims";
-        causes.push(Cause::forbidden("spec", detail));
-    }
-}
-
-fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
-    for field in ["kind", "name"] {
-        if absent(&spec["scaleTargetRef"][field]) {
-            causes.push(Cause::required(format!("spec.scaleTargetRef.{field}"), ""));
-        }
-    }
-    let (least, most) =
-        (spec["minReplicas"].as_i64().unwrap_or(1), spec["maxReplicas"].as_i64().unwrap_or(0));
-    if least < 1 {
-        let detail = "must be greater than or equal to 1";
-        causes.push(Cause::invalid("spec.minReplicas", &spec["minReplicas"], detail));
-    }
-    if most < 1 {
-        causes.push(Cause::invalid("spec.maxReplicas", &Value::from(most), "must be greater than 0"));
-    } else if most < least {
-        let detail = "must be greater than or equal to `minReplicas`";
-        causes.push(Cause::invalid("spec.maxReplicas", &Value::from(most), detail));
-    }
-}
-
-fn rules(object: &Value, causes: &mut Vec<Cause>) {
-    for (i, rule) in items(&object["rules"]).iter().enumerate() {
-        if items(&rule["verbs"]).is_empty() {
-            let detail = "verbs must contain at least one value";
-            causes.push(Cause::required(format!("rules[{i}].verbs"), detail));
-        }
-        if !items(&rule["nonResourceURLs"]).is_empty() {
-            continue;
-        }
-        for (field, detail) in [
-            ("apiGroups", "resource rules must supply at least one api group"),
-            ("resources", "resource rules must supply at least one resource"),
-        ] {
-            if items(&rule[field]).is_empty() {
-                causes.push(Cause::required(format!("rules[{i}].{field}"), detail));
-            }
-        }
     }
 }
 

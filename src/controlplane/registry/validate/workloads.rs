@@ -1,82 +1,224 @@
-//! What is refused of the kinds that make pods.
+//! What is refused of deployments, replica sets, stateful sets and daemon sets.
 
-use super::{absent, at_least_zero, immutable, pod};
+use super::place::{
+    absent, at_least_zero, at_most_all, items, named, one_of, selector, selects_all, share, share_value,
+    wrong_struct,
+};
+use super::{names, pod, storage};
 use crate::error::Cause;
-use crate::registry::Resource;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};
 
-/// Deployments, replica sets, stateful sets, daemon sets: a selector that matches the template.
-pub(super) fn selecting(resource: &Resource, spec: &Value, causes: &mut Vec<Cause>) {
+/// A deployment's spec.
+pub(super) fn deployment(spec: &Value, causes: &mut Vec<Cause>) {
     at_least_zero("spec.replicas", &spec["replicas"], causes);
+    selecting(spec, "deployment", causes);
+    if labels_match(spec, causes) {
+        pod::template(&spec["template"], "spec.template", causes);
+        always(spec, "ReplicaSet", causes);
+    }
+    strategy(&spec["strategy"], causes);
     at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
     at_least_zero("spec.revisionHistoryLimit", &spec["revisionHistoryLimit"], causes);
-    let selector = &spec["selector"];
-    let is_empty = |field: &str| match &selector[field] {
-        Value::Array(list) => list.is_empty(),
-        Value::Object(map) => map.is_empty(),
-        _ => true,
-    };
-    let labels = &spec["template"]["metadata"]["labels"];
-    if selector.is_null() {
-        causes.push(Cause::required("spec.selector", ""));
-    } else if is_empty("matchLabels") && is_empty("matchExpressions") {
-        let detail = format!("empty selector is invalid for {}", resource.singular);
-        causes.push(Cause::invalid("spec.selector", selector, &detail));
-    } else {
-        let none = Map::new();
-        let own = labels.as_object().unwrap_or(&none);
-        match LabelSelector::from_json(selector) {
-            Ok(parsed) if parsed.matches(own) => {}
-            Ok(_) => {
-                let shown = if labels.is_null() { Value::Object(Map::new()) } else { labels.clone() };
-                let detail = "`selector` does not match template `labels`";
-                causes.push(Cause::invalid("spec.template.metadata.labels", &shown, detail));
-            }
-            Err(error) => causes.push(Cause::invalid("spec.selector", selector, &error.to_string())),
+    let deadline = &spec["progressDeadlineSeconds"];
+    at_least_zero("spec.progressDeadlineSeconds", deadline, causes);
+    let ready = spec["minReadySeconds"].as_i64().unwrap_or(0);
+    if deadline.as_i64().is_some_and(|seconds| seconds <= ready) {
+        let detail = "must be greater than minReadySeconds";
+        causes.push(Cause::invalid("spec.progressDeadlineSeconds", deadline, detail));
+    }
+}
+
+/// A replica set's spec.
+pub(super) fn replica_set(spec: &Value, causes: &mut Vec<Cause>) {
+    at_least_zero("spec.replicas", &spec["replicas"], causes);
+    at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
+    selecting(spec, "replicaset", causes);
+    if labels_match(spec, causes) {
+        pod::template(&spec["template"], "spec.template", causes);
+        always(spec, "ReplicaSet", causes);
+    }
+}
+
+/// A daemon set's spec.
+pub(super) fn daemon_set(spec: &Value, causes: &mut Vec<Cause>) {
+    selecting(spec, "daemonset", causes);
+    labels_match(spec, causes);
+    pod::template(&spec["template"], "spec.template", causes);
+    always(spec, "DaemonSet", causes);
+    at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
+    at_least_zero("spec.revisionHistoryLimit", &spec["revisionHistoryLimit"], causes);
+}
+
+/// A stateful set's spec, which may replace another.
+pub(super) fn stateful_set(spec: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+    match spec["podManagementPolicy"].as_str().unwrap_or_default() {
+        "OrderedReady" | "Parallel" => {}
+        "" => causes.push(Cause::required("spec.podManagementPolicy", "")),
+        _ => {
+            let detail = "must be 'OrderedReady' or 'Parallel'";
+            causes.push(Cause::invalid("spec.podManagementPolicy", &spec["podManagementPolicy"], detail));
         }
     }
-    let template = &spec["template"]["spec"];
-    if resource.plural == "statefulsets" {
-        // Upstream looks no further into the template of a stateful set: its volumes also come from claims.
-        pod::restart_policy(template, "spec.template.spec", &["Always"], causes);
-    } else {
-        pod::spec(template, "spec.template.spec", Some(&["Always"]), causes);
+    update_strategy(&spec["updateStrategy"], causes);
+    for field in ["whenDeleted", "whenScaled"] {
+        let policy = &spec["persistentVolumeClaimRetentionPolicy"][field];
+        let place = format!("spec.persistentVolumeClaimRetentionPolicy.{field}");
+        if !absent(policy) {
+            one_of(&place, policy, &["Retain", "Delete"], causes);
+        }
+    }
+    if current.is_none() {
+        for (i, claim) in items(&spec["volumeClaimTemplates"]).iter().enumerate() {
+            storage::claim(&claim["spec"], &format!("spec.volumeClaimTemplates[{i}].spec"), causes);
+        }
+    }
+    at_least_zero("spec.replicas", &spec["replicas"], causes);
+    at_least_zero("spec.minReadySeconds", &spec["minReadySeconds"], causes);
+    at_least_zero("spec.ordinals.start", &spec["ordinals"]["start"], causes);
+    if current.is_none() && !absent(&spec["serviceName"]) {
+        named("spec.serviceName", &spec["serviceName"], names::label, causes);
+    }
+    selecting(spec, "statefulset", causes);
+    labels_match(spec, causes);
+    pod::template(&with_claims(spec), "spec.template", causes);
+    always(spec, "StatefulSet", causes);
+}
+
+/// The template of a stateful set as its pods will have it: claims are volumes, names are given later.
+fn with_claims(spec: &Value) -> Value {
+    let mut template = spec["template"].clone();
+    if let Some(pod) = template["spec"].as_object_mut() {
+        pod.remove("subdomain");
+        pod.remove("hostname");
+        let claims: Vec<Value> = items(&spec["volumeClaimTemplates"])
+            .iter()
+            .map(|claim| {
+                let name = &claim["metadata"]["name"];
+                serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}})
+            })
+            .collect();
+        if !claims.is_empty() {
+            let own = pod.remove("volumes").unwrap_or_default();
+            let known = |volume: &&Value| !claims.iter().any(|claim| claim["name"] == volume["name"]);
+            let rest: Vec<Value> = items(&own).iter().filter(known).cloned().collect();
+            pod.insert("volumes".to_owned(), Value::Array([claims, rest].concat()));
+        }
+    }
+    template
+}
+
+/// The selector itself.
+fn selecting(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
+    let found = &spec["selector"];
+    if found.is_null() {
+        causes.push(Cause::required("spec.selector", ""));
+        return;
+    }
+    selector("spec.selector", found, causes);
+    if selects_all(found) {
+        let detail = format!("empty selector is invalid for {kind}");
+        causes.push(Cause::invalid("spec.selector", found, &detail));
     }
 }
 
-/// A job's spec at `path`.
-pub(super) fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
-    for field in
-        ["parallelism", "completions", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"]
-    {
-        at_least_zero(&format!("{path}.{field}"), &spec[field], causes);
+/// Checks that the selector selects the template. Says whether the selector could be read at all.
+fn labels_match(spec: &Value, causes: &mut Vec<Cause>) -> bool {
+    let found = &spec["selector"];
+    let labels = &spec["template"]["metadata"]["labels"];
+    let detail = "`selector` does not match template `labels`";
+    let mismatch = || Cause::invalid("spec.template.metadata.labels", labels, detail);
+    if found.is_null() {
+        causes.push(mismatch());
+        return true;
     }
-    let template = &spec["template"]["spec"];
-    let place = format!("{path}.template.spec");
-    if template["restartPolicy"] == "Always" || absent(&template["restartPolicy"]) {
-        let detail = "valid values: \"OnFailure\", \"Never\"";
-        causes.push(Cause::required(format!("{place}.restartPolicy"), detail));
+    if selects_all(found) {
+        return true;
     }
-    if spec["completionMode"] == "Indexed" && spec["completions"].is_null() {
-        let detail = "when completion mode is Indexed";
-        causes.push(Cause::required(format!("{path}.completions"), detail));
+    let none = Map::new();
+    match LabelSelector::from_json(found) {
+        Ok(parsed) => {
+            if !parsed.matches(labels.as_object().unwrap_or(&none)) {
+                causes.push(mismatch());
+            }
+            true
+        }
+        Err(_) => {
+            causes.push(Cause::invalid("spec.selector", found, "invalid label selector"));
+            false
+        }
     }
-    pod::spec(template, &place, None, causes);
 }
 
-/// Most of a job never changes.
-pub(super) fn job_update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
-    let (new, old) = (&object["spec"], &current["spec"]);
-    if new["completionMode"] != "Indexed" {
-        immutable("spec.completions", &new["completions"], &old["completions"], causes);
+/// What only a pod that always runs may have.
+fn always(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
+    let template = &spec["template"]["spec"];
+    if template["restartPolicy"] != "Always" {
+        let value = Value::from(template["restartPolicy"].as_str().unwrap_or_default());
+        causes.push(Cause::not_supported("spec.template.spec.restartPolicy", &value, &["Always"]));
     }
-    immutable("spec.selector", &new["selector"], &old["selector"], causes);
-    let suspended = old["suspend"] == true && current["status"]["startTime"].is_null();
-    if !suspended {
-        immutable("spec.template", &new["template"], &old["template"], causes);
+    if !template["activeDeadlineSeconds"].is_null() {
+        let detail = format!("activeDeadlineSeconds in {kind} is not Supported");
+        causes.push(Cause::forbidden("spec.template.spec.activeDeadlineSeconds", &detail));
     }
-    immutable("spec.completionMode", &new["completionMode"], &old["completionMode"], causes);
+}
+
+fn strategy(strategy: &Value, causes: &mut Vec<Cause>) {
+    let rolling = &strategy["rollingUpdate"];
+    match strategy["type"].as_str().unwrap_or_default() {
+        "Recreate" if rolling.is_null() => {}
+        "Recreate" => {
+            let detail = "may not be specified when strategy `type` is 'Recreate'";
+            causes.push(Cause::forbidden("spec.strategy.rollingUpdate", detail));
+        }
+        "RollingUpdate" => {
+            let (gone, more) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
+            share("spec.strategy.rollingUpdate.maxUnavailable", gone, causes);
+            share("spec.strategy.rollingUpdate.maxSurge", more, causes);
+            if share_value(gone) == 0 && share_value(more) == 0 {
+                let detail = "may not be 0 when `maxSurge` is 0";
+                causes.push(Cause::invalid("spec.strategy.rollingUpdate.maxUnavailable", gone, detail));
+            }
+            at_most_all("spec.strategy.rollingUpdate.maxUnavailable", gone, causes);
+        }
+        _ => {
+            let shown = format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", strategy["type"]);
+            let text =
+                format!("Unsupported value: {shown}: supported values: \"Recreate\", \"RollingUpdate\"");
+            causes.push(Cause::text("FieldValueNotSupported", "spec.strategy", text));
+        }
+    }
+}
+
+fn update_strategy(strategy: &Value, causes: &mut Vec<Cause>) {
+    let rolling = &strategy["rollingUpdate"];
+    match strategy["type"].as_str().unwrap_or_default() {
+        "" => causes.push(Cause::required("spec.updateStrategy", "")),
+        "OnDelete" if rolling.is_null() => {}
+        "OnDelete" => {
+            let fields =
+                [("Partition", &rolling["partition"]), ("MaxUnavailable", &rolling["maxUnavailable"])];
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            causes.push(wrong_struct("spec.updateStrategy.rollingUpdate", &fields, detail));
+        }
+        "RollingUpdate" => {
+            at_least_zero("spec.updateStrategy.rollingUpdate.partition", &rolling["partition"], causes);
+            let (field, most) =
+                ("spec.updateStrategy.rollingUpdate.maxUnavailable", &rolling["maxUnavailable"]);
+            if !most.is_null() {
+                share(field, most, causes);
+                if share_value(most) == 0 {
+                    causes.push(Cause::invalid(field, most, "cannot be 0"));
+                }
+                at_most_all(field, most, causes);
+            }
+        }
+        _ => {
+            let fields = [("Type", &strategy["type"]), ("RollingUpdate", rolling)];
+            let detail = "must be 'RollingUpdate' or 'OnDelete'";
+            causes.push(wrong_struct("spec.updateStrategy", &fields, detail));
+        }
+    }
 }
 
 /// Only a few fields of a stateful set change.

@@ -1,0 +1,164 @@
+//! What is refused of jobs and cron jobs. Read `schedule` for the five fields of cron.
+
+use super::place::{absent, at_least_zero, immutable, one_of, selector};
+use super::{pod, schedule};
+use crate::error::Cause;
+use opdev_object::selector::LabelSelector;
+use serde_json::Value;
+
+/// A job's spec at `path`, its selector aside.
+fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+    for field in [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ] {
+        at_least_zero(&format!("{path}.{field}"), &spec[field], causes);
+    }
+    if !spec["maxFailedIndexes"].is_null() && spec["backoffLimitPerIndex"].is_null() {
+        let detail = "when maxFailedIndexes is specified";
+        causes.push(Cause::required(format!("{path}.backoffLimitPerIndex"), detail));
+    }
+    let mode = &spec["completionMode"];
+    if !mode.is_null() {
+        // Without a value the field is missing, with an empty one it is wrong.
+        let known = ["NonIndexed", "Indexed"];
+        if !mode.as_str().is_some_and(|mode| known.contains(&mode)) {
+            causes.push(Cause::not_supported(format!("{path}.completionMode"), mode, &known));
+        }
+        if *mode == "Indexed" && spec["completions"].is_null() {
+            let detail = "when completion mode is Indexed";
+            causes.push(Cause::required(format!("{path}.completions"), detail));
+        }
+    }
+    if mode.is_null() || *mode == "NonIndexed" {
+        for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if !spec[field].is_null() {
+                let detail = "requires indexed completion mode";
+                causes.push(Cause::invalid(format!("{path}.{field}"), &spec[field], detail));
+            }
+        }
+    }
+    pod::template(&spec["template"], &format!("{path}.template"), causes);
+    let field = format!("{path}.template.spec.restartPolicy");
+    let policy = &spec["template"]["spec"]["restartPolicy"];
+    match policy.as_str().unwrap_or_default() {
+        "Always" | "" => causes.push(Cause::required(field, "valid values: \"OnFailure\", \"Never\"")),
+        "OnFailure" if !spec["podFailurePolicy"].is_null() => {
+            let detail = "only \"Never\" is supported when podFailurePolicy is specified";
+            causes.push(Cause::invalid(field, policy, detail));
+        }
+        "OnFailure" | "Never" => {}
+        _ => causes.push(Cause::not_supported(field, policy, &["OnFailure", "Never"])),
+    }
+}
+
+/// A job of its own.
+pub(super) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
+    job(spec, "spec", causes);
+    let found = &spec["selector"];
+    if found.is_null() {
+        causes.push(Cause::required("spec.selector", ""));
+    } else {
+        selector("spec.selector", found, causes);
+    }
+    let labels = &spec["template"]["metadata"]["labels"];
+    let own = labels.as_object().cloned().unwrap_or_default();
+    let selects = !found.is_null() && LabelSelector::from_json(found).is_ok_and(|found| found.matches(&own));
+    if !selects {
+        let detail = "`selector` does not match template `labels`";
+        causes.push(Cause::invalid("spec.template.metadata.labels", labels, detail));
+    }
+}
+
+/// A cron job, which may replace another. Its name leaves room for the times of its jobs.
+pub(super) fn cron(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+    let spec = &object["spec"];
+    let text = spec["schedule"].as_str().unwrap_or_default();
+    if text.is_empty() {
+        causes.push(Cause::required("spec.schedule", ""));
+    } else {
+        if let Err(wrong) = schedule::check(text) {
+            causes.push(Cause::invalid("spec.schedule", &spec["schedule"], &wrong));
+        }
+        let had = |old: &Value| old["spec"]["schedule"].as_str().is_some_and(|old| old.contains("TZ"));
+        if text.contains("TZ") && !current.is_some_and(had) {
+            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+            causes.push(Cause::invalid("spec.schedule", &spec["schedule"], detail));
+        }
+    }
+    at_least_zero("spec.startingDeadlineSeconds", &spec["startingDeadlineSeconds"], causes);
+    if current.is_none_or(|old| old["spec"]["timeZone"] != spec["timeZone"]) {
+        time_zone(&spec["timeZone"], causes);
+    }
+    let policies = ["Allow", "Forbid", "Replace"];
+    one_of("spec.concurrencyPolicy", &spec["concurrencyPolicy"], &policies, causes);
+    let inner = &spec["jobTemplate"]["spec"];
+    job(inner, "spec.jobTemplate.spec", causes);
+    if !inner["selector"].is_null() {
+        let detail = "`selector` will be auto-generated";
+        causes.push(Cause::invalid("spec.jobTemplate.spec.selector", &inner["selector"], detail));
+    }
+    if inner["manualSelector"] == true {
+        let known = ["nil", "false"];
+        let field = "spec.jobTemplate.spec.manualSelector";
+        causes.push(Cause::not_supported(field, &inner["manualSelector"], &known));
+    }
+    at_least_zero("spec.successfulJobsHistoryLimit", &spec["successfulJobsHistoryLimit"], causes);
+    at_least_zero("spec.failedJobsHistoryLimit", &spec["failedJobsHistoryLimit"], causes);
+    let name = &object["metadata"]["name"];
+    if current.is_none() && name.as_str().is_some_and(|name| name.len() > 52) {
+        causes.push(Cause::invalid("metadata.name", name, "must be no more than 52 characters"));
+    }
+}
+
+fn time_zone(zone: &Value, causes: &mut Vec<Cause>) {
+    let Some(name) = zone.as_str() else { return };
+    let mut wrong = |detail: &str| causes.push(Cause::invalid("spec.timeZone", zone, detail));
+    if absent(zone) {
+        return wrong("timeZone must be nil or non-empty string");
+    }
+    let odd = |c: char| !(c.is_ascii_alphanumeric() || "._+-".contains(c));
+    let bad = |part: &str| {
+        part.is_empty() || part == "." || part == ".." || part.starts_with('-') || part.contains(odd)
+    };
+    if name.split('/').any(bad) {
+        return wrong(&format!("unknown time zone {name}"));
+    }
+    if name.eq_ignore_ascii_case("Local") {
+        wrong("timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
+    } else if !name.eq_ignore_ascii_case("UTC") {
+        let known = jiff::tz::db();
+        // A machine without a time zone database cannot say that one is unknown.
+        if known.available().next().is_some() && known.get(name).is_err() {
+            wrong(&format!("unknown time zone {name}"));
+        }
+    }
+}
+
+/// Most of a job never changes.
+pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
+    let (new, old) = (&object["spec"], &current["spec"]);
+    if new["completionMode"] != "Indexed" {
+        immutable("spec.completions", &new["completions"], &old["completions"], causes);
+    }
+    immutable("spec.selector", &new["selector"], &old["selector"], causes);
+    let suspended = old["suspend"] == true && current["status"]["startTime"].is_null();
+    if !suspended {
+        immutable("spec.template", &new["template"], &old["template"], causes);
+    }
+    immutable("spec.completionMode", &new["completionMode"], &old["completionMode"], causes);
+    immutable("spec.podFailurePolicy", &new["podFailurePolicy"], &old["podFailurePolicy"], causes);
+    immutable(
+        "spec.backoffLimitPerIndex",
+        &new["backoffLimitPerIndex"],
+        &old["backoffLimitPerIndex"],
+        causes,
+    );
+    immutable("spec.managedBy", &new["managedBy"], &old["managedBy"], causes);
+    immutable("spec.successPolicy", &new["successPolicy"], &old["successPolicy"], causes);
+}
