@@ -128,7 +128,7 @@ fn kind(resource: &Resource, object: &Value, current: Option<&Value>, causes: &m
         "secrets" => storage::secret(object, causes),
         "persistentvolumeclaims" => storage::claim(spec, "spec", causes),
         "autoscaling/horizontalpodautoscalers" if resource.version == "v2" => {
-            scaling::autoscaler(spec, causes)
+            scaling::autoscaler(spec, causes);
         }
         "policy/poddisruptionbudgets" => scaling::budget(spec, causes),
         "coordination.k8s.io/leases" => scaling::lease(spec, causes),

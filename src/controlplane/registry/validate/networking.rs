@@ -244,14 +244,14 @@ fn ingress_path(path: &Value, place: &str, causes: &mut Vec<Cause>) {
     const TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
     let (text, field) = (path["path"].as_str().unwrap_or_default(), format!("{place}.path"));
     let shown = json!(text);
-    if absent(&path["pathType"]) && path["pathType"].is_null() {
+    if path["pathType"].is_null() {
         causes.push(Cause::required(format!("{place}.pathType"), "pathType must be specified"));
         return;
     }
     match path["pathType"].as_str().unwrap_or_default() {
         kind @ ("Exact" | "Prefix" | "ImplementationSpecific") => {
             let free = kind == "ImplementationSpecific";
-            if !text.starts_with('/') && !(free && text.is_empty()) {
+            if !(text.starts_with('/') || free && text.is_empty()) {
                 causes.push(Cause::invalid(field.as_str(), &shown, "must be an absolute path"));
             }
             if !free {
@@ -297,7 +297,7 @@ fn backend(backend: &Value, place: &str, causes: &mut Vec<Cause>) {
             let number = found["number"].as_i64().unwrap_or(0);
             match (absent(&found["name"]), number) {
                 (false, 0) => {
-                    named(&format!("{place}.service.port.name"), &found["name"], names::port, causes)
+                    named(&format!("{place}.service.port.name"), &found["name"], names::port, causes);
                 }
                 (false, _) => {
                     let detail = "cannot set both port name & port number";
