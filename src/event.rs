@@ -6,6 +6,7 @@ mod changes;
 mod connection;
 mod draft;
 mod impact;
+mod leaving;
 mod loops;
 pub mod mask;
 mod millis;
@@ -25,6 +26,7 @@ pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
     Weight,
 };
+pub use leaving::{Leaving, OnExit};
 pub use loops::{LoopField, LoopFound, LoopKind};
 pub use pause::{PauseScope, Paused};
 pub use pod_log::{LogSource, PodLine, PodLog};
@@ -95,6 +97,10 @@ pub enum Event {
     RequestFinished(RequestFinished),
     /// A text in the editor, or a change that waits for the user's word, has got further.
     DraftChanged(Arc<Draft>),
+    /// opdev leaves a cluster that lives on, and has got further with it.
+    Leaving(Leaving),
+    /// The files and folders that a typed path may lead to.
+    PathsListed(Paths),
     /// What can be undone, all of it, newest first.
     UndoChanged {
         /// One for each deed.
@@ -140,6 +146,9 @@ pub struct Started {
     pub kubeconfig: Option<String>,
     /// The log file.
     pub log_file: Option<String>,
+    /// What becomes of custom resources at the end, where the user has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_exit: Option<OnExit>,
     /// From process start to a ready API.
     #[serde(with = "millis", rename = "apiReadyMs")]
     pub api_ready: Duration,
@@ -437,6 +446,15 @@ pub struct Notice {
     /// The object it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<ObjectRef>,
+}
+
+/// Files and folders for a typed path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paths {
+    /// What was typed.
+    pub typed: String,
+    /// What it may lead to; folders end with a slash.
+    pub found: Vec<String>,
 }
 
 /// A request is under way.

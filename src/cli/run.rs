@@ -7,7 +7,7 @@ use crate::dev::inner_loop;
 use crate::dev::journal::Journal;
 use crate::dev::lock::Lock;
 use crate::dev::project::Project;
-use crate::event::{Event, Request, RequestId};
+use crate::event::{Event, OnExit, Request, RequestId};
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::sources;
 use crate::tap::EventSink;
@@ -65,6 +65,10 @@ pub(super) struct RunArgs {
     /// Render charts as this Helm does
     #[arg(long, value_name = "3|4", default_value = "3", value_parser = compat)]
     helm_compat: HelmCompat,
+    /// What becomes of custom resources on a cluster that lives on when opdev ends: leave, uninstall or release (their
+    /// finalizers); without it, opdev asks where there is a terminal, and leaves them as they are where there is none
+    #[arg(long, value_name = "HOW", value_parser = on_exit)]
+    on_exit: Option<OnExit>,
     /// Do not show values of overrideValues in Kubernetes events
     #[arg(long)]
     suppress_override_values: bool,
@@ -72,6 +76,15 @@ pub(super) struct RunArgs {
 
 fn duration(text: &str) -> Result<Duration, String> {
     sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())
+}
+
+fn on_exit(text: &str) -> Result<OnExit, String> {
+    match text {
+        "leave" => Ok(OnExit::Leave),
+        "uninstall" => Ok(OnExit::Uninstall),
+        "release" => Ok(OnExit::Release),
+        _ => Err("expected leave, uninstall or release".to_owned()),
+    }
 }
 
 fn compat(text: &str) -> Result<HelmCompat, String> {
@@ -225,6 +238,7 @@ fn input(
             namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
             allow_contexts,
         },
+        on_exit: args.on_exit.or(project.settings.on_exit),
         project,
         operator,
         all_namespaces,

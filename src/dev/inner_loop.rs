@@ -12,7 +12,7 @@ use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
-use crate::event::{Cluster, Event, Level, Notice, Protection, Request, RequestId, Started};
+use crate::event::{Cluster, Event, Level, Notice, OnExit, Protection, Request, RequestId, Started};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
@@ -26,6 +26,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -53,6 +54,8 @@ pub struct Input {
     pub events: EventSink,
     /// What the user asks for.
     pub requests: mpsc::Receiver<(RequestId, Request)>,
+    /// What becomes of custom resources at the end, where the user has said so.
+    pub on_exit: Option<OnExit>,
     /// Fires when opdev is to stop.
     pub shutdown: CancellationToken,
 }
@@ -114,6 +117,12 @@ struct Running {
     events: EventSink,
     tasks: TaskTracker,
     shutdown: CancellationToken,
+    operator: JoinHandle<()>,
+    operator_stop: CancellationToken,
+    /// The only namespace that is reconciled.
+    scope: Option<String>,
+    /// What becomes of custom resources; nothing where the cluster goes with opdev.
+    on_exit: Option<OnExit>,
     apply_on_start: Vec<String>,
 }
 
@@ -156,6 +165,8 @@ impl Running {
                 notice(&events_of_reload, Level::Error, format!("{error:#}"), Some(hint)).await;
             }
         });
+        // Of its own: who leaves may need it to answer finalizers.
+        let operator_stop = CancellationToken::new();
         let manager = ManagerInput {
             client: connection.client.clone(),
             sources: sources.clone(),
@@ -166,9 +177,9 @@ impl Running {
                 read_only: read_only.clone(),
                 ..input.operator.clone()
             },
-            shutdown: shutdown.clone(),
+            shutdown: operator_stop.clone(),
         };
-        tasks.spawn(async move {
+        let operator = tasks.spawn(async move {
             if let Err(error) = survive("the operator", manager::run(manager)).await {
                 let _ = die.send(error).await;
             }
@@ -178,8 +189,13 @@ impl Running {
             let tending = tender.run(events.clone(), to_manager.clone(), awake);
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(tending));
         }
-        let observer =
-            Observer::new(connection.client.clone(), namespace, events.clone(), woken, shutdown.clone());
+        let observer = Observer::new(
+            connection.client.clone(),
+            namespace.clone(),
+            events.clone(),
+            woken,
+            shutdown.clone(),
+        );
         let pod_logs =
             PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
         let carrier = carrier(&input, connection, read_only, to_manager, to_reloader, sources.clone());
@@ -204,12 +220,17 @@ impl Running {
             events: input.events,
             tasks,
             shutdown: input.shutdown,
+            operator,
+            operator_stop,
+            scope: namespace,
+            on_exit: input.on_exit.filter(|_| !connection.cluster.embedded),
             apply_on_start,
         }
     }
 
     async fn until_stopped(mut self) -> Result<()> {
         let mut result = Ok(());
+        let mut how = self.on_exit.unwrap_or_default();
         loop {
             tokio::select! {
                 () = self.shutdown.cancelled() => break,
@@ -225,10 +246,22 @@ impl Running {
                 }
                 request = self.requests.recv() => match request {
                     Some((_, Request::Quit)) | None => break,
+                    Some((_, Request::Leave { how: chosen })) => {
+                        how = chosen;
+                        break;
+                    }
+                    Some((_, Request::ListPaths { typed })) => {
+                        let carrier = self.carrier.clone();
+                        let listing = async move { carrier.list_paths(typed).await };
+                        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
+                    }
                     Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
                     Some((id, request)) => self.dispatch(id, request),
                 },
             }
+        }
+        if result.is_ok() {
+            result = self.leave(how).await;
         }
         let reason =
             result.as_ref().err().map_or_else(|| "asked to stop".to_owned(), |error| format!("{error:#}"));
@@ -236,6 +269,7 @@ impl Running {
         // Neither a full channel nor a call that hangs may hold the user's shell.
         let _ = tokio::time::timeout(PATIENCE, stopping).await;
         self.shutdown.cancel();
+        self.operator_stop.cancel();
         self.tasks.close();
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
             tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
@@ -245,6 +279,38 @@ impl Running {
             tracing::warn!("frozen copies were not given back in time; the next opdev does it");
         }
         result
+    }
+
+    /// Does what was chosen for the custom resources. Whoever asks to stop once more leaves the rest as it is; where
+    /// a signal was the first to ask, it takes a minute at most.
+    async fn leave(&mut self, how: OnExit) -> Result<()> {
+        let asked = self.shutdown.is_cancelled();
+        // What nothing may be written to is left as it is.
+        let how = if self.carrier.guard.read_only.holds() { OnExit::Leave } else { how };
+        let (carrier, scope) = (self.carrier.clone(), self.scope.clone());
+        let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
+        let work = async move {
+            match how {
+                OnExit::Leave => Ok(()),
+                OnExit::Uninstall => carrier.uninstall(scope.as_deref()).await,
+                OnExit::Release => {
+                    // It would put the finalizers back.
+                    stop.cancel();
+                    let _ = operator.await;
+                    carrier.release(scope.as_deref()).await
+                }
+            }
+        };
+        let enough = async {
+            match asked {
+                true => tokio::time::sleep(LEAVING).await,
+                false => self.shutdown.cancelled().await,
+            }
+        };
+        tokio::select! {
+            result = work => result.context("leaving has stopped half-way, and the rest stays as it is"),
+            () = enough => Ok(()),
+        }
     }
 
     fn follow_sources(&mut self) {
@@ -308,6 +374,8 @@ fn carrier(
     }
 }
 
+/// How long uninstalling may take once a signal has asked opdev to stop.
+const LEAVING: Duration = Duration::from_secs(60);
 /// How long parts of opdev may take to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -323,6 +391,7 @@ async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, 
         contexts: contexts::names(&input.cluster),
         kubeconfig: connection.kubeconfig.as_ref().map(|path| project.relative(path)),
         log_file: input.log_file.as_ref().map(|path| project.relative(path)),
+        on_exit: input.on_exit,
         api_ready,
     };
     input.events.emit(Event::Started(Arc::new(started))).await;

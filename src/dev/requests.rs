@@ -8,7 +8,9 @@ mod delete;
 mod draft_file;
 mod drafts;
 mod edit;
+mod leave;
 mod new;
+mod paths;
 mod pause;
 mod places;
 mod scale;
@@ -179,7 +181,10 @@ impl Requests {
                     cancelled.then(Done::default).context("it has ended already")
                 }
                 // Logs are a level, not a task: `inner_loop` follows them.
-                Request::PodLogs { .. } | Request::Quit => Ok(Done::default()),
+                Request::PodLogs { .. }
+                | Request::ListPaths { .. }
+                | Request::Leave { .. }
+                | Request::Quit => Ok(Done::default()),
                 Request::Unlock { context } => {
                     let said = self.guard.unlock(context).await?;
                     self.copies.look().await;

@@ -1,6 +1,6 @@
 //! `opdev.yaml`: optional and small. Unknown keys are warned about with a suggestion, never fatal.
 
-use crate::event::{Diagnostic, Place, Severity};
+use crate::event::{Diagnostic, OnExit, Place, Severity};
 use anyhow::{Context as _, Result};
 use opdev_object::yaml;
 use serde::Deserialize;
@@ -30,6 +30,8 @@ pub struct Settings {
     pub apply_on_start: Vec<String>,
     /// Contexts that are safe to write to.
     pub allow_contexts: Vec<String>,
+    /// What becomes of custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
+    pub on_exit: Option<OnExit>,
     /// How files are watched.
     pub reload: Reload,
 }
@@ -61,7 +63,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "watches",
     "types",
     "reconcilers",
@@ -71,13 +73,14 @@ const KEYS: [&str; 13] = [
     "namespace",
     "applyOnStart",
     "allowContexts",
+    "onExit",
     "reload",
     // Read by `preferences`.
     "theme",
     "keys",
     "mouse",
 ];
-const LATER: [&str; 5] = ["charts", "onExit", "history", "log", "embedded"];
+const LATER: [&str; 4] = ["charts", "history", "log", "embedded"];
 
 impl Settings {
     /// Reads `file` below `root`.

@@ -1,6 +1,6 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::{DraftId, LogSource, PauseScope};
+use super::{DraftId, LogSource, OnExit, PauseScope};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
@@ -142,6 +142,16 @@ pub enum Request {
     Cancel {
         /// Which.
         id: RequestId,
+    },
+    /// Tell which files and folders a typed path may lead to.
+    ListPaths {
+        /// What was typed.
+        typed: String,
+    },
+    /// Stop opdev, after something was done about the custom resources.
+    Leave {
+        /// What.
+        how: OnExit,
     },
     /// Stop opdev.
     Quit,

@@ -1,9 +1,9 @@
 //! One clear line per fact. Objects, queue lengths and pauses are levels, not facts: they have no line.
 
 use crate::event::{
-    Event, Held, HeldChange, KindHealth, Level, LogLine, LoopFound, Notice, Outcome, Protection, Reconcile,
-    Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun,
-    SourcesChanged, Started, TypeChanged, Verdict, Weight, words,
+    Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound, Notice, OnExit, Outcome,
+    Protection, Reconcile, Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome,
+    ShadowDecision, ShadowRun, SourcesChanged, Started, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -32,6 +32,7 @@ pub fn plain(event: &Event) -> Option<String> {
             };
             (Some(changed.at), format!("protection {word}"))
         }
+        Event::Leaving(leaving) => (None, self::leaving(leaving)),
         Event::Stopping { reason } => (None, format!("stopping   {}", words::one_line(reason))),
         Event::ObjectSeen(_)
         | Event::ObjectGone(_)
@@ -45,6 +46,7 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::ConnectionChanged(_)
         // A notice tells of each, and the answer of a request what became of it.
         | Event::CopiesChanged(_)
+        | Event::PathsListed(_)
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {
             Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),
@@ -64,6 +66,18 @@ fn time(at: Option<Timestamp>) -> String {
         }
         None => " ".repeat("2026-01-01T00:00:00.000Z".len()),
     }
+}
+
+fn leaving(leaving: &Leaving) -> String {
+    let word = match leaving.how {
+        OnExit::Leave => "left",
+        OnExit::Uninstall => "gone",
+        OnExit::Release => "released",
+    };
+    let left = leaving.left.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let waits = if left.is_empty() { String::new() } else { format!("; still there: {left}") };
+    let done = (leaving.total as usize).saturating_sub(leaving.left.len());
+    format!("leaving    {done} of {} {word}{waits}", leaving.total)
 }
 
 fn started(started: &Started) -> String {

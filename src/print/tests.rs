@@ -4,12 +4,12 @@ use super::{json, plain};
 use crate::event::{
     Action, Binding, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
     Diagnostic, Draft, DraftStage, Event, Failure, FieldChange, Finding, Held, HeldChange, Hurt, KindHealth,
-    KindStatus, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone, ObjectSeen, Outcome, PauseScope,
-    Paused, Place, PodLine, PodLog, Preferences, PrinterColumn, Protection, ProtectionChanged, QueueChanged,
-    Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled, RequestFinished,
-    RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity, ShadowDecision, ShadowObject,
-    ShadowRun, SourcesChanged, Started, Step, ThemeChoice, Trouble, TroubleKind, TypeChanged, Undoable,
-    Verdict, WatchEvent, Weight,
+    KindStatus, Leaving, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone, ObjectSeen, OnExit,
+    Outcome, Paths, PauseScope, Paused, Place, PodLine, PodLog, Preferences, PrinterColumn, Protection,
+    ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
+    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, Trouble,
+    TroubleKind, TypeChanged, Undoable, Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind};
 use jiff::Timestamp;
@@ -148,6 +148,7 @@ fn started() -> Started {
         contexts: vec!["dev".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
         log_file: Some("log".to_owned()),
+        on_exit: Some(OnExit::Release),
         api_ready: Duration::from_millis(31),
     }
 }
@@ -290,6 +291,8 @@ fn all() -> Vec<Event> {
         draft(DraftStage::Review(review())),
         draft(DraftStage::Closed),
         Event::UndoChanged { entries: vec![undoable()] },
+        Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left: vec![object("A")] }),
+        Event::PathsListed(Paths { typed: "sam".to_owned(), found: vec!["samples/".to_owned()] }),
         Event::Noticed(notice),
         Event::Stopping { reason: "SIGTERM".to_owned() },
         Event::PreferencesChanged(Arc::new(preferences())),
@@ -412,13 +415,15 @@ fn variant(event: &Event) -> usize {
         Event::ProtectionChanged(_) => 25,
         Event::ConnectionChanged(_) => 26,
         Event::CopiesChanged(_) => 27,
+        Event::Leaving(_) => 28,
+        Event::PathsListed(_) => 29,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..28).collect());
+    assert_eq!(seen, (0..30).collect());
 }
 
 #[test]

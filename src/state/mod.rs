@@ -43,8 +43,9 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Notice, Paused, Preferences,
-    QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged, Started, Undoable,
+    ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, Notice, Paths, Paused,
+    Preferences, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged,
+    Started, Undoable,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -121,6 +122,10 @@ pub struct State {
     pub requests: Requests,
     /// Texts in the editor, and changes that wait for the user's word.
     pub drafts: Drafts,
+    /// How far leaving the cluster is.
+    pub leaving: Option<Arc<Leaving>>,
+    /// What the path typed last may lead to.
+    pub paths: Arc<Paths>,
     /// What can be undone, newest first.
     pub undo: Arc<[Undoable]>,
     /// What the user should know, oldest first.

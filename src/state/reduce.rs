@@ -41,6 +41,8 @@ impl State {
             Event::RequestStarted(request) => self.requests.start(request),
             Event::RequestFinished(request) => self.requests.finish(request, self.limits.requests),
             Event::DraftChanged(draft) => self.drafts.take(draft),
+            Event::Leaving(leaving) => self.leaving = Some(Arc::new(leaving)),
+            Event::PathsListed(paths) => self.paths = Arc::new(paths),
             Event::UndoChanged { entries } => self.undo = entries.into(),
             Event::Noticed(notice) => self.noticed(notice),
             Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),

@@ -82,6 +82,14 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether custom resources would stay behind on a cluster that lives on, and nobody has said what becomes of them.
+pub(super) fn asks_before_leaving(state: &State) -> bool {
+    let Some(started) = &state.started else { return false };
+    let open = !started.cluster.embedded && !started.cluster.read_only && started.on_exit.is_none();
+    let reconciled = |seen: &Arc<Seen>| state.only_shown(&seen.key.group, &seen.key.kind).is_none();
+    open && state.stopping.is_none() && state.objects.custom().any(reconciled)
+}
+
 fn connected(state: &State) -> Result<&Started, String> {
     if state.stopping.is_some() {
         return Err("opdev is stopping".to_owned());
@@ -114,6 +122,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         }
         Do::Freeze => view.layers.extend(freeze(state).map(Layer::Confirm)),
         Do::Unlock => view.layers.extend(Unlock::of(state).map(Layer::Unlock)),
+        Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),

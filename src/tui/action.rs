@@ -52,6 +52,7 @@ pub enum Do {
     Step,
     Check,
     Tasks,
+    Copy,
     Mark,
     MarkRange,
     MarkOthers,
@@ -208,6 +209,8 @@ pub static ACTIONS: &[Action] = &[
         .about("mark range", "Mark all rows from the one marked last to this one."),
     action("mark-others", Do::MarkOthers, &["*"], Section::Act)
         .about("mark others", "Mark what is not marked, and unmark what is; esc unmarks all."),
+    action("copy", Do::Copy, &["c"], Section::Look)
+        .about("copy", "Copy a name, YAML or a kubectl command to the clipboard of your terminal."),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("held", Do::Held, &["H"], Section::Act).about("held", "Answer a change that waits for your word."),

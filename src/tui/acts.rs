@@ -6,8 +6,8 @@ use super::keys::Key;
 use super::update::{Command, Input, update};
 use super::view::ViewState;
 use crate::event::{
-    Action, Draft, DraftStage, Event, NewFrom, ObjectChange, PauseScope, Paused, Propagation, Request,
-    RequestOutcome, RequestStarted, Review, Undoable,
+    Action, Draft, DraftStage, Event, Leaving, NewFrom, ObjectChange, OnExit, Paths, PauseScope, Paused,
+    Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
 };
 use crate::state::State;
 use serde_json::json;
@@ -333,4 +333,89 @@ fn undo_lists_what_was_done_and_says_what_cannot_be_undone() {
     let mut view = ViewState::default();
     assert_eq!(commands(&mut view, &busy(), "u"), []);
     assert!(view.message.is_some_and(|message| message.contains("nothing was applied")));
+}
+
+/// The busy state on a cluster that lives on.
+fn on_a_cluster(on_exit: Option<OnExit>) -> State {
+    let mut all = events();
+    if let Some(Event::Started(started)) = all.first_mut() {
+        let mut other = Started::clone(started);
+        (other.cluster.embedded, other.kubeconfig, other.on_exit) = (false, None, on_exit);
+        other.cluster.name = "kind-dev".to_owned();
+        *started = Arc::new(other);
+    }
+    of(all)
+}
+
+#[test]
+fn leaving_a_cluster_that_lives_on_asks_once() {
+    let leave = |how| Request::Leave { how };
+    let state = on_a_cluster(None);
+    assert_eq!(requests(&state, "q esc"), []);
+    assert_eq!(requests(&state, "q enter"), [leave(OnExit::Leave)]);
+    assert_eq!(requests(&state, "q q"), [leave(OnExit::Leave)]);
+    assert_eq!(requests(&state, "q j enter"), [leave(OnExit::Uninstall)]);
+    assert_eq!(requests(&state, "q j j enter"), [leave(OnExit::Release)]);
+    assert_eq!(requests(&state, "ctrl-c"), [Request::Quit], "in a hurry");
+    for state in [on_a_cluster(Some(OnExit::Uninstall)), busy()] {
+        assert_eq!(requests(&state, "q"), [Request::Quit]);
+    }
+    check("leave-120x36", &state, "q j", SIZE);
+    check("leave-40x10", &state, "q j", SMALL);
+    let mut state = state;
+    let left = vec![reference("Memcached", "memcached-sample")];
+    state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left }));
+    check("leaving-120x36", &state, "q j enter", SIZE);
+    check("leaving-40x10", &state, "q j enter", SMALL);
+    let mut view = ViewState::default();
+    let got = commands(&mut view, &state, "q j enter q");
+    assert_eq!(got.last(), Some(&Command::Leave), "the rest stays as it is");
+}
+
+#[test]
+fn copying_gives_names_yaml_and_commands() {
+    let state = busy();
+    let copied = |keys: &str| {
+        let mut view = ViewState::default();
+        let copy = commands(&mut view, &state, keys).into_iter().find_map(|command| match command {
+            Command::Copy(text) => Some(text),
+            _ => None,
+        });
+        copy.unwrap_or_default()
+    };
+    assert_eq!(copied("j c n"), "memcached-sample");
+    assert_eq!(copied("j c f"), "default/memcached-sample");
+    assert_eq!(copied("j c j enter"), "default/memcached-sample");
+    assert!(copied("j c y").starts_with("apiVersion: cache.my.domain/v1alpha1\nkind: Memcached\n"));
+    let command = "KUBECONFIG=.opdev/kubeconfig kubectl get memcached.v1alpha1.cache.my.domain/memcached-sample -n default -o yaml";
+    assert_eq!(copied("j c k"), command);
+    let scale = "KUBECONFIG=.opdev/kubeconfig kubectl scale --replicas=5 deployment.v1.apps/memcached-sample -n default";
+    assert_eq!(copied("j 2 s 5 enter c l"), scale);
+    assert!(copied("j D 9 tab enter c l").ends_with("-n default --cascade=background --grace-period=9"));
+    let apply = "kubectl apply --server-side --field-manager=opdev --force-conflicts -f samples/cache_v1alpha1_memcached.yaml";
+    assert!(copied("a enter c l").ends_with(apply));
+    assert_eq!(copied("j c l"), "", "nothing was asked for yet");
+    check("copy-120x36", &state, "j c", SIZE);
+    check("copy-40x10", &state, "j c", SMALL);
+}
+
+#[test]
+fn a_path_is_completed_and_a_name_still_finds_its_sample() {
+    let state = busy();
+    let apply = |path: &str| Request::Apply { path: path.to_owned() };
+    let typed = |text: &str| text.chars().map(|c| c.to_string()).collect::<Vec<_>>().join(" ");
+    // The end of a sample's path finds the sample.
+    let keys = format!("a {} enter", typed("memcachedbackup.yaml"));
+    assert_eq!(requests(&state, &keys).last(), Some(&apply("samples/cache_v1alpha1_memcachedbackup.yaml")));
+    let asked = requests(&state, "a d e p l o y /");
+    assert_eq!(asked, [Request::ListPaths { typed: "deploy/".to_owned() }]);
+    let found = ["deploy/a/", "deploy/all.yaml"].map(str::to_owned).to_vec();
+    let listed = Event::PathsListed(Paths { typed: "deploy/".to_owned(), found });
+    let state = of(events().into_iter().chain([listed]).collect());
+    let all = requests(&state, "a d e p l o y / a l tab enter");
+    assert_eq!(all.last(), Some(&apply("deploy/all.yaml")), "{all:?}");
+    let all = requests(&state, "a d e p l o y / tab enter");
+    assert!(all.contains(&Request::ListPaths { typed: "deploy/a/".to_owned() }), "{all:?}");
+    check("apply-path-120x36", &state, "a d e p l o y /", SIZE);
+    check("apply-path-40x10", &state, "a d e p l o y /", SMALL);
 }

@@ -2,9 +2,11 @@
 //! what to do; none draws itself (`draw/dialogs`).
 
 mod confirm;
+mod copy;
 mod delete;
 mod held;
 mod help;
+mod leave;
 mod new;
 mod review;
 mod scale;
@@ -14,8 +16,10 @@ mod undo;
 mod unlock;
 
 pub(super) use confirm::Confirm;
+pub(super) use copy::copies;
 pub(super) use delete::Delete;
 pub(super) use held::HeldDialog;
+pub(super) use leave::WAYS;
 pub(super) use new::beginnings;
 pub(super) use review::{Button, ReviewDialog, buttons_of, review_of};
 pub(super) use scale::Scale;
@@ -73,6 +77,16 @@ pub enum Layer {
         /// The chosen row.
         index: usize,
     },
+    /// What to copy.
+    Copy {
+        /// The chosen row.
+        index: usize,
+    },
+    /// What becomes of custom resources when opdev leaves.
+    Leave {
+        /// The chosen row.
+        index: usize,
+    },
     /// What can be undone.
     Undo {
         /// The chosen row.
@@ -106,6 +120,8 @@ pub(super) enum Answer {
     Ask(Request),
     /// Something is asked for, and the dialog stays.
     AskOn(Request),
+    /// The dialog closes and a text goes to the clipboard: what it is, and itself.
+    Copy(&'static str, String),
     /// The dialog closes and an action is done.
     Act(Do),
     /// Another dialog takes its place.
@@ -119,14 +135,28 @@ pub(super) fn choices(state: &State, typed: &str) -> Vec<Choice> {
     };
     let mut out: Vec<Choice> = state.samples().iter().filter(shown).cloned().map(Choice::Sample).collect();
     let typed = typed.trim();
-    if typed.contains('/') || typed.ends_with(".yaml") || typed.ends_with(".yml") || typed.ends_with(".json")
-    {
-        out.retain(|choice| !matches!(choice, Choice::Sample(sample) if sample.path != typed));
-        if out.is_empty() {
+    let known = |out: &[Choice], path: &str| {
+        out.iter().any(|choice| matches!(choice, Choice::Sample(sample) if sample.path == path))
+    };
+    if is_path(typed) {
+        for path in state.paths.found.iter().filter(|path| path.starts_with(typed)) {
+            if !known(&out, path) {
+                out.push(Choice::Path(path.clone()));
+            }
+        }
+        let listed = out.iter().any(|choice| matches!(choice, Choice::Path(path) if path == typed));
+        if !listed && !known(&out, typed) {
             out.push(Choice::Path(typed.to_owned()));
         }
     }
     out
+}
+
+/// Whether a typed text may be a path.
+fn is_path(typed: &str) -> bool {
+    typed.contains('/')
+        || typed.starts_with(['.', '~'])
+        || [".yaml", ".yml", ".json"].iter().any(|end| typed.ends_with(end))
 }
 
 /// One row of the picker.
@@ -156,6 +186,8 @@ impl Layer {
             Layer::New { typed, index } => new::key(typed, index, key, state),
             Layer::Undo { index } => undo::key(index, key, state),
             Layer::Unlock(unlock) => unlock.key(key),
+            Layer::Copy { index } => copy::key(index, key, view, state),
+            Layer::Leave { index } => leave::key(index, key),
         }
     }
 
@@ -184,6 +216,8 @@ impl Layer {
             | Layer::Held(_)
             | Layer::Review(_)
             | Layer::Undo { .. }
+            | Layer::Copy { .. }
+            | Layer::Leave { .. }
             | Layer::Tasks { .. } => {}
         }
     }
@@ -219,8 +253,21 @@ fn samples(typed: &mut String, index: &mut usize, key: Key, state: &State) -> An
                 None => Answer::Stay,
             };
         }
-        (KeyCode::Down | KeyCode::Tab, _) => *index = (*index + 1).min(choices.len().saturating_sub(1)),
-        (KeyCode::Up | KeyCode::BackTab, _) => *index = index.saturating_sub(1),
+        // A path that is being typed is completed; what may follow is listed anew.
+        (KeyCode::Tab, _) if matches!(choices.get(*index), Some(Choice::Path(path)) if path != typed) => {
+            if let Some(Choice::Path(path)) = choices.get(*index) {
+                path.clone_into(typed);
+                *index = 0;
+            }
+        }
+        (KeyCode::Down | KeyCode::Tab, _) => {
+            *index = (*index + 1).min(choices.len().saturating_sub(1));
+            return Answer::Stay;
+        }
+        (KeyCode::Up | KeyCode::BackTab, _) => {
+            *index = index.saturating_sub(1);
+            return Answer::Stay;
+        }
         (KeyCode::Backspace, _) => {
             typed.pop();
             *index = 0;
@@ -230,7 +277,10 @@ fn samples(typed: &mut String, index: &mut usize, key: Key, state: &State) -> An
             typed.push(c);
             *index = 0;
         }
-        _ => {}
+        _ => return Answer::Stay,
     }
-    Answer::Stay
+    match is_path(typed.trim()) {
+        true => Answer::AskOn(Request::ListPaths { typed: typed.trim().to_owned() }),
+        false => Answer::Stay,
+    }
 }

@@ -7,6 +7,7 @@ mod dialogs;
 mod frame;
 mod held;
 mod help;
+mod leave;
 mod lists;
 mod picker;
 mod resources;
@@ -69,6 +70,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         say(&toast, view, buffer, body);
     }
     which_key::draw(view, state, buffer, body, now);
+    leave::progress(state, view, buffer, body);
     for layer in std::mem::take(&mut view.layers) {
         dialogs::draw(&layer, state, view, buffer, body, now);
         view.layers.push(layer);

@@ -107,6 +107,7 @@ pub(super) fn started() -> Event {
         contexts: vec!["kind-dev".to_owned(), "production".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
         log_file: Some(".opdev/log/opdev.log".to_owned()),
+        on_exit: None,
         api_ready: Duration::from_millis(31),
     }))
 }

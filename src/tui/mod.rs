@@ -13,6 +13,7 @@ mod finding;
 mod fuzzy;
 mod keymap;
 mod keys;
+mod kubectl;
 mod marks;
 mod mouse;
 mod picker;

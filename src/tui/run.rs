@@ -11,9 +11,10 @@ use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::{Command, Input, update};
 use super::view::ViewState;
-use crate::event::{DraftId, Request, RequestId};
+use crate::event::{DraftId, OnExit, Request, RequestId};
 use crate::state::State;
 use anyhow::Context;
+use base64::Engine as _;
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyEventKind};
 use crossterm::terminal::{BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate};
 use crossterm::{execute, queue};
@@ -23,7 +24,7 @@ use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use std::future::poll_fn;
-use std::io::{self, BufWriter, IsTerminal, Stdout};
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -253,6 +254,7 @@ impl Loop {
             match command {
                 Command::Request(id, request) => self.ask(id, request),
                 Command::Redraw => self.repaint()?,
+                Command::Copy(text) => self.copy(&text)?,
                 Command::Suspend => self.sleepy = true,
                 Command::Leave => return Ok(true),
             }
@@ -261,7 +263,7 @@ impl Loop {
     }
 
     fn ask(&mut self, id: RequestId, request: Request) {
-        if request == Request::Quit {
+        if matches!(request, Request::Quit | Request::Leave { how: OnExit::Leave }) {
             self.leave_by = Some(Instant::now() + PATIENCE);
         }
         if self.requests.try_send((id, request)).is_err() {
@@ -321,6 +323,14 @@ impl Loop {
         self.view.next_request += 1;
         self.ask(id, Request::Edited { draft, problem });
         Ok(false)
+    }
+
+    /// Asks the terminal to put a text on its clipboard (OSC 52).
+    fn copy(&mut self, text: &str) -> anyhow::Result<()> {
+        let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+        write!(self.screen.backend_mut(), "\x1b]52;c;{encoded}\x07")?;
+        self.screen.backend_mut().flush()?;
+        Ok(())
     }
 
     fn ask_to_quit(&mut self) {

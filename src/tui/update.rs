@@ -14,6 +14,9 @@ use crate::event::{Request, RequestId};
 use crate::state::State;
 use crossterm::event::KeyCode;
 
+/// Longer texts do not get through to a clipboard: terminals take about 75 kB in base64.
+const MOST_COPIED: usize = 55_000;
+
 /// What comes from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -30,6 +33,8 @@ pub enum Input {
 pub enum Command {
     /// Ask the inner loop.
     Request(RequestId, Request),
+    /// Put a text on the terminal's clipboard.
+    Copy(String),
     /// Paint everything anew.
     Redraw,
     /// Give the terminal back to the shell for a while.
@@ -105,6 +110,14 @@ fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -
             view.marks.clear();
             ask(view, request)
         }
+        Answer::Copy(what, text) => {
+            if text.len() > MOST_COPIED {
+                view.message = Some(format!("the {what} is too long for the clipboard of a terminal"));
+                return Vec::new();
+            }
+            view.message = Some(format!("copied: {what}"));
+            vec![Command::Copy(text)]
+        }
         Answer::AskOn(request) => {
             view.layers.push(layer);
             ask(view, request)
@@ -120,6 +133,14 @@ fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -
 pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
     let id = view.next_request;
     view.next_request += 1;
+    // Whoever leaves does so once.
+    if let Request::Leave { .. } = request {
+        view.leaving = true;
+        view.layers.clear();
+    }
+    if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. }) {
+        view.did = Some(request.clone());
+    }
     vec![Command::Request(id, request)]
 }
 
@@ -165,6 +186,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Tasks
         | Do::Unlock
         | Do::Freeze
+        | Do::Copy
         | Do::Reload => return acting::act(does, view, state),
         Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail) => view.go(at + page),
         Do::Mark => view.mark(),
@@ -182,6 +204,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
         Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
+        Do::Quit if acting::asks_before_leaving(state) => view.layers.push(Layer::Leave { index: 0 }),
         Do::Quit | Do::Stop => {
             view.leaving = true;
             view.layers.clear();

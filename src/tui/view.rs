@@ -13,7 +13,7 @@ use super::seeing::{PassRow, Seeing, pass_rows};
 use super::table::{Sort, Table};
 use super::text::Row;
 use super::theme::Theme;
-use crate::event::{DraftId, Level, Reconcile, RequestId, words};
+use crate::event::{DraftId, Level, Reconcile, Request, RequestId, words};
 use crate::state::tree::{self, Node};
 use crate::state::{Seen, State};
 use jiff::Timestamp;
@@ -256,6 +256,8 @@ pub struct ViewState {
     pub(super) edited: Vec<(DraftId, u32)>,
     /// Stages of drafts that were asked about.
     pub(super) reviewed: Vec<(DraftId, Timestamp)>,
+    /// What was asked for last.
+    pub(super) did: Option<Request>,
     pub(super) next_request: RequestId,
     /// The user asked to leave.
     pub leaving: bool,
@@ -321,6 +323,7 @@ impl Default for ViewState {
             asked: Vec::new(),
             edited: Vec::new(),
             reviewed: Vec::new(),
+            did: None,
             next_request: 1,
             leaving: false,
             keymap: Keymap::default(),

@@ -112,6 +112,7 @@ impl Opdev {
             poll,
             state_folder,
             log_file: None,
+            on_exit: None,
             began: Instant::now(),
             events,
             requests,

@@ -4,6 +4,7 @@
 
 mod editing;
 mod finding;
+mod leaving;
 mod runs;
 mod seeing;
 

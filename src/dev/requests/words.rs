@@ -31,7 +31,8 @@ pub(super) fn of(request: &Request) -> String {
         Request::Each { requests } => each(requests),
         Request::Cancel { id } => format!("cancel request {id}"),
         Request::PodLogs { sources } => format!("follow the logs of {} containers", sources.len()),
-        Request::Quit => "quit".to_owned(),
+        Request::ListPaths { typed } => format!("list {typed}"),
+        Request::Leave { .. } | Request::Quit => "quit".to_owned(),
     }
 }
 
@@ -72,7 +73,8 @@ fn verb(request: &Request) -> &'static str {
         Request::Each { .. } => "do",
         Request::Cancel { .. } => "cancel",
         Request::PodLogs { .. } => "follow",
-        Request::Quit => "quit",
+        Request::ListPaths { .. } => "list",
+        Request::Leave { .. } | Request::Quit => "quit",
     }
 }
 
@@ -87,6 +89,8 @@ pub(super) fn writes(request: &Request) -> bool {
         Request::Cancel { .. }
         | Request::Discard { .. }
         | Request::PodLogs { .. }
+        | Request::ListPaths { .. }
+        | Request::Leave { .. }
         | Request::Quit
         | Request::Reconcile { .. }
         | Request::DiscardHeld { .. }
@@ -142,6 +146,8 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Reload
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
+        | Request::ListPaths { .. }
+        | Request::Leave { .. }
         | Request::Quit => "it may have been carried out all the same",
     }
 }
@@ -174,6 +180,8 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
         | Request::Check { .. }
+        | Request::ListPaths { .. }
+        | Request::Leave { .. }
         | Request::Quit => None,
     }
 }

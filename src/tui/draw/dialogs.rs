@@ -33,6 +33,8 @@ pub(super) fn draw(
         Layer::Confirm(confirm) => self::confirm(confirm, view, buffer, body),
         Layer::Review(review) => super::review::draw(review, state, view, buffer, body),
         Layer::New { typed, index } => super::review::new(typed, *index, state, view, buffer, body),
+        Layer::Copy { index } => super::leave::copy(*index, state, view, buffer, body),
+        Layer::Leave { index } => super::leave::draw(*index, state, view, buffer, body),
         Layer::Undo { index } => super::review::undo(*index, state, view, buffer, body, now),
         Layer::Tasks { index } => super::tasks::draw(*index, state, view, buffer, body, now),
     }
@@ -82,6 +84,7 @@ fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &
                 Row::new(Role::Text, format!(" {} {}", left(&sample.object.gvk.kind, 18), sample.object.name))
                     .and(Role::Dim, format!("  {} ", sample.path))
             }
+            Choice::Path(path) if path.ends_with('/') => Row::new(Role::Text, format!(" the folder {path} ")),
             Choice::Path(path) => Row::new(Role::Text, format!(" the file {path} ")),
         });
     }

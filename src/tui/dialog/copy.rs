@@ -1,0 +1,57 @@
+//! What to copy to the clipboard: one key each.
+
+use super::Answer;
+use crate::state::State;
+use crate::tui::keys::Key;
+use crate::tui::kubectl;
+use crate::tui::view::ViewState;
+use crossterm::event::KeyCode;
+use opdev_object::yaml;
+use serde_json::Value;
+
+/// What one can copy: key, what, the text.
+pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> {
+    let mut all = Vec::new();
+    if let Some(seen) = view.subject(state) {
+        let object = &seen.object_ref;
+        let full = match &object.namespace {
+            Some(namespace) => format!("{namespace}/{}", object.name),
+            None => object.name.clone(),
+        };
+        let mut plain = Value::clone(&seen.object);
+        if let Some(metadata) = plain.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        all.push(('n', "name", object.name.clone()));
+        all.push(('f', "namespace/name", full));
+        all.push(('y', "YAML, secrets masked", yaml::to_string(&plain)));
+        all.push(('k', "kubectl that shows it", kubectl::get(object, state)));
+    }
+    if let Some(command) = view.did.as_ref().and_then(|request| kubectl::of(request, state)) {
+        all.push(('l', "last action as kubectl", command));
+    }
+    all
+}
+
+pub(super) fn key(index: &mut usize, key: Key, view: &ViewState, state: &State) -> Answer {
+    let all = copies(view, state);
+    let last = all.len().saturating_sub(1);
+    match (key.code, key.typed()) {
+        (KeyCode::Esc, _) | (_, Some('q' | 'c')) => return Answer::Close,
+        (KeyCode::Down | KeyCode::Tab, _) | (_, Some('j')) => *index = (*index + 1).min(last),
+        (KeyCode::Up | KeyCode::BackTab, _) => *index = index.saturating_sub(1),
+        (KeyCode::Enter, _) => {
+            return all
+                .into_iter()
+                .nth(*index)
+                .map_or(Answer::Close, |(_, what, text)| Answer::Copy(what, text));
+        }
+        (_, Some(c)) => {
+            if let Some((_, what, text)) = all.into_iter().find(|(key, ..)| *key == c) {
+                return Answer::Copy(what, text);
+            }
+        }
+        _ => {}
+    }
+    Answer::Stay
+}

@@ -1,0 +1,90 @@
+//! The kubectl command that does what a key did, or shows what is selected. Pure.
+
+use crate::event::{Propagation, Request};
+use crate::state::State;
+use opdev_object::meta::{Gvk, ObjectRef};
+
+/// The command that does what a request does, one a line; nothing where kubectl has none for it.
+pub(super) fn of(request: &Request, state: &State) -> Option<String> {
+    let rest = match request {
+        Request::Apply { path } => {
+            format!("apply --server-side --field-manager=opdev --force-conflicts -f {}", quoted(path))
+        }
+        Request::Scale { object, replicas } => format!("scale --replicas={replicas} {}", target(object)),
+        Request::Delete { object, propagation, grace } => {
+            let cascade = match propagation {
+                Propagation::Background => "background",
+                Propagation::Foreground => "foreground",
+                Propagation::Orphan => "orphan",
+            };
+            let grace = grace.map_or_else(String::new, |seconds| format!(" --grace-period={seconds}"));
+            format!("delete {} --cascade={cascade}{grace}", target(object))
+        }
+        Request::DropFinalizers { object, .. } => {
+            format!("patch {} --type=merge -p '{{\"metadata\":{{\"finalizers\":null}}}}'", target(object))
+        }
+        Request::Edit { object } => format!("edit {}", target(object)),
+        Request::Each { requests } => {
+            let lines: Vec<String> = requests.iter().filter_map(|request| of(request, state)).collect();
+            return (!lines.is_empty()).then(|| lines.join("\n"));
+        }
+        Request::Reconcile { .. }
+        | Request::Pause { .. }
+        | Request::Resume { .. }
+        | Request::Step { .. }
+        | Request::ApplyHeld { .. }
+        | Request::DiscardHeld { .. }
+        | Request::New { .. }
+        | Request::Edited { .. }
+        | Request::Write { .. }
+        | Request::Reopen { .. }
+        | Request::Discard { .. }
+        | Request::Undo { .. }
+        | Request::PodLogs { .. }
+        | Request::Check { .. }
+        | Request::Unlock { .. }
+        | Request::Freeze { .. }
+        | Request::Unfreeze { .. }
+        | Request::ListPaths { .. }
+        | Request::Reload
+        | Request::Cancel { .. }
+        | Request::Leave { .. }
+        | Request::Quit => return None,
+    };
+    Some(format!("{}{rest}", kubectl(state)))
+}
+
+/// The command that shows an object.
+pub(super) fn get(object: &ObjectRef, state: &State) -> String {
+    format!("{}get {} -o yaml", kubectl(state), target(object))
+}
+
+/// kubectl, talking to the API server that opdev talks to.
+fn kubectl(state: &State) -> String {
+    let started = state.started.as_ref();
+    match started.and_then(|started| started.kubeconfig.as_ref()) {
+        Some(path) => format!("KUBECONFIG={} kubectl ", quoted(path)),
+        None => match started.map(|started| &started.cluster).filter(|cluster| !cluster.embedded) {
+            Some(cluster) => format!("kubectl --context {} ", quoted(&cluster.name)),
+            None => "kubectl ".to_owned(),
+        },
+    }
+}
+
+fn target(object: &ObjectRef) -> String {
+    let Gvk { group, version, kind } = &object.gvk;
+    let kind = kind.to_lowercase();
+    let kind = if group.is_empty() { kind } else { format!("{kind}.{version}.{group}") };
+    let namespace =
+        object.namespace.as_ref().map_or_else(String::new, |namespace| format!(" -n {namespace}"));
+    format!("{kind}/{}{namespace}", object.name)
+}
+
+/// Safe for a shell.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~:@".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
