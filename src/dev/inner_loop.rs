@@ -284,9 +284,13 @@ impl Running {
     /// Does what was chosen for the custom resources. Whoever asks to stop once more leaves the rest as it is; where
     /// a signal was the first to ask, it takes a minute at most.
     async fn leave(&mut self, how: OnExit) -> Result<()> {
-        let asked = self.shutdown.is_cancelled();
         // What nothing may be written to is left as it is.
         let how = if self.carrier.guard.read_only.holds() { OnExit::Leave } else { how };
+        if how == OnExit::Leave {
+            return Ok(());
+        }
+        // A signal reaches the screen, which asks to quit, and the process, in any order: together they ask once.
+        let asked = tokio::time::timeout(ONE_ASK, self.shutdown.cancelled()).await.is_ok();
         let (carrier, scope) = (self.carrier.clone(), self.scope.clone());
         let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
         let work = async move {
@@ -376,6 +380,8 @@ fn carrier(
 
 /// How long uninstalling may take once a signal has asked opdev to stop.
 const LEAVING: Duration = Duration::from_secs(60);
+/// How far apart the two ways of one signal may be.
+const ONE_ASK: Duration = Duration::from_millis(300);
 /// How long parts of opdev may take to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 

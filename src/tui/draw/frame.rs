@@ -27,19 +27,22 @@ pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut 
         Pane::Detail => row.0.extend(tabs(view, cells.saturating_sub(1))),
         _ => row = row.and(if focused { Role::Focus } else { Role::Title }, format!("{} ", which.title())),
     }
+    // What narrows a list is never cut away by what the list is about.
+    let mut tail = Row::default();
+    for part in narrowed(which, view) {
+        tail = tail.and(Role::Changed, format!("{part} "));
+    }
+    let filter = view.filter(which);
+    if !filter.is_empty() {
+        tail = tail.and(Role::Changed, format!("/{filter} "));
+    }
     if let Some(about) = about(which, state, view) {
-        let room = cells.saturating_sub(width(&row.text()) + 2);
+        let room = cells.saturating_sub(width(&row.text()) + width(&tail.text()) + 2);
         if room > 7 {
             row = row.and(Role::Dim, cut(&format!("· {about} "), room));
         }
     }
-    for part in narrowed(which, view) {
-        row = row.and(Role::Changed, format!("{part} "));
-    }
-    let filter = view.filter(which);
-    if !filter.is_empty() {
-        row = row.and(Role::Changed, format!("/{filter} "));
-    }
+    row.0.extend(tail.0);
     let taken = width(&row.text()).min(cells);
     row.draw(buffer, view.theme, (area.x + 2, area.y), taken, false);
     inner

@@ -97,6 +97,8 @@ fn the_logs_of_pods_are_asked_for_where_the_cluster_may_have_them() {
     pty.keys("xz");
     pty.wait_until("one log alone", |screen| lines(screen, ": pods/log of ") == 1);
     pty.keys("q");
+    pty.wait_for("▸ Leave as is");
+    pty.keys("\r");
     assert!(pty.wait_exit().success(), "{}", pty.screen());
     pty.assert_restored();
     runtime.block_on(async {
