@@ -239,7 +239,13 @@ impl Loop {
         let input = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Input::Key(Key::from(key)),
             TerminalEvent::Paste(text) => Input::Paste(text),
-            TerminalEvent::Resize(..) | TerminalEvent::FocusGained => {
+            // A terminal that shrinks and grows again has lost what it showed, even where the size is the old one by
+            // the time somebody looks.
+            TerminalEvent::Resize(..) => {
+                self.repaint()?;
+                return Ok(false);
+            }
+            TerminalEvent::FocusGained => {
                 self.dirty = true;
                 return Ok(false);
             }

@@ -76,6 +76,15 @@ impl Pty {
         self.master.resize(PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }).unwrap();
     }
 
+    /// Waits until a whole frame of this size is drawn: the panes' last corner stands above the footer. A key that
+    /// comes together with a change of size may wait for the next one.
+    pub(crate) fn wait_for_frame(&self, (columns, rows): (u16, u16)) {
+        self.wait_until(&format!("frame of {columns}x{rows}"), |screen| {
+            screen.size() == (rows, columns)
+                && screen.cell(rows - 2, columns - 1).is_some_and(|cell| cell.contents() == "┘")
+        });
+    }
+
     /// What is on the screen.
     pub(crate) fn screen(&self) -> String {
         self.output.0.lock().unwrap().terminal.screen().contents()

@@ -185,6 +185,7 @@ fn a_storm_of_sizes_ends_in_a_whole_screen() {
     }
     for (size, text) in [((40, 10), "[1 CRs]"), ((80, 24), "Custom resources"), (SIZE, "Owned")] {
         pty.resize(size);
+        pty.wait_for_frame(size);
         pty.keys("1");
         pty.wait_for(text);
     }

@@ -33,8 +33,9 @@ fn a_reconcile_and_an_object_are_looked_into() {
     });
     for size in [(80, 24), (40, 10), SIZE] {
         pty.resize(size);
-        pty.wait_for("in the que");
+        pty.wait_for_frame(size);
     }
+    pty.wait_for("in the queue");
     pty.keys("h");
     pty.wait_without("in the queue");
 
