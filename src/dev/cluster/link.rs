@@ -21,6 +21,10 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tower::{BoxError, Service};
 
+/// How often a connection that closed without a word is tried again.
+const TELLING: usize = 4;
+/// What the transport says of one.
+const NOT_READY: &str = "connection was not ready";
 /// How long an answer may take to begin; the API server itself gives up after as long.
 const LONGEST: Duration = Duration::from_secs(60);
 /// After this the user is told that a call waits.
@@ -106,6 +110,19 @@ impl Link {
     /// # Errors
     /// An explanation of why there is no answer.
     pub(super) async fn probe(&self) -> Result<(), Problem> {
+        let mut asked = self.probe_once().await;
+        // A server refuses a client's certificate only after its own half of the handshake: now and then one sees
+        // just the closed connection, and asking again tells why.
+        for _ in 0..TELLING {
+            match &asked {
+                Err(problem) if problem.what.contains(NOT_READY) => asked = self.probe_once().await,
+                Ok(()) | Err(_) => break,
+            }
+        }
+        asked
+    }
+
+    async fn probe_once(&self) -> Result<(), Problem> {
         let request =
             Request::get("/api").body(Body::empty()).map_err(|error| self.plain(&error.to_string()))?;
         let names = self.target().await.names;
