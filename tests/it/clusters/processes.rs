@@ -165,12 +165,13 @@ async fn with_an_exec_plugin() {
     let ran = server.folder.path().join("ran");
     let kubeconfig = server.kubeconfig(|user| {
         let token = user["token"].as_str().unwrap();
-        // Each credential ends a second after it was given.
+        // The first credential has ended when it is given, however quick the flow is; the next ones last.
         let text = format!(
-            "#!/bin/sh\necho ran >> {}\nends=$(date -u -d '+1 second' +%Y-%m-%dT%H:%M:%SZ)\ncat <<EOF\n\
+            "#!/bin/sh\nends=2000-01-01T00:00:00Z\n[ -e {ran} ] && ends=2100-01-01T00:00:00Z\necho ran >> {ran}\n\
+             cat <<EOF\n\
              {{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": \"ExecCredential\",\n\
               \"status\": {{\"token\": \"{token}\", \"expirationTimestamp\": \"$ends\"}}}}\nEOF\n",
-            ran.display()
+            ran = ran.display()
         );
         std::fs::write(&script, text).unwrap();
         // A relative command is one beside the kubeconfig.
