@@ -19,6 +19,7 @@ use portable_pty::CommandBuilder;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -148,16 +149,21 @@ fn rows() {
         let mut screen = Screen::new();
         screen.draw(&state);
         let mut times = Vec::new();
-        let mut slowest = (Duration::ZERO, "");
+        let mut by_key: BTreeMap<&str, Duration> = BTreeMap::new();
         for _ in 0..12 {
             for key in KEYS.split_whitespace() {
                 let took = screen.key(&state, key);
-                slowest = slowest.max((took, key));
+                let slowest = by_key.entry(key).or_default();
+                *slowest = took.max(*slowest);
                 times.push(took);
             }
         }
         print(&format!("key to frame, {count} rows"), &mut times);
-        println!("{:<52} the slowest key was {}", "", slowest.1);
+        let mut slowest: Vec<(Duration, &str)> = by_key.into_iter().map(|(key, took)| (took, key)).collect();
+        slowest.sort_unstable_by(|a, b| b.cmp(a));
+        let slowest =
+            slowest.iter().take(5).map(|(took, key)| format!("{key} {:.1}", took.as_secs_f64() * 1e3));
+        println!("{:<52} the slowest keys: {}", "", slowest.collect::<Vec<_>>().join(", "));
         let mut whole = Vec::new();
         for key in WHOLE.split_whitespace() {
             whole.push(screen.key(&state, key));

@@ -1,9 +1,9 @@
 //! What a filter line says: words, `!words`, `/regex/`, `n:namespace`, `k:kind`, `-l label=value`. All of it must
 //! hold, whatever the case. A part that cannot be read filters nothing and is told.
 
+use crate::state::Seen;
 use opdev_object::selector::LabelSelector;
 use regex::{Regex, RegexBuilder};
-use serde_json::Value;
 
 /// A filter, read.
 #[derive(Clone, Debug, Default)]
@@ -27,12 +27,8 @@ enum Term {
 pub(super) struct Subject<'a> {
     /// What stands on the screen, in lower case.
     pub(super) text: &'a str,
-    /// Its kind.
-    pub(super) kind: &'a str,
-    /// Its namespace.
-    pub(super) namespace: &'a str,
-    /// Its labels, where it may have some.
-    pub(super) labels: Option<&'a Value>,
+    /// The object, where it is one; looked into only by the terms that ask.
+    pub(super) object: Option<&'a Seen>,
 }
 
 /// Whether a text passes a filter line.
@@ -93,9 +89,11 @@ impl Filter {
             let holds = match term {
                 Term::Word(word) => of.text.contains(word.as_str()),
                 Term::Regex(regex) => regex.is_match(of.text),
-                Term::Kind(kind) => of.kind.eq_ignore_ascii_case(kind),
-                Term::Namespace(name) => of.namespace == name,
-                Term::Labels(selector) => of.labels.is_some_and(|labels| selector.matches(labels)),
+                Term::Kind(kind) => of.object.is_some_and(|seen| seen.key.kind.eq_ignore_ascii_case(kind)),
+                Term::Namespace(name) => {
+                    of.object.is_some_and(|seen| seen.key.namespace.as_deref().unwrap_or_default() == name)
+                }
+                Term::Labels(selector) => of.object.is_some_and(|seen| selector.matches(&seen.labels)),
             };
             holds != *not
         })
@@ -164,12 +162,15 @@ fn closing(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::tests::fixture;
     use serde_json::json;
 
     fn shows(line: &str) -> bool {
-        let labels = json!({"app": "web", "tier": "front"});
-        let subject = Subject { text: "pod dev/web-1", kind: "Pod", namespace: "dev", labels: Some(&labels) };
-        Filter::new(line).passes(subject)
+        let metadata = json!({"namespace": "dev", "labels": {"app": "web", "tier": "front"}});
+        let pod = fixture::object("Pod", "web-1", None, "17:00:00", &json!({"metadata": metadata}));
+        let state = fixture::of(vec![fixture::seen(pod)]);
+        let object = state.objects.keys().find_map(|key| state.objects.get(key)).map(AsRef::as_ref);
+        Filter::new(line).passes(Subject { text: "pod dev/web-1", object })
     }
 
     #[test]

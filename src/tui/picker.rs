@@ -381,7 +381,7 @@ const SORTED: usize = 5_000;
 
 fn objects(index: &mut Index, view: &ViewState, state: &State) {
     // Custom resources first; they are sorted already.
-    let custom = view.lists.table.all().iter().map(|seen| &seen.key);
+    let custom = view.lists.table.all().map(|seen| &seen.key);
     let mut others: Vec<&Arc<ObjectKey>> =
         state.objects.keys().filter(|key| !state.is_custom(&key.group, &key.kind)).collect();
     if others.len() <= SORTED {

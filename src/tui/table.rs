@@ -1,5 +1,6 @@
 //! The rows of the custom resources: which ones, in which order, and what they make of their children. Follows the
-//! state by what has changed, so that one event costs one row, whatever the number of rows.
+//! state by what has changed, so that one event costs one row, whatever the number of rows. What looks at every row
+//! at each letter typed lies in one place, for at 100,000 rows each pointer followed costs a frame.
 
 use super::filter::{Filter, Subject};
 use crate::event::PrinterColumn;
@@ -9,8 +10,12 @@ use crate::state::{Changes, Seen, State, columns};
 use opdev_object::meta::ObjectKey;
 use serde_json::Value;
 use std::cmp::Ordering;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
+
+/// How many rows are made out of objects and children at each refresh before somebody asks for them, so that an order
+/// by status, or the list of faults, finds them made.
+const AHEAD: usize = 500;
 
 /// A column to sort by.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,11 +53,48 @@ pub(super) struct Wanted {
 }
 
 /// What a row is sorted by.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum By {
     Nothing,
     Number(i64),
-    Text(String),
+    Text(Arc<str>),
+}
+
+impl By {
+    /// What an object stands by; its row is needed where it is sorted by status or readiness.
+    fn of(column: &Column, seen: &Seen, row: Option<&Row>, words: &mut HashSet<Arc<str>>) -> Self {
+        match column {
+            Column::Kind => By::Nothing,
+            Column::Namespace => By::Text(word(words, seen.key.namespace.as_deref().unwrap_or_default())),
+            Column::Name => By::Text(seen.key.name.as_str().into()),
+            Column::Status => row.map_or(By::Nothing, |row| By::Text(word(words, &row.word))),
+            // By share, so that what lacks most comes first.
+            Column::Ready => match row.and_then(|row| row.ready) {
+                None => By::Nothing,
+                Some((ready, wanted)) => By::Number(ready.saturating_mul(1_000_000) / wanted.max(1)),
+            },
+            // The youngest first.
+            Column::Age => seen.created.map_or(By::Nothing, |at| By::Number(-at.as_second())),
+            Column::Printer(column) => match columns::first(&seen.object, &column.path) {
+                None | Some(Value::Null) => By::Nothing,
+                Some(Value::Number(number)) => number.as_i64().map_or(By::Nothing, By::Number),
+                Some(Value::String(text)) => By::Text(word(words, text)),
+                Some(other) => By::Text(word(words, &other.to_string())),
+            },
+        }
+    }
+
+    fn order(&self, other: &By) -> Ordering {
+        match (self, other) {
+            // Most are the same few words, each kept once.
+            (By::Text(a), By::Text(b)) if Arc::ptr_eq(a, b) => Ordering::Equal,
+            (By::Text(a), By::Text(b)) => a.cmp(b),
+            (By::Number(a), By::Number(b)) => a.cmp(b),
+            (By::Nothing, By::Nothing) => Ordering::Equal,
+            (By::Nothing, _) | (By::Number(_), By::Text(_)) => Ordering::Less,
+            (_, By::Nothing) | (By::Text(_), By::Number(_)) => Ordering::Greater,
+        }
+    }
 }
 
 /// What has to be looked at anew.
@@ -74,20 +116,51 @@ impl Touched {
     }
 }
 
+/// A custom resource, and what has been made out of it.
+struct Entry {
+    seen: Arc<Seen>,
+    /// Kind, namespace and name as they stand on the screen, in lower case.
+    text: Box<str>,
+    /// What it makes of its children, once somebody has looked.
+    row: Option<Row>,
+    /// What it stands in the list by; `None` where it is not shown.
+    by: Option<By>,
+}
+
+impl Entry {
+    fn new(seen: Arc<Seen>) -> Self {
+        let key = &seen.key;
+        let namespace = key.namespace.as_deref().unwrap_or("");
+        let mut text = format!("{} {namespace}/{}", key.kind, key.name);
+        text.make_ascii_lowercase();
+        Entry { text: text.into(), seen, row: None, by: None }
+    }
+}
+
 /// The rows, and what they were made of.
 #[derive(Default)]
 pub(super) struct Table {
     /// Every custom resource, by key.
-    all: Vec<Arc<Seen>>,
-    /// What the shown ones are sorted by; empty in the order of the keys.
-    by: HashMap<Arc<ObjectKey>, By>,
-    /// What has been made out of objects and their children.
-    rows: HashMap<Arc<ObjectKey>, Row>,
+    entries: Vec<Entry>,
+    /// What the shown ones stand by, one for each.
+    by: Vec<By>,
+    /// Words that rows are sorted by.
+    words: HashSet<Arc<str>>,
+    /// Up to where rows are made before somebody asks.
+    ahead: usize,
     wanted: Wanted,
     filter: Filter,
     at: Option<Changes>,
     /// Whether the shown rows are other ones since the refresh before.
     pub(super) fresh: bool,
+}
+
+/// What follows from changes.
+struct Followed {
+    /// The custom resources that look different.
+    roots: BTreeSet<Arc<ObjectKey>>,
+    /// What those that are gone stood by.
+    gone: BTreeMap<Arc<ObjectKey>, Option<By>>,
 }
 
 impl Table {
@@ -102,183 +175,207 @@ impl Table {
         let changed: Option<BTreeSet<Arc<ObjectKey>>> =
             self.at.as_ref().and_then(|at| now.since(at)).map(|keys| keys.cloned().collect());
         self.at = Some(now.clone());
-        let touched = match changed {
-            // What is gone is not in the lists of what has changed.
-            Some(changed) if wanted.gone && !changed.is_empty() => {
-                self.follow(state, &changed);
-                Touched::All
-            }
-            Some(changed) => self.follow(state, &changed),
+        let followed = match &changed {
+            Some(changed) => Some(self.follow(state, changed)),
             None => {
-                self.rows.clear();
-                self.all = state.objects.custom().cloned().collect();
-                Touched::All
+                self.entries = state.objects.custom().cloned().map(Entry::new).collect();
+                self.ahead = 0;
+                None
             }
         };
-        self.fresh = other || !matches!(&touched, Touched::Some(roots) if roots.is_empty());
-        match &touched {
-            Touched::Some(_) if !self.fresh => {}
+        // What is gone is not in the lists of what has changed.
+        let gone_too = wanted.gone && changed.is_some_and(|changed| !changed.is_empty());
+        let followed = followed.filter(|_| !gone_too);
+        self.fresh = other || followed.as_ref().is_none_or(|followed| !followed.roots.is_empty());
+        match &followed {
+            Some(_) if !self.fresh => {}
             // One by one is quicker only while they are few.
-            Touched::Some(roots) if !other && roots.len() * shown.len() < 4_000_000 => {
-                for root in roots {
-                    self.place(shown, state, root);
+            Some(followed) if !other && followed.roots.len() * shown.len() < 4_000_000 => {
+                for root in &followed.roots {
+                    self.place(shown, state, root, followed.gone.get(root));
                 }
             }
-            Touched::All | Touched::Some(_) => self.rebuild(shown, state),
+            Some(_) | None => self.rebuild(shown, state),
         }
-        touched
+        self.look_ahead(state);
+        followed.map_or(Touched::All, |followed| Touched::Some(followed.roots))
     }
 
     /// What a custom resource makes of its children.
     pub(super) fn row(&mut self, state: &State, seen: &Arc<Seen>) -> Row {
-        let mut row = self.known(state, seen).clone();
+        let mut row = match self.find(&seen.key) {
+            Ok(at) => self.known(state, at).clone(),
+            Err(_) => tree::row(state, seen),
+        };
         row.running = state.running.contains_key(seen.key.as_ref());
         row
     }
 
-    fn known(&mut self, state: &State, seen: &Arc<Seen>) -> &Row {
-        self.rows.entry(Arc::clone(&seen.key)).or_insert_with(|| tree::row(state, seen))
+    fn find(&self, key: &Arc<ObjectKey>) -> Result<usize, usize> {
+        self.entries.binary_search_by(|entry| entry.seen.key.cmp(key))
+    }
+
+    fn known(&mut self, state: &State, at: usize) -> &Row {
+        let entry = &mut self.entries[at];
+        entry.row.get_or_insert_with(|| tree::row(state, &entry.seen))
+    }
+
+    fn look_ahead(&mut self, state: &State) {
+        let end = self.entries.len().min(self.ahead + AHEAD);
+        for at in self.ahead.min(end)..end {
+            self.known(state, at);
+        }
+        self.ahead = end;
     }
 
     /// Every custom resource, by key.
-    pub(super) fn all(&self) -> &[Arc<Seen>] {
-        &self.all
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Seen>> {
+        self.entries.iter().map(|entry| &entry.seen)
     }
 
-    /// Takes in what has changed; gives back the custom resources that look different.
-    fn follow(&mut self, state: &State, changed: &BTreeSet<Arc<ObjectKey>>) -> Touched {
-        let mut roots = BTreeSet::new();
+    /// Takes in what has changed.
+    fn follow(&mut self, state: &State, changed: &BTreeSet<Arc<ObjectKey>>) -> Followed {
+        let mut followed = Followed { roots: BTreeSet::new(), gone: BTreeMap::new() };
         for key in changed {
-            let place = self.all.binary_search_by(|seen| seen.key.cmp(key));
             let new = state.objects.get(key).filter(|_| state.objects.is_custom(key));
-            match (place, new) {
-                (Ok(at), Some(seen)) => self.all[at] = Arc::clone(seen),
-                (Err(at), Some(seen)) => self.all.insert(at, Arc::clone(seen)),
+            match (self.find(key), new) {
+                (Ok(at), Some(seen)) => self.entries[at].seen = Arc::clone(seen),
+                (Err(at), Some(seen)) => self.entries.insert(at, Entry::new(Arc::clone(seen))),
                 (Ok(at), None) => {
-                    self.all.remove(at);
-                    roots.insert(Arc::clone(key));
+                    followed.gone.insert(Arc::clone(key), self.entries.remove(at).by);
+                    followed.roots.insert(Arc::clone(key));
                 }
                 (Err(_), None) => {}
             }
-            roots.extend(tree::roots_of(state, key));
+            followed.roots.extend(tree::roots_of(state, key));
         }
-        for root in &roots {
-            self.rows.remove(root);
+        for root in &followed.roots {
+            if let Ok(at) = self.find(root) {
+                self.entries[at].row = None;
+            }
         }
-        Touched::Some(roots)
+        followed
     }
 
-    fn is_shown(&mut self, state: &State, seen: &Arc<Seen>, text: &mut String) -> bool {
-        let key = &seen.key;
-        if let Some(namespace) = &self.wanted.namespace
-            && key.namespace.as_ref().is_some_and(|known| known != namespace)
-        {
+    fn is_shown(&mut self, state: &State, at: usize) -> bool {
+        let entry = &self.entries[at];
+        if !self.passes(&entry.seen, &entry.text) {
             return false;
         }
-        if !self.filter.is_empty() {
-            let namespace = key.namespace.as_deref().unwrap_or("");
-            text.clear();
-            for part in [key.kind.as_str(), " ", namespace, "/", key.name.as_str()] {
-                text.push_str(part);
-            }
-            text.make_ascii_lowercase();
-            let subject = Subject { text, kind: &key.kind, namespace, labels: Some(&seen.labels) };
-            if !self.filter.passes(subject) {
-                return false;
-            }
+        !self.wanted.faults || self.known(state, at).level == Level::Bad
+    }
+
+    fn passes(&self, seen: &Seen, text: &str) -> bool {
+        let namespace = self.wanted.namespace.as_ref();
+        if namespace.is_some_and(|wanted| seen.key.namespace.as_ref().is_some_and(|known| known != wanted)) {
+            return false;
         }
-        !self.wanted.faults || self.known(state, seen).level == Level::Bad
+        self.filter.is_empty() || self.filter.passes(Subject { text, object: Some(seen) })
     }
 
     fn rebuild(&mut self, shown: &mut Vec<Arc<Seen>>, state: &State) {
-        let (all, mut text) = (std::mem::take(&mut self.all), String::new());
-        let gone = if self.wanted.gone { tree::gone_customs(state) } else { Vec::new() };
-        *shown =
-            all.iter().chain(&gone).filter(|seen| self.is_shown(state, seen, &mut text)).cloned().collect();
-        self.all = all;
-        self.by.clear();
-        if self.wanted.sort.by == Column::Kind {
-            if self.wanted.sort.down {
-                shown.reverse();
-            }
-            return;
+        let mut rows: Vec<(By, usize)> = Vec::with_capacity(self.entries.len());
+        for at in 0..self.entries.len() {
+            let by = self.is_shown(state, at).then(|| self.by_of(state, at));
+            self.entries[at].by.clone_from(&by);
+            rows.extend(by.map(|by| (by, at)));
         }
-        let sorted = std::mem::take(shown).into_iter().map(|seen| (self.by_of(state, &seen), seen));
-        let mut sorted: Vec<(By, Arc<Seen>)> = sorted.collect();
-        sorted.sort_unstable_by(|(a, x), (b, y)| self.order(&x.key, Some(a), &y.key, Some(b)));
-        self.by.reserve(sorted.len());
-        shown.reserve(sorted.len());
-        for (by, seen) in sorted {
-            self.by.insert(Arc::clone(&seen.key), by);
-            shown.push(seen);
+        let mut gone = if self.wanted.gone { tree::gone_customs(state) } else { Vec::new() };
+        gone.retain(|seen| {
+            let entry = Entry::new(Arc::clone(seen));
+            self.passes(seen, &entry.text)
+                && (!self.wanted.faults || tree::row(state, seen).level == Level::Bad)
+        });
+        for (i, seen) in gone.iter().enumerate() {
+            let by = By::of(&self.wanted.sort.by, seen, Some(&tree::row(state, seen)), &mut self.words);
+            rows.push((by, self.entries.len() + i));
         }
+        match (&self.wanted.sort.by, self.wanted.sort.down) {
+            (Column::Kind, false) => {}
+            (Column::Kind, true) => rows.reverse(),
+            // Equal ones stay in the order of the keys, whichever way the others go.
+            (_, down) => rows.sort_by(|(a, _), (b, _)| turned(a.order(b), down)),
+        }
+        let entries = &self.entries;
+        *shown = rows
+            .iter()
+            .map(|(_, at)| entries.get(*at).map_or_else(|| &gone[*at - entries.len()], |entry| &entry.seen))
+            .cloned()
+            .collect();
+        self.by = rows.into_iter().map(|(by, _)| by).collect();
     }
 
     /// Takes one row out and puts it where it belongs now.
-    fn place(&mut self, shown: &mut Vec<Arc<Seen>>, state: &State, key: &Arc<ObjectKey>) {
-        let old = self.by.get(key).cloned();
-        let sorted = self.wanted.sort.by != Column::Kind;
-        if !sorted || old.is_some() {
-            let at =
-                shown.binary_search_by(|seen| self.order(&seen.key, self.by_known(seen), key, old.as_ref()));
-            if let Ok(at) = at {
-                shown.remove(at);
-            }
-            self.by.remove(key);
+    fn place(
+        &mut self,
+        shown: &mut Vec<Arc<Seen>>,
+        state: &State,
+        key: &Arc<ObjectKey>,
+        gone: Option<&Option<By>>,
+    ) {
+        let at = self.find(key);
+        let old = match (gone, at) {
+            (Some(by), _) => by.clone(),
+            (None, Ok(at)) => self.entries[at].by.take(),
+            (None, Err(_)) => None,
+        };
+        if let Some(Ok(place)) = old.map(|old| self.search(shown, key, &old)) {
+            shown.remove(place);
+            self.by.remove(place);
         }
-        let Ok(at) = self.all.binary_search_by(|seen| seen.key.cmp(key)) else { return };
-        let seen = Arc::clone(&self.all[at]);
-        if !self.is_shown(state, &seen, &mut String::new()) {
+        let Ok(at) = at else { return };
+        if !self.is_shown(state, at) {
             return;
         }
-        let by = sorted.then(|| self.by_of(state, &seen));
-        let at = shown.binary_search_by(|seen| self.order(&seen.key, self.by_known(seen), key, by.as_ref()));
-        let (Ok(at) | Err(at)) = at;
-        shown.insert(at, Arc::clone(&seen));
-        self.by.extend(by.map(|by| (Arc::clone(&seen.key), by)));
+        let by = self.by_of(state, at);
+        let (Ok(place) | Err(place)) = self.search(shown, key, &by);
+        self.entries[at].by = Some(by.clone());
+        shown.insert(place, Arc::clone(&self.entries[at].seen));
+        self.by.insert(place, by);
     }
 
-    fn by_known(&self, seen: &Seen) -> Option<&By> {
-        self.by.get(&seen.key)
-    }
-
-    fn order(
-        &self,
-        a: &Arc<ObjectKey>,
-        by_a: Option<&By>,
-        b: &Arc<ObjectKey>,
-        by_b: Option<&By>,
-    ) -> Ordering {
-        let order = by_a.cmp(&by_b);
-        let down = self.wanted.sort.down;
-        match (order, &self.wanted.sort.by) {
-            (Ordering::Equal, Column::Kind) if down => b.cmp(a),
-            // Equal ones stay in the order of the keys, whichever way the others go.
-            (Ordering::Equal, _) => a.cmp(b),
-            (order, _) if down => order.reverse(),
-            (order, _) => order,
+    /// Where a row with this key stands, or would stand.
+    fn search(&self, shown: &[Arc<Seen>], key: &Arc<ObjectKey>, by: &By) -> Result<usize, usize> {
+        let Sort { by: column, down } = &self.wanted.sort;
+        let (mut low, mut high) = (0, shown.len());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            let order = match (self.by[middle].order(by), column) {
+                (Ordering::Equal, Column::Kind) => turned(shown[middle].key.cmp(key), *down),
+                (Ordering::Equal, _) => shown[middle].key.cmp(key),
+                (order, _) => turned(order, *down),
+            };
+            match order {
+                Ordering::Equal => return Ok(middle),
+                Ordering::Less => low = middle + 1,
+                Ordering::Greater => high = middle,
+            }
         }
+        Err(low)
     }
 
-    fn by_of(&mut self, state: &State, seen: &Arc<Seen>) -> By {
-        match self.wanted.sort.by.clone() {
-            Column::Kind => By::Nothing,
-            Column::Namespace => By::Text(seen.key.namespace.clone().unwrap_or_default()),
-            Column::Name => By::Text(seen.key.name.clone()),
-            Column::Status => By::Text(self.known(state, seen).word.clone()),
-            Column::Ready => match self.known(state, seen).ready {
-                None => By::Nothing,
-                // By share, so that what lacks most comes first.
-                Some((ready, wanted)) => By::Number(ready.saturating_mul(1_000_000) / wanted.max(1)),
-            },
-            // The youngest first.
-            Column::Age => seen.created.map_or(By::Nothing, |at| By::Number(-at.as_second())),
-            Column::Printer(column) => match columns::first(&seen.object, &column.path) {
-                None | Some(Value::Null) => By::Nothing,
-                Some(Value::Number(number)) => number.as_i64().map_or(By::Nothing, By::Number),
-                Some(Value::String(text)) => By::Text(text.clone()),
-                Some(other) => By::Text(other.to_string()),
-            },
+    fn by_of(&mut self, state: &State, at: usize) -> By {
+        if matches!(self.wanted.sort.by, Column::Status | Column::Ready) {
+            self.known(state, at);
         }
+        let entry = &self.entries[at];
+        By::of(&self.wanted.sort.by, &entry.seen, entry.row.as_ref(), &mut self.words)
     }
+}
+
+/// A word, kept once.
+fn word(words: &mut HashSet<Arc<str>>, text: &str) -> Arc<str> {
+    if let Some(known) = words.get(text) {
+        return Arc::clone(known);
+    }
+    let word: Arc<str> = text.into();
+    // Columns with a text of its own for each object would only fill it.
+    if words.len() < 1_000 {
+        words.insert(Arc::clone(&word));
+    }
+    word
+}
+
+fn turned(order: Ordering, down: bool) -> Ordering {
+    if down { order.reverse() } else { order }
 }

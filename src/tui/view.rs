@@ -569,9 +569,7 @@ fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
         needed.truncate(depth + 1);
         let key = &node.seen.key;
         let text = format!("{} {} {}", key.kind, key.name, node.health.word).to_lowercase();
-        let namespace = key.namespace.as_deref().unwrap_or("");
-        let subject = Subject { text: &text, kind: &key.kind, namespace, labels: Some(&node.seen.labels) };
-        keep[i] = child || filter.passes(subject);
+        keep[i] = child || filter.passes(Subject { text: &text, object: Some(&node.seen) });
         if needed.len() <= depth {
             needed.resize(depth + 1, false);
         }
