@@ -30,27 +30,7 @@ mod view;
 mod waterfall;
 
 #[cfg(test)]
-mod acts;
-#[cfg(test)]
-mod clusters;
-#[cfg(test)]
-mod finds;
-#[cfg(test)]
-mod fixture;
-#[cfg(test)]
-mod frames;
-#[cfg(test)]
-mod frames_of_seeing;
-#[cfg(test)]
-mod keys_and_commands;
-#[cfg(test)]
-mod picture;
-#[cfg(test)]
-mod registry;
-#[cfg(test)]
-mod seen_before;
-#[cfg(test)]
-mod soak;
+mod tests;
 
 pub use draw::draw;
 pub use editor::editor_is_open;

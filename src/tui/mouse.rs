@@ -94,8 +94,8 @@ fn click(view: &mut ViewState, pane: Pane, area: Rect, y: u16) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::fixture::busy;
-    use crate::tui::frames::{screen, text};
+    use crate::tui::tests::fixture::busy;
+    use crate::tui::tests::frames::{screen, text};
 
     fn mouse(view: &mut ViewState, mouse: Mouse) -> Vec<Command> {
         let state = busy();

@@ -327,7 +327,7 @@ mod tests {
 
     #[test]
     fn bars_stand_where_the_time_was() {
-        let mut pass = super::super::fixture::pass(1, "a", "17:00:00", vec![], Outcome::Applied, 10);
+        let mut pass = crate::tui::tests::fixture::pass(1, "a", "17:00:00", vec![], Outcome::Applied, 10);
         pass.queued = Duration::ZERO;
         pass.steps = vec![Step { name: "plan".to_owned(), start: ms(5), took: ms(5) }];
         let scale = Scale::of(&pass);
@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn lines_fit_and_their_number_does_not_depend_on_the_width() {
-        let state = super::super::fixture::busy();
+        let state = crate::tui::tests::fixture::busy();
         for pass in state.history.all() {
             for line in lines(pass, FEW) {
                 for cells in [0, 1, 12, 36, 50, 80, 200] {

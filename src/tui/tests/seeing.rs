@@ -1,13 +1,14 @@
 //! Golden frames of what there is to see of one object and of one reconcile, at all sizes.
 
-use super::detail::pods;
-use super::fixture::{at, busy, of, pass, reference, seen_at, sources, started};
+use super::fixture::{at, busy, events, object, of, pass, reference, seen, seen_at, sources, started};
 use super::frames::{check, screen, text};
-use super::seeing;
-use super::seen_before::past;
-use super::view::{Pane, Tab, ViewState};
+use super::history::past;
 use crate::event::{Event, Outcome, PodLine, PodLog, Request, Started};
 use crate::state::State;
+use crate::tui::detail::pods;
+use crate::tui::seeing;
+use crate::tui::view::{Pane, Tab, ViewState};
+use serde_json::json;
 use std::sync::Arc;
 
 const SIZES: [(u16, u16); 4] = [(80, 24), (120, 36), (200, 60), (40, 10)];
@@ -196,4 +197,18 @@ fn what_is_deleted_cannot_be_acted_on() {
         let message = view.message.clone().unwrap_or_default();
         assert!(message.starts_with(what) && message.contains("is deleted"), "{message}");
     }
+}
+
+/// More than a screen can use is not looked for; that it is cut is said where the objects stand, and where they would go.
+#[test]
+fn a_tree_without_end_says_where_it_stops() {
+    let mut state = of(events());
+    let names = (0..5_010).map(|i| format!("job-{i}"));
+    let owner = Some(("Memcached", "memcached-sample"));
+    let objects = names.map(|name| object("ConfigMap", &name, owner, "17:00:00", &json!({})));
+    objects.for_each(|object| state.reduce(seen(object)));
+    let shown = text(&screen(&state, &mut ViewState::default(), "j", (120, 36)));
+    assert!(shown.contains("the first 5000"), "{shown}");
+    let asked = text(&screen(&state, &mut ViewState::default(), "j D", (120, 36)));
+    assert!(asked.contains("and more that were not counted"), "{asked}");
 }

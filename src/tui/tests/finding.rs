@@ -1,16 +1,16 @@
 //! What finding keys lead to: palette, jump, filters, order, namespaces, search; and that rows that follow the state
 //! one by one are those that would be made anew.
 
-use super::action::ACTIONS;
-use super::dialog::Layer;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
-use super::picker::{Picker, What};
-use super::table::Table;
-use super::view::{Pane, ViewState};
-use super::{Command, Input, Key, update};
 use crate::event::{Event, KindHealth, Level, ObjectGone, PrinterColumn, Request, SourcesChanged};
 use crate::state::State;
+use crate::tui::action::ACTIONS;
+use crate::tui::dialog::Layer;
+use crate::tui::picker::{Picker, What};
+use crate::tui::table::Table;
+use crate::tui::view::{Pane, ViewState};
+use crate::tui::{Command, Input, Key, update};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     assert_eq!(view.message.as_deref(), Some("held: no change waits for your word"));
     type_in(&mut view, &state, ":", "theme light");
     commands(&mut view, &state, "enter");
-    assert_eq!(Some(view.theme), super::Theme::named("light"));
+    assert_eq!(Some(view.theme), crate::tui::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
     commands(&mut view, &state, "enter");
     assert!(
@@ -253,7 +253,7 @@ fn what_may_follow_a_key_is_shown() {
     let area = ratatui::layout::Rect::new(0, 0, SIZE.0, SIZE.1);
     let paint = |view: &mut ViewState, at| {
         let mut buffer = ratatui::buffer::Buffer::empty(area);
-        super::draw::paint(&state, view, &mut buffer, area, at);
+        crate::tui::draw::paint(&state, view, &mut buffer, area, at);
         text(&buffer)
     };
     assert!(!paint(&mut view, now()).contains("esc leaves"), "not at once");

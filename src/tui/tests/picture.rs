@@ -3,8 +3,8 @@
 
 use super::fixture::busy;
 use super::frames::screen;
-use super::theme::Theme;
-use super::view::ViewState;
+use crate::tui::theme::Theme;
+use crate::tui::view::ViewState;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write as _;

@@ -1,15 +1,15 @@
 //! Keys and the commands and views that must come of them; and that no sequence of keys breaks anything.
 
-use super::dialog::Layer;
 use super::fixture::{
     at, busy, events, finished, held_type, now, object, of, pass, reference, released, seen, shadow_run,
     sources, started,
 };
 use super::frames::{screen, text};
-use super::view::{Pane, Tab, ViewState};
-use super::{Command, Input, Key, update};
 use crate::event::{Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started};
 use crate::state::State;
+use crate::tui::dialog::Layer;
+use crate::tui::view::{Pane, Tab, ViewState};
+use crate::tui::{Command, Input, Key, update};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use serde_json::json;
@@ -287,7 +287,7 @@ fn bad_news_stay_until_dismissed_and_good_news_go() {
     let area = Rect::new(0, 0, SIZE.0, SIZE.1);
     for (time, there) in [(now(), true), (at("17:02:19"), false)] {
         let mut buffer = Buffer::empty(area);
-        super::draw::paint(&state, &mut view, &mut buffer, area, time);
+        crate::tui::draw::paint(&state, &mut view, &mut buffer, area, time);
         assert_eq!(text(&buffer).contains("✓ apply x.yaml in 9 ms"), there, "{time}");
     }
 }
@@ -304,7 +304,7 @@ impl Dice {
 
 #[test]
 fn no_sequence_of_keys_and_events_breaks_anything() {
-    let keys: Vec<Key> = super::action::ACTIONS
+    let keys: Vec<Key> = crate::tui::action::ACTIONS
         .iter()
         .filter(|action| action.id != "quit" && action.id != "stop")
         .flat_map(|action| action.keys.iter())
@@ -344,7 +344,7 @@ fn no_sequence_of_keys_and_events_breaks_anything() {
             }
             let area = Rect::new(0, 0, size.0, size.1);
             let mut buffer = Buffer::empty(area);
-            super::draw::paint(&state, &mut view, &mut buffer, area, now());
+            crate::tui::draw::paint(&state, &mut view, &mut buffer, area, now());
             assert!(!text(&buffer).contains('\u{1b}'));
             if size.0 >= 30 && size.1 >= 8 {
                 assert_eq!(view.lists.resources.is_empty(), view.root(&state).is_none());

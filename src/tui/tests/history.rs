@@ -69,7 +69,7 @@ fn versions() -> Vec<Event> {
 }
 
 /// All of it on top of the busy state.
-pub(super) fn past() -> State {
+pub(in crate::tui) fn past() -> State {
     // The versions of the custom resource stand where its only one stood, so that time goes on.
     let is_sample = |event: &Event| matches!(event, Event::ObjectSeen(seen) if seen.object_ref == reference("Memcached", "memcached-sample"));
     let mut all = events();

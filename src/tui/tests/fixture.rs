@@ -16,12 +16,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The time at which tests look.
-pub(super) fn now() -> Timestamp {
+pub(in crate::tui) fn now() -> Timestamp {
     at("17:02:13")
 }
 
 /// A time of the day of the tests.
-pub(super) fn at(time: &str) -> Timestamp {
+pub(in crate::tui) fn at(time: &str) -> Timestamp {
     format!("2026-03-01T{time}Z").parse().unwrap()
 }
 
@@ -34,7 +34,7 @@ fn gvk(kind: &str) -> Gvk {
 }
 
 /// A reference, the uid made of kind and name.
-pub(super) fn reference(kind: &str, name: &str) -> ObjectRef {
+pub(in crate::tui) fn reference(kind: &str, name: &str) -> ObjectRef {
     ObjectRef {
         gvk: gvk(kind),
         namespace: Some("default".to_owned()),
@@ -44,7 +44,7 @@ pub(super) fn reference(kind: &str, name: &str) -> ObjectRef {
 }
 
 /// An object with owner and rest.
-pub(super) fn object(
+pub(in crate::tui) fn object(
     kind: &str,
     name: &str,
     owner: Option<(&str, &str)>,
@@ -70,12 +70,12 @@ pub(super) fn object(
 }
 
 /// An object event.
-pub(super) fn seen(object: Value) -> Event {
+pub(in crate::tui) fn seen(object: Value) -> Event {
     seen_at("17:02:11", object)
 }
 
 /// An object event at a time.
-pub(super) fn seen_at(time: &str, object: Value) -> Event {
+pub(in crate::tui) fn seen_at(time: &str, object: Value) -> Event {
     let at = at(time);
     Event::ObjectSeen(ObjectSeen {
         at,
@@ -85,12 +85,12 @@ pub(super) fn seen_at(time: &str, object: Value) -> Event {
 }
 
 /// An object is gone.
-pub(super) fn gone(time: &str, kind: &str, name: &str) -> Event {
+pub(in crate::tui) fn gone(time: &str, kind: &str, name: &str) -> Event {
     Event::ObjectGone(ObjectGone { at: at(time), object_ref: reference(kind, name) })
 }
 
 /// opdev on the embedded control plane.
-pub(super) fn started() -> Event {
+pub(in crate::tui) fn started() -> Event {
     Event::Started(Arc::new(Started {
         at: at("17:00:00"),
         project: "memcached-operator".to_owned(),
@@ -113,7 +113,7 @@ pub(super) fn started() -> Event {
 }
 
 /// A set of sources.
-pub(super) fn sources(number: u64, files: &[&str]) -> Event {
+pub(in crate::tui) fn sources(number: u64, files: &[&str]) -> Event {
     let kind = |kind: &str, source: &str| KindStatus {
         gvk: gvk(kind),
         plural: format!("{}s", kind.to_lowercase()),
@@ -181,7 +181,7 @@ fn watch(object: ObjectRef, event: WatchEvent, fields: &[(&str, &str, &str)], by
 }
 
 /// A reconcile that changed nothing, to fill in.
-pub(super) fn pass(
+pub(in crate::tui) fn pass(
     id: u64,
     name: &str,
     time: &str,
@@ -322,7 +322,7 @@ fn problem() -> Diagnostic {
 }
 
 /// A broken edit.
-pub(super) fn broken() -> Event {
+pub(in crate::tui) fn broken() -> Event {
     Event::ReloadFailed(ReloadFailed {
         at: at("17:02:12"),
         files: vec!["charts/memcached/templates/deployment.yaml".to_owned()],
@@ -338,7 +338,7 @@ fn finding(weight: Weight, field: &str, message: &str, line: u32) -> Finding {
 }
 
 /// An enum value was removed that an object uses, and a field was renamed.
-pub(super) fn held_type() -> Event {
+pub(in crate::tui) fn held_type() -> Event {
     let hurt = |field: &str, message: &str| Hurt {
         object: reference("Memcached", "memcached-sample"),
         field: field.to_owned(),
@@ -364,13 +364,13 @@ pub(super) fn held_type() -> Event {
 }
 
 /// A held change waits no longer.
-pub(super) fn released() -> Event {
+pub(in crate::tui) fn released() -> Event {
     let id = "memcacheds.cache.my.domain@8".to_owned();
     Event::Released(Released { at: at("17:02:13"), id, verdict: Verdict::Undone })
 }
 
 /// A reconciler was saved that would delete a Service.
-pub(super) fn shadow_run() -> Vec<Event> {
+pub(in crate::tui) fn shadow_run() -> Vec<Event> {
     let change = |action, kind: &str, old: Value, new: Value| ObjectChange {
         object: reference(kind, "memcached-sample"),
         action,
@@ -419,7 +419,7 @@ pub(super) fn shadow_run() -> Vec<Event> {
 }
 
 /// A type was saved and is live.
-pub(super) fn type_changed() -> Vec<Event> {
+pub(in crate::tui) fn type_changed() -> Vec<Event> {
     let changed = TypeChanged {
         at: at("17:02:12"),
         sources: 8,
@@ -438,7 +438,7 @@ pub(super) fn type_changed() -> Vec<Event> {
 }
 
 /// How a request ended.
-pub(super) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> Event {
+pub(in crate::tui) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> Event {
     Event::RequestFinished(RequestFinished {
         id,
         at: at("17:02:12"),
@@ -449,7 +449,7 @@ pub(super) fn finished(id: u64, what: &str, outcome: RequestOutcome) -> Event {
 }
 
 /// A log line.
-pub(super) fn logged(level: Level, message: &str, reconcile: Option<u64>) -> Event {
+pub(in crate::tui) fn logged(level: Level, message: &str, reconcile: Option<u64>) -> Event {
     Event::Log(LogLine {
         at: at("17:02:11"),
         level,
@@ -460,7 +460,7 @@ pub(super) fn logged(level: Level, message: &str, reconcile: Option<u64>) -> Eve
 }
 
 /// The events that make the busy state.
-pub(super) fn events() -> Vec<Event> {
+pub(in crate::tui) fn events() -> Vec<Event> {
     let mut all = vec![started(), sources(7, &["charts/memcached/templates/deployment.yaml"])];
     let deployed = json!({"spec": {"replicaCount": 3}, "status": {"conditions": [
         {"type": "Initialized", "status": "True"},
@@ -528,7 +528,7 @@ pub(super) fn events() -> Vec<Event> {
 }
 
 /// A reload that reached the cluster.
-pub(super) fn settled(sources: u64, ms: u64) -> Event {
+pub(in crate::tui) fn settled(sources: u64, ms: u64) -> Event {
     Event::ReloadSettled(ReloadSettled {
         at: at("17:02:11"),
         sources,
@@ -540,12 +540,12 @@ pub(super) fn settled(sources: u64, ms: u64) -> Event {
 }
 
 /// The busy state.
-pub(super) fn busy() -> State {
+pub(in crate::tui) fn busy() -> State {
     of(events())
 }
 
 /// The state after some events.
-pub(super) fn of(events: Vec<Event>) -> State {
+pub(in crate::tui) fn of(events: Vec<Event>) -> State {
     let mut state = State::default();
     for event in events {
         state.reduce(event);

@@ -4,10 +4,10 @@
 use super::fixture::{
     broken, busy, events, finished, held_type, logged, now, of, shadow_run, sources, started, type_changed,
 };
-use super::view::ViewState;
-use super::{Input, Key, draw, update};
 use crate::event::{Event, Level, RequestOutcome};
 use crate::state::State;
+use crate::tui::view::ViewState;
+use crate::tui::{Input, Key, draw, update};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
@@ -16,7 +16,12 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 /// The screen after some keys; names are separated by spaces.
-pub(super) fn screen(state: &State, view: &mut ViewState, keys: &str, (width, height): (u16, u16)) -> Buffer {
+pub(in crate::tui) fn screen(
+    state: &State,
+    view: &mut ViewState,
+    keys: &str,
+    (width, height): (u16, u16),
+) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| draw(state, view, frame, now())).unwrap();
     for name in keys.split_whitespace() {
@@ -29,7 +34,7 @@ pub(super) fn screen(state: &State, view: &mut ViewState, keys: &str, (width, he
 }
 
 /// The text of a screen.
-pub(super) fn text(buffer: &Buffer) -> String {
+pub(in crate::tui) fn text(buffer: &Buffer) -> String {
     let mut out = String::new();
     for row in buffer.content().chunks(buffer.area.width as usize) {
         let mut skip = 0;
@@ -39,7 +44,7 @@ pub(super) fn text(buffer: &Buffer) -> String {
                 continue;
             }
             out.push_str(cell.symbol());
-            skip = super::text::width(cell.symbol()).saturating_sub(1);
+            skip = crate::tui::text::width(cell.symbol()).saturating_sub(1);
         }
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
@@ -102,7 +107,7 @@ fn golden(name: &str, buffer: &Buffer) {
     );
 }
 
-pub(super) fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
+pub(in crate::tui) fn check(name: &str, state: &State, keys: &str, size: (u16, u16)) {
     golden(name, &screen(state, &mut ViewState::default(), keys, size));
 }
 
@@ -196,7 +201,7 @@ fn held_changes_and_what_saves_change() {
 
 #[test]
 fn without_colours_nothing_is_coloured() {
-    let mut view = ViewState { theme: super::Theme::plain(), ..ViewState::default() };
+    let mut view = ViewState { theme: crate::tui::Theme::plain(), ..ViewState::default() };
     let buffer = screen(&busy(), &mut view, "", HOME);
     let styles = styles(&buffer);
     for colour in ["red", "green", "yellow", "cyan", "on "] {

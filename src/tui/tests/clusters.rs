@@ -1,15 +1,15 @@
 //! What the screen says about the cluster behind opdev: how far it is protected, whether it answers, who else works
 //! on it; and what the keys about it ask for.
 
-use super::acts::requests;
+use super::acting::requests;
 use super::fixture::{events, now, of};
 use super::frames::{check, screen, text};
-use super::view::ViewState;
 use crate::event::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Event, Level, Notice, Protection, ProtectionChanged,
     Request, Started, Trouble, TroubleKind,
 };
 use crate::state::State;
+use crate::tui::view::ViewState;
 use opdev_object::meta::{Gvk, ObjectRef};
 use std::sync::Arc;
 use std::time::Duration;

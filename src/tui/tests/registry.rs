@@ -1,13 +1,13 @@
 //! A walk over the registry of actions: each is named, explained, in the palette and the help, can be bound anew, and
 //! stands in `docs/keys.md`, which is written from it (`UPDATE_GOLDEN=1 cargo test`).
 
-use super::action::{ACTIONS, Section};
 use super::fixture::busy;
 use super::frames::{screen, text};
-use super::keymap::{Found, Keymap};
-use super::keys::Key;
-use super::view::ViewState;
 use crate::event::{Binding, Place};
+use crate::tui::action::{ACTIONS, Section};
+use crate::tui::keymap::{Found, Keymap};
+use crate::tui::keys::Key;
+use crate::tui::view::ViewState;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
@@ -62,7 +62,7 @@ fn every_action_can_be_bound_anew() {
 
 /// The page as it should be.
 fn page() -> String {
-    let mut out = String::from(include_str!("keys.md"));
+    let mut out = String::from(include_str!("../keys.md"));
     for section in Section::ALL {
         write!(out, "\n## {}\n\n| Keys | Action | What it does |\n|---|---|---|\n", section.title()).unwrap();
         for action in ACTIONS.iter().filter(|action| action.section == section) {

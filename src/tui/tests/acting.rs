@@ -2,14 +2,14 @@
 
 use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};
-use super::keys::Key;
-use super::update::{Command, Input, update};
-use super::view::ViewState;
 use crate::event::{
     Action, Draft, DraftStage, Event, Leaving, NewFrom, ObjectChange, OnExit, Paths, PauseScope, Paused,
     Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
 };
 use crate::state::State;
+use crate::tui::keys::Key;
+use crate::tui::update::{Command, Input, update};
+use crate::tui::view::ViewState;
 use serde_json::json;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ const SIZE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (40, 10);
 
 /// The commands of some keys, after a first frame.
-pub(super) fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
+pub(in crate::tui) fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
     screen(state, view, "", SIZE);
     keys.split_whitespace()
         .flat_map(|name| update(view, Input::Key(Key::parse(name).unwrap()), state))
@@ -25,7 +25,7 @@ pub(super) fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<C
 }
 
 /// The requests of some keys on a fresh view.
-pub(super) fn requests(state: &State, keys: &str) -> Vec<Request> {
+pub(in crate::tui) fn requests(state: &State, keys: &str) -> Vec<Request> {
     let all = commands(&mut ViewState::default(), state, keys).into_iter();
     all.map(|command| match command {
         Command::Request(_, request) => request,
@@ -271,7 +271,8 @@ fn e_and_n_ask_for_the_editor_and_each_round_opens_it_once() {
 
     let mut view = ViewState::default();
     let open = |round| with_draft(DraftStage::Editing { path: "/tmp/a.yaml".to_owned(), round });
-    let due = |view: &mut ViewState, state: &State| super::drafts::editor_due(view, state).map(|(id, _)| id);
+    let due =
+        |view: &mut ViewState, state: &State| crate::tui::drafts::editor_due(view, state).map(|(id, _)| id);
     assert_eq!((due(&mut view, &open(1)), due(&mut view, &open(1))), (Some(9), None));
     assert_eq!((due(&mut view, &open(2)), due(&mut view, &open(2))), (Some(9), None));
     view.leaving = true;

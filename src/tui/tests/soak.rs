@@ -2,12 +2,12 @@
 //! A few seconds in every test run; `OPDEV_SOAK=600 cargo test -p opdev --lib tui::soak` goes on for ten minutes.
 
 use super::fixture::{busy, events, held_type, logged, now, object, reference, released, seen, shadow_run};
-use super::view::ViewState;
-use super::{Input, Key, Mouse, update};
 use crate::event::{
     Binding, Event, Level, ObjectGone, Place, Preferences, QueueChanged, Request, ThemeChoice,
 };
 use crate::state::State;
+use crate::tui::view::ViewState;
+use crate::tui::{Input, Key, Mouse, update};
 use crossterm::event::KeyCode;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -59,7 +59,7 @@ fn key(dice: &mut Dice) -> Key {
 
 fn settings(dice: &mut Dice) -> Event {
     let place = Place { file: "config.yaml".to_owned(), line: 1, column: 1 };
-    let action = dice.of(super::action::ACTIONS).id.to_owned();
+    let action = dice.of(crate::tui::action::ACTIONS).id.to_owned();
     let keys = vec![(*dice.of(&["x", "g q", "fly", "ctrl-d", "f2", ""])).to_owned()];
     let name = (*dice.of(&["dark", "light", "none", "plain"])).to_owned();
     let theme = Some(ThemeChoice { name, place: place.clone(), own: true, file: None });
@@ -123,9 +123,9 @@ fn run(seed: u64, steps: usize) {
             _ => {
                 let asked = !view.layers.is_empty();
                 let commands = update(&mut view, input(&mut dice, size), &state);
-                let deletes = commands
-                    .iter()
-                    .any(|command| matches!(command, super::Command::Request(_, Request::Delete { .. })));
+                let deletes = commands.iter().any(|command| {
+                    matches!(command, crate::tui::Command::Request(_, Request::Delete { .. }))
+                });
                 assert!(asked || !deletes, "deleted without a question, seed {seed}");
                 // Who leaves comes back: the screen is to go on.
                 view.leaving = false;
@@ -134,7 +134,7 @@ fn run(seed: u64, steps: usize) {
         clock += Duration::from_millis(dice.roll(400) as u64);
         let area = Rect::new(0, 0, size.0, size.1);
         let mut buffer = Buffer::empty(area);
-        super::draw::paint(&state, &mut view, &mut buffer, area, clock);
+        crate::tui::draw::paint(&state, &mut view, &mut buffer, area, clock);
         let steers = |cell: &ratatui::buffer::Cell| cell.symbol().chars().any(char::is_control);
         assert!(!buffer.content().iter().any(steers), "a control character on the screen, seed {seed}");
     }

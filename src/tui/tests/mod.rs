@@ -1,0 +1,13 @@
+//! The screen as a whole: what keys ask for, and what is seen. The smaller parts are tested where they stand.
+
+mod acting;
+mod clusters;
+mod finding;
+pub(super) mod fixture;
+pub(super) mod frames;
+mod history;
+mod keys;
+mod picture;
+mod registry;
+mod seeing;
+mod soak;
