@@ -9,8 +9,8 @@ use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// More than this is not shown below one object.
-const MOST: usize = 5_000;
+/// How many objects are looked for below one object; who has met as many says so.
+pub const MOST: usize = 5_000;
 
 /// One line of the tree.
 #[derive(Clone, Debug)]
@@ -66,11 +66,14 @@ fn below(
 /// Objects that belonged to this one, directly or through others, and are gone; the one that went last comes first.
 pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
     let Some(root) = state.present_or_gone(root) else { return Vec::new() };
+    let gone: Vec<_> =
+        state.archive.gone().iter().filter(|gone| state.gone_at(&gone.seen.key).is_some()).collect();
+    if gone.is_empty() {
+        return Vec::new();
+    }
     let present = owned(state, &root.key).into_iter().map(|node| node.seen);
     let mut owners: BTreeSet<String> =
         present.chain([Arc::clone(root)]).filter_map(|seen| seen.object_ref.uid.clone()).collect();
-    let gone: Vec<_> =
-        state.archive.gone().iter().filter(|gone| state.gone_at(&gone.seen.key).is_some()).collect();
     // Owners may have gone before or after what they owned: as often as it takes.
     let mut below: BTreeSet<usize> = BTreeSet::new();
     loop {

@@ -18,6 +18,8 @@ mod which_key;
 
 pub(super) use resources::shown_columns;
 
+use super::action::{self, Do};
+use super::finding::Seek;
 use super::text::{Row, cut, cut_front, width, wrap};
 use super::theme::Role;
 use super::toast::{Toast, toast};
@@ -342,7 +344,7 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let mut parts = Vec::new();
     let held = state.impact.held.len();
     if held > 0 {
-        let key = view.keymap.keys(super::action::Do::Held).first().map(ToString::to_string);
+        let key = view.keymap.keys(Do::Held).first().map(ToString::to_string);
         parts.push(format!("⚠ {held} held ({})", key.unwrap_or_default()));
     }
     let busy = u32::try_from(state.running.len()).unwrap_or(u32::MAX).max(queue.running);
@@ -363,19 +365,26 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let right = parts.join(if narrow { " " } else { " · " });
     let cells = area.width as usize;
     let room = cells.saturating_sub(width(&right) + 3);
-    // Whatever else there is no room for: the key that tells the others.
-    let help = super::action::by(super::action::Do::Help).map_or(0, |help| width(help.title) + 4);
+    let size = |action: &action::Action| {
+        let key = view.keymap.keys(action.does).first().map(ToString::to_string);
+        key.map_or(0, |key| width(&key) + width(action.title) + 3)
+    };
+    // Whatever else there is no room for: the keys that lead to all others, and the one out.
+    let always: &[Do] = if cells < 60 { &[Do::Help] } else { &[Do::Seek(Seek::Palette), Do::Help, Do::Quit] };
+    let mut reserved: usize = always.iter().filter_map(|does| action::by(*does)).map(size).sum();
     let mut left = Row::default();
     let mut used = 0;
-    for action in super::action::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
+    for action in action::ACTIONS.iter().filter(|action| action.footer.contains(&view.focus)) {
         let Some(key) = view.keymap.keys(action.does).first().map(ToString::to_string) else { continue };
-        let size = width(&key) + width(action.title) + 3;
-        let reserved = if action.does == super::action::Do::Help { 0 } else { help };
+        let size = size(action);
+        if always.contains(&action.does) {
+            reserved -= size;
+        }
         if used + size + reserved > room {
             continue;
         }
         used += size;
-        let possible = super::action::enabled(action.does, view, state).is_ok();
+        let possible = action::enabled(action.does, view, state).is_ok();
         left = left
             .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))
             .and(if possible { Role::Text } else { Role::Dim }, format!(" {} ", action.title));

@@ -23,6 +23,8 @@ pub struct Delete {
     pub propagation: Propagation,
     /// Seconds for containers to end, as typed; empty leaves it to the object.
     pub grace: String,
+    /// Whether more is owned than was counted.
+    pub more: bool,
     /// Since when it is to go: a single object that hangs.
     pub hangs: Option<String>,
     /// Why nobody answers the finalizers for now.
@@ -36,8 +38,11 @@ impl Delete {
     pub(in crate::tui) fn of(all: &[Arc<Seen>], state: &State) -> Self {
         let mut owned: BTreeMap<String, usize> = BTreeMap::new();
         let mut finalizers: Vec<String> = Vec::new();
+        let mut more = false;
         for seen in all {
-            for node in tree::owned(state, &seen.key) {
+            let nodes = tree::owned(state, &seen.key);
+            more |= nodes.len() >= tree::MOST;
+            for node in nodes {
                 if !all.iter().any(|marked| marked.key == node.seen.key) {
                     *owned.entry(node.seen.key.kind.clone()).or_default() += 1 + node.older;
                 }
@@ -55,6 +60,7 @@ impl Delete {
         Delete {
             objects: all.iter().map(|seen| seen.object_ref.clone()).collect(),
             owned: owned.into_iter().collect(),
+            more,
             paused: all.iter().any(|seen| state.paused(&seen.key).is_some()),
             hangs: hangs.filter(|_| !finalizers.is_empty()),
             finalizers,

@@ -50,7 +50,8 @@ pub(super) fn draw(delete: &Delete, view: &ViewState, buffer: &mut Buffer, body:
     if owned.is_empty() {
         rows.extend(text("It owns nothing.", Role::Text));
     } else {
-        rows.extend(text(&format!("{goes}: {owned}."), Role::Text));
+        let more = if delete.more { ", and more that were not counted" } else { "" };
+        rows.extend(text(&format!("{goes}: {owned}{more}."), Role::Text));
     }
     if !delete.finalizers.is_empty() {
         let waits = format!("It stays until these let go: {}.", delete.finalizers.join(", "));

@@ -12,6 +12,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
 use ratatui::widgets::{Block, Widget};
+use std::fmt::Write as _;
 
 /// Draws the border of a pane and gives back what is inside.
 pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) -> Rect {
@@ -82,10 +83,14 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
             let root = view.root(state)?;
             let gone = if view.seeing.gone { 0 } else { tree::gone_below(state, &root.key).len() };
             let key = view.keymap.keys(Do::See(See::Deleted)).first().map(ToString::to_string);
-            Some(match (gone, key) {
-                (0, _) | (_, None) => root.key.name.clone(),
-                (gone, Some(key)) => format!("{} · {gone} deleted ({key})", root.key.name),
-            })
+            let mut about = root.key.name.clone();
+            if view.lists.owned.len() >= tree::MOST {
+                about = format!("the first {} of {about}", tree::MOST);
+            }
+            if let (1.., Some(key)) = (gone, key) {
+                let _ = write!(about, " · {gone} deleted ({key})");
+            }
+            Some(about)
         }
         Pane::Reconciles if view.all => Some("all objects".to_owned()),
         Pane::Reconciles => name(view.root(state)),

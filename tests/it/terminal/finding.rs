@@ -194,6 +194,22 @@ fn a_storm_of_sizes_ends_in_a_whole_screen() {
 }
 
 #[test]
+fn a_key_that_comes_with_a_change_of_size_is_not_lost() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    for round in 0..40_u16 {
+        pty.resize((90 + round % 20, 30));
+        pty.keys("?");
+        pty.wait_for("esc closes");
+        pty.resize((110 + round % 20, 36));
+        pty.keys("?");
+        pty.wait_without("esc closes");
+    }
+    quit(pty);
+}
+
+#[test]
 fn a_terminal_that_goes_away_ends_the_run() {
     let (_folder, project) = demo_project();
     let mut pty = opdev(&project);
