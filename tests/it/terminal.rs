@@ -27,6 +27,30 @@ use tokio_util::sync::CancellationToken;
 const SIZE: (u16, u16) = (120, 36);
 const MODE: &str = "OPDEV_TEST_TERMINAL";
 
+/// Applies a sample by its keys.
+fn apply(pty: &mut Pty, sample: &str) {
+    pty.keys("a");
+    pty.wait_for("type to narrow");
+    pty.keys(sample);
+    pty.keys("\r");
+}
+
+/// Waits for the demo's first screen, and installs the Memcached of its samples.
+fn with_sample(pty: &mut Pty) {
+    pty.wait_for("to apply a sample");
+    apply(pty, "memcached-sample");
+    pty.wait_until("three running pods", |screen| {
+        runs::lines(screen, " Running ") == 3 && runs::lines(screen, "● 3/3") == 1
+    });
+}
+
+/// Quits by its key; the terminal is as it was.
+fn quit(mut pty: Pty) {
+    pty.keys("q");
+    assert!(pty.wait_exit().success(), "{}", pty.screen());
+    pty.assert_restored();
+}
+
 /// This test binary, running `program` in a terminal.
 fn start(mode: &str) -> Pty {
     let mut command = CommandBuilder::new(std::env::current_exe().unwrap());

@@ -1,7 +1,7 @@
 //! New objects: the text of a sample, or a skeleton of what a kind's schema says, for the editor.
 
 use super::send::{is_not_found, plural_path};
-use super::skeleton::skeleton;
+use super::skeleton::{skeleton, with_values};
 use super::{Done, Requests};
 use crate::event::{DraftId, NewFrom};
 use anyhow::{Context as _, Result, bail};
@@ -23,10 +23,22 @@ impl Requests {
                 let (resource, namespaced) = self.resource(gvk).await?;
                 let schema = self.schema_of(gvk, &resource).await?;
                 let namespace = namespaced.then_some(self.namespace.as_str());
-                let text = skeleton(gvk, namespace, &schema.root, &schema.definitions);
+                let mut text = skeleton(gvk, namespace, &schema.root, &schema.definitions);
+                if let Some((chart, values)) = self.values_of(gvk) {
+                    text = with_values(&text, &chart, &values);
+                }
                 self.open_new(id, format!("new {}", gvk.kind), text).await
             }
         }
+    }
+
+    /// The folder of the chart that feeds a kind, and its values as they are written.
+    fn values_of(&self, gvk: &Gvk) -> Option<(String, String)> {
+        let sources = self.sources.borrow();
+        let watch = sources.watches.iter().find(|watch| watch.gvk == *gvk)?;
+        let reconciler = watch.chart()?;
+        let values = reconciler.chart.as_ref()?.values_text.as_ref()?;
+        Some((reconciler.path.clone(), String::from_utf8_lossy(values).into_owned()))
     }
 
     /// The schema of a kind at its root.

@@ -35,6 +35,23 @@ pub(super) fn skeleton(gvk: &Gvk, namespace: Option<&str>, root: &Value, definit
     sketch.out
 }
 
+/// The same for a kind whose spec is open and that a chart feeds: the chart's values as comments, as the Operator SDK
+/// writes them into its samples.
+pub(super) fn with_values(skeleton: &str, chart: &str, values: &str) -> String {
+    let open = skeleton.strip_suffix("spec: {}\n");
+    let Some(above) = open.map(|above| above.strip_suffix("# object\n").unwrap_or(above)) else {
+        return skeleton.to_owned();
+    };
+    let mut out = format!("{above}# Values of the chart {chart}; uncomment what is to differ.\nspec:\n");
+    for line in values.lines() {
+        let line = line.trim_end();
+        // What is a comment there stays one when the sign is taken away from the lines around it.
+        let sign = if line.is_empty() || line.trim_start().starts_with('#') { "" } else { "# " };
+        let _ = writeln!(out, "{}", format!("  {sign}{line}").trim_end());
+    }
+    out
+}
+
 /// Where a field stands.
 struct Around {
     indent: usize,
@@ -305,5 +322,14 @@ mod tests {
             json!({"properties": {"spec": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}});
         let text = skeleton(&Gvk::new("", "v1", "Web"), None, &open, &Value::Null);
         assert_eq!(yaml::from_str(&text).unwrap()["spec"], json!({}), "{text}");
+        // What a chart takes is there to be uncommented; a spec with fields of its own is left as it is.
+        let values = "# How many.\nreplicas: 1\n\nimage:\n  # From where.\n  tag: \"1\"\n";
+        let text = with_values(&text, "charts/web", values);
+        assert_eq!(yaml::from_str(&text).unwrap()["spec"], Value::Null, "{text}");
+        let all = text.replace("  # replicas", "  replicas").replace("  # image", "  image");
+        let all = yaml::from_str(&all.replace("  #   tag", "    tag")).unwrap();
+        assert_eq!(all["spec"], json!({"replicas": 1, "image": {"tag": "1"}}), "{text}");
+        let text = skeleton(&Gvk::new("", "v1", "Web"), None, &root, &definitions);
+        assert_eq!(with_values(&text, "charts/web", values), text);
     }
 }

@@ -5,8 +5,9 @@ use super::undo::Undo;
 use super::{MANAGER, Requests};
 use crate::event::{Action, ObjectChange, mask};
 use anyhow::Result;
-use opdev_object::diff::diff;
+use opdev_object::diff::{Change, diff};
 use opdev_object::meta::{self, ObjectRef};
+use opdev_object::path::Path;
 use serde_json::{Value, json};
 
 /// What is written, and over what.
@@ -53,9 +54,8 @@ impl Write {
         };
         let changes = match action {
             Action::Deleted => Vec::new(),
-            Action::Created | Action::Updated => {
-                diff(&before.unwrap_or(Value::Null), &after.unwrap_or(Value::Null))
-            }
+            Action::Created => vec![Change { path: Path::default(), old: None, new: after }],
+            Action::Updated => diff(&before.unwrap_or(Value::Null), &after.unwrap_or(Value::Null)),
         };
         let changes = mask::changes(&self.object.gvk.kind, changes);
         ObjectChange { object: self.object.clone(), action, changes, taken_from: Vec::new() }

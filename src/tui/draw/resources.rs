@@ -231,7 +231,11 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let mut rows = words_of(&[format!("No {kinds} yet.")], area);
     let samples = state.samples();
     if samples.is_empty() {
-        let text = format!("Put one into samples/, or press {} and type a path.", key(Do::Apply));
+        let text = format!(
+            "Press {} to write one, {} to apply a file, or put one into samples/.",
+            key(Do::New),
+            key(Do::Apply)
+        );
         rows.extend(words_of(&[text], area));
     } else {
         let key = key(Do::Apply);

@@ -1,7 +1,7 @@
 //! The user's editor in a terminal: a script stands in for it. The screen comes back, whatever becomes of it.
 
-use super::SIZE;
 use super::runs::{edit, lines};
+use super::{SIZE, quit, with_sample};
 use crate::inner_loop::demo_project;
 use crate::pty::Pty;
 use portable_pty::CommandBuilder;
@@ -19,22 +19,6 @@ fn opdev(project: &Path, script: &str) -> Pty {
     command.cwd(project);
     command.env("KUBE_EDITOR", format!("sh {}", editor.display()));
     Pty::start(command, SIZE)
-}
-
-fn with_sample(pty: &mut Pty) {
-    pty.wait_for("to apply a sample");
-    pty.keys("a");
-    pty.wait_for("type to narrow");
-    pty.keys("memcached-sample\r");
-    pty.wait_until("three running pods", |screen| {
-        lines(screen, " Running ") == 3 && lines(screen, "● 3/3") == 1
-    });
-}
-
-fn quit(mut pty: Pty) {
-    pty.keys("q");
-    assert!(pty.wait_exit().success(), "{}", pty.screen());
-    pty.assert_restored();
 }
 
 #[test]
@@ -66,7 +50,8 @@ fn an_edit_is_refused_mended_shown_written_and_undone() {
 #[test]
 fn a_new_object_comes_from_its_schema() {
     let (_folder, project) = demo_project();
-    let script = "sed -i 's/name: podset-sample/name: fresh/; s/^  # replicas: 1/  replicas: 2/' \"$1\"\n";
+    let script = "sed -i 's/name: podset-sample/name: fresh/; s/^  # replicas: 1/  replicas: 2/' \"$1\"\n\
+                  sed -i 's/name: hello-sample/name: own/; s/^  # replicaCount: 1/  replicaCount: 2/' \"$1\"\n";
     let mut pty = opdev(&project, script);
     pty.wait_for("to apply a sample");
     pty.keys("n");
@@ -78,6 +63,16 @@ fn a_new_object_comes_from_its_schema() {
     });
     pty.keys("\r");
     pty.wait_until("two pods of it", |screen| lines(screen, "Pod fresh") == 2);
+    // A kind without a schema, fed by a chart, offers the chart's values.
+    pty.keys("n");
+    pty.wait_for("from its schema");
+    pty.keys("hello its\r");
+    pty.wait_until("what is created", |screen| {
+        let text = screen.contents();
+        text.contains("Hello default/own is created") && text.contains("replicaCount: 2")
+    });
+    pty.keys("\r");
+    pty.wait_until("two pods of each deployment", |screen| lines(screen, "● 4/4") == 1);
     quit(pty);
 }
 

@@ -1,8 +1,8 @@
 //! Finding in a terminal: palette, jump, filters, order, help, namespaces, keys bound anew while it runs, storms of
 //! sizes, and a terminal that goes away.
 
-use super::SIZE;
 use super::runs::{lines, opdev};
+use super::{SIZE, apply, quit};
 use crate::inner_loop::demo_project;
 use crate::pty::Pty;
 use portable_pty::CommandBuilder;
@@ -17,20 +17,6 @@ fn opdev_with_settings(project: &Path, home: &Path) -> Pty {
     command.cwd(project);
     command.env("XDG_CONFIG_HOME", home);
     Pty::start(command, SIZE)
-}
-
-/// Applies a sample and waits for its pods.
-fn apply(pty: &mut Pty, sample: &str) {
-    pty.keys("a");
-    pty.wait_for("type to narrow");
-    pty.keys(sample);
-    pty.keys("\r");
-}
-
-fn quit(mut pty: Pty) {
-    pty.keys("q");
-    assert!(pty.wait_exit().success(), "{}", pty.screen());
-    pty.assert_restored();
 }
 
 #[test]

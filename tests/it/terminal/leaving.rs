@@ -1,7 +1,7 @@
 //! Leaving a cluster that lives on: what becomes of its custom resources.
 
-use super::SIZE;
 use super::runs::lines;
+use super::{SIZE, with_sample};
 use crate::inner_loop::demo_project;
 use crate::pty::Pty;
 use kube::api::{Api, ApiResource, DynamicObject};
@@ -28,16 +28,6 @@ fn opdev(project: &Path, kubeconfig: &Path, more: &[&str]) -> Pty {
     command.args(more);
     command.cwd(project);
     Pty::start(command, SIZE)
-}
-
-fn with_sample(pty: &mut Pty) {
-    pty.wait_for("to apply a sample");
-    pty.keys("a");
-    pty.wait_for("type to narrow");
-    pty.keys("memcached-sample\r");
-    pty.wait_until("three running pods", |screen| {
-        lines(screen, " Running ") == 3 && lines(screen, "● 3/3") == 1
-    });
 }
 
 async fn sample(plane: &ControlPlane, kind: &str, group: &str, version: &str) -> Option<DynamicObject> {
