@@ -4,6 +4,7 @@
 use super::discovery::{Discovery, Resource};
 use super::echo::Echo;
 use super::read_only::ReadOnly;
+use crate::event::words;
 use crate::tap::{Answer, Tap};
 use http::{Method, Request};
 use opdev_object::meta::{self, Gvk};
@@ -246,7 +247,7 @@ const APPLY: &str = "application/apply-patch+yaml";
 
 /// The JSON of an answer, or why there is none.
 pub(crate) fn answer_of(answer: Result<Answer, kube::Error>) -> Result<Value, ApiError> {
-    let answer = answer.map_err(|error| ApiError::Unreachable(chain(&error)))?;
+    let answer = answer.map_err(|error| ApiError::Unreachable(words::error(&error)))?;
     let body: Value = serde_json::from_slice(&answer.body)
         .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&answer.body).chars().take(500).collect()));
     if answer.status.is_success() {
@@ -255,20 +256,6 @@ pub(crate) fn answer_of(answer: Result<Answer, kube::Error>) -> Result<Value, Ap
     let text = |field: &str| body.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
     let message = body.as_str().map_or_else(|| text("message"), |body| body.trim().to_owned());
     Err(ApiError::Refused { code: answer.status.as_u16(), reason: text("reason"), message })
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
 }
 
 impl At<'_> {

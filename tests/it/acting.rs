@@ -113,6 +113,10 @@ fn undo_list(opdev: &Opdev) -> Vec<Undoable> {
 /// Undoes the newest deed: what the dialog shows, and what is said in the end.
 async fn undo(opdev: &mut Opdev) -> (Review, String) {
     let entry = undo_list(opdev)[0].id;
+    undo_entry(opdev, entry).await
+}
+
+async fn undo_entry(opdev: &mut Opdev, entry: u64) -> (Review, String) {
     let mark = opdev.mark();
     done(&opdev.ask(Request::Undo { entry }).await);
     let (draft, shown) = review(opdev, mark).await;
@@ -359,11 +363,7 @@ async fn a_folder_is_applied_object_by_object_and_refusals_have_lines() {
 async fn undo_of(opdev: &mut Opdev, what: &str) -> (Review, String) {
     let all = undo_list(opdev);
     let entry = all.iter().rev().find(|entry| entry.what == what).unwrap_or_else(|| panic!("{all:?}")).id;
-    let mark = opdev.mark();
-    done(&opdev.ask(Request::Undo { entry }).await);
-    let (draft, shown) = review(opdev, mark).await;
-    let said = done(&opdev.ask(Request::Write { draft }).await);
-    (shown, said)
+    undo_entry(opdev, entry).await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,9 +1,10 @@
 //! Who asks: a token, a token file that is read again, an exec plugin that is run again, or a certificate. Gives a
 //! client that carries the newest credential; renews it when it has expired or the API server refuses it.
 
-use super::explain::{Problem, chain};
+use super::explain::Problem;
 use super::kubeconfig::Target;
 use super::plugin::{self, Given};
+use crate::event::words;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
@@ -122,7 +123,7 @@ fn header(target: &Target, text: &str) -> Result<HeaderValue, Problem> {
 
 fn client(target: &Target, config: kube::Config) -> Result<Client, Problem> {
     Client::try_from(config).map_err(|error| {
-        let why = chain(&error);
+        let why = words::error(&error);
         let why = why.lines().next().unwrap_or_default();
         target.names.no_credential(&format!("its certificates cannot be used: {why}"), "write them anew")
     })

@@ -184,21 +184,6 @@ fn cut(text: &str) -> String {
     line.chars().take(300).collect()
 }
 
-/// An error with its causes, each once.
-pub(crate) fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text.push_str(": ");
-            text.push_str(&cause_text);
-        }
-        source = cause.source();
-    }
-    text
-}
-
 /// An address without user and password.
 pub(crate) fn bare(address: &str) -> String {
     match address.split_once("://") {

@@ -3,6 +3,7 @@
 
 use super::explain::{Names, bare, shown};
 use super::proxies;
+use crate::event::words;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
 use std::collections::BTreeMap;
@@ -221,7 +222,7 @@ impl Merged {
         }
         let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
         kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
-            let why = without_excerpt(&super::explain::chain(&error));
+            let why = without_excerpt(&words::error(&error));
             anyhow!("the context {context} cannot be used: {why}\n  where: {}, {}\n  to do: correct it, {OR_EMBEDDED}", names.cluster_place(), names.user_place())
         })
     }

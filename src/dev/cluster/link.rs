@@ -3,9 +3,9 @@
 //! `tend` tells the user and brings the connection back.
 
 use super::credentials::{self, Line};
-use super::explain::{Fault, Problem, chain};
+use super::explain::{Fault, Problem};
 use super::kubeconfig::Target;
-use crate::event::{Trouble, TroubleKind};
+use crate::event::{Trouble, TroubleKind, words};
 use crate::operator::read_only::ReadOnly;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -247,7 +247,7 @@ impl Link {
         };
         match sent {
             Ok(response) => Ok(response),
-            Err(error) => Err(self.unanswered(&chain(&error)).await),
+            Err(error) => Err(self.unanswered(&words::error(&error)).await),
         }
     }
 

@@ -68,6 +68,22 @@ pub(super) fn boxed(
     }
 }
 
+/// A text above buttons that always show: what of it fits, and how many lines follow.
+pub(super) fn scrolled(what: Vec<Row>, buttons: Vec<Row>, scroll: usize, body: Rect) -> Vec<Row> {
+    let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
+    let last = what.len().saturating_sub(room);
+    let scroll = scroll.min(last);
+    let below = last - scroll;
+    let mut rows: Vec<Row> = what.into_iter().skip(scroll).take(room).collect();
+    if below > 0
+        && let Some(row) = rows.last_mut()
+    {
+        *row = Row::new(Role::Dim, format!(" ↓ {} more lines ", below + 1));
+    }
+    rows.extend(buttons);
+    rows
+}
+
 fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
     let choices = choices(state, typed);
     let index = index.min(choices.len().saturating_sub(1));

@@ -5,7 +5,7 @@ use super::super::dialog::HeldDialog;
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::boxed;
+use super::dialogs::{boxed, scrolled};
 use crate::event::{Held, HeldChange, words};
 use crate::state::State;
 use ratatui::buffer::Buffer;
@@ -17,17 +17,7 @@ pub(super) fn draw(dialog: &HeldDialog, state: &State, view: &ViewState, buffer:
     let cells = (body.width as usize).saturating_sub(8).min(96);
     let what = what(held, cells);
     let buttons = if dialog.asked_for { buttons(held, dialog.on_apply) } else { invitation() };
-    let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
-    let last = what.len().saturating_sub(room);
-    let scroll = dialog.scroll.min(last);
-    let below = last - scroll;
-    let mut rows: Vec<Row> = what.into_iter().skip(scroll).take(room).collect();
-    if below > 0
-        && let Some(row) = rows.last_mut()
-    {
-        *row = Row::new(Role::Dim, format!(" ↓ {} more lines ", below + 1));
-    }
-    rows.extend(buttons);
+    let rows = scrolled(what, buttons, dialog.scroll, body);
     let file =
         if held.files.is_empty() { String::new() } else { format!(" · {}", words::files(&held.files)) };
     boxed(&format!("{} held{file}", held.kind.kind), &rows, None, view, buffer, body);

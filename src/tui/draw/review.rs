@@ -5,7 +5,7 @@ use super::super::dialog::{Button, ReviewDialog, beginnings, buttons_of, review_
 use super::super::text::{Row, left, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::boxed;
+use super::dialogs::{boxed, scrolled};
 use crate::event::{Action, Review, words};
 use crate::state::State;
 use jiff::Timestamp;
@@ -18,17 +18,7 @@ pub(super) fn draw(dialog: &ReviewDialog, state: &State, view: &ViewState, buffe
     let cells = (body.width as usize).saturating_sub(8).min(100);
     let what = what(review, cells);
     let buttons = buttons(review, dialog.on, body.height > 12);
-    let room = (body.height as usize).saturating_sub(2 + buttons.len()).max(1);
-    let last = what.len().saturating_sub(room);
-    let scroll = dialog.scroll.min(last);
-    let below = last - scroll;
-    let mut rows: Vec<Row> = what.into_iter().skip(scroll).take(room).collect();
-    if below > 0
-        && let Some(row) = rows.last_mut()
-    {
-        *row = Row::new(Role::Dim, format!(" ↓ {} more lines ", below + 1));
-    }
-    rows.extend(buttons);
+    let rows = scrolled(what, buttons, dialog.scroll, body);
     boxed(&draft.about, &rows, None, view, buffer, body);
 }
 
