@@ -24,6 +24,9 @@ pub struct ServeArgs {
     /// namespaces), or none, as under envtest
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = Which::All)]
     controllers: Which,
+    /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything
+    #[arg(long)]
+    rbac: bool,
 }
 
 /// The words for `--controllers`.
@@ -65,10 +68,11 @@ fn serve(args: &ServeArgs) -> Result<()> {
         let _lock = lock_kubeconfig(&path)?;
         let mut config = Config::default();
         config.controllers = args.controllers.into();
+        config.rbac = args.rbac;
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = plane.listen(Listen { address: args.listen }).await?;
         write_kubeconfig(&path, &listening.kubeconfig)?;
-        announce(&path, listening.address, began)?;
+        announce(&path, listening.address, args.rbac, began)?;
         let signal = stop.await;
         tell(&format!("{signal}: stopping\n"))?;
         plane.stop().await;
@@ -93,14 +97,14 @@ fn lock_kubeconfig(path: &Path) -> Result<Lock> {
     }
 }
 
-fn announce(kubeconfig: &Path, address: SocketAddr, began: Instant) -> Result<()> {
+fn announce(kubeconfig: &Path, address: SocketAddr, rbac: bool, began: Instant) -> Result<()> {
     let mut text = format!(
         "control plane ready at https://{address} after {} ms\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n",
         began.elapsed().as_millis(),
         quoted(kubeconfig),
     );
     text.push_str("not as on a real cluster:\n");
-    for gap in gaps() {
+    for gap in gaps(rbac) {
         text.push_str(&format!("  {:<12} {}\n", gap.about, gap.instead));
     }
     text.push_str("\nCtrl-C stops it.\n");

@@ -320,7 +320,7 @@ impl Status {
             status["reason"] = Value::from(self.reason);
         }
         // Answers about paths and verbs have details with nothing in them, where others have none.
-        let general = matches!(self.code, 404 | 405 | 422);
+        let general = matches!(self.code, 403 | 404 | 405 | 422);
         if !details.is_empty() || general {
             status["details"] = Value::Object(details);
         }

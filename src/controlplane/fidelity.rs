@@ -35,7 +35,7 @@ const GAPS: [Gap; 13] = [
     ),
     gap(
         "RBAC",
-        "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes",
+        "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes (with --rbac they are enforced)",
     ),
     gap("webhooks", "admission and conversion webhooks are stored, not called"),
     gap("protobuf", "bodies in protobuf are read, answers are always JSON or YAML"),
@@ -53,14 +53,14 @@ const GAPS: [Gap; 13] = [
     gap("OpenAPI", "the schemas of built-in kinds have no descriptions, and /openapi/v2 is empty"),
 ];
 
-/// All differences, the ones that matter most first.
-pub fn gaps() -> &'static [Gap] {
-    &GAPS
+/// All differences of a plane with or without RBAC, the ones that matter most first.
+pub fn gaps(rbac: bool) -> impl Iterator<Item = &'static Gap> {
+    GAPS.iter().filter(move |gap| !(rbac && gap.about == "RBAC"))
 }
 
 /// The document at `/opdev/fidelity`.
-pub(crate) fn document() -> Value {
+pub(crate) fn document(rbac: bool) -> Value {
     let gaps: Vec<Value> =
-        GAPS.iter().map(|gap| json!({"about": gap.about, "instead": gap.instead})).collect();
+        gaps(rbac).map(|gap| json!({"about": gap.about, "instead": gap.instead})).collect();
     json!({"version": crate::server::git_version(), "gaps": gaps})
 }

@@ -1,13 +1,20 @@
 //! Who asks: the user that the server found in a client certificate, in a token, or nowhere.
-//! Never decides what somebody may do; there is no authorization yet.
+//! Never decides what somebody may do; `authorization` does.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The one who makes a request.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// The name: the certificate's common name, or `system:anonymous`.
     pub name: String,
+    /// A ServiceAccount's uid, or what the request impersonates; empty where there is none.
+    pub uid: String,
     /// The groups: the certificate's organizations and what every user of that sort is in.
     pub groups: Vec<String>,
+    /// What else is known, such as the credential's id.
+    pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl User {
@@ -21,7 +28,26 @@ impl User {
         if !groups.iter().any(|group| group == AUTHENTICATED) {
             groups.push(AUTHENTICATED.to_owned());
         }
-        User { name: name.into(), groups }
+        User { name: name.into(), groups, ..User::default() }
+    }
+
+    /// A ServiceAccount, as its tokens say who they are for.
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        let all = "system:serviceaccounts".to_owned();
+        let own = format!("{all}:{namespace}");
+        User::authenticated(service_account_name(namespace, name), [all, own])
+    }
+
+    /// As `userInfo` of reviews has it.
+    pub(crate) fn info(&self) -> Value {
+        let mut info = json!({"username": self.name, "groups": self.groups});
+        if !self.uid.is_empty() {
+            info["uid"] = Value::from(self.uid.as_str());
+        }
+        if !self.extra.is_empty() {
+            info["extra"] = json!(self.extra);
+        }
+        info
     }
 
     /// The one who owns this process, and whoever holds the kubeconfig.
@@ -31,15 +57,13 @@ impl User {
 
     /// A controller, as kube-controller-manager runs it with its own service account.
     pub fn controller(name: &str) -> Self {
-        User::authenticated(
-            format!("system:serviceaccount:kube-system:{name}"),
-            ["system:serviceaccounts", "system:serviceaccounts:kube-system"],
-        )
+        User::service_account("kube-system", name)
     }
 
     /// Nobody known; may read health and version.
     pub fn anonymous() -> Self {
-        User { name: "system:anonymous".to_owned(), groups: vec!["system:unauthenticated".to_owned()] }
+        let groups = vec!["system:unauthenticated".to_owned()];
+        User { name: ANONYMOUS.to_owned(), groups, ..User::default() }
     }
 
     /// Whether nobody is known.
@@ -48,7 +72,24 @@ impl User {
     }
 }
 
-const AUTHENTICATED: &str = "system:authenticated";
+/// The key of `extra` for the id of what somebody showed.
+pub(crate) const CREDENTIAL: &str = "authentication.kubernetes.io/credential-id";
+/// Everybody who is known.
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
+/// Whoever is not.
+pub(crate) const ANONYMOUS: &str = "system:anonymous";
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// The user name of a ServiceAccount.
+pub(crate) fn service_account_name(namespace: &str, name: &str) -> String {
+    format!("{SERVICE_ACCOUNT}{namespace}:{name}")
+}
+
+/// Namespace and name of the ServiceAccount that a user name is for.
+pub(crate) fn service_account_of(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
+    (!namespace.is_empty() && !name.is_empty() && !name.contains(':')).then_some((namespace, name))
+}
 
 #[cfg(test)]
 mod tests {

@@ -29,6 +29,7 @@
 //! With `listen`, kubectl, Helm and any other client can use the same plane through a kubeconfig.
 //! Read `server/front.rs` for the way of a request, `handlers` for the verbs, `storage` for the store.
 
+mod authorization;
 mod body;
 pub mod controllers;
 mod discovery;
@@ -44,6 +45,7 @@ pub mod registry;
 mod server;
 pub mod storage;
 mod table;
+mod tokens;
 
 pub use body::Body;
 pub use controllers::Controllers;

@@ -9,6 +9,7 @@ use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening};
 use crate::table::Printers;
+use crate::tokens::Tokens;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,9 @@ pub struct Config {
     pub controllers: Controllers,
     /// A pod's life, as the YAML of its stages; the built-in ones where none are given.
     pub stages: Option<String>,
+    /// Roles decide who may do what, and the roles of a new cluster are there. Otherwise whoever is known may do
+    /// everything.
+    pub rbac: bool,
 }
 
 impl fmt::Debug for Config {
@@ -83,12 +87,14 @@ impl ControlPlane {
         let year = clock().to_zoned(jiff::tz::TimeZone::UTC).year();
         let authority = Arc::new(Authority::new(year).map_err(Error)?);
         settings.root_ca = authority.certificate();
-        let registry = Arc::new(Registry::boot(clock).map_err(|status| Error(Box::new(status)))?);
+        let registry =
+            Arc::new(Registry::boot_with(clock, config.rbac).map_err(|status| Error(Box::new(status)))?);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let chosen = config.controllers.make(&settings);
         tasks.spawn(controllers::runner::run(registry.clone(), chosen, stop.clone()));
-        let api = Arc::new(Api::new(registry, Arc::new(Printers)));
+        let tokens = Arc::new(Tokens::new().map_err(Error)?);
+        let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
         Ok(ControlPlane { api, front, authority, stop, tasks })
     }

@@ -5,6 +5,7 @@ mod client;
 mod door;
 mod helm;
 mod kubectl;
+mod rbac;
 mod serve;
 mod tools;
 mod transport;

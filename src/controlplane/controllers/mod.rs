@@ -2,6 +2,7 @@
 //! Never touch the store by themselves; the runner reads for them and carries out what they ask.
 //! Read `view` (what they see) and `write` (what they ask for) first, then any one controller.
 
+mod aggregation;
 mod conditions;
 mod daemonset;
 mod deployment;
@@ -113,7 +114,7 @@ pub enum Controllers {
     /// All of them, with a simulated node that runs pods.
     #[default]
     All,
-    /// Garbage collection, namespaces and what each of them has; nothing acts on workloads.
+    /// Garbage collection, namespaces and what each of them has, aggregated roles; nothing acts on workloads.
     ClusterOnly,
     /// None: nothing happens but what clients ask for, as under envtest.
     None,
@@ -157,6 +158,7 @@ pub fn cluster_only(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(namespace::Namespaces),
         Box::new(gc::GarbageCollector),
         Box::new(expiry::EventExpiry),
+        Box::new(aggregation::ClusterRoleAggregation),
         Box::new(serviceaccount::DefaultServiceAccount),
         Box::new(serviceaccount::RootCa { certificate: settings.root_ca.clone() }),
     ]

@@ -4,7 +4,7 @@
 mod body;
 mod options;
 mod patch;
-mod path;
+pub(crate) mod path;
 mod read;
 mod respond;
 mod reviews;
@@ -25,6 +25,7 @@ use crate::negotiation::{self, Agreed, Encoding, Forms, NotAcceptable};
 use crate::registry::{Part, Registry, Resource};
 use crate::storage::Key;
 use crate::table::answer::Include;
+use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
@@ -38,6 +39,7 @@ use write::{Answer, Call};
 pub struct Api {
     registry: Arc<Registry>,
     tables: Arc<dyn Tables>,
+    tokens: Arc<Tokens>,
 }
 
 impl std::fmt::Debug for Api {
@@ -47,9 +49,14 @@ impl std::fmt::Debug for Api {
 }
 
 impl Api {
-    /// Serves this registry; `tables` makes the rows of Table answers.
-    pub fn new(registry: Arc<Registry>, tables: Arc<dyn Tables>) -> Self {
-        Api { registry, tables }
+    /// Serves this registry; `tables` makes the rows of Table answers, `tokens` those of ServiceAccounts.
+    pub(crate) fn new(registry: Arc<Registry>, tables: Arc<dyn Tables>, tokens: Arc<Tokens>) -> Self {
+        Api { registry, tables, tokens }
+    }
+
+    /// The key of ServiceAccount tokens.
+    pub(crate) fn tokens(&self) -> &Tokens {
+        &self.tokens
     }
 
     /// The registry behind it.
@@ -110,7 +117,15 @@ impl Api {
             agreed,
             include,
         };
-        let call = Call { user, headers: &parts.headers, query: &query, target: &target, body: &body, shape };
+        let call = Call {
+            user,
+            headers: &parts.headers,
+            query: &query,
+            target: &target,
+            body: &body,
+            tokens: &self.tokens,
+            shape,
+        };
         answered(resource, agreed, dispatch(&parts.method, &call))
     }
 }

@@ -145,6 +145,7 @@ impl Call<'_> {
             );
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
         }
+        self.may_create()?;
         let object = fields::apply(&ctx, resource, None, applied, Part::Main, force, registry.now())?;
         let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
         let object = self.fit(&mut quiet, object)?;

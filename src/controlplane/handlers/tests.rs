@@ -17,7 +17,11 @@ mod writes;
 /// An API at a fixed time, with the system's own objects in it.
 pub(crate) fn api() -> Api {
     let clock = || "2026-01-02T03:04:05.678Z".parse().unwrap();
-    Api::new(Arc::new(Registry::boot(Arc::new(clock)).unwrap()), Arc::new(UpstreamDefault))
+    Api::new(
+        Arc::new(Registry::boot(Arc::new(clock)).unwrap()),
+        Arc::new(UpstreamDefault),
+        Arc::new(Tokens::new().unwrap()),
+    )
 }
 
 /// An answer that was read whole.

@@ -6,11 +6,13 @@ use super::path::{Query, Target};
 use super::read::selected;
 use super::respond::{self, Shape};
 use super::select::Selection;
+use crate::authorization::Attributes;
 use crate::body::Body;
 use crate::error::{Cause, Status};
 use crate::identity::User;
 use crate::registry::{Change, Context, FieldValidation, Part, Resource, accept, metadata, scale};
 use crate::storage::{Key, Stored};
+use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use opdev_object::facts::facts;
@@ -25,6 +27,7 @@ pub(crate) struct Call<'a> {
     pub(crate) query: &'a Query,
     pub(crate) target: &'a Target,
     pub(crate) body: &'a Bytes,
+    pub(crate) tokens: &'a Tokens,
     pub(crate) shape: Shape,
 }
 
@@ -65,6 +68,13 @@ impl Call<'_> {
         Ok((self.shape.object(StatusCode::CREATED, &stored), ctx.warnings))
     }
 
+    /// Whoever creates by a PUT or by an apply has to be allowed to create too.
+    pub(crate) fn may_create(&self) -> Result<(), Status> {
+        let (resource, key) = (self.resource(), self.key());
+        let wanted = Attributes::on("create", &resource.group, &resource.plural, &key.namespace, &key.name);
+        self.shape.registry.authorize(self.user, &wanted)
+    }
+
     /// PUT of the object or of one part of it.
     pub(crate) fn update(&self, part: Part) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
@@ -88,6 +98,7 @@ impl Call<'_> {
             Err(status)
                 if status.is_not_found() && part == Part::Main && resource.habits.create_on_update =>
             {
+                self.may_create()?;
                 Ok((StatusCode::CREATED, registry.create(ctx, resource, &key.namespace, object)?))
             }
             other => Ok((StatusCode::OK, other?)),

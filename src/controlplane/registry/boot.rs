@@ -1,9 +1,10 @@
-//! The objects a cluster has before anybody asks: its namespaces and the `kubernetes` Service.
+//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service and, where they are
+//! enforced, the roles and bindings of a new cluster.
 //! What controllers make (service accounts, the root CA) is theirs.
 
 use super::accept::accept;
 use super::context::Context;
-use super::{Catalog, Clock, Registry, builtin};
+use super::{Catalog, Clock, Registry, builtin, policy};
 use crate::error::Status;
 use crate::identity::User;
 use serde_json::{Value, json};
@@ -13,7 +14,12 @@ const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-no
 impl Registry {
     /// A registry of all built-in resources with the system's own objects in it.
     pub fn boot(clock: Clock) -> Result<Self, Status> {
-        let registry = Registry::new(Catalog::new(builtin::resources()), clock);
+        Registry::boot_with(clock, false)
+    }
+
+    /// The same; with `rbac` roles decide who may do what, and those of a new cluster are there.
+    pub fn boot_with(clock: Clock, rbac: bool) -> Result<Self, Status> {
+        let mut registry = Registry::new(Catalog::new(builtin::resources()), clock);
         for name in NAMESPACES {
             registry.make("namespaces", "", json!({"metadata": {"name": name}}))?;
         }
@@ -23,6 +29,14 @@ impl Registry {
                 "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]},
         });
         registry.make("services", "default", service)?;
+        if rbac {
+            for object in policy::bootstrap() {
+                let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+                let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
+                registry.make(&format!("{}/{kind}s", crate::authorization::GROUP), &namespace, object)?;
+            }
+        }
+        registry.rbac = rbac;
         Ok(registry)
     }
 

@@ -58,6 +58,7 @@ impl Registry {
         self.admit_namespace(resource, namespace, &asked)?;
         self.admit_definition(resource)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
+        self.check_escalation(ctx, resource, namespace, &object, None)?;
         let versioned = track && !metadata::text(&object, "resourceVersion").is_empty();
         if resource.custom.is_none() && resource.plural.ends_with("webhookconfigurations") {
             ctx.warn("admission webhooks are not called by the embedded control plane yet");

@@ -93,6 +93,11 @@ pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
     meta.insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
 }
 
+/// The creation time of what is answered and never kept.
+pub(crate) fn stamp_time(object: &mut Value, now: Timestamp) {
+    of(object).insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
+}
+
 /// What an update cannot change: taken from the object as it is.
 pub(crate) fn keep(object: &mut Value, current: &Value) {
     let meta = of(object);

@@ -17,6 +17,7 @@ pub(crate) mod fields;
 pub(crate) mod metadata;
 mod names;
 mod pods;
+mod policy;
 mod quantity;
 mod resource;
 pub(crate) mod scale;
@@ -32,6 +33,7 @@ pub(crate) use accept::accept;
 pub use catalog::{Catalog, Served};
 pub use context::{Context, FieldValidation};
 pub use delete::{DeleteOptions, Deleted};
+pub(crate) use policy::forbidden;
 pub use resource::{Custom, Habits, Resource, ScalePaths, Subresource, resource_id};
 pub use strategy::Part;
 pub use update::{Change, Make};
@@ -52,6 +54,7 @@ pub struct Registry {
     pub catalog: Catalog,
     clock: Clock,
     services: Mutex<()>,
+    rbac: bool,
 }
 
 impl std::fmt::Debug for Registry {
@@ -63,7 +66,7 @@ impl std::fmt::Debug for Registry {
 impl Registry {
     /// An empty store with these resources served.
     pub fn new(catalog: Catalog, clock: Clock) -> Self {
-        Registry { store: Arc::new(Store::default()), catalog, clock, services: Mutex::new(()) }
+        Registry { store: Arc::new(Store::default()), catalog, clock, services: Mutex::new(()), rbac: false }
     }
 
     /// The time it is.

@@ -61,6 +61,7 @@ impl Registry {
         let served = convert::served(resource, &current.value);
         let mut object = make(ctx, &served)?;
         self.check_identity(change, &object, &served)?;
+        self.check_escalation(ctx, resource, &key.namespace, &object, Some(&served))?;
         let unconditional = metadata::text(&object, "resourceVersion").is_empty();
         // Who owns what is settled before the server puts back what the request may not change.
         if !applied {

@@ -2,7 +2,7 @@
 //! Signs the serving certificate and client certificates, and reads who a client certificate is for.
 //! Never writes a key anywhere; `kubeconfig` puts the admin's into its text.
 
-use crate::identity::User;
+use crate::identity::{CREDENTIAL, User};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
@@ -10,6 +10,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
+use sha2::{Digest, Sha256};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -103,7 +104,10 @@ fn dated(mut params: CertificateParams, (from, to): (i32, i32)) -> CertificatePa
 /// The user a (verified) client certificate is for; `None` where it has no common name.
 pub(crate) fn user_of(certificate: &CertificateDer<'_>) -> Option<User> {
     let (names, organizations) = subject(certificate)?;
-    Some(User::authenticated(names.into_iter().next()?, organizations))
+    let mut user = User::authenticated(names.into_iter().next()?, organizations);
+    let digest: String = Sha256::digest(certificate).iter().map(|byte| format!("{byte:02x}")).collect();
+    user.extra.insert(CREDENTIAL.to_owned(), vec![format!("X509SHA256={digest}")]);
+    Some(user)
 }
 
 const SEQUENCE: u8 = 0x30;

@@ -1,8 +1,8 @@
 //! The front door: every request, from a socket or from this process, comes through `Front::answer`.
-//! Puts on what holds for all of them (identity check, size and time limits, audit id, a panic becomes a 500,
+//! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic becomes a 500,
 //! streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
-use super::health;
+use super::{attributes, health, impersonation};
 use crate::body::{Body, full};
 use crate::discovery::Discovery;
 use crate::error::Status;
@@ -10,6 +10,7 @@ use crate::handlers::Api;
 use crate::identity::User;
 use crate::negotiation::{self, Encoding, Forms, NotAcceptable};
 use crate::openapi::OpenApi;
+use crate::tokens;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -27,6 +28,8 @@ use tokio_util::sync::CancellationToken;
 const BODY_LIMIT: usize = 3 * 1024 * 1024;
 /// How long an answer may take to begin, as upstream. A watch answers at once, so this never ends one.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// What no authorizer is asked about, as upstream.
+const ALWAYS_ALLOWED: [&str; 3] = ["/healthz", "/livez", "/readyz"];
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 /// Everything a request can be answered with.
@@ -41,6 +44,12 @@ impl Front {
     /// Serves this API until `stop`.
     pub(crate) fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
         Front { api, discovery: Discovery::default(), openapi: OpenApi::default(), stop }
+    }
+
+    /// The ServiceAccount that a bearer token of this plane is for.
+    pub(crate) fn user_of_token(&self, token: &str) -> Option<User> {
+        let registry = self.api.registry();
+        self.api.tokens().user(&**registry, registry.now(), token, &[]).ok().map(|(user, _)| user)
     }
 
     /// Answers one request of one user. Never fails: what goes wrong is in the answer.
@@ -83,6 +92,17 @@ impl Front {
     {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
+        let registry = self.api.registry();
+        let wanted = attributes::of(request.method().as_str(), &path, &query);
+        let user = match impersonation::impersonated(registry, user, request.headers(), &wanted) {
+            Ok(user) => user,
+            Err(refused) => return status(&refused),
+        };
+        if !ALWAYS_ALLOWED.contains(&path.as_str())
+            && let Err(refused) = registry.authorize(&user, &wanted)
+        {
+            return status(&refused);
+        }
         if let Some(response) = health::health(&path, &query, self.stop.is_cancelled()) {
             return response;
         }
@@ -93,19 +113,16 @@ impl Front {
             // Clients in this process outlive the plane; they are told instead of being served from a corpse.
             return status(&Status::new(503, "ServiceUnavailable", "the control plane has stopped"));
         }
-        if user.is_anonymous() {
-            return status(&forbidden(user, request.method(), &path));
-        }
         if Api::serves(&path) {
             return match whole(request).await {
-                Ok(request) => self.api.call(user, request).await,
+                Ok(request) => self.api.call(&user, request).await,
                 Err(error) => status(&error),
             };
         }
         if request.method() != Method::GET {
             return not_found();
         }
-        let served = self.api.registry().catalog.served();
+        let served = registry.catalog.served();
         if path.starts_with("/openapi/") {
             return self.openapi.answer(&served, &path, &query, request.headers()).unwrap_or_else(not_found);
         }
@@ -117,7 +134,11 @@ impl Front {
         }
         match path.as_str() {
             "/" => plain(request.headers(), &query, &self.discovery.roots(&served)),
-            "/opdev/fidelity" => plain(request.headers(), &query, &crate::fidelity::document()),
+            "/.well-known/openid-configuration" => plain(request.headers(), &query, &tokens::issuer()),
+            "/openid/v1/jwks" => plain(request.headers(), &query, &self.api.tokens().keys()),
+            "/opdev/fidelity" => {
+                plain(request.headers(), &query, &crate::fidelity::document(registry.enforces_roles()))
+            }
             _ => not_found(),
         }
     }
@@ -170,12 +191,6 @@ fn not_found() -> Response<Body> {
     *response.status_mut() = StatusCode::NOT_FOUND;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
-}
-
-fn forbidden(user: &User, method: &Method, path: &str) -> Status {
-    let verb = method.as_str().to_lowercase();
-    let message = format!("forbidden: User {:?} cannot {verb} path {path:?}", user.name);
-    Status::new(403, "Forbidden", message)
 }
 
 /// Reads the body, up to the limit.

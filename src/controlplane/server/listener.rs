@@ -199,20 +199,13 @@ impl Entrance {
         }
     }
 
-    /// Certificate first, then token, then nobody; an admin may pose as somebody else.
+    /// Certificate first, then token (the admin's or one of a ServiceAccount), then nobody.
     fn user(&self, certified: Option<&User>, headers: &HeaderMap) -> Result<User, Box<Response<Body>>> {
-        let user = match (certified, bearer(headers)) {
-            (Some(user), _) => user.clone(),
-            (None, Some(token)) if same(token, &self.token) => User::admin(),
-            (None, Some(_)) => return Err(Box::new(unauthorized())),
-            (None, None) => User::anonymous(),
-        };
-        match headers.get("impersonate-user").and_then(|name| name.to_str().ok()) {
-            Some(name) if !user.is_anonymous() => {
-                let groups = headers.get_all("impersonate-group").iter().filter_map(|g| g.to_str().ok());
-                Ok(User::authenticated(name, groups))
-            }
-            _ => Ok(user),
+        match (certified, bearer(headers)) {
+            (Some(user), _) => Ok(user.clone()),
+            (None, Some(token)) if same(token, &self.token) => Ok(User::admin()),
+            (None, Some(token)) => self.front.user_of_token(token).ok_or_else(|| Box::new(unauthorized())),
+            (None, None) => Ok(User::anonymous()),
         }
     }
 }

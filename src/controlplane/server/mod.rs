@@ -1,9 +1,11 @@
 //! Ways in: the front door that every request passes, the in-process service, and loopback sockets with TLS.
 //! Never decides what a verb does; `handlers` does. Start with `front`.
 
+mod attributes;
 pub(crate) mod certificates;
 pub(crate) mod front;
 mod health;
+mod impersonation;
 mod in_process;
 mod kubeconfig;
 mod listener;

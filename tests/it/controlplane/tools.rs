@@ -1,7 +1,7 @@
 //! A listening plane with the real command line tools pointed at it.
 
 use crate::oracle::oracle;
-use opdev_controlplane::{ControlPlane, Listen};
+use opdev_controlplane::{Config, ControlPlane, Listen};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -27,7 +27,11 @@ pub(crate) struct Said {
 
 impl Cluster {
     pub(crate) async fn start() -> Self {
-        let plane = ControlPlane::start().await.unwrap();
+        Cluster::start_with(Config::default()).await
+    }
+
+    pub(crate) async fn start_with(config: Config) -> Self {
+        let plane = ControlPlane::start_with(config).await.unwrap();
         let listening = plane.listen(Listen::default()).await.unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("kubeconfig"), &listening.kubeconfig).unwrap();

@@ -1,0 +1,85 @@
+//! Nobody grants what he does not hold: the check on writes of roles and bindings, with the real server's texts.
+
+use super::rules::{self, Single};
+use super::{Attributes, Policy, decide, rules_for};
+use crate::identity::User;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// What is granted by a write of a role or a binding.
+pub(crate) struct Grant<'a> {
+    /// Who grants.
+    pub(crate) user: &'a User,
+    /// The namespace it is granted in; empty for the whole cluster.
+    pub(crate) namespace: &'a str,
+    /// The role whose rules are granted.
+    pub(crate) role: &'a Value,
+    /// What allows to grant everything: `escalate` of a role, `bind` of the role that is bound.
+    pub(crate) authority: Attributes,
+}
+
+/// Whether it may be granted; the error is what follows `is forbidden: `.
+pub(crate) fn check_grant(policy: &dyn Policy, grant: &Grant<'_>) -> Result<(), String> {
+    if decide(policy, grant.user, &grant.authority).allowed {
+        return Ok(());
+    }
+    let (held, missing) = rules_for(policy, grant.user, grant.namespace);
+    let singles = rules::of(grant.role).iter().flat_map(rules::divided);
+    let beyond: Vec<Single> =
+        singles.filter(|single| !held.iter().any(|rule| rules::covers(rule, single))).collect();
+    if beyond.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = described(&beyond).into_iter().collect();
+    let mut text = format!(
+        "user {:?} (groups={}) is attempting to grant RBAC permissions not currently held:\n{}",
+        grant.user.name,
+        quoted(grant.user.groups.iter().map(String::as_str)),
+        lines.join("\n"),
+    );
+    if !missing.is_empty() {
+        text.push_str(&format!("; resolution errors: [{}]", missing.join(" ")));
+    }
+    Err(text)
+}
+
+/// Whether somebody may do everything to every resource and path, as an aggregation rule asks for.
+pub(crate) fn full_authority(policy: &dyn Policy, user: &User) -> bool {
+    let everything = Attributes { verb: "*".to_owned(), path: Some("*".to_owned()), ..Attributes::default() };
+    decide(policy, user, &Attributes::on("*", "*", "*", "", "")).allowed
+        && decide(policy, user, &everything).allowed
+}
+
+/// Rules on the same object of the same resource as one, each as the real server prints it.
+fn described(singles: &[Single]) -> BTreeSet<String> {
+    type Place<'a> = (&'a str, &'a str, &'a Option<String>);
+    let mut places: Vec<(Place<'_>, Vec<&str>)> = Vec::new();
+    let mut lines = BTreeSet::new();
+    for single in singles {
+        match single {
+            Single::Resource { verb, group, resource, name } => {
+                let place: Place<'_> = (group, resource, name);
+                match places.iter_mut().find(|(known, _)| *known == place) {
+                    Some((_, verbs)) if verbs.contains(&verb.as_str()) => {}
+                    Some((_, verbs)) => verbs.push(verb),
+                    None => places.push((place, vec![verb])),
+                }
+            }
+            Single::Path { verb, path } => {
+                _ = lines.insert(format!("{{NonResourceURLs:[{path:?}], Verbs:[{verb:?}]}}"));
+            }
+        }
+    }
+    for ((group, resource, name), verbs) in places {
+        let name = name.as_ref().map(|name| format!("ResourceNames:[{name:?}], ")).unwrap_or_default();
+        let verbs = quoted(verbs.into_iter());
+        lines.insert(format!("{{APIGroups:[{group:?}], Resources:[{resource:?}], {name}Verbs:{verbs}}}"));
+    }
+    lines
+}
+
+/// `["a" "b"]`.
+fn quoted<'a>(texts: impl Iterator<Item = &'a str>) -> String {
+    let texts: Vec<String> = texts.map(|text| format!("{text:?}")).collect();
+    format!("[{}]", texts.join(" "))
+}

@@ -1,0 +1,68 @@
+//! ClusterRoles that are made of others: `aggregationRule` gathers the rules of whatever its selectors match.
+//! Never touches a role without one.
+
+use super::fields::{list, name, put};
+use super::selector::Selector;
+use super::view::{Change, Key, View};
+use super::write::{Sync, Write};
+use super::{Actor, Controller};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// See the module.
+pub(crate) struct ClusterRoleAggregation;
+
+const RESOURCE: &str = "rbac.authorization.k8s.io/clusterroles";
+const SELECTORS: &str = "/aggregationRule/clusterRoleSelectors";
+
+impl Controller for ClusterRoleAggregation {
+    fn name(&self) -> &'static str {
+        "clusterrole-aggregation-controller"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor {
+            user: "system:serviceaccount:kube-system:clusterrole-aggregation-controller",
+            field_manager: "clusterrole-aggregation-controller",
+        }
+    }
+
+    /// Any role may be part of any other: all that gather are looked at again.
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        if change.resource != RESOURCE {
+            return Vec::new();
+        }
+        let roles = view.list(RESOURCE, None);
+        roles
+            .iter()
+            .filter(|role| !list(role, SELECTORS).is_empty())
+            .map(|role| Key::of(RESOURCE, role))
+            .collect()
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
+        let Some(role) = key.read(view) else { return Sync::done() };
+        let selectors: Vec<Selector> =
+            list(&role, SELECTORS).iter().filter_map(|selector| Selector::of(Some(selector))).collect();
+        if selectors.is_empty() {
+            return Sync::done();
+        }
+        let roles = view.list(RESOURCE, None);
+        let mut rules: Vec<Value> = Vec::new();
+        for selector in &selectors {
+            for part in roles.iter().filter(|part| name(part) != name(&role) && selector.matches(part)) {
+                for rule in list(part, "/rules") {
+                    if !rules.contains(rule) {
+                        rules.push(rule.clone());
+                    }
+                }
+            }
+        }
+        if list(&role, "/rules") == rules {
+            return Sync::done();
+        }
+        let mut object = Value::clone(&role);
+        put(&mut object, "/rules", Value::Array(rules));
+        Sync { writes: vec![Write::Update { resource: RESOURCE.into(), object }], ..Sync::default() }
+    }
+}
