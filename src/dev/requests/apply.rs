@@ -78,7 +78,7 @@ impl Requests {
     async fn apply_object(&self, object: &Value) -> Result<(String, Vec<String>, Option<Undo>)> {
         let mut object = object.clone();
         let gvk = Gvk::of(&object).context("an object needs apiVersion and kind")?;
-        let (resource, namespaced) = self.resource(&gvk).await?;
+        let (resource, namespaced) = self.resource_soon(&gvk).await?;
         if namespaced && meta::namespace(&object).is_none() {
             object["metadata"]["namespace"] = Value::from(self.namespace.as_str());
         }

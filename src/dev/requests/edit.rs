@@ -221,7 +221,7 @@ impl Requests {
     /// The write that creates an object.
     async fn new_object(&self, mut object: Value) -> Result<Write> {
         let gvk = Gvk::of(&object).context("an object needs apiVersion and kind")?;
-        let (resource, namespaced) = self.resource(&gvk).await?;
+        let (resource, namespaced) = self.resource_soon(&gvk).await?;
         if object["metadata"]["name"].is_null() && object["metadata"]["generateName"].is_null() {
             bail!("an object needs metadata.name");
         }

@@ -20,7 +20,7 @@ impl Requests {
                 self.open_new(id, format!("new from {path}"), text).await
             }
             NewFrom::Kind { gvk } => {
-                let (resource, namespaced) = self.resource(gvk).await?;
+                let (resource, namespaced) = self.resource_soon(gvk).await?;
                 let schema = self.schema_of(gvk, &resource).await?;
                 let namespace = namespaced.then_some(self.namespace.as_str());
                 let mut text = skeleton(gvk, namespace, &schema.root, &schema.definitions);

@@ -3,14 +3,20 @@
 use super::Requests;
 use crate::event::mask;
 use crate::tap::warning_text;
-use anyhow::{Context as _, Result};
+use anyhow::{Result, bail};
 use http::header::{CONTENT_TYPE, WARNING};
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use kube::core::{ApiResource, GroupVersionKind, Status};
 use opdev_object::meta::Gvk;
+use opdev_types::crd;
 use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// How long a CRD of the project may take until its kind is served.
+const ESTABLISHING: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The field manager of everything the user writes through opdev.
 pub(in crate::dev) const MANAGER: &str = "opdev";
@@ -18,6 +24,24 @@ pub(in crate::dev) const MANAGER: &str = "opdev";
 impl Requests {
     pub(super) async fn resource(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
         resource_of(&self.client, gvk).await
+    }
+
+    /// The same for a kind of the project, whose CRD may have been applied a moment ago: at start, and after a
+    /// cluster was unlocked.
+    pub(super) async fn resource_soon(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
+        let own = self
+            .sources
+            .borrow()
+            .definitions
+            .iter()
+            .any(|definition| crd::kinds(&definition.crd).contains(gvk));
+        let deadline = Instant::now() + ESTABLISHING;
+        loop {
+            match self.resource(gvk).await {
+                Err(_) if own && Instant::now() < deadline => tokio::time::sleep(LOOK_AGAIN).await,
+                found => return found,
+            }
+        }
     }
 
     pub(super) async fn send(
@@ -34,10 +58,14 @@ impl Requests {
 /// The resource that serves a kind, and whether it is namespaced.
 pub(in crate::dev) async fn resource_of(client: &Client, gvk: &Gvk) -> Result<(ApiResource, bool)> {
     let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
-    let (resource, capabilities) =
-        kube::discovery::pinned_kind(client, &wanted).await.with_context(|| {
-            format!("the API server does not serve {gvk}: its CustomResourceDefinition is missing")
-        })?;
+    let missing = || format!("the API server does not serve {gvk}: its CustomResourceDefinition is missing");
+    let (resource, capabilities) = match kube::discovery::pinned_kind(client, &wanted).await {
+        Ok(found) => found,
+        // A group without a version, and a version without the kind; neither answer says more than these words.
+        Err(kube::Error::Api(status)) if status.code == 404 => bail!(missing()),
+        Err(kube::Error::Discovery(_)) => bail!(missing()),
+        Err(error) => return Err(error.into()),
+    };
     Ok((resource, capabilities.scope == kube::discovery::Scope::Namespaced))
 }
 
