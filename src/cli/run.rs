@@ -324,7 +324,7 @@ async fn signals(shutdown: CancellationToken) {
     loop {
         let code = tokio::select! {
             // `ctrl-c` in an editor is the editor's.
-            _ = interrupt.recv() => match tui::editor_is_open() {
+            _ = interrupt.recv() => match tui::interrupt_is_the_editors() {
                 true => continue,
                 false => 130,
             },

@@ -4,15 +4,33 @@
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
-/// Whether an editor has the terminal; `ctrl-c` is its own then.
-static OPEN: AtomicBool = AtomicBool::new(false);
+/// Until when `ctrl-c` belongs to an editor: for ever while it has the terminal.
+static EDITORS: Mutex<Until> = Mutex::new(Until::Past);
 
-/// Whether an editor has the terminal.
-pub fn editor_is_open() -> bool {
-    OPEN.load(Ordering::SeqCst)
+/// One `ctrl-c` reaches the editor and opdev. The editor may have ended of it before opdev looks at it.
+const ECHO: Duration = Duration::from_secs(2);
+
+enum Until {
+    Past,
+    Open,
+    Echo(Instant),
+}
+
+/// Whether an interrupt that is looked at now was an editor's.
+pub fn interrupt_is_the_editors() -> bool {
+    match &*EDITORS.lock().unwrap_or_else(PoisonError::into_inner) {
+        Until::Past => false,
+        Until::Open => true,
+        Until::Echo(end) => Instant::now() < *end,
+    }
+}
+
+fn set(until: Until) {
+    *EDITORS.lock().unwrap_or_else(PoisonError::into_inner) = until;
 }
 
 /// The editor that the user wants, as a shell would run it.
@@ -36,14 +54,17 @@ impl Editor {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("{name} \"$1\""), "opdev"]).arg(file);
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-        let mut child: Child = command.spawn()?;
-        OPEN.store(true, Ordering::SeqCst);
+        // It may be interrupted before this thread runs on.
+        set(Until::Open);
+        let mut child: Child = command.spawn().inspect_err(|_| set(Until::Past))?;
         let pid = child.id();
         let (tell, ended) = oneshot::channel();
         // It ends by itself with the editor.
-        std::thread::Builder::new().name("editor".to_owned()).spawn(move || {
+        let wait = move || {
             let _ = tell.send(child.wait());
-        })?;
+        };
+        let waiter = std::thread::Builder::new().name("editor".to_owned());
+        waiter.spawn(wait).inspect_err(|_| set(Until::Past))?;
         Ok(Editor { name, pid, ended })
     }
 
@@ -74,7 +95,7 @@ impl Editor {
 
 impl Drop for Editor {
     fn drop(&mut self) {
-        OPEN.store(false, Ordering::SeqCst);
+        set(Until::Echo(Instant::now() + ECHO));
     }
 }
 

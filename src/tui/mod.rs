@@ -33,7 +33,7 @@ mod waterfall;
 mod tests;
 
 pub use draw::draw;
-pub use editor::editor_is_open;
+pub use editor::interrupt_is_the_editors;
 pub use keymap::Keymap;
 pub use keys::{Chord, Key};
 pub use mouse::Mouse;

@@ -3,7 +3,7 @@
 
 use super::drafts::editor_due;
 use super::draw::draw;
-use super::editor::Editor;
+use super::editor::{Editor, interrupt_is_the_editors};
 use super::keys::Key;
 use super::mouse::Mouse;
 use super::preferences::Following;
@@ -92,11 +92,16 @@ impl Signals {
 
     /// Whether the screen is to end (true) or to sleep (false).
     async fn next(&mut self) -> bool {
-        tokio::select! {
-            _ = self.terminate.recv() => true,
-            _ = self.interrupt.recv() => true,
-            _ = self.hangup.recv() => true,
-            _ = self.stop.recv() => false,
+        loop {
+            return tokio::select! {
+                _ = self.terminate.recv() => true,
+                _ = self.interrupt.recv() => match interrupt_is_the_editors() {
+                    true => continue,
+                    false => true,
+                },
+                _ = self.hangup.recv() => true,
+                _ = self.stop.recv() => false,
+            };
         }
     }
 }

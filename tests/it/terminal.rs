@@ -2,6 +2,7 @@
 //! The tests here run the terminal alone, over a state made of events, in this very test binary; those of the modules
 //! below run `opdev run` on a copy of the demo project, one file for each kind of flow.
 
+mod acting;
 mod editing;
 mod finding;
 mod leaving;

@@ -13,7 +13,7 @@ use std::fs;
 use std::path::Path;
 
 /// A cluster that does not end with opdev, and its kubeconfig.
-async fn cluster(folder: &Path) -> (ControlPlane, impl Sized, std::path::PathBuf) {
+pub(super) async fn cluster(folder: &Path) -> (ControlPlane, impl Sized, std::path::PathBuf) {
     let plane = ControlPlane::start().await.unwrap();
     let listening = plane.listen(Listen::default()).await.unwrap();
     let path = folder.join("kubeconfig");
@@ -21,7 +21,7 @@ async fn cluster(folder: &Path) -> (ControlPlane, impl Sized, std::path::PathBuf
     (plane, listening, path)
 }
 
-fn opdev(project: &Path, kubeconfig: &Path, more: &[&str]) -> Pty {
+pub(super) fn opdev_on(project: &Path, kubeconfig: &Path, more: &[&str]) -> Pty {
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
     command.args(["run", "--kubeconfig"]);
     command.arg(kubeconfig);
@@ -44,7 +44,7 @@ async fn memcached(plane: &ControlPlane) -> Option<DynamicObject> {
 async fn q_asks_first_and_each_answer_does_what_it_says() {
     let (_folder, project) = demo_project();
     let (plane, _listening, kubeconfig) = cluster(&project).await;
-    let mut pty = opdev(&project, &kubeconfig, &[]);
+    let mut pty = opdev_on(&project, &kubeconfig, &[]);
     with_sample(&mut pty);
     pty.keys("q");
     pty.wait_for("Leave opdev?");
@@ -60,7 +60,7 @@ async fn q_asks_first_and_each_answer_does_what_it_says() {
     assert_eq!(live.metadata.finalizers.unwrap().len(), 1);
 
     // Released: it stays, and nothing holds it.
-    let mut pty = opdev(&project, &kubeconfig, &[]);
+    let mut pty = opdev_on(&project, &kubeconfig, &[]);
     pty.wait_until("the sample", |screen| lines(screen, "● 3/3") == 1);
     pty.keys("q");
     pty.wait_for("Leave opdev?");
@@ -73,7 +73,7 @@ async fn q_asks_first_and_each_answer_does_what_it_says() {
     assert_eq!(live.metadata.finalizers.unwrap_or_default(), Vec::<String>::new());
 
     // Uninstalled, although it is paused: it is gone, and what it owned with it.
-    let mut pty = opdev(&project, &kubeconfig, &[]);
+    let mut pty = opdev_on(&project, &kubeconfig, &[]);
     pty.wait_until("the sample", |screen| lines(screen, "● 3/3") == 1);
     pty.keys("p");
     pty.wait_for("· 1 paused");
@@ -91,14 +91,14 @@ async fn q_asks_first_and_each_answer_does_what_it_says() {
 async fn what_was_said_before_is_done_without_a_question_also_after_a_signal() {
     let (_folder, project) = demo_project();
     let (plane, _listening, kubeconfig) = cluster(&project).await;
-    let mut pty = opdev(&project, &kubeconfig, &["--on-exit", "uninstall"]);
+    let mut pty = opdev_on(&project, &kubeconfig, &["--on-exit", "uninstall"]);
     with_sample(&mut pty);
     pty.signal(Signal::TERM);
     pty.wait_exit();
     pty.assert_restored();
     assert!(memcached(&plane).await.is_none());
     // Without a word and without a terminal: as it is.
-    let mut pty = opdev(&project, &kubeconfig, &[]);
+    let mut pty = opdev_on(&project, &kubeconfig, &[]);
     with_sample(&mut pty);
     pty.signal(Signal::TERM);
     pty.wait_exit();
