@@ -322,7 +322,9 @@ impl Kinds {
         let Some(stream) = self.open.get_mut(&follow) else { return Heard::default() };
         let happened = match message.said {
             Said::Event(raw) => {
-                stream.problem = None;
+                if !matches!(raw, Raw::Init) {
+                    stream.problem = None;
+                }
                 stream.cache.write().take(raw)
             }
             Said::Lost => {

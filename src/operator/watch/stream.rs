@@ -139,7 +139,10 @@ impl Streams {
                 Err(error) if is_lost(&error) => return Ended::Lost,
                 Err(error) => return Ended::Broken(describe(&error)),
             };
-            *pause = FIRST_PAUSE;
+            // The beginning of a list says nothing yet: the list may be refused.
+            if !matches!(raw, Raw::Init) {
+                *pause = FIRST_PAUSE;
+            }
             if sender.send(wrap(Said::Event(raw))).await.is_err() {
                 return Ended::Nobody;
             }
