@@ -10,6 +10,7 @@ mod leaving;
 mod loops;
 pub mod mask;
 mod millis;
+mod missing;
 mod pause;
 mod pod_log;
 mod preferences;
@@ -28,6 +29,7 @@ pub use impact::{
 };
 pub use leaving::{Leaving, OnExit};
 pub use loops::{LoopField, LoopFound, LoopKind};
+pub use missing::MissingRule;
 pub use pause::{PauseScope, Paused};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
@@ -116,6 +118,11 @@ pub enum Event {
     ConnectionChanged(ConnectionChanged),
     /// Copies of the operator that run on the cluster came, went, or were frozen.
     CopiesChanged(Arc<CopiesChanged>),
+    /// What the roles of the operator's ServiceAccount lack, all that is known of it; empty where nothing is.
+    RulesMissing {
+        /// One for each resource, in the order they were met.
+        missing: Vec<MissingRule>,
+    },
     /// opdev is on its way out.
     Stopping {
         /// Why, in words for the user.

@@ -26,6 +26,10 @@ pub(super) struct RunArgs {
     /// Use the embedded control plane, whatever the kubeconfig says
     #[arg(long, conflicts_with_all = ["context", "kubeconfig"])]
     embedded: bool,
+    /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more: enforced by the
+    /// embedded control plane, impersonated elsewhere. Without a name it is the project's own
+    #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
+    as_serviceaccount: Option<String>,
     /// Use this context of the kubeconfig instead of the current one
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
@@ -237,6 +241,7 @@ fn input(
             kubeconfig: args.kubeconfig,
             namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
             allow_contexts,
+            service_account: args.as_serviceaccount,
         },
         on_exit: args.on_exit.or(project.settings.on_exit),
         project,

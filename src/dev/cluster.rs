@@ -18,7 +18,7 @@ use anyhow::{Context as _, Result, bail};
 use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
-use opdev_controlplane::{ControlPlane, Listen, Listening};
+use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -38,6 +38,9 @@ pub struct Choice {
     pub namespace: Option<String>,
     /// Contexts that may be written to although they are not clearly local.
     pub allow_contexts: Vec<String>,
+    /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's own where
+    /// that is empty.
+    pub service_account: Option<String>,
 }
 
 /// A connection, and the embedded control plane where that is what is behind it.
@@ -85,7 +88,10 @@ impl Connection {
 
     async fn embedded(choice: &Choice, state_folder: &Path) -> Result<Connection> {
         let namespace = choice.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let plane = ControlPlane::start().await.context("the embedded control plane does not start")?;
+        let mut config = Config::default();
+        config.rbac = choice.service_account.is_some();
+        let plane =
+            ControlPlane::start_with(config).await.context("the embedded control plane does not start")?;
         let client = plane.client();
         let version = client
             .apiserver_version()
@@ -169,6 +175,13 @@ impl Connection {
             plane: None,
             _lock: None,
         })
+    }
+
+    /// A client for a ServiceAccount, on the embedded control plane; elsewhere it has to be impersonated.
+    pub(super) fn as_service_account(&self, namespace: &str, name: &str) -> Option<Client> {
+        let (plane, _) = self.plane.as_ref()?;
+        let service = plane.service().as_user(User::service_account(namespace, name));
+        Some(Client::new(service, self.namespace.clone()))
     }
 
     /// Who looks after the connection, where it can break.

@@ -12,6 +12,7 @@ use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
+use super::service_account::Keeper;
 use crate::event::{Cluster, Event, Level, Notice, OnExit, Protection, Request, RequestId, Started};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::operator::read_only::ReadOnly;
@@ -21,6 +22,7 @@ use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
 use jiff::Timestamp;
+use kube::Client;
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -77,11 +79,24 @@ pub async fn run(input: Input) -> Result<()> {
         connection = Connection::open(&input.cluster, &input.state_folder) => connection?,
     };
     let api_ready = input.began.elapsed();
+    let acting = match &input.cluster.service_account {
+        Some(named) => {
+            let events = input.events.clone();
+            match Keeper::open(&connection, &input.project.root, named, events).await {
+                Ok(acting) => Some(acting),
+                Err(error) => {
+                    connection.close().await;
+                    return Err(error);
+                }
+            }
+        }
+        None => None,
+    };
     let first = reading.await.context("reading the project failed; this is a bug in opdev")?;
     if let Some(loaded) = &first.1 {
         only_known(&input.only, loaded)?;
     }
-    let running = Running::start(input, options, &mut connection, api_ready, first).await;
+    let running = Running::start(input, options, &mut connection, acting, api_ready, first).await;
     let result = running.until_stopped().await;
     connection.close().await;
     result
@@ -131,6 +146,7 @@ impl Running {
         input: Input,
         options: Arc<Options>,
         connection: &mut Connection,
+        acting: Option<(Client, Keeper)>,
         api_ready: Duration,
         first: (files::Memory, Option<Loaded>),
     ) -> Running {
@@ -167,8 +183,10 @@ impl Running {
         });
         // Of its own: who leaves may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
+        let (client, keeper) = acting.unzip();
+        let rules = keeper.as_ref().map(Keeper::rules);
         let manager = ManagerInput {
-            client: connection.client.clone(),
+            client: client.unwrap_or_else(|| connection.client.clone()),
             sources: sources.clone(),
             events: events.clone(),
             requests: from_user,
@@ -184,6 +202,9 @@ impl Running {
                 let _ = die.send(error).await;
             }
         });
+        if let Some(keeper) = keeper {
+            tasks.spawn(keep(keeper, &input, to_manager.clone()));
+        }
         let (awake, woken) = watch::channel(0);
         if let Some(tender) = connection.tender() {
             let tending = tender.run(events.clone(), to_manager.clone(), awake);
@@ -199,6 +220,7 @@ impl Running {
         let pod_logs =
             PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
         let carrier = carrier(&input, connection, read_only, to_manager, to_reloader, sources.clone());
+        let carrier = Requests { rules, ..carrier };
         if !connection.cluster.embedded {
             let copies = carrier.copies.clone();
             let looking = async move { copies.look().await };
@@ -338,6 +360,17 @@ impl Running {
     }
 }
 
+/// Keeps the roles of the operator's ServiceAccount until opdev stops.
+fn keep(
+    keeper: Keeper,
+    input: &Input,
+    operator: mpsc::Sender<ManagerRequest>,
+) -> impl Future<Output = Option<()>> + use<> {
+    let reload = &input.project.settings.reload;
+    let keeping = keeper.run(operator, reload.quiet(), input.poll || reload.poll);
+    input.shutdown.clone().run_until_cancelled_owned(keeping)
+}
+
 /// Who carries out what the user asks for.
 fn carrier(
     input: &Input,
@@ -375,6 +408,7 @@ fn carrier(
         sources,
         drafts: Drafts::default(),
         undo: UndoList::default(),
+        rules: None,
     }
 }
 

@@ -20,6 +20,7 @@ mod preferences;
 pub mod project;
 mod reload;
 mod requests;
+mod service_account;
 mod settings;
 mod shadow;
 pub mod type_files;

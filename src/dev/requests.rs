@@ -13,6 +13,7 @@ mod new;
 mod paths;
 mod pause;
 mod places;
+mod rules;
 mod scale;
 mod send;
 mod skeleton;
@@ -30,6 +31,7 @@ pub(super) use undo::UndoList;
 use super::copies::Copies;
 use super::guard::Guard;
 use super::project::Project;
+use super::service_account::Rules;
 use crate::event::{Event, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted};
 use crate::operator::manager::ManagerRequest;
 use crate::sources::Sources;
@@ -75,6 +77,8 @@ pub(super) struct Requests {
     pub(super) drafts: Drafts,
     /// What can be undone.
     pub(super) undo: UndoList,
+    /// What the operator's role lacks, where it runs as its ServiceAccount.
+    pub(super) rules: Option<Rules>,
 }
 
 /// What was done, in words, and the API server's warnings.
@@ -174,6 +178,7 @@ impl Requests {
                 Request::Write { draft } => self.write_draft(*draft).await,
                 Request::Reopen { draft } => self.reopen(*draft).await,
                 Request::Discard { draft } => self.discard(*draft).await,
+                Request::AddRules => self.add_rules(id).await,
                 Request::Undo { entry } => self.undo(id, *entry).await,
                 Request::Each { requests } => self.each(id, requests).await,
                 Request::Cancel { id } => {

@@ -131,6 +131,8 @@ pub enum Request {
         /// Its Deployment.
         object: ObjectRef,
     },
+    /// Add the rules that the operator's role lacks to its file; the answer is a draft that shows the change.
+    AddRules,
     /// Read all files again, as if each had been saved.
     Reload,
     /// Several requests as one; one that fails does not stop the others.

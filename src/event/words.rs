@@ -248,6 +248,15 @@ pub fn diagnostic(of: &Diagnostic) -> String {
     }
 }
 
+/// Lines without control characters, each with its indentation.
+pub fn lines(text: &str) -> Vec<String> {
+    let indented = |line: &str| {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        format!("{}{}", &line[..indent], one_line(line))
+    };
+    text.trim().lines().map(indented).collect()
+}
+
 /// Text without line breaks and other control characters.
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -42,6 +42,8 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::PausesChanged { .. }
         | Event::DraftChanged(_)
         | Event::UndoChanged { .. }
+        // A notice tells of each, with the rule.
+        | Event::RulesMissing { .. }
         // Its beginning and its end are notices.
         | Event::ConnectionChanged(_)
         // A notice tells of each, and the answer of a request what became of it.
@@ -256,6 +258,8 @@ fn noticed(notice: &Notice) -> String {
         Level::Info | Level::Debug | Level::Trace => "notice    ",
     };
     let about = notice.object.as_ref().map_or_else(String::new, |object| format!("{object}: "));
-    let hint = notice.hint.as_ref().map_or_else(String::new, |hint| format!(" ({})", words::one_line(hint)));
-    format!("{word} {about}{}{hint}", words::one_line(&notice.message))
+    let mut lines = notice.hint.as_deref().map(words::lines).unwrap_or_default().into_iter();
+    let hint = lines.next().map_or_else(String::new, |hint| format!(" ({hint})"));
+    let below: String = lines.map(|line| format!("\n             {line}")).collect();
+    format!("{word} {about}{}{hint}{below}", words::one_line(&notice.message))
 }

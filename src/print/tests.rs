@@ -11,7 +11,7 @@ use crate::event::{
     ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, Trouble,
     TroubleKind, TypeChanged, Undoable, Verdict, WatchEvent, Weight,
 };
-use crate::event::{LoopField, LoopFound, LoopKind};
+use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
 use opdev_object::diff::diff;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -294,6 +294,7 @@ fn all() -> Vec<Event> {
         Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left: vec![object("A")] }),
         Event::PathsListed(Paths { typed: "sam".to_owned(), found: vec!["samples/".to_owned()] }),
         Event::Noticed(notice),
+        Event::RulesMissing { missing: vec![missing_rule()] },
         Event::Stopping { reason: "SIGTERM".to_owned() },
         Event::PreferencesChanged(Arc::new(preferences())),
         Event::CopiesChanged(Arc::new(CopiesChanged {
@@ -385,6 +386,20 @@ fn loop_found() -> LoopFound {
     }
 }
 
+fn missing_rule() -> MissingRule {
+    MissingRule {
+        at: at(),
+        verbs: vec!["list".to_owned()],
+        group: "networking.k8s.io".to_owned(),
+        resource: "ingresses".to_owned(),
+        namespaces: vec!["default".to_owned()],
+        message: "ingresses.networking.k8s.io is forbidden".to_owned(),
+        allow: vec!["get".to_owned(), "list".to_owned(), "watch".to_owned()],
+        role: "ClusterRole manager-role".to_owned(),
+        file: "config/rbac/role.yaml".to_owned(),
+    }
+}
+
 fn variant(event: &Event) -> usize {
     match event {
         Event::Started(_) => 0,
@@ -417,13 +432,14 @@ fn variant(event: &Event) -> usize {
         Event::CopiesChanged(_) => 27,
         Event::Leaving(_) => 28,
         Event::PathsListed(_) => 29,
+        Event::RulesMissing { .. } => 30,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..30).collect());
+    assert_eq!(seen, (0..31).collect());
 }
 
 #[test]

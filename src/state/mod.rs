@@ -43,8 +43,8 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, Notice, Paths, Paused,
-    Preferences, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged,
+    ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, MissingRule, Notice, Paths,
+    Paused, Preferences, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged,
     Started, Undoable,
 };
 use jiff::Timestamp;
@@ -128,6 +128,8 @@ pub struct State {
     pub paths: Arc<Paths>,
     /// What can be undone, newest first.
     pub undo: Arc<[Undoable]>,
+    /// What the roles of the operator's ServiceAccount lack.
+    pub missing_rules: Arc<[MissingRule]>,
     /// What the user should know, oldest first.
     pub notices: Arc<VecDeque<Arc<Notice>>>,
     /// What the settings say about the terminal; `None` where they say nothing.

@@ -63,6 +63,7 @@ impl State {
                 }
                 self.connection = changed.trouble.is_some().then(|| Arc::new(changed));
             }
+            Event::RulesMissing { missing } => self.missing_rules = missing.into(),
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
         }
     }

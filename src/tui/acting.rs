@@ -26,7 +26,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         | Do::Freeze => {
             writes(state)?;
         }
-        Do::Reload => connected(state).map(|_| ())?,
+        Do::Reload | Do::AddRules => connected(state).map(|_| ())?,
         _ => {}
     }
     match does {
@@ -44,6 +44,9 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         }
         Do::Edit if view.subject(state).is_none() => {
             return Err("nothing is selected that could be edited".to_owned());
+        }
+        Do::AddRules if state.missing_rules.is_empty() => {
+            return Err("no rule is known to be missing".to_owned());
         }
         Do::Undo if state.undo.is_empty() => {
             return Err("nothing was applied, edited, scaled or deleted yet".to_owned());
@@ -125,6 +128,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),
+        Do::AddRules => return ask(view, Request::AddRules),
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
         Do::Step => return all(view, state, "Step", |object| Request::Step { object }),
         Do::Check => return all(view, state, "Check", |object| Request::Check { object }),

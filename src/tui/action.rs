@@ -47,6 +47,7 @@ pub enum Do {
     New,
     Edit,
     Undo,
+    AddRules,
     Pause,
     PauseKind,
     Step,
@@ -214,6 +215,12 @@ pub static ACTIONS: &[Action] = &[
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("held", Do::Held, &["H"], Section::Act).about("held", "Answer a change that waits for your word."),
+    action("add-rules", Do::AddRules, &["A"], Section::Act)
+        .about(
+            "add rules",
+            "Add the rules that the operator's role lacks to its file; you see the change first.",
+        )
+        .also(&["rbac"]),
     action("unlock", Do::Unlock, &["U"], Section::Act)
         .about("unlock", "Allow writes to a cluster that is not clearly local, by typing its name."),
     action("freeze", Do::Freeze, &["Z"], Section::Act).about(

@@ -40,6 +40,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Reopen { .. }
         | Request::Discard { .. }
         | Request::Undo { .. }
+        | Request::AddRules
         | Request::PodLogs { .. }
         | Request::Check { .. }
         | Request::Unlock { .. }

@@ -1,9 +1,10 @@
 //! The one message beside the panes: what a key could not do, a request under way, how the last one ended,
 //! a notice. What went well leaves by itself, what went wrong stays until it is dismissed.
 
+use super::action::Do;
 use super::theme::Role;
 use super::view::ViewState;
-use crate::event::{Level, Notice, RequestFinished, RequestOutcome, words};
+use crate::event::{Level, MissingRule, Notice, RequestFinished, RequestOutcome, words};
 use crate::state::State;
 use jiff::Timestamp;
 use std::sync::Arc;
@@ -42,6 +43,9 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
         return Some(Toast { role: Role::Busy, lines: vec![format!("… {}", request.what)], left: None });
     }
     let finished = state.requests.finished.back();
+    if let Some(rule) = missing(view, state).filter(|rule| finished.is_none_or(|last| last.at <= rule.at)) {
+        return Some(from_missing(rule, view, state));
+    }
     let notice = warning(view, state);
     match (finished, notice) {
         (Some(finished), Some(notice)) if notice.at > finished.at => Some(from_notice(notice)),
@@ -58,7 +62,7 @@ pub(super) fn lasting(view: &ViewState, state: &State) -> Option<Timestamp> {
     let failed =
         state.requests.finished.back().filter(|finished| stays(finished)).map(|finished| finished.at);
     let failed = failed.filter(|at| view.dismissed.is_none_or(|until| *at > until));
-    failed.max(warning(view, state).map(|notice| notice.at))
+    failed.max(warning(view, state).map(|notice| notice.at)).max(missing(view, state).map(|rule| rule.at))
 }
 
 fn stays(finished: &RequestFinished) -> bool {
@@ -75,10 +79,33 @@ fn warning<'a>(view: &ViewState, state: &'a State) -> Option<&'a Arc<Notice>> {
     view.dismissed.is_none_or(|until| newest.at > until).then_some(newest)
 }
 
+/// The rule that was missed last.
+fn missing<'a>(view: &ViewState, state: &'a State) -> Option<&'a MissingRule> {
+    let newest = state.missing_rules.iter().max_by_key(|rule| rule.at)?;
+    view.dismissed.is_none_or(|until| newest.at > until).then_some(newest)
+}
+
+fn from_missing(rule: &MissingRule, view: &ViewState, state: &State) -> Toast {
+    let key = view.keymap.keys(Do::AddRules).first().map_or_else(|| ":rbac".to_owned(), ToString::to_string);
+    let all = match state.missing_rules.len() {
+        1 => String::new(),
+        all => format!("; {all} rules are missing in all"),
+    };
+    let mut lines = vec![
+        format!("⚠ forbidden: {}", words::one_line(&rule.message)),
+        format!(
+            "missing in {} ({}); {key} adds it, once you have seen the change{all}:",
+            rule.role, rule.file
+        ),
+    ];
+    lines.extend(rule.lines());
+    Toast { role: Role::Bad, lines, left: None }
+}
+
 fn from_notice(notice: &Notice) -> Toast {
     let about = notice.object.as_ref().map_or_else(String::new, |object| format!("{object}: "));
     let mut lines = vec![format!("⚠ {about}{}", words::one_line(&notice.message))];
-    lines.extend(notice.hint.as_deref().map(words::one_line));
+    lines.extend(notice.hint.as_deref().map(words::lines).unwrap_or_default());
     Toast { role: if notice.level == Level::Error { Role::Bad } else { Role::Busy }, lines, left: None }
 }
 

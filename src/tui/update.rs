@@ -175,6 +175,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::New
         | Do::Edit
         | Do::Undo
+        | Do::AddRules
         | Do::Scale
         | Do::Delete
         | Do::Held

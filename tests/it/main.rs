@@ -23,5 +23,6 @@ mod pty;
 mod reload;
 mod reload_types;
 mod render;
+mod service_account;
 mod terminal;
 mod type_files;

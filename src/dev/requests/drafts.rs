@@ -2,6 +2,7 @@
 //! cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts, `undo` of deeds.
 
 use super::draft_file::DraftFile;
+use super::rules::FileChange;
 use super::writing::Write;
 use super::{Done, Requests};
 use crate::event::{self, DraftId, DraftStage, Event, Review};
@@ -22,6 +23,8 @@ pub(super) enum Work {
     New,
     /// To undo something.
     Undo { entry: u64 },
+    /// To change a file of the project.
+    File(FileChange),
 }
 
 /// A draft.
@@ -117,6 +120,14 @@ impl Requests {
     pub(super) async fn write_draft(&self, id: DraftId) -> Result<Done> {
         let open = self.drafts.get(id)?;
         let mut draft = open.lock().await;
+        if let Work::File(change) = &draft.work {
+            if let Err(error) = change.write() {
+                self.stuck(id, &draft, &error).await;
+                return Err(error);
+            }
+            self.close(id, &draft).await;
+            return Ok(Done::said(format!("{} is written", change.file)));
+        }
         let (mut done, mut said) = (Done::default(), Vec::new());
         while let Some(write) = draft.writes.first().cloned() {
             let (after, warnings) = match self.commit(&write).await {

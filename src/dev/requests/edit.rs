@@ -105,7 +105,7 @@ impl Requests {
             }]),
             Ok(documents) => match draft.work.clone() {
                 Work::Edit { object, base } => self.judge_edit(draft, &object, &base, &documents).await?,
-                Work::New | Work::Undo { .. } => self.judge_new(draft, &documents).await?,
+                Work::New | Work::Undo { .. } | Work::File(_) => self.judge_new(draft, &documents).await?,
             },
         };
         match judged {

@@ -23,6 +23,7 @@ pub(super) fn of(request: &Request) -> String {
         Request::Write { .. } => "write the change".to_owned(),
         Request::Reopen { .. } => "open the text again".to_owned(),
         Request::Discard { .. } => "discard the change".to_owned(),
+        Request::AddRules => "add the missing rules".to_owned(),
         Request::Undo { .. } => "undo".to_owned(),
         Request::Unlock { .. } => "unlock".to_owned(),
         Request::Freeze { object } => format!("freeze {object}"),
@@ -65,6 +66,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Edited { .. } => "check",
         Request::Write { .. } => "write",
         Request::Reopen { .. } => "open",
+        Request::AddRules => "add the missing rules",
         Request::Undo { .. } => "undo",
         Request::Unlock { .. } => "unlock",
         Request::Freeze { .. } => "freeze",
@@ -95,6 +97,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Reconcile { .. }
         | Request::DiscardHeld { .. }
         | Request::Unlock { .. }
+        | Request::AddRules
         | Request::Reload => false,
         Request::Apply { .. }
         | Request::Edit { .. }
@@ -132,6 +135,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Edited { .. }
         | Request::Reopen { .. }
         | Request::Discard { .. }
+        | Request::AddRules
         | Request::Undo { .. } => "nothing was written",
         Request::Reconcile { .. }
         | Request::Pause { .. }
@@ -171,6 +175,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::DiscardHeld { .. }
         | Request::Edit { .. }
         | Request::New { .. }
+        | Request::AddRules
         | Request::Undo { .. }
         | Request::Unlock { .. }
         | Request::Freeze { .. }

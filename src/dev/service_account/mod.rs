@@ -1,0 +1,380 @@
+//! The operator as its own ServiceAccount: its calls go out with the roles of `config/rbac` and no more. On the embedded
+//! control plane the role files are applied at the start and whenever one is saved; on a real cluster the ServiceAccount
+//! is impersonated and its roles are those of the cluster. A refused call becomes the rule that is missing.
+//! `files` reads the role files, `rules` turns refusals into rules and texts, `witness` sees the calls.
+
+mod files;
+mod rules;
+mod witness;
+
+use super::cluster::Connection;
+use super::requests::{MANAGER, send};
+use super::watcher::{WatchSet, Watcher};
+use crate::event::{Event, Level, MissingRule, Notice, words};
+use crate::operator::manager::ManagerRequest;
+use crate::tap::EventSink;
+use anyhow::{Context as _, Result, bail};
+use files::{Account, FOLDER, Home, RoleFiles, path_of};
+use http::HeaderValue;
+use jiff::Timestamp;
+use kube::Client;
+use rules::Refusal;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use witness::Witness;
+
+/// Refusals that may wait.
+const WAITING: usize = 256;
+
+/// The rules that are missing, for who adds them.
+#[derive(Clone)]
+pub(super) struct Rules {
+    root: PathBuf,
+    account: Account,
+    /// Whether saved role files reach the API server by themselves.
+    applies: bool,
+    missing: Arc<Mutex<Vec<MissingRule>>>,
+}
+
+/// A role file as it is and as it would be.
+pub(super) struct Addition {
+    pub(super) path: PathBuf,
+    /// Relative to the project's root.
+    pub(super) file: String,
+    /// `None` where there is no such file yet.
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+    /// What to know before it is written.
+    pub(super) notes: Vec<String>,
+}
+
+impl Rules {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<MissingRule>> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The role file with all missing rules in it.
+    ///
+    /// # Errors
+    /// Where nothing is missing, or the file cannot be read or added to.
+    pub(super) fn addition(&self) -> Result<Addition> {
+        let missing = self.lock().clone();
+        if missing.is_empty() {
+            bail!("no rule is known to be missing");
+        }
+        let files = RoleFiles::read(&self.root);
+        let Home { file, kind, name } = files.home(&self.account);
+        let path = self.root.join(&file);
+        let before = match std::fs::read_to_string(&path) {
+            Ok(text) => Some(text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error).with_context(|| format!("{file} cannot be read")),
+        };
+        // What no file says yet is written whole: the rules alone would take away what the charts need.
+        let base = before.clone().or(files.generated).unwrap_or_default();
+        let all: Vec<&MissingRule> = missing.iter().collect();
+        let after = rules::with_rules(&base, &kind, &name, &all)
+            .with_context(|| format!("{file}: the rules cannot be added"))?;
+        let mut notes = Vec::new();
+        if self.root.join("go.mod").is_file() {
+            notes.push(
+                "Markers (+kubebuilder:rbac) write this file: add the rules there too, or they go with the next run."
+                    .to_owned(),
+            );
+        }
+        if !self.applies {
+            notes.push("The file is written, not applied: on this cluster that is yours to do.".to_owned());
+        }
+        Ok(Addition { path, file, before, after, notes })
+    }
+}
+
+/// Keeps the roles of the operator's ServiceAccount as the files say, and tells what they lack.
+pub(super) struct Keeper {
+    rules: Rules,
+    /// Asks and writes in the user's name.
+    admin: Client,
+    events: EventSink,
+    refused: mpsc::Receiver<Refusal>,
+    /// What was applied last, by path.
+    applied: BTreeMap<String, Value>,
+    home: Home,
+}
+
+impl Keeper {
+    /// The client for the operator, and who keeps its roles. The role files are applied before it returns.
+    ///
+    /// # Errors
+    /// Where the ServiceAccount may not be impersonated, or the API server refuses the namespace or the account.
+    pub(super) async fn open(
+        connection: &Connection,
+        root: &Path,
+        named: &str,
+        events: EventSink,
+    ) -> Result<(Client, Keeper)> {
+        let files = read(root).await?;
+        let account = files.account(named);
+        let applies = connection.cluster.embedded;
+        let admin = connection.client.clone();
+        let client = match connection.as_service_account(&account.namespace, &account.name) {
+            Some(client) => client,
+            None => {
+                may_impersonate(&admin, &account, &connection.cluster.name).await?;
+                admin.clone()
+            }
+        };
+        let impersonate = (!applies).then(|| HeaderValue::from_str(&account.user())).transpose()?;
+        let (sender, refused) = mpsc::channel(WAITING);
+        let witness = Witness { client, own: admin.clone(), impersonate, refused: sender };
+        let client = Client::new(witness, connection.namespace.clone());
+        let home = files.home(&account);
+        let rules = Rules { root: root.to_owned(), account, applies, missing: Arc::default() };
+        let mut keeper = Keeper { rules, admin, events, refused, applied: BTreeMap::new(), home };
+        keeper.announce(&files, &connection.cluster.name).await;
+        if applies {
+            keeper.apply(&files).await;
+        }
+        Ok((client, keeper))
+    }
+
+    /// For who adds rules.
+    pub(super) fn rules(&self) -> Rules {
+        self.rules.clone()
+    }
+
+    async fn announce(&self, files: &RoleFiles, cluster: &str) {
+        let account = self.rules.account.user();
+        let Home { file, kind, name } = &self.home;
+        if !self.rules.applies {
+            let message = format!("the operator impersonates {account} on {cluster} (Impersonate-User)");
+            let hint = format!("its roles are those of the cluster; {FOLDER} is not applied to it");
+            return self.notice(Level::Info, message, Some(hint)).await;
+        }
+        let source = match (&files.generated, self.rules.root.join(file).is_file()) {
+            (Some(_), _) => format!("what `opdev rbac --from-charts` would write, for {FOLDER} has no role"),
+            (None, true) => FOLDER.to_owned(),
+            (None, false) => format!("none: {FOLDER} has no role for it"),
+        };
+        let message = format!("the operator runs as {account}, and roles are enforced; its roles: {source}");
+        let hint = format!(
+            "rules are taken up from {FOLDER} when they are saved; new ones go to {kind} {name} in {file}"
+        );
+        self.notice(Level::Info, message, Some(hint)).await;
+    }
+
+    async fn notice(&self, level: Level, message: String, hint: Option<String>) {
+        let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
+        self.events.emit(Event::Noticed(notice)).await;
+    }
+
+    /// Runs until it is dropped.
+    pub(super) async fn run(mut self, operator: mpsc::Sender<ManagerRequest>, quiet: Duration, poll: bool) {
+        // What the kernel refuses is told by the watcher of the project's files.
+        let watcher = Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true));
+        let Ok(mut watcher) = watcher else { return };
+        loop {
+            if let Err(error) = watcher.watch(&self.folders(), true) {
+                tracing::warn!("changes of {FOLDER} are not seen: {error:#}");
+            }
+            tokio::select! {
+                refusal = self.refused.recv() => match refusal {
+                    Some(refusal) => self.lacks(refusal).await,
+                    None => return,
+                },
+                _ = watcher.next(&self.rules.root) => self.saved(&operator).await,
+            }
+        }
+    }
+
+    fn folders(&self) -> WatchSet {
+        let (root, folder) = (&self.rules.root, self.rules.root.join(FOLDER));
+        let mut set = WatchSet::default();
+        match (folder.is_dir(), root.join("config").is_dir()) {
+            (true, _) => set.deep.insert(folder),
+            (false, true) => set.flat.insert(root.join("config")),
+            (false, false) => set.flat.insert(root.clone()),
+        };
+        set
+    }
+
+    /// A role file was saved.
+    async fn saved(&mut self, operator: &mpsc::Sender<ManagerRequest>) {
+        let Ok(files) = read(&self.rules.root).await else { return };
+        self.home = files.home(&self.rules.account);
+        if !self.rules.applies {
+            return;
+        }
+        let changed = self.apply(&files).await;
+        if changed.is_empty() {
+            return;
+        }
+        self.ask_again().await;
+        self.notice(Level::Info, format!("roles are live: {}", changed.join(", ")), None).await;
+        // Watches that were refused are begun again, and what failed need not wait.
+        let _ = operator.send(ManagerRequest::Connection { lost: false }).await;
+        let _ = operator.send(ManagerRequest::ReconcileAll).await;
+    }
+
+    /// Brings what the files say to the API server; the answer is what has changed. Broken files change nothing.
+    async fn apply(&mut self, files: &RoleFiles) -> Vec<String> {
+        if !files.problems.is_empty() {
+            for problem in &files.problems {
+                let (message, hint) = (words::diagnostic(problem), problem.hint.clone());
+                self.notice(Level::Error, message, hint).await;
+            }
+            return Vec::new();
+        }
+        let mut wanted = BTreeMap::new();
+        let mut changed = Vec::new();
+        for object in files.objects(&self.rules.account) {
+            let path = path_of(&object);
+            let known = self.applied.get(&path) == Some(&object);
+            if !known {
+                match put(&self.admin, &path, &object).await {
+                    Ok(()) => changed.push(name_of(&object)),
+                    Err(error) => {
+                        let message = format!("{} is refused: {error:#}", name_of(&object));
+                        self.notice(Level::Error, message, Some(format!("correct it in {FOLDER}"))).await;
+                        continue;
+                    }
+                }
+            }
+            wanted.insert(path, object);
+        }
+        for (path, object) in std::mem::replace(&mut self.applied, wanted) {
+            let role = path.starts_with("/apis/");
+            if role && !self.applied.contains_key(&path) {
+                let _ = send(&self.admin, "DELETE", &path, "application/json", None).await;
+                changed.push(format!("{} is gone", name_of(&object)));
+            }
+        }
+        changed
+    }
+
+    /// A call was refused: which rule it wants, told once for each verb and namespace.
+    async fn lacks(&mut self, refusal: Refusal) {
+        let news = {
+            let mut missing = self.rules.lock();
+            let same =
+                |known: &MissingRule| known.group == refusal.group && known.resource == refusal.resource;
+            let index = missing.iter().position(same).unwrap_or_else(|| {
+                missing.push(MissingRule {
+                    at: Timestamp::now(),
+                    verbs: Vec::new(),
+                    group: refusal.group.clone(),
+                    resource: refusal.resource.clone(),
+                    namespaces: Vec::new(),
+                    message: refusal.message.clone(),
+                    allow: Vec::new(),
+                    role: format!("{} {}", self.home.kind, self.home.name),
+                    file: self.home.file.clone(),
+                });
+                missing.len() - 1
+            });
+            let rule = &mut missing[index];
+            let new_verb = !rule.verbs.contains(&refusal.verb);
+            if new_verb {
+                rule.verbs.push(refusal.verb.clone());
+                rule.at = Timestamp::now();
+                rule.allow = rules::verbs(&rule.verbs, &rule.resource);
+                rule.message.clone_from(&refusal.message);
+            }
+            if !refusal.namespace.is_empty() && !rule.namespaces.contains(&refusal.namespace) {
+                rule.namespaces.push(refusal.namespace.clone());
+            }
+            new_verb.then(|| (missing[index].clone(), missing.clone()))
+        };
+        let Some((rule, all)) = news else { return };
+        self.events.emit(Event::RulesMissing { missing: all }).await;
+        let MissingRule { role, file, .. } = &rule;
+        let lines = rule.lines().join("\n");
+        let hint =
+            format!("missing in {role} ({file}); key A adds it, once you have seen the change:\n{lines}");
+        self.notice(Level::Error, format!("forbidden: {}", rule.message), Some(hint)).await;
+    }
+
+    /// What is missing no longer is told of no longer.
+    async fn ask_again(&self) {
+        let known = self.rules.lock().clone();
+        let mut left = Vec::new();
+        for missing in known {
+            if !self.is_allowed(&missing).await {
+                left.push(missing);
+            }
+        }
+        let changed = {
+            let mut missing = self.rules.lock();
+            let changed = missing.len() != left.len();
+            missing.clone_from(&left);
+            changed
+        };
+        if changed {
+            self.events.emit(Event::RulesMissing { missing: left }).await;
+        }
+    }
+
+    async fn is_allowed(&self, missing: &MissingRule) -> bool {
+        let account = &self.rules.account;
+        let everywhere = [String::new()];
+        let places = if missing.namespaces.is_empty() { &everywhere[..] } else { &missing.namespaces };
+        for namespace in places {
+            for verb in &missing.verbs {
+                let question = rules::question(&account.user(), &account.groups(), missing, verb, namespace);
+                let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+                match send(&self.admin, "POST", path, "application/json", Some(&question)).await {
+                    Ok((answer, _)) if answer["status"]["allowed"] == true => {}
+                    _ => return false,
+                }
+            }
+        }
+        true
+    }
+}
+
+async fn read(root: &Path) -> Result<RoleFiles> {
+    let root = root.to_owned();
+    tokio::task::spawn_blocking(move || RoleFiles::read(&root)).await.context("reading the role files failed")
+}
+
+/// `ClusterRole manager-role`.
+fn name_of(object: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    format!("{} {}", text(&object["kind"]), text(&object["metadata"]["name"]))
+}
+
+/// Applies one object. What a binding binds cannot be changed: then it is made anew.
+async fn put(admin: &Client, path: &str, object: &Value) -> Result<()> {
+    let uri = format!("{path}?fieldManager={MANAGER}&force=true");
+    let apply = || send(admin, "PATCH", &uri, "application/apply-patch+yaml", Some(object));
+    match apply().await {
+        Err(error) if format!("{error:#}").contains("cannot change roleRef") => {
+            send(admin, "DELETE", path, "application/json", None).await?;
+            apply().await.map(|_| ())
+        }
+        other => other.map(|_| ()),
+    }
+}
+
+/// On a real cluster somebody has to allow it.
+async fn may_impersonate(admin: &Client, account: &Account, context: &str) -> Result<()> {
+    let Account { namespace, name } = account;
+    let question = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": {"verb": "impersonate", "resource": "serviceaccounts",
+            "namespace": namespace, "name": name}}});
+    let path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+    let (answer, _) = send(admin, "POST", path, "application/json", Some(&question)).await?;
+    if answer["status"]["allowed"] == true {
+        return Ok(());
+    }
+    bail!(
+        "the kubeconfig's user may not impersonate the ServiceAccount {namespace}/{name} on context {context}\n  why: \
+         --as-serviceaccount sends the operator's calls with Impersonate-User, which takes the verb impersonate on \
+         serviceaccounts\n  to do: have somebody bind you a role with this rule, or start without \
+         --as-serviceaccount, or with --embedded\n    - apiGroups: [\"\"]\n      resources: [serviceaccounts]\n      \
+         resourceNames: [{name}]\n      verbs: [impersonate]"
+    )
+}

@@ -1,0 +1,211 @@
+//! The operator as its own ServiceAccount: what its roles do not allow is refused, the missing rule is told, and a
+//! saved role file cures it without a restart.
+
+use crate::inner_loop::Opdev;
+use opdev::dev::cluster::Choice;
+use opdev::event::{
+    DraftStage, Event, Level, MissingRule, Notice, Outcome, Reconcile, Request, RequestOutcome,
+};
+use std::fs;
+use std::path::Path;
+
+const USER: &str = "system:serviceaccount:system:controller-manager";
+
+fn choice() -> Choice {
+    Choice { embedded: true, service_account: Some(String::new()), ..Choice::default() }
+}
+
+/// The scaffold of the Operator SDK, without a rule for Ingresses.
+fn scaffold(root: &Path) {
+    let folder = root.join("config/rbac");
+    fs::create_dir_all(&folder).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write(
+        "service_account.yaml",
+        "apiVersion: v1\nkind: ServiceAccount\nmetadata:\n  name: controller-manager\n  namespace: system\n",
+    );
+    write(
+        "role_binding.yaml",
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata:\n  name: manager-rolebinding\n\
+         roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: ClusterRole\n  name: manager-role\nsubjects:\n\
+         - kind: ServiceAccount\n  name: controller-manager\n  namespace: system\n",
+    );
+    let mut role =
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\n\
+                    rules:\n# what the charts make\n"
+            .to_owned();
+    for (group, resources) in [
+        (
+            "\"\"",
+            "secrets, events, namespaces, configmaps, services, serviceaccounts, pods, persistentvolumeclaims",
+        ),
+        ("apps", "deployments, statefulsets, daemonsets"),
+        ("batch", "jobs, cronjobs"),
+        ("charts.my.domain", "hellos, hellos/status, hellos/finalizers"),
+        ("cache.my.domain, armada.airshipit.org, app.example.com", "\"*\""),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ] {
+        role.push_str(&format!("- apiGroups: [{group}]\n  resources: [{resources}]\n  verbs: [\"*\"]\n"));
+    }
+    write("role.yaml", &role);
+    // What only people and scaffolds read is no trouble.
+    write("kustomization.yaml", "resources:\n- role.yaml\n");
+}
+
+async fn missing(opdev: &Opdev, mark: usize, resource: &str) -> (MissingRule, Notice) {
+    let rule = opdev
+        .wait("the missing rule", mark, |event| match event {
+            Event::RulesMissing { missing } => missing.iter().find(|rule| rule.resource == resource).cloned(),
+            _ => None,
+        })
+        .await;
+    let group = format!("resource \"{resource}\"");
+    let notice = opdev
+        .wait("the notice", mark, |event| match event {
+            Event::Noticed(notice) if notice.level == Level::Error && notice.message.contains(&group) => {
+                Some(notice.clone())
+            }
+            _ => None,
+        })
+        .await;
+    (rule, notice)
+}
+
+fn done(pass: &Reconcile) -> bool {
+    pass.object.gvk.kind == "Hello"
+        && matches!(pass.outcome, Outcome::Installed | Outcome::Upgraded | Outcome::Repaired)
+        && pass.failure.is_none()
+}
+
+fn lacks_ingresses(missing: &[MissingRule]) -> bool {
+    missing.iter().any(|rule| rule.resource == "ingresses")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
+    let mut opdev = Opdev::start_against(choice(), scaffold).await;
+    let told = opdev
+        .wait("who the operator is", 0, |event| match event {
+            Event::Noticed(notice) if notice.message.contains(USER) => Some(notice.message.clone()),
+            _ => None,
+        })
+        .await;
+    assert!(told.contains("roles are enforced"), "{told}");
+    let mark = opdev.mark();
+    let outcome = opdev.ask(Request::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    let (rule, notice) = missing(&opdev, mark, "ingresses").await;
+    assert_eq!((rule.group.as_str(), rule.file.as_str()), ("networking.k8s.io", "config/rbac/role.yaml"));
+    assert!(notice.message.contains(&format!("User {USER:?} cannot ")), "{}", notice.message);
+    let line = opdev::print::plain(&Event::Noticed(notice)).unwrap();
+    for part in [
+        "forbidden: ingresses.networking.k8s.io",
+        "missing in ClusterRole manager-role (config/rbac/role.yaml)",
+        "\n             - apiGroups: [networking.k8s.io]\n               resources: [ingresses]\n",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+    let mark = opdev.mark();
+    opdev.edit("config/rbac/role.yaml", |text| {
+        format!("{text}- apiGroups: [networking.k8s.io]\n  resources: [ingresses]\n  verbs: [\"*\"]\n")
+    });
+    opdev
+        .wait("that nothing is missing", mark, |event| match event {
+            Event::RulesMissing { missing } if !lacks_ingresses(missing) => Some(()),
+            _ => None,
+        })
+        .await;
+    opdev.reconcile("the cure", mark, done).await;
+    opdev
+        .wait_for_state("the Ingress", |events| {
+            let ingress = |event: &&Event| {
+                matches!(event, Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Ingress")
+            };
+            events.iter().find(ingress).map(|_| ())
+        })
+        .await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_rule_is_added_to_the_file_once_its_change_was_seen() {
+    let mut opdev = Opdev::start_against(choice(), scaffold).await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/hello-ingress.yaml".to_owned() }).await;
+    missing(&opdev, mark, "ingresses").await;
+    let path = opdev.root.join("config/rbac/role.yaml");
+    let before = fs::read_to_string(&path).unwrap();
+    // Who reads is refused before who writes: it may take the rule twice.
+    for _ in 0..4 {
+        let (mark, text) = (opdev.mark(), fs::read_to_string(&path).unwrap());
+        if !matches!(opdev.ask(Request::AddRules).await, RequestOutcome::Done { .. }) {
+            break;
+        }
+        let (id, notes) = opdev
+            .wait("the change", mark, |event| match event {
+                Event::DraftChanged(draft) => match &draft.stage {
+                    DraftStage::Review(review) => Some((draft.id, review.notes.join("\n"))),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .await;
+        assert!(notes.contains("+++ b/config/rbac/role.yaml"), "{notes}");
+        let added =
+            if text == before { "\n+- apiGroups:\n+  - networking.k8s.io\n" } else { "\n+  - patch\n" };
+        assert!(notes.contains(added), "{notes}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text, "nothing is written before it is confirmed");
+        let mark = opdev.mark();
+        let outcome = opdev.ask(Request::Write { draft: id }).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+        let cured = opdev
+            .wait("the next word", mark, |event| match event {
+                Event::Reconciled(pass) if done(pass) => Some(true),
+                Event::RulesMissing { missing } if lacks_ingresses(missing) => Some(false),
+                _ => None,
+            })
+            .await;
+        if cured {
+            break;
+        }
+    }
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(
+        after.starts_with(&before) && after.contains("  - networking.k8s.io\n  resources:\n  - ingresses\n")
+    );
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_role_files_the_roles_are_what_the_charts_ask_for() {
+    let mut opdev = Opdev::start_against(choice(), |_| {}).await;
+    let mark = opdev.mark();
+    let outcome = opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    opdev
+        .reconcile("an install", mark, |pass| {
+            pass.object.gvk.kind == "Memcached" && pass.outcome == Outcome::Installed
+        })
+        .await;
+    assert!(!opdev.root.join("config/rbac").exists(), "nothing is written unasked");
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_role_file_is_placed_and_changes_nothing() {
+    let mut opdev = Opdev::start_against(choice(), scaffold).await;
+    let mark = opdev.mark();
+    opdev.edit("config/rbac/role.yaml", |text| format!("{text}- apiGroups: [\n"));
+    let notice = opdev
+        .wait("the problem", mark, |event| match event {
+            Event::Noticed(notice) if notice.message.starts_with("config/rbac/role.yaml:") => {
+                Some(notice.message.clone())
+            }
+            _ => None,
+        })
+        .await;
+    assert!(notice.contains(':'), "{notice}");
+    opdev.ask(Request::Apply { path: "samples/hello.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, done).await;
+    opdev.stop().await;
+}
