@@ -16,7 +16,7 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 13] = [
+const GAPS: [Gap; 12] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
@@ -38,7 +38,6 @@ const GAPS: [Gap; 13] = [
         "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes (with --rbac they are enforced)",
     ),
     gap("webhooks", "admission and conversion webhooks are stored, not called"),
-    gap("protobuf", "bodies in protobuf are read, answers are always JSON or YAML"),
     gap(
         "validation",
         "as on a real server for pods and their templates, workloads, Jobs, CronJobs, Services, Ingresses, ConfigMaps, Secrets, claims, RBAC, autoscalers, budgets and Leases, but for the insides of rare volume sources, node affinity and pod failure policies; other built-in kinds are checked against their schema only",

@@ -1,6 +1,5 @@
 //! What a client will take: reads `Accept` into a form (the object, a Table, only metadata), an encoding
-//! (JSON, YAML, pretty JSON). Never renders anything; `table` does. Protobuf is skipped wherever something
-//! else is in the list, because every client names JSON beside it.
+//! (JSON, YAML, pretty JSON, protobuf). Never renders anything; `table` does.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, USER_AGENT};
@@ -27,6 +26,8 @@ pub(crate) enum Encoding {
     PrettyJson,
     /// YAML.
     Yaml,
+    /// The envelope of Kubernetes around a protobuf message.
+    Protobuf,
 }
 
 impl Encoding {
@@ -35,6 +36,7 @@ impl Encoding {
         match self {
             Encoding::Json | Encoding::PrettyJson => "application/json",
             Encoding::Yaml => "application/yaml",
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf",
         }
     }
 }
@@ -59,6 +61,27 @@ pub(crate) enum Forms {
     Plain,
     /// Table and metadata too: get, list, watch, create, update, patch.
     All,
+}
+
+/// What a place can answer in protobuf. A Table never is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Binary {
+    /// Nothing: documents that are no objects.
+    Never,
+    /// Only metadata: custom resources have no messages of their own.
+    Metadata,
+    /// Objects too.
+    Objects,
+}
+
+impl Binary {
+    fn has(self, form: Option<Form>) -> bool {
+        match form {
+            Some(Form::Object) => self == Binary::Objects,
+            Some(Form::Metadata(_) | Form::MetadataList(_)) => self != Binary::Never,
+            Some(Form::Table(_)) | None => false,
+        }
+    }
 }
 
 /// One entry of an `Accept` list.
@@ -140,9 +163,19 @@ pub(crate) fn clauses(headers: &HeaderMap) -> Vec<Clause<'_>> {
 }
 
 /// Agrees on form and encoding. `query` is the raw query string, for `pretty`.
-pub(crate) fn agree(headers: &HeaderMap, query: &str, forms: Forms) -> Result<Agreed, NotAcceptable> {
+pub(crate) fn agree(
+    headers: &HeaderMap,
+    query: &str,
+    forms: Forms,
+    binary: Binary,
+) -> Result<Agreed, NotAcceptable> {
     for clause in clauses(headers) {
-        let encoding = if clause.takes("json") {
+        let encoding = if (clause.kind, clause.subtype) == ("application", "vnd.kubernetes.protobuf") {
+            if !binary.has(clause.form()) {
+                continue;
+            }
+            Encoding::Protobuf
+        } else if clause.takes("json") {
             if pretty(headers, query, &clause) { Encoding::PrettyJson } else { Encoding::Json }
         } else if clause.takes("yaml") {
             Encoding::Yaml
@@ -181,12 +214,12 @@ mod tests {
     fn form(accept: &str) -> Result<Form, NotAcceptable> {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        agree(&headers, "", Forms::All).map(|agreed| agreed.form)
+        agree(&headers, "", Forms::All, Binary::Never).map(|agreed| agreed.form)
     }
 
     #[test]
     fn nothing_said_is_json() {
-        let agreed = agree(&HeaderMap::new(), "", Forms::All).unwrap();
+        let agreed = agree(&HeaderMap::new(), "", Forms::All, Binary::Objects).unwrap();
         assert_eq!(agreed, Agreed { form: Form::Object, encoding: Encoding::Json });
     }
 
@@ -205,6 +238,23 @@ mod tests {
     }
 
     #[test]
+    fn protobuf_is_spoken_where_there_are_messages() {
+        let agreed = |accept: &str, binary| {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            agree(&headers, "", Forms::All, binary).map(|agreed| (agreed.form, agreed.encoding))
+        };
+        let typed = "application/vnd.kubernetes.protobuf,application/json";
+        assert_eq!(agreed(typed, Binary::Objects), Ok((Form::Object, Encoding::Protobuf)));
+        assert_eq!(agreed(typed, Binary::Metadata), Ok((Form::Object, Encoding::Json)));
+        let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
+        assert_eq!(agreed(metadata, Binary::Metadata), Ok((Form::MetadataList("v1"), Encoding::Protobuf)));
+        let table = "application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1";
+        assert_eq!(agreed(table, Binary::Objects), Err(NotAcceptable));
+        assert_eq!(agreed("*/*", Binary::Objects), Ok((Form::Object, Encoding::Json)));
+    }
+
+    #[test]
     fn an_unknown_form_falls_through_to_the_next() {
         assert_eq!(form("application/json;as=Chair;v=v1;g=meta.k8s.io, application/json"), Ok(Form::Object));
         assert_eq!(form("application/json;as=Table;v=v9;g=meta.k8s.io"), Err(NotAcceptable));
@@ -215,17 +265,20 @@ mod tests {
     fn quality_orders() {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, "application/json;q=0.5, application/yaml".parse().unwrap());
-        assert_eq!(agree(&headers, "", Forms::All).unwrap().encoding, Encoding::Yaml);
+        assert_eq!(agree(&headers, "", Forms::All, Binary::Objects).unwrap().encoding, Encoding::Yaml);
     }
 
     #[test]
     fn people_get_it_pretty() {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, "curl/8.5.0".parse().unwrap());
-        assert_eq!(agree(&headers, "", Forms::All).unwrap().encoding, Encoding::PrettyJson);
-        assert_eq!(agree(&headers, "pretty=false", Forms::All).unwrap().encoding, Encoding::Json);
+        assert_eq!(agree(&headers, "", Forms::All, Binary::Objects).unwrap().encoding, Encoding::PrettyJson);
         assert_eq!(
-            agree(&HeaderMap::new(), "a=b&pretty", Forms::All).unwrap().encoding,
+            agree(&headers, "pretty=false", Forms::All, Binary::Objects).unwrap().encoding,
+            Encoding::Json
+        );
+        assert_eq!(
+            agree(&HeaderMap::new(), "a=b&pretty", Forms::All, Binary::Objects).unwrap().encoding,
             Encoding::PrettyJson
         );
     }
@@ -234,6 +287,6 @@ mod tests {
     fn discovery_has_no_table() {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, "application/json;as=Table;v=v1;g=meta.k8s.io".parse().unwrap());
-        assert_eq!(agree(&headers, "", Forms::Plain), Err(NotAcceptable));
+        assert_eq!(agree(&headers, "", Forms::Plain, Binary::Never), Err(NotAcceptable));
     }
 }

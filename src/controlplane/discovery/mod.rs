@@ -6,7 +6,7 @@ mod legacy;
 mod order;
 
 use crate::body::{Body, empty, full};
-use crate::negotiation::{self, Encoding, Forms, NotAcceptable};
+use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use crate::registry::Served;
 use crate::server::front;
 use bytes::Bytes;
@@ -91,12 +91,12 @@ impl Discovery {
             })?;
             return Some(document.answer(headers, aggregated::content_type(version)));
         }
-        match negotiation::agree(headers, query, Forms::Plain).map(|agreed| agreed.encoding) {
+        match negotiation::agree(headers, query, Forms::Plain, Binary::Never).map(|agreed| agreed.encoding) {
             Ok(Encoding::Json) => {
                 let document = self.document(served, path, |groups| legacy::document(groups, path))?;
                 Some(document.answer(headers, "application/json"))
             }
-            Ok(Encoding::PrettyJson | Encoding::Yaml) | Err(NotAcceptable) => {
+            Ok(Encoding::PrettyJson | Encoding::Yaml | Encoding::Protobuf) | Err(NotAcceptable) => {
                 let document = legacy::document(&groups(served.resources()), path)?;
                 Some(front::plain(headers, query, &document))
             }

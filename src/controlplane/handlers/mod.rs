@@ -21,7 +21,8 @@ pub use tables::{Tables, UpstreamDefault};
 use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
-use crate::negotiation::{self, Agreed, Encoding, Forms, NotAcceptable};
+use crate::negotiation::{self, Agreed, Binary, Encoding, Forms, NotAcceptable};
+use crate::protobuf;
 use crate::registry::{Part, Registry, Resource};
 use crate::storage::Key;
 use crate::table::answer::Include;
@@ -102,10 +103,13 @@ impl Api {
         } else {
             Forms::Plain
         };
-        let agreed = match negotiation::agree(&parts.headers, raw, forms) {
+        let binary = binary(resource, target.subresource.as_deref());
+        let agreed = match negotiation::agree(&parts.headers, raw, forms, binary) {
             Ok(agreed) => agreed,
             Err(NotAcceptable) => {
-                let status = Status::not_acceptable(&["application/json", "application/yaml"]);
+                let offered = ["application/json", "application/yaml", Encoding::Protobuf.content_type()];
+                let count = if binary == Binary::Objects { 3 } else { 2 };
+                let status = Status::not_acceptable(&offered[..count]);
                 return respond::failure(&status, Encoding::Json);
             }
         };
@@ -128,6 +132,15 @@ impl Api {
         };
         answered(resource, agreed, dispatch(&parts.method, &call))
     }
+}
+
+/// What of a resource there is in protobuf. The scale of a custom resource is a built-in kind.
+fn binary(resource: &Resource, subresource: Option<&str>) -> Binary {
+    let built_in = match &resource.custom {
+        Some(_) => subresource == Some("scale"),
+        None => protobuf::knows(&resource.api_version(), &resource.kind),
+    };
+    if built_in { Binary::Objects } else { Binary::Metadata }
 }
 
 fn answered(resource: &Resource, agreed: Agreed, answer: Answer) -> Response<Body> {

@@ -5,13 +5,15 @@ use super::tables::Tables;
 use crate::body::{Body, full};
 use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
+use crate::protobuf;
 use crate::registry::{Registry, Resource};
-use crate::storage::Stored;
+use crate::storage::{Stored, text};
 use crate::table::answer::{self, Include, Wanted, metadata_only};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use http::{Response, StatusCode};
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Turns objects of one resource into what the client asked for.
@@ -31,14 +33,22 @@ impl Shape {
             return stored.json();
         }
         let object = self.registry.served(&self.resource, stored);
-        Bytes::from(self.object_value(&object).to_string())
+        text(&self.object_value(&object))
     }
 
-    fn object_value(&self, object: &Value) -> Value {
+    /// One event of a watch in protobuf, in the form asked for.
+    pub(crate) fn frame(&self, kind: &str, stored: &Stored) -> Result<Vec<u8>, String> {
+        let object = self.registry.served(&self.resource, stored);
+        protobuf::frame(kind, &self.object_value(&object))
+    }
+
+    fn object_value<'a>(&self, object: &'a Value) -> Cow<'a, Value> {
         match self.agreed.form {
-            Form::Object | Form::MetadataList(_) => object.clone(),
-            Form::Metadata(version) => metadata_only(object, version),
-            Form::Table(version) => self.table(version, &object["metadata"], std::iter::once(object), true),
+            Form::Object | Form::MetadataList(_) => Cow::Borrowed(object),
+            Form::Metadata(version) => Cow::Owned(metadata_only(object, version)),
+            Form::Table(version) => {
+                Cow::Owned(self.table(version, &object["metadata"], std::iter::once(object), true))
+            }
         }
     }
 
@@ -56,6 +66,10 @@ impl Shape {
 
     /// One object as a response.
     pub(crate) fn object(&self, code: StatusCode, stored: &Stored) -> Response<Body> {
+        if self.agreed.encoding == Encoding::Protobuf {
+            let object = self.registry.served(&self.resource, stored);
+            return document(code, &self.object_value(&object), Encoding::Protobuf);
+        }
         let text = self.object_text(stored);
         encoded(code, &text, self.agreed.encoding)
     }
@@ -67,6 +81,16 @@ impl Shape {
     /// A list as a response.
     pub(crate) fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
         let text = match self.agreed.form {
+            Form::Object if self.agreed.encoding == Encoding::Protobuf => {
+                let objects = self.served(items);
+                let objects = objects.iter().map(AsRef::as_ref);
+                let (version, kind) = (self.resource.api_version(), &self.resource.list_kind);
+                let meta = Value::Object(meta.clone());
+                match protobuf::encode_list(&version, kind, &meta, objects) {
+                    Ok(message) => return binary(StatusCode::OK, message),
+                    Err(why) => return unencodable(kind, &why),
+                }
+            }
             Form::Object => self.list_text(&meta, items),
             Form::Metadata(version) | Form::MetadataList(version) => {
                 let objects = self.served(items);
@@ -158,9 +182,28 @@ fn without_kind(text: &[u8]) -> Bytes {
     out.into()
 }
 
+/// A protobuf message in its envelope as a response.
+fn binary(code: StatusCode, message: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(full(message));
+    *response.status_mut() = code;
+    let kind = HeaderValue::from_static(Encoding::Protobuf.content_type());
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// What is stored does not go into the messages of its kind.
+fn unencodable(kind: &str, why: &str) -> Response<Body> {
+    tracing::error!(kind, why, "an answer cannot be written in protobuf");
+    failure(&Status::internal(&format!("{kind} cannot be written in protobuf: {why}")), Encoding::Json)
+}
+
 /// JSON text as a response.
 pub(crate) fn encoded(code: StatusCode, text: &[u8], encoding: Encoding) -> Response<Body> {
     let body = match encoding {
+        Encoding::Protobuf => {
+            let value: Value = serde_json::from_slice(text).unwrap_or_default();
+            return document(code, &value, encoding);
+        }
         Encoding::Json => {
             let mut line = Vec::with_capacity(text.len() + 1);
             line.extend_from_slice(text);
@@ -171,7 +214,7 @@ pub(crate) fn encoded(code: StatusCode, text: &[u8], encoding: Encoding) -> Resp
             let value: Value = serde_json::from_slice(text).unwrap_or_default();
             match encoding {
                 Encoding::Yaml => opdev_object::yaml::to_string(&value).into(),
-                Encoding::Json | Encoding::PrettyJson => format!("{value:#}\n").into(),
+                Encoding::Json | Encoding::PrettyJson | Encoding::Protobuf => format!("{value:#}\n").into(),
             }
         }
     };
@@ -183,6 +226,12 @@ pub(crate) fn encoded(code: StatusCode, text: &[u8], encoding: Encoding) -> Resp
 
 /// Any document as a response.
 pub(crate) fn document(code: StatusCode, value: &Value, encoding: Encoding) -> Response<Body> {
+    if encoding == Encoding::Protobuf {
+        return match protobuf::encode(value) {
+            Ok(message) => binary(code, message),
+            Err(why) => unencodable(value["kind"].as_str().unwrap_or_default(), &why),
+        };
+    }
     encoded(code, value.to_string().as_bytes(), encoding)
 }
 

@@ -6,6 +6,7 @@ use http::StatusCode;
 use http_body_util::Full;
 use serde_json::{Value, json};
 
+mod binary;
 mod definitions;
 mod lists;
 mod patches;

@@ -7,7 +7,8 @@ use super::respond::Shape;
 use super::select::Selection;
 use crate::body::{self, Body};
 use crate::error::Status;
-use crate::negotiation::Form;
+use crate::negotiation::{Encoding, Form};
+use crate::protobuf;
 use crate::storage::{Change, ChangeKind, Stored, Watch};
 use crate::table::answer::metadata_only;
 use bytes::Bytes;
@@ -78,13 +79,15 @@ pub(crate) fn watch(
 ) -> Result<Response<Body>, Status> {
     check_watch_options(query)?;
     let wanted = Wanted::parse(query)?;
+    let encoding = shape.agreed.encoding;
     let store = &shape.registry.store;
     let table = shape.resource.table.clone();
     let current = store.revision();
     let (from, initial) = if wanted.wants_state() {
         let least = wanted.revision.unwrap_or(0);
         if least > current {
-            return Ok(response(stream::iter([error(&Status::too_large_resource_version(least, current))])));
+            let status = Status::too_large_resource_version(least, current);
+            return Ok(response(stream::iter([error(&status, encoding)]), encoding));
         }
         selected(&shape, namespace, &selection)
     } else {
@@ -92,7 +95,7 @@ pub(crate) fn watch(
     };
     let watch = match store.watch(&table, from) {
         Ok(watch) => watch,
-        Err(expired) => return Ok(response(stream::iter([error(&too_old(expired))]))),
+        Err(expired) => return Ok(response(stream::iter([error(&too_old(expired), encoding)]), encoding)),
     };
     let now = Instant::now();
     let mut running = Running {
@@ -116,15 +119,23 @@ pub(crate) fn watch(
         running.bookmark(&mut out, from, Some(marks));
     }
     running.first = (!out.is_empty()).then(|| out.into());
-    Ok(response(stream::unfold(running, |mut running| async move {
+    let chunks = stream::unfold(running, |mut running| async move {
         let chunk = running.next().await?;
         Some((chunk, running))
-    })))
+    });
+    Ok(response(chunks, encoding))
 }
 
-fn response(chunks: impl futures::Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
+fn response(
+    chunks: impl futures::Stream<Item = Bytes> + Send + 'static,
+    encoding: Encoding,
+) -> Response<Body> {
+    let kind = match encoding {
+        Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        Encoding::Json | Encoding::PrettyJson | Encoding::Yaml => "application/json",
+    };
     let mut response = Response::new(body::stream(chunks));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
 
@@ -136,10 +147,29 @@ fn line(out: &mut Vec<u8>, kind: &str, object: &[u8]) {
     out.extend_from_slice(b"}\n");
 }
 
-fn error(status: &Status) -> Bytes {
+fn error(status: &Status, encoding: Encoding) -> Bytes {
     let mut out = Vec::new();
-    line(&mut out, "ERROR", status.to_value().to_string().as_bytes());
+    document(&mut out, "ERROR", &status.to_value(), encoding);
     out.into()
+}
+
+/// An event about something that is not stored.
+fn document(out: &mut Vec<u8>, kind: &str, object: &Value, encoding: Encoding) {
+    if encoding == Encoding::Protobuf {
+        frame(out, protobuf::frame(kind, object));
+    } else {
+        line(out, kind, object.to_string().as_bytes());
+    }
+}
+
+/// A frame, or an error in its place where the object does not go into the messages of its kind.
+fn frame(out: &mut Vec<u8>, frame: Result<Vec<u8>, String>) {
+    let frame = frame.or_else(|why| {
+        tracing::error!(why, "an event cannot be written in protobuf");
+        let status = Status::internal(&format!("unable to encode watch object: {why}"));
+        protobuf::frame("ERROR", &status.to_value())
+    });
+    out.extend(frame.unwrap_or_default());
 }
 
 impl Running {
@@ -222,6 +252,9 @@ impl Running {
     }
 
     fn event(&mut self, out: &mut Vec<u8>, kind: &str, object: &Stored) {
+        if self.shape.agreed.encoding == Encoding::Protobuf {
+            return frame(out, self.shape.frame(kind, object));
+        }
         let text = match self.shape.agreed.form {
             Form::Table(version) => {
                 let served = self.shape.registry.served(&self.shape.resource, object);
@@ -249,6 +282,6 @@ impl Running {
                 self.shape.table(version, &meta, std::iter::once(&object), false)
             }
         };
-        line(out, "BOOKMARK", object.to_string().as_bytes());
+        document(out, "BOOKMARK", &object, self.shape.agreed.encoding);
     }
 }

@@ -1,9 +1,13 @@
-//! Request bodies in `application/vnd.kubernetes.protobuf`, read into the JSON the same client would have sent:
-//! client-go writes built-in kinds that way. Numbers, names and zero values follow a table of facts; nothing
-//! is ever written in protobuf. `wire` reads bytes, `special` the messages whose JSON is no plain object.
+//! `application/vnd.kubernetes.protobuf`: bodies are read into the JSON the same client would have sent, answers are
+//! written as the real server's types write them. Numbers, names and zero values follow a table of facts.
+//! `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the other way.
 
+mod encode;
 mod special;
+mod special_encode;
 mod wire;
+
+pub(crate) use encode::{encode, encode_list, frame, knows};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -37,8 +41,54 @@ fn messages() -> &'static HashMap<String, Vec<Field>> {
     DECODED.get_or_init(|| {
         let mut text = Vec::new();
         GzDecoder::new(MESSAGES).read_to_end(&mut text).expect("the embedded table is valid gzip");
-        serde_json::from_slice(&text).expect("the embedded table is valid JSON")
+        let mut table: HashMap<String, Vec<Field>> =
+            serde_json::from_slice(&text).expect("the embedded table is valid JSON");
+        table.extend(answers());
+        // Fields go out in the order of their numbers.
+        table.values_mut().for_each(|fields| fields.sort_by_key(|field| field.0));
+        table
     })
+}
+
+/// Messages that only answers have. The table's own come off the schemas of what can be sent.
+fn answers() -> impl Iterator<Item = (String, Vec<Field>)> {
+    let meta = |name: &str| format!("{}{name}", special::META);
+    let plain = |number, name: &str, kind: &str| (number, name.to_owned(), kind.to_owned(), 0);
+    let flagged = |number, name: &str, kind: &str, flags| (number, name.to_owned(), kind.to_owned(), flags);
+    let list = vec![
+        plain(1, "selfLink", "s"),
+        plain(2, "resourceVersion", "s"),
+        plain(3, "continue", "s"),
+        flagged(4, "remainingItemCount", "i", KEPT),
+        flagged(5, "shardInfo", &meta("ShardInfo"), KEPT),
+    ];
+    let status = vec![
+        plain(1, "metadata", &meta("ListMeta")),
+        plain(2, "status", "s"),
+        plain(3, "message", "s"),
+        plain(4, "reason", "s"),
+        flagged(5, "details", &meta("StatusDetails"), KEPT),
+        plain(6, "code", "i"),
+    ];
+    let details = vec![
+        plain(1, "name", "s"),
+        plain(2, "group", "s"),
+        plain(3, "kind", "s"),
+        flagged(4, "causes", &meta("StatusCause"), REPEATED),
+        plain(5, "retryAfterSeconds", "i"),
+        plain(6, "uid", "s"),
+    ];
+    let cause = vec![plain(1, "reason", "s"), plain(2, "message", "s"), plain(3, "field", "s")];
+    let partial = vec![plain(1, "metadata", &meta("ObjectMeta"))];
+    let all = [
+        ("ListMeta", list),
+        ("ShardInfo", vec![plain(1, "selector", "s")]),
+        ("Status", status),
+        ("StatusDetails", details),
+        ("StatusCause", cause),
+        ("PartialObjectMetadata", partial),
+    ];
+    all.into_iter().map(move |(name, fields)| (meta(name), fields))
 }
 
 /// Whether a field of a definition is not written where it is zero, false or empty. No schema tells.

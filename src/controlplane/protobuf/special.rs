@@ -5,8 +5,8 @@ use super::wire::{Fields, Raw};
 use jiff::Timestamp;
 use serde_json::Value;
 
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
+pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+pub(super) const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
 
 /// What reads one such message.
 type Reader = fn(&[u8], usize) -> Result<Value, String>;

@@ -121,3 +121,112 @@ fn every_definition_in_the_table_is_complete() {
         }
     }
 }
+
+/// Objects of our own with the bytes that apimachinery 0.36's serializer makes of them, as hexadecimal lines.
+#[test]
+fn answers_are_the_bytes_of_the_real_serializer() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/golden/protobuf");
+    let mut count = 0;
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let given: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let made = match given["type"].as_str().filter(|_| given["object"].is_object()) {
+            Some(kind) => frame(kind, &given["object"]),
+            None => encode(&given),
+        };
+        let made: String = made.unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
+        let real = std::fs::read_to_string(path.with_extension("hex")).unwrap().replace('\n', "");
+        assert_eq!(made, real, "{}", path.display());
+        count += 1;
+    }
+    assert!(count > 10, "{}", folder.display());
+}
+
+#[test]
+fn what_does_not_fit_its_message_is_said() {
+    let replicas = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"replicas": "many"}});
+    assert_eq!(
+        encode(&replicas).unwrap_err(),
+        "spec: replicas: proto: \"many\" where an integer was expected"
+    );
+    let unknown = json!({"apiVersion": "example.com/v1", "kind": "Widget"});
+    assert!(encode(&unknown).unwrap_err().contains("no kind \"Widget\""));
+    assert!(!knows("example.com/v1", "Widget") && knows("v1", "Pod"));
+    let mut deep = json!({"type": "string"});
+    for _ in 0..200 {
+        deep = json!({"type": "array", "items": deep});
+    }
+    let schema = json!({"openAPIV3Schema": deep});
+    let deep = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "spec": {"versions": [{"name": "v1", "schema": schema}]}});
+    assert!(encode(&deep).unwrap_err().ends_with("nested too deeply"));
+}
+
+/// For maintainers: `OPDEV_API_TESTDATA` names the folder `testdata/HEAD` of the Go module `k8s.io/api`, which has
+/// every kind with all of its fields set, in JSON and in protobuf. Kinds of versions that are not served are counted.
+#[test]
+#[ignore = "needs OPDEV_API_TESTDATA"]
+fn every_kind_of_the_real_testdata_goes_round() {
+    let folder = std::env::var_os("OPDEV_API_TESTDATA").expect("OPDEV_API_TESTDATA names no folder");
+    let (mut good, mut other, mut bad) = (0, Vec::new(), Vec::new());
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let given: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let bytes = std::fs::read(path.with_extension("pb")).unwrap();
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let text = |field: &str| given[field].as_str().unwrap_or_default();
+        let (version, kind) = (text("apiVersion"), text("kind"));
+        if !knows(version, kind) {
+            other.push(name);
+            continue;
+        }
+        let read = decode(&bytes);
+        let written = encode(&given);
+        match (&read, &written) {
+            (Ok(read), Ok(written)) if *read == given && *written == bytes => good += 1,
+            _ => {
+                let differs = match &read {
+                    Ok(read) => difference(read, &given, ""),
+                    Err(why) => format!("read: {why}"),
+                };
+                let bytes_differ = match &written {
+                    Ok(written) if *written == bytes => String::new(),
+                    Ok(written) => {
+                        let at = written.iter().zip(&bytes).position(|(a, b)| a != b);
+                        format!("bytes differ at {at:?} of {}/{}", written.len(), bytes.len())
+                    }
+                    Err(why) => format!("written: {why}"),
+                };
+                bad.push(format!("{name}: {differs} {bytes_differ}"));
+            }
+        }
+    }
+    other.sort();
+    bad.sort();
+    let report = format!("{good} go round; {} differ:\n{}\nnot served: {other:?}", bad.len(), bad.join("\n"));
+    assert!(good > 0 && bad.is_empty(), "{report}");
+}
+
+/// The first place at which two values differ.
+fn difference(a: &Value, b: &Value, path: &str) -> String {
+    match (a, b) {
+        (Value::Object(one), Value::Object(two)) => {
+            let keys = one.keys().chain(two.keys());
+            keys.map(|key| difference(&a[key], &b[key], &format!("{path}.{key}")))
+                .find(|found| !found.is_empty())
+                .unwrap_or_default()
+        }
+        (Value::Array(one), Value::Array(two)) if one.len() == two.len() => (0..one.len())
+            .map(|at| difference(&a[at], &b[at], &format!("{path}[{at}]")))
+            .find(|found| !found.is_empty())
+            .unwrap_or_default(),
+        _ if a == b => String::new(),
+        _ => format!("{path} is {a}, not {b}"),
+    }
+}

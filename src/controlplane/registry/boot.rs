@@ -1,5 +1,5 @@
-//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service and, where they are
-//! enforced, the roles and bindings of a new cluster.
+//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts are and,
+//! where they are enforced, the roles and bindings of a new cluster.
 //! What controllers make (service accounts, the root CA) is theirs.
 
 use super::accept::accept;
@@ -29,6 +29,14 @@ impl Registry {
                 "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}]},
         });
         registry.make("services", "default", service)?;
+        for name in ["controller-manager", "etcd-0", "scheduler"] {
+            let healthy = json!([{"type": "Healthy", "status": "True", "message": "ok"}]);
+            registry.make(
+                "componentstatuses",
+                "",
+                json!({"metadata": {"name": name}, "conditions": healthy}),
+            )?;
+        }
         if rbac {
             for object in policy::bootstrap() {
                 let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();

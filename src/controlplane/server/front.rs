@@ -8,7 +8,7 @@ use crate::discovery::Discovery;
 use crate::error::Status;
 use crate::handlers::Api;
 use crate::identity::User;
-use crate::negotiation::{self, Encoding, Forms, NotAcceptable};
+use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use crate::openapi::OpenApi;
 use crate::tokens;
 use bytes::Bytes;
@@ -169,7 +169,7 @@ pub(crate) fn unauthorized() -> Response<Body> {
 
 /// A document in whatever encoding the client takes.
 pub(crate) fn plain(headers: &HeaderMap, query: &str, document: &Value) -> Response<Body> {
-    match negotiation::agree(headers, query, Forms::Plain) {
+    match negotiation::agree(headers, query, Forms::Plain, Binary::Never) {
         Ok(agreed) => json_response(document, agreed.encoding),
         Err(NotAcceptable) => not_acceptable(&["application/json", "application/yaml"]),
     }
@@ -177,7 +177,8 @@ pub(crate) fn plain(headers: &HeaderMap, query: &str, document: &Value) -> Respo
 
 fn json_response(document: &Value, encoding: Encoding) -> Response<Body> {
     let text = match encoding {
-        Encoding::Json => document.to_string(),
+        // Protobuf is never agreed on for what is no object.
+        Encoding::Json | Encoding::Protobuf => document.to_string(),
         Encoding::PrettyJson => format!("{document:#}"),
         Encoding::Yaml => opdev_object::yaml::to_string(document),
     };

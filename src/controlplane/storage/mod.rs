@@ -60,8 +60,26 @@ impl Stored {
 
     /// The object as JSON text.
     pub fn json(&self) -> Bytes {
-        self.json.get_or_init(|| Bytes::from(self.value.to_string())).clone()
+        self.json.get_or_init(|| text(&self.value)).clone()
     }
+}
+
+/// An object as JSON text, with kind and version in front as the real server's own types have them.
+pub(crate) fn text(object: &Value) -> Bytes {
+    const FRONT: [&str; 2] = ["kind", "apiVersion"];
+    let Some(map) = object.as_object() else { return object.to_string().into() };
+    let rest = map.iter().filter(|(key, _)| !FRONT.contains(&key.as_str()));
+    let front = FRONT.iter().filter_map(|key| map.get_key_value(*key));
+    let mut out = Vec::with_capacity(512);
+    for (key, value) in front.chain(rest) {
+        out.push(if out.is_empty() { b'{' } else { b',' });
+        // Writing into memory does not fail.
+        let _ = serde_json::to_writer(&mut out, key);
+        out.push(b':');
+        let _ = serde_json::to_writer(&mut out, value);
+    }
+    out.extend_from_slice(if out.is_empty() { b"{}" } else { b"}" });
+    out.into()
 }
 
 /// What a write expects to find.

@@ -37,7 +37,7 @@ async fn it_serves_until_it_is_told_to_stop() {
             text.push('\n');
         }
         assert!(text.starts_with("control plane ready at https://127.0.0.1:"), "{text}");
-        for gap in ["CEL", "RBAC", "webhooks", "protobuf", "persistence"] {
+        for gap in ["CEL", "RBAC", "webhooks", "persistence"] {
             assert!(text.contains(gap), "{text}");
         }
         let path = folder.path().join(".opdev/kubeconfig");

@@ -31,7 +31,7 @@ fn widget(name: &str) -> Value {
     json!({"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"color": "red"}})
 }
 
-async fn with_widgets() -> Api {
+pub(super) async fn with_widgets() -> Api {
     let api = api();
     post(&api, CRDS, definition()).await.expect(StatusCode::CREATED);
     api

@@ -1,0 +1,106 @@
+//! Writes the messages whose JSON is not an object of their fields: times, quantities, raw JSON, either-or types.
+//! The other direction of `special`.
+
+use super::encode::{bytes, integer, message_field, put_message, text, varint_field};
+use super::special::{EXTENSIONS, META};
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// What writes one such message.
+type Writer = fn(&mut Vec<u8>, &Value, usize) -> Result<(), String>;
+
+/// The writer of a definition that has its own JSON form.
+pub(super) fn writer(definition: &str) -> Option<Writer> {
+    let writer: Writer = match definition {
+        "io.k8s.apimachinery.pkg.api.resource.Quantity" => quantity,
+        "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => int_or_string,
+        "io.k8s.apimachinery.pkg.runtime.RawExtension" => raw_json,
+        _ => match definition.strip_prefix(META) {
+            Some("Time") => time,
+            Some("MicroTime") => micro_time,
+            Some("FieldsV1") => raw_json,
+            Some(_) => return None,
+            None => match definition.strip_prefix(EXTENSIONS)? {
+                "JSON" => raw_json,
+                "JSONSchemaPropsOrArray" => schema_or_array,
+                "JSONSchemaPropsOrBool" => schema_or_bool,
+                "JSONSchemaPropsOrStringArray" => schema_or_strings,
+                _ => return None,
+            },
+        },
+    };
+    Some(writer)
+}
+
+fn quantity(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), String> {
+    match given {
+        Value::Null => text(out, 1, "0"),
+        Value::String(given) => text(out, 1, given),
+        other => text(out, 1, &other.to_string()),
+    }
+    Ok(())
+}
+
+fn int_or_string(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), String> {
+    let (kind, number, string) = match given {
+        Value::String(given) => (1, 0, given.as_str()),
+        other => (0, integer(other).ok_or("proto: neither an integer nor a string")?, ""),
+    };
+    varint_field(out, 1, kind);
+    varint_field(out, 2, number);
+    text(out, 3, string);
+    Ok(())
+}
+
+fn raw_json(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), String> {
+    if !given.is_null() {
+        bytes(out, 1, given.to_string().as_bytes());
+    }
+    Ok(())
+}
+
+/// Seconds and nanoseconds of a time; the zero time has neither.
+fn instant(out: &mut Vec<u8>, given: &Value, nanos: fn(Timestamp) -> i32) -> Result<(), String> {
+    let Some(given) = given.as_str() else { return Ok(()) };
+    let at: Timestamp = given.parse().map_err(|error| format!("proto: {error}"))?;
+    varint_field(out, 1, at.as_second().cast_unsigned());
+    varint_field(out, 2, i64::from(nanos(at)).cast_unsigned());
+    Ok(())
+}
+
+fn time(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), String> {
+    instant(out, given, |_| 0)
+}
+
+fn micro_time(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), String> {
+    instant(out, given, |at| at.subsec_nanosecond() / 1000 * 1000)
+}
+
+fn schema(out: &mut Vec<u8>, number: u64, given: &Value, depth: usize) -> Result<(), String> {
+    message_field(out, number, |out| put_message(out, &format!("{EXTENSIONS}JSONSchemaProps"), given, depth))
+}
+
+fn schema_or_array(out: &mut Vec<u8>, given: &Value, depth: usize) -> Result<(), String> {
+    match given {
+        Value::Array(all) => all.iter().try_for_each(|one| schema(out, 2, one, depth)),
+        one => schema(out, 1, one, depth),
+    }
+}
+
+fn schema_or_bool(out: &mut Vec<u8>, given: &Value, depth: usize) -> Result<(), String> {
+    varint_field(out, 1, u64::from(given != &Value::Bool(false)));
+    if given.is_object() {
+        schema(out, 2, given, depth)?;
+    }
+    Ok(())
+}
+
+fn schema_or_strings(out: &mut Vec<u8>, given: &Value, depth: usize) -> Result<(), String> {
+    match given {
+        Value::Array(all) => {
+            all.iter().filter_map(Value::as_str).for_each(|one| text(out, 2, one));
+            Ok(())
+        }
+        one => schema(out, 1, one, depth),
+    }
+}
