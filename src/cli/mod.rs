@@ -2,6 +2,7 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 mod crd;
+mod envtest;
 mod logging;
 pub mod render;
 mod run;
@@ -34,6 +35,9 @@ enum Command {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let began = std::time::Instant::now();
+    if let Some(code) = envtest::part() {
+        return code;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -27,6 +27,10 @@ pub struct ServeArgs {
     /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything
     #[arg(long)]
     rbac: bool,
+    /// Only write etcd, kube-apiserver and kubectl for envtest into this folder (KUBEBUILDER_ASSETS), and end.
+    /// No controllers run there unless the variable OPDEV_ENVTEST_CONTROLLERS says cluster or all
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "kubeconfig", "controllers", "rbac"])]
+    envtest_assets: Option<PathBuf>,
 }
 
 /// The words for `--controllers`.
@@ -49,7 +53,11 @@ impl From<Which> for Controllers {
 
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
-    match serve(args) {
+    let result = match &args.envtest_assets {
+        Some(folder) => super::envtest::write(folder),
+        None => serve(args),
+    };
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "error: {error:#}");
@@ -70,7 +78,7 @@ fn serve(args: &ServeArgs) -> Result<()> {
         config.controllers = args.controllers.into();
         config.rbac = args.rbac;
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
-        let listening = plane.listen(Listen { address: args.listen }).await?;
+        let listening = plane.listen(Listen { address: args.listen, ..Listen::default() }).await?;
         write_kubeconfig(&path, &listening.kubeconfig)?;
         announce(&path, listening.address, args.rbac, began)?;
         let signal = stop.await;
@@ -121,14 +129,14 @@ fn tell(text: &str) -> Result<()> {
 }
 
 /// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
+pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// Resolves to the name of the first signal that asks to stop.
-fn stop_signal() -> Result<impl Future<Output = &'static str>> {
+pub(super) fn stop_signal() -> Result<impl Future<Output = &'static str>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

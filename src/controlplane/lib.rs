@@ -19,6 +19,14 @@
 //! let read = config_maps.get("greeting").await?;
 //! assert_eq!(read.data.unwrap()["text"], "hello");
 //! assert!(read.metadata.uid.is_some());
+//!
+//! // The same plane for whoever needs a kubeconfig: another client, kubectl, Helm, an operator under test.
+//! let listening = plane.listen(opdev_controlplane::Listen::default()).await?;
+//! let kubeconfig = kube::config::Kubeconfig::from_yaml(&listening.kubeconfig)?;
+//! let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await?;
+//! let config_maps: Api<ConfigMap> = Api::default_namespaced(kube::Client::try_from(config)?);
+//! assert!(config_maps.get_opt("greeting").await?.is_some());
+//!
 //! plane.stop().await;
 //! # Ok(())
 //! # }
@@ -26,7 +34,7 @@
 //! # fn main() {}
 //! ```
 //!
-//! With `listen`, kubectl, Helm and any other client can use the same plane through a kubeconfig.
+//! `Config` chooses controllers, roles and the clock; `Listen` brings certificates of one's own.
 //! Read `server/front.rs` for the way of a request, `handlers` for the verbs, `storage` for the store.
 
 mod authorization;
@@ -52,4 +60,4 @@ pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};
 pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
-pub use server::{InProcess, Listen, Listening};
+pub use server::{InProcess, Listen, Listening, Serving, git_version};

@@ -3,6 +3,7 @@
 
 mod client;
 mod door;
+mod envtest;
 mod helm;
 mod kubectl;
 mod rbac;

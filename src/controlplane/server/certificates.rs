@@ -2,11 +2,13 @@
 //! Signs the serving certificate and client certificates, and reads who a client certificate is for.
 //! Never writes a key anywhere; `kubeconfig` puts the admin's into its text.
 
+use super::listener::{Listen, Serving};
 use crate::identity::{CREDENTIAL, User};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
     KeyUsagePurpose,
 };
+use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
@@ -66,8 +68,35 @@ impl Authority {
         Ok(ClientCertificate { certificate: certificate.pem(), key: key.serialize_pem() })
     }
 
-    /// TLS for a server at this address: its own certificate, clients' certificates welcome but not required.
-    pub(crate) fn server_config(&self, address: IpAddr) -> Result<ServerConfig, Failure> {
+    /// TLS for a server at this address: the certificate it was given or one of this authority, clients'
+    /// certificates welcome but not required.
+    pub(crate) fn server_config(&self, address: IpAddr, listen: &Listen) -> Result<ServerConfig, Failure> {
+        let (chain, key) = match &listen.serving {
+            Some(serving) => given(serving)?,
+            None => self.serving(address)?,
+        };
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(self.issuer.der().clone())?;
+        if let Some(text) = &listen.client_authorities {
+            for certificate in certificates(text).map_err(|why| format!("the client authorities: {why}"))? {
+                roots.add(certificate).map_err(|why| format!("the client authorities: {why}"))?;
+            }
+        }
+        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+            .allow_unauthenticated()
+            .build()?;
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(clients)
+            .with_single_cert(chain, key)
+            .map_err(|why| format!("the serving certificate does not go with its key: {why}"))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+
+    /// A serving certificate for this address and for the names of the API server inside a cluster.
+    fn serving(&self, address: IpAddr) -> Result<(Chain, PrivateKeyDer<'static>), Failure> {
         let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut names: Vec<String> = names.iter().map(ToString::to_string).collect();
         names.push(address.to_string());
@@ -79,19 +108,31 @@ impl Authority {
         let key = KeyPair::generate()?;
         let certificate = params.signed_by(&key, &self.issuer)?;
 
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone())?;
-        let clients = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .allow_unauthenticated()
-            .build()?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .with_client_cert_verifier(clients)
-            .with_single_cert(vec![certificate.der().clone()], key)?;
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(config)
+        Ok((vec![certificate.der().clone()], key))
+    }
+}
+
+/// A certificate and those that lead up to its authority.
+type Chain = Vec<CertificateDer<'static>>;
+
+/// Certificate and key from outside.
+fn given(serving: &Serving) -> Result<(Chain, PrivateKeyDer<'static>), Failure> {
+    let chain =
+        certificates(&serving.certificate).map_err(|why| format!("the serving certificate: {why}"))?;
+    // What a broken key looks like is nobody's business, so the reason stays general.
+    let key = PrivateKeyDer::from_pem_slice(serving.key.as_bytes())
+        .map_err(|_| "the serving certificate's key: no private key in PEM")?;
+    Ok((chain, key))
+}
+
+/// All certificates of a PEM text; there has to be one.
+fn certificates(text: &str) -> Result<Chain, Failure> {
+    let chain: Result<Chain, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
+    match chain {
+        Ok(chain) if chain.is_empty() => Err("no certificate in PEM".into()),
+        Ok(chain) => Ok(chain),
+        Err(why) => Err(format!("no valid PEM: {why}").into()),
     }
 }
 
@@ -176,7 +217,6 @@ fn subject(certificate: &[u8]) -> Option<(Vec<String>, Vec<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustls::pki_types::pem::PemObject;
 
     #[test]
     fn a_client_certificate_names_its_user() {
@@ -196,7 +236,35 @@ mod tests {
 
     #[test]
     fn a_server_config_speaks_both_protocols() {
-        let config = Authority::new(2026).unwrap().server_config([127, 0, 0, 1].into()).unwrap();
+        let authority = Authority::new(2026).unwrap();
+        let config = authority.server_config([127, 0, 0, 1].into(), &Listen::default()).unwrap();
         assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+    }
+
+    #[test]
+    fn certificates_from_outside_are_used_or_refused_with_a_reason() {
+        let authority = Authority::new(2026).unwrap();
+        let other = Authority::new(2026).unwrap();
+        let pair = other.client("localhost", "servers").unwrap();
+        let strange = other.client("localhost", "servers").unwrap();
+        let config = |certificate: &str, key: &str, clients: &str| {
+            let serving = Serving { certificate: certificate.to_owned(), key: key.to_owned() };
+            let listen = Listen {
+                serving: Some(serving),
+                client_authorities: Some(clients.to_owned()),
+                ..Listen::default()
+            };
+            authority.server_config([127, 0, 0, 1].into(), &listen).map(drop).map_err(|why| why.to_string())
+        };
+        let root = other.certificate();
+        assert_eq!(config(&pair.certificate, &pair.key, &root), Ok(()));
+        let refused = |result: Result<(), String>, word: &str| {
+            let why = result.unwrap_err();
+            assert!(why.contains(word) && !why.contains(&pair.key), "{why}");
+        };
+        refused(config(&pair.certificate, &strange.key, &root), "does not go with its key");
+        refused(config(&pair.certificate, "rubbish", &root), "no private key");
+        refused(config("rubbish", &pair.key, &root), "the serving certificate: no certificate");
+        refused(config(&pair.certificate, &pair.key, "rubbish"), "the client authorities: no certificate");
     }
 }

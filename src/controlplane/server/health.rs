@@ -52,7 +52,7 @@ pub(crate) fn version() -> Value {
 }
 
 /// `v1.36.0+opdev-0.1.0`: a semantic version whose build part names this program.
-pub(crate) fn git_version() -> String {
+pub fn git_version() -> String {
     format!("v1.{MINOR}.0+opdev-{}", env!("CARGO_PKG_VERSION"))
 }
 

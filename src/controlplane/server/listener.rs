@@ -32,16 +32,40 @@ const HEADER_LIMIT: Duration = Duration::from_secs(30);
 /// How long open requests may take to finish once the plane stops.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Where to listen.
+/// Where to listen, and with whose certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listen {
     /// A loopback address; port 0 takes a free one.
     pub address: SocketAddr,
+    /// What the server shows to clients; a certificate of the plane's own authority where there is none.
+    pub serving: Option<Serving>,
+    /// Certificates of further authorities, PEM, whose client certificates are believed beside the plane's own:
+    /// the common name is the user, the organizations are the groups.
+    pub client_authorities: Option<String>,
 }
 
 impl Default for Listen {
     fn default() -> Self {
-        Listen { address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) }
+        Listen {
+            address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            serving: None,
+            client_authorities: None,
+        }
+    }
+}
+
+/// A serving certificate from outside, with its key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Serving {
+    /// The certificate and what leads up to its authority, PEM.
+    pub certificate: String,
+    /// Its private key, PEM: PKCS #8, PKCS #1 or SEC1.
+    pub key: String,
+}
+
+impl std::fmt::Debug for Serving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Serving").field("certificate", &self.certificate).finish_non_exhaustive()
     }
 }
 
@@ -84,10 +108,12 @@ pub(crate) async fn listen(
         .await
         .map_err(|error| format!("cannot listen on {}: {error}", listen.address))?;
     let address = listener.local_addr()?;
-    let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(address.ip())?));
+    let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(address.ip(), listen)?));
     let client = authority.client("kubernetes-admin", "system:masters")?;
     let token = random_token()?;
-    let kubeconfig = kubeconfig(address, &authority.certificate(), &client, &token);
+    let own = authority.certificate();
+    let trusted = listen.serving.as_ref().map_or(&own, |serving| &serving.certificate);
+    let kubeconfig = kubeconfig(address, trusted, &client, &token);
     let entrance = Arc::new(Entrance { front, token });
     let tracker = tasks.clone();
     tasks.spawn(async move { accept(&listener, &acceptor, &entrance, &stop, &tracker).await });

@@ -10,7 +10,7 @@ mod in_process;
 mod kubeconfig;
 mod listener;
 
-pub(crate) use health::git_version;
+pub use health::git_version;
 pub use in_process::InProcess;
 pub(crate) use listener::listen;
-pub use listener::{Listen, Listening};
+pub use listener::{Listen, Listening, Serving};

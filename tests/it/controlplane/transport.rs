@@ -50,7 +50,8 @@ async fn certificate_token_and_nobody() {
 #[tokio::test]
 async fn only_loopback() {
     let plane = ControlPlane::start().await.unwrap();
-    let error = plane.listen(Listen { address: ([0, 0, 0, 0], 0).into() }).await.unwrap_err();
+    let error =
+        plane.listen(Listen { address: ([0, 0, 0, 0], 0).into(), ..Listen::default() }).await.unwrap_err();
     assert!(error.to_string().contains("not a loopback address"), "{error}");
     plane.stop().await;
 }
@@ -59,7 +60,7 @@ async fn only_loopback() {
 async fn an_address_in_use_is_said() {
     let plane = ControlPlane::start().await.unwrap();
     let first = plane.listen(Listen::default()).await.unwrap();
-    let error = plane.listen(Listen { address: first.address }).await.unwrap_err();
+    let error = plane.listen(Listen { address: first.address, ..Listen::default() }).await.unwrap_err();
     assert!(error.to_string().starts_with(&format!("cannot listen on {}", first.address)), "{error}");
     plane.stop().await;
 }

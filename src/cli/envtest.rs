@@ -1,0 +1,114 @@
+//! The assets of envtest: a folder with `etcd`, `kube-apiserver` and `kubectl` for `KUBEBUILDER_ASSETS`. Each is
+//! a link to this program, which plays the part whose name it is called by. Read `apiserver` next.
+
+mod apiserver;
+mod etcd;
+mod flags;
+
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// What envtest looks for in its folder.
+const ENTRY_POINTS: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
+
+/// Plays the part whose name this program was called by; `None` where it was called as itself.
+pub(super) fn part() -> Option<ExitCode> {
+    let called = PathBuf::from(std::env::args_os().next()?);
+    let arguments = || std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
+    let result = match called.file_name()?.to_str()? {
+        "etcd" => etcd::run(arguments()),
+        "kube-apiserver" => apiserver::run(arguments()),
+        "kubectl" => Err(kubectl()),
+        _ => return None,
+    };
+    Some(super::code(result.map(|()| ExitCode::SUCCESS)))
+}
+
+/// Makes the entry points in a folder, which is made too, and says how to use them.
+pub(super) fn write(folder: &Path) -> Result<()> {
+    let folder = std::path::absolute(folder)?;
+    let program = std::env::current_exe().context("the path of this program is not known")?;
+    for name in ENTRY_POINTS {
+        refuse_foreign(&folder.join(name), &program)?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    for name in ENTRY_POINTS {
+        let path = folder.join(name);
+        if path.is_symlink() {
+            fs::remove_file(&path).with_context(|| format!("{} cannot be replaced", path.display()))?;
+        }
+        symlink(&program, &path).with_context(|| format!("{} cannot be made", path.display()))?;
+    }
+    let text = format!(
+        "{} has etcd, kube-apiserver and kubectl, all of them opdev\n\n  \
+         export KUBEBUILDER_ASSETS={}\n  go test ./...\n\n\
+         No controllers run there, as under envtest; {} has garbage collection and namespaces,\n\
+         {}=all has all controllers and simulated pods. kubectl is the one on your PATH.\n",
+        folder.display(),
+        super::serve::quoted(&folder),
+        format_args!("{}=cluster", apiserver::CONTROLLERS),
+        apiserver::CONTROLLERS,
+    );
+    std::io::stdout().write_all(text.as_bytes())?;
+    Ok(())
+}
+
+/// Only links to a program of this one's name are replaced: a real binary was put there by somebody.
+fn refuse_foreign(path: &Path, program: &Path) -> Result<()> {
+    let ours = match fs::read_link(path) {
+        Ok(target) => target.file_name() == program.file_name(),
+        Err(_) => fs::symlink_metadata(path).is_err(),
+    };
+    if !ours {
+        bail!(
+            "{} is there already and is not a link to opdev\n  to do: name a folder of its own, or take the file away",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Becomes the kubectl on the PATH; comes back only with the reason why not.
+fn kubectl() -> anyhow::Error {
+    let own = std::env::current_exe().and_then(fs::canonicalize).ok();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .map(|folder| folder.join("kubectl"))
+        .find(|file| file.is_file() && fs::canonicalize(file).ok() != own);
+    match found {
+        Some(program) => {
+            let failed = std::process::Command::new(&program).args(std::env::args_os().skip(1)).exec();
+            anyhow::Error::new(failed).context(format!("{} cannot be run", program.display()))
+        }
+        None => anyhow::anyhow!(
+            "no kubectl is on your PATH, and opdev brings none\n  to do: install kubectl, or name it in TEST_ASSET_KUBECTL"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_somebody_else_put_there_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = Path::new("/usr/bin/opdev");
+        let path = folder.path().join("etcd");
+        assert!(refuse_foreign(&path, program).is_ok());
+        symlink("/somewhere/else/opdev", &path).unwrap();
+        assert!(refuse_foreign(&path, program).is_ok(), "an older opdev");
+        fs::remove_file(&path).unwrap();
+        symlink("/usr/local/kubebuilder/bin/etcd", &path).unwrap();
+        assert!(refuse_foreign(&path, program).is_err());
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "a real etcd").unwrap();
+        let why = refuse_foreign(&path, program).unwrap_err().to_string();
+        assert!(why.contains("etcd is there already") && why.contains("to do:"), "{why}");
+    }
+}
