@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod cel;
 pub mod definition;
+pub mod depth;
 pub mod diff;
 pub mod facts;
 pub mod fieldset;

@@ -1,11 +1,14 @@
 //! JSON patch (RFC 6902) and merge patch (RFC 7396), with the error texts of the server.
 //! Knows nothing of schemas; `strategic` does.
 
+use crate::depth::{MAX_LEVELS, levels};
 use serde_json::{Map, Value};
 use std::fmt;
 
 /// Most operations a JSON patch may have.
 pub const MAX_OPERATIONS: usize = 10_000;
+/// How many bytes its copies may add, as text; as upstream. A few copies of copies would fill any memory.
+pub const MAX_COPIED: usize = 3 * 1024 * 1024;
 
 /// Why a patch cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +50,33 @@ pub fn json_patch(document: &mut Value, operations: &Value) -> Result<(), PatchE
         )));
     }
     let mut result = document.clone();
+    let mut copied = 0;
     for operation in list {
-        step(&mut result, operation)?;
+        step(&mut result, operation, &mut copied)?;
     }
     *document = result;
     Ok(())
 }
 
-fn step(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
+/// About how long a value is as JSON text.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => 2 + list.iter().map(|item| 1 + size(item)).sum::<usize>(),
+        Value::Object(map) => 2 + map.iter().map(|(key, item)| 4 + key.len() + size(item)).sum::<usize>(),
+        Value::String(text) => 2 + text.len(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => 4,
+    }
+}
+
+/// Refuses to put a value where it would be too deep.
+fn check_depth(path: &str, value: &Value) -> Result<(), PatchError> {
+    if path.matches('/').count() + levels(value) <= MAX_LEVELS {
+        return Ok(());
+    }
+    Err(PatchError::Unprocessable(format!("the patched object has more than {MAX_LEVELS} levels")))
+}
+
+fn step(document: &mut Value, operation: &Value, copied: &mut usize) -> Result<(), PatchError> {
     let kind = operation.get("op").and_then(Value::as_str).unwrap_or("unknown");
     let text = |key: &str| operation.get(key).and_then(Value::as_str);
     match kind {
@@ -62,6 +84,9 @@ fn step(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
             let path =
                 text("path").ok_or_else(|| missing(&format!("{kind} operation failed to decode path")))?;
             let value = operation.get("value");
+            if matches!(kind, "add" | "replace") {
+                check_depth(path, value.unwrap_or(&Value::Null))?;
+            }
             match kind {
                 "add" => add(document, path, value.cloned().unwrap_or(Value::Null)),
                 "replace" => replace(document, path, value.cloned().unwrap_or(Value::Null)),
@@ -77,8 +102,16 @@ fn step(document: &mut Value, operation: &Value) -> Result<(), PatchError> {
             let value = if kind == "move" {
                 remove(document, from, "move")?
             } else {
-                get(document, from, "copy")?.clone()
+                let value = get(document, from, "copy")?;
+                *copied += size(value);
+                if *copied > MAX_COPIED {
+                    return Err(PatchError::TooLarge(format!(
+                        "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {MAX_COPIED}"
+                    )));
+                }
+                value.clone()
             };
+            check_depth(path, &value)?;
             add_named(document, path, value, kind)
         }
         other => Err(PatchError::Malformed(format!("Unexpected kind: {other}"))),
@@ -409,5 +442,20 @@ mod tests {
             assert_eq!(value, to);
         }
         assert_eq!(create_merge_patch(&json!({"a": {"b": 1}}), &json!({"a": {"b": 1}})), json!({}));
+    }
+
+    #[test]
+    fn copies_of_copies_are_bounded_in_size_and_in_depth() {
+        let copy = |path: String| json!({"op": "copy", "from": "/a", "path": path});
+        let wider: Vec<Value> = (0..40).map(|n| copy(format!("/a/x{n}"))).collect();
+        let mut document = json!({"a": {"b": "text"}});
+        let told = json_patch(&mut document, &Value::Array(wider));
+        assert!(matches!(told, Err(PatchError::TooLarge(_))), "{told:?}");
+        assert_eq!(document, json!({"a": {"b": "text"}}), "it is left as it was");
+        // Into its own deepest place, twice as deep each time.
+        let deeper: Vec<Value> = (0..14).map(|n| copy("/a".repeat((1 << n) + 1))).collect();
+        let mut document = json!({"a": {}});
+        let told = json_patch(&mut document, &Value::Array(deeper)).unwrap_err().to_string();
+        assert!(told.contains("more than 100 levels"), "{told}");
     }
 }

@@ -4,6 +4,7 @@ use crate::error::Status;
 use crate::protobuf;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
+use opdev_object::depth::{MAX_LEVELS, levels};
 use serde_json::Value;
 
 /// The media type of the body, without parameters; `""` where none is named.
@@ -17,7 +18,9 @@ pub(crate) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Status>
     match media_type(headers) {
         "" | "application/json" | "text/json" | "*/*" => json(bytes),
         "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
-        "application/vnd.kubernetes.protobuf" => protobuf::decode(bytes).map_err(Status::bad_request),
+        "application/vnd.kubernetes.protobuf" => {
+            protobuf::decode(bytes).map_err(Status::bad_request).and_then(not_too_deep)
+        }
         _ => Err(Status::unsupported_media_type(&[
             "application/json",
             "application/yaml",
@@ -30,6 +33,7 @@ pub(crate) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Status>
 pub(crate) fn json(bytes: &[u8]) -> Result<Value, Status> {
     serde_json::from_slice(bytes)
         .map_err(|error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}")))
+        .and_then(not_too_deep)
 }
 
 /// Reads YAML, of which JSON is a part.
@@ -38,4 +42,13 @@ pub(crate) fn yaml(bytes: &[u8]) -> Result<Value, Status> {
         .map_err(|error| Status::bad_request(format!("error decoding YAML: {error}")))?;
     opdev_object::yaml::from_str(text)
         .map_err(|error| Status::bad_request(format!("error converting YAML to JSON: yaml: {error}")))
+        .and_then(not_too_deep)
+}
+
+/// Refuses what could be stored but not be read again.
+fn not_too_deep(value: Value) -> Result<Value, Status> {
+    if levels(&value) <= MAX_LEVELS {
+        return Ok(value);
+    }
+    Err(Status::bad_request(format!("lists and maps in the body are more than {MAX_LEVELS} levels deep")))
 }
