@@ -26,6 +26,9 @@ pub(super) struct RunArgs {
     /// Use the embedded control plane, whatever the kubeconfig says
     #[arg(long, conflicts_with_all = ["context", "kubeconfig"])]
     embedded: bool,
+    /// Start the embedded control plane empty, instead of with the objects of the last run
+    #[arg(long)]
+    fresh: bool,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more: enforced by the
     /// embedded control plane, impersonated elsewhere. Without a name it is the project's own
     #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
@@ -237,6 +240,7 @@ fn input(
     inner_loop::Input {
         cluster: Choice {
             embedded: args.embedded,
+            fresh: args.fresh,
             context: args.context,
             kubeconfig: args.kubeconfig,
             namespace: args.namespace.or_else(|| project.settings.namespace.clone()),

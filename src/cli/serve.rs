@@ -1,6 +1,7 @@
 //! `opdev serve`: the embedded control plane alone, for kubectl, Helm and other people's tests.
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
+use crate::dev::data::DataFolder;
 use crate::dev::lock::Lock;
 use anyhow::{Context, Result};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
@@ -27,9 +28,16 @@ pub struct ServeArgs {
     /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything
     #[arg(long)]
     rbac: bool,
+    /// Keep objects, keys and the address in this folder, so that they are there at the next start and the kubeconfig
+    /// stays valid; without it everything is gone at the end
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Start empty: delete what --data-dir holds
+    #[arg(long, requires = "data_dir")]
+    fresh: bool,
     /// Only write etcd, kube-apiserver and kubectl for envtest into this folder (KUBEBUILDER_ASSETS), and end.
     /// No controllers run there unless the variable OPDEV_ENVTEST_CONTROLLERS says cluster or all
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "kubeconfig", "controllers", "rbac"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "kubeconfig", "controllers", "rbac", "data_dir"])]
     envtest_assets: Option<PathBuf>,
 }
 
@@ -77,15 +85,22 @@ fn serve(args: &ServeArgs) -> Result<()> {
         let mut config = Config::default();
         config.controllers = args.controllers.into();
         config.rbac = args.rbac;
+        let data = args.data_dir.as_deref().map(|folder| DataFolder::take(folder, "opdev serve", args.fresh));
+        let data = data.transpose()?;
+        config.data_dir = data.as_ref().map(|data| data.path.clone());
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = plane.listen(Listen { address: args.listen, ..Listen::default() }).await?;
         write_kubeconfig(&path, &listening.kubeconfig)?;
-        announce(&path, listening.address, args.rbac, began)?;
+        if let Some(moved) = plane.moved_aside() {
+            writeln!(std::io::stderr(), "warning: {moved}")?;
+        }
+        let kept = data.as_ref().map(|data| data.path.as_path());
+        announce(&path, listening.address, (args.rbac, kept), began)?;
         let signal = stop.await;
         tell(&format!("{signal}: stopping\n"))?;
         plane.stop().await;
-        // Its certificates died with the plane; a file somebody else has written meanwhile stays.
-        if fs::read_to_string(&path).is_ok_and(|text| text == listening.kubeconfig) {
+        // Without a folder its certificates died with the plane; a file somebody else has written meanwhile stays.
+        if data.is_none() && fs::read_to_string(&path).is_ok_and(|text| text == listening.kubeconfig) {
             let _ = fs::remove_file(&path);
         }
         Ok(())
@@ -105,12 +120,20 @@ fn lock_kubeconfig(path: &Path) -> Result<Lock> {
     }
 }
 
-fn announce(kubeconfig: &Path, address: SocketAddr, rbac: bool, began: Instant) -> Result<()> {
+fn announce(
+    kubeconfig: &Path,
+    address: SocketAddr,
+    (rbac, data): (bool, Option<&Path>),
+    began: Instant,
+) -> Result<()> {
     let mut text = format!(
         "control plane ready at https://{address} after {} ms\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n",
         began.elapsed().as_millis(),
         quoted(kubeconfig),
     );
+    if let Some(data) = data {
+        text.push_str(&format!("objects are kept in {}\n\n", data.display()));
+    }
     text.push_str("not as on a real cluster:\n");
     for gap in gaps(rbac) {
         text.push_str(&format!("  {:<12} {}\n", gap.about, gap.instead));

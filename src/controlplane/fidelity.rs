@@ -48,7 +48,10 @@ const GAPS: [Gap; 12] = [
         "error texts",
         "refusals of a changed pod or claim do not list what changed, and values are shown as JSON where a real server prints a Go struct",
     ),
-    gap("persistence", "objects live in memory and are gone when the control plane stops"),
+    gap(
+        "persistence",
+        "without a data folder objects live in memory; with one they survive a restart, and watches start anew, as after a compaction of etcd",
+    ),
     gap("OpenAPI", "the schemas of built-in kinds have no descriptions, and /openapi/v2 is empty"),
 ];
 

@@ -1,5 +1,6 @@
 //! A Kubernetes API server and the few controllers a developer needs, in this process.
-//! Never touches files or the terminal, and knows nothing of the operator.
+//! Never touches the terminal, nor files other than those of the folder it is told to keep its data in, and knows
+//! nothing of the operator.
 //!
 //! ```
 //! # #[cfg(feature = "kube")]
@@ -61,3 +62,4 @@ pub use fidelity::{Gap, gaps};
 pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
 pub use server::{InProcess, Listen, Listening, Serving, git_version};
+pub use storage::MovedAside;

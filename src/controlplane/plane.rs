@@ -8,9 +8,11 @@ use crate::registry::{Clock, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
 use crate::server::{self, InProcess, Listen, Listening};
+use crate::storage::{MovedAside, Store};
 use crate::table::Printers;
 use crate::tokens::Tokens;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -32,6 +34,9 @@ pub struct Config {
     /// Roles decide who may do what, and the roles of a new cluster are there. Otherwise whoever is known may do
     /// everything.
     pub rbac: bool,
+    /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory where none
+    /// is given.
+    pub data_dir: Option<PathBuf>,
 }
 
 impl fmt::Debug for Config {
@@ -64,6 +69,7 @@ pub struct ControlPlane {
     authority: Arc<Authority>,
     stop: CancellationToken,
     tasks: TaskTracker,
+    moved_aside: Option<MovedAside>,
 }
 
 impl ControlPlane {
@@ -74,29 +80,38 @@ impl ControlPlane {
     }
 
     /// Starts a plane as configured.
-    #[allow(
-        clippy::unused_async,
-        reason = "starting may come to wait for something; callers need not change"
-    )]
+    ///
+    /// # Errors
+    /// Where the stages make no sense, or the folder for the data cannot be used or is in use.
     pub async fn start_with(config: Config) -> Result<Self, Error> {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
         let mut settings = Settings::default();
         if let Some(stages) = &config.stages {
             settings.stages = stage::parse(stages).map_err(|problem| Error(problem.into()))?.into();
         }
+        let (store, moved_aside) = match config.data_dir {
+            Some(folder) => open(folder).await?,
+            None => (Store::default(), None),
+        };
         let year = clock().to_zoned(jiff::tz::TimeZone::UTC).year();
-        let authority = Arc::new(Authority::new(year).map_err(Error)?);
+        let authority = Arc::new(Authority::kept_by(&store, year).map_err(Error)?);
         settings.root_ca = authority.certificate();
         let registry =
-            Arc::new(Registry::boot_with(clock, config.rbac).map_err(|status| Error(Box::new(status)))?);
+            Registry::boot_on(store, clock, config.rbac).map_err(|status| Error(Box::new(status)))?;
+        let registry = Arc::new(registry);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let chosen = config.controllers.make(&settings);
         tasks.spawn(controllers::runner::run(registry.clone(), chosen, stop.clone()));
-        let tokens = Arc::new(Tokens::new().map_err(Error)?);
+        let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
         let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
-        Ok(ControlPlane { api, front, authority, stop, tasks })
+        Ok(ControlPlane { api, front, authority, stop, tasks, moved_aside })
+    }
+
+    /// The store of an earlier run that could not be read and made way for an empty one. Worth telling the user.
+    pub fn moved_aside(&self) -> Option<&MovedAside> {
+        self.moved_aside.as_ref()
     }
 
     /// A kube client for the admin, in process, with `default` as its namespace.
@@ -129,7 +144,17 @@ impl ControlPlane {
         if tokio::time::timeout(STOP_LIMIT, self.tasks.wait()).await.is_err() {
             tracing::warn!("the control plane stopped without waiting for all of its tasks");
         }
+        // What the controllers wrote last is saved too, and the folder is free for the next one.
+        let registry = self.api.registry().clone();
+        if tokio::task::spawn_blocking(move || registry.store.close()).await.is_err() {
+            tracing::error!("the store could not be closed");
+        }
     }
+}
+
+async fn open(folder: PathBuf) -> Result<(Store, Option<MovedAside>), Error> {
+    let opened = tokio::task::spawn_blocking(move || Store::open(&folder)).await;
+    opened.map_err(|error| Error(error.into()))?.map_err(|error| Error(Box::new(error)))
 }
 
 impl Drop for ControlPlane {

@@ -1,8 +1,9 @@
-//! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's start and gone
-//! with it. Never opens a socket; who asks hands in what there is to see.
+//! Tokens of ServiceAccounts: JSON Web Tokens signed (ES256) with a key that is made at the plane's first start and
+//! kept by its store. Never opens a socket; who asks hands in what there is to see.
 
 use crate::controllers::View;
 use crate::identity::{CREDENTIAL, User, service_account_name};
+use crate::storage::Store;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
@@ -18,6 +19,8 @@ const INVALID: &str = "invalid bearer token";
 const LEEWAY: i64 = 10;
 /// Bytes of each of the two numbers of a signature.
 const HALF: usize = 32;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// The key of one plane.
 pub(crate) struct Tokens {
@@ -45,9 +48,24 @@ pub(crate) struct Wanted<'a> {
 }
 
 impl Tokens {
-    /// A fresh key.
-    pub(crate) fn new() -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+    /// The key that the store keeps, so that tokens outlive a restart; a fresh one where there is none.
+    pub(crate) fn kept_by(store: &Store) -> Result<Self, Failure> {
+        const KEPT: &str = "service-account-key";
+        if let Some(kept) = store.kept(KEPT) {
+            return Self::of(KeyPair::from_pem(std::str::from_utf8(&kept)?)?);
+        }
         let key = KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
+        store.keep(KEPT, key.serialize_pem().into_bytes());
+        Self::of(key)
+    }
+
+    /// A fresh key.
+    #[cfg(test)]
+    pub(crate) fn new() -> Result<Self, Failure> {
+        Self::kept_by(&Store::default())
+    }
+
+    fn of(key: KeyPair) -> Result<Self, Failure> {
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(key.subject_public_key_info()));
         let known = rustls::crypto::ring::default_provider().signature_verification_algorithms.all;
         let fits = |algorithm: &&dyn SignatureVerificationAlgorithm| {
@@ -251,5 +269,13 @@ mod tests {
             assert_eq!(tokens.claims(&format!("{head}.{forged}.{signature}")), None);
         }
         assert_eq!(tokens.claims("abc"), None);
+    }
+
+    #[test]
+    fn the_store_keeps_the_key() {
+        let store = Store::default();
+        let (first, again) = (Tokens::kept_by(&store).unwrap(), Tokens::kept_by(&store).unwrap());
+        assert_eq!(first.id, again.id);
+        assert_ne!(first.id, Tokens::new().unwrap().id);
     }
 }

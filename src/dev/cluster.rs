@@ -11,6 +11,7 @@ mod plugin;
 mod proxies;
 mod tend;
 
+use super::data::{self, DataFolder};
 use super::lock::Lock;
 use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
@@ -30,6 +31,8 @@ pub(crate) use tend::Tender;
 pub struct Choice {
     /// Only the embedded control plane.
     pub embedded: bool,
+    /// Whether the embedded control plane starts without the objects of before.
+    pub fresh: bool,
     /// A context other than the current one.
     pub context: Option<String>,
     /// A kubeconfig other than `KUBECONFIG` or `~/.kube/config`.
@@ -60,6 +63,10 @@ pub struct Connection {
     plane: Option<(ControlPlane, Option<Listening>)>,
     /// On the kubeconfig that is written.
     _lock: Option<Lock>,
+    /// Where the embedded control plane keeps its objects.
+    _data: Option<DataFolder>,
+    /// What the user has to hear about the objects of before.
+    pub warning: Option<String>,
 }
 
 impl Connection {
@@ -88,10 +95,13 @@ impl Connection {
 
     async fn embedded(choice: &Choice, state_folder: &Path) -> Result<Connection> {
         let namespace = choice.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let data = DataFolder::take(&state_folder.join(data::NAME), "opdev run", choice.fresh)?;
         let mut config = Config::default();
+        config.data_dir = Some(data.path.clone());
         config.rbac = choice.service_account.is_some();
-        let plane =
-            ControlPlane::start_with(config).await.context("the embedded control plane does not start")?;
+        let plane = ControlPlane::start_with(config).await;
+        let plane = plane.context("the embedded control plane does not start")?;
+        let warning = plane.moved_aside().map(ToString::to_string);
         let client = plane.client();
         let version = client
             .apiserver_version()
@@ -124,6 +134,8 @@ impl Connection {
             tender: None,
             plane: Some((plane, listening)),
             _lock: lock,
+            _data: Some(data),
+            warning,
         })
     }
 
@@ -174,6 +186,8 @@ impl Connection {
             tender: Some(tender),
             plane: None,
             _lock: None,
+            _data: None,
+            warning: None,
         })
     }
 

@@ -440,6 +440,9 @@ async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, 
         let message = format!("{place}: {}", diagnostic.message);
         notice(&input.events, Level::Warn, message, diagnostic.hint.clone()).await;
     }
+    if let Some(warning) = &connection.warning {
+        notice(&input.events, Level::Warn, warning.clone(), None).await;
+    }
     let Cluster { name, marks, server, protection, .. } = &connection.cluster;
     match protection {
         Protection::Local => {}

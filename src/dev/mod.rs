@@ -7,6 +7,7 @@ pub mod cluster;
 mod contexts;
 mod copies;
 mod crds;
+pub mod data;
 mod files;
 mod go_types;
 mod guard;

@@ -82,7 +82,7 @@ fn arrows_point_down() {
 
 #[test]
 fn heavy_crates_have_one_home() {
-    let homes: [(&str, &[&str]); 14] = [
+    let homes: [(&str, &[&str]); 15] = [
         ("ratatui", &["tui"]),
         ("crossterm", &["tui"]),
         ("notify", &["dev/watcher"]),
@@ -91,6 +91,7 @@ fn heavy_crates_have_one_home() {
         ("hyper", &["controlplane"]),
         ("tokio_rustls", &["controlplane"]),
         ("rcgen", &["controlplane"]),
+        ("redb", &["controlplane/storage/database.rs"]),
         ("kube_cel", &["object/cel"]),
         ("rquickjs", &["types/script"]),
         ("tree_sitter", &["types"]),

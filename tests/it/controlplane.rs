@@ -6,6 +6,7 @@ mod door;
 mod envtest;
 mod helm;
 mod kubectl;
+mod persistence;
 mod rbac;
 mod serve;
 mod tools;

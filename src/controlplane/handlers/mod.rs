@@ -130,8 +130,34 @@ impl Api {
             tokens: &self.tokens,
             shape,
         };
-        answered(resource, agreed, dispatch(&parts.method, &call))
+        let answer = match self.saves(&parts.method) {
+            Ok(()) => dispatch(&parts.method, &call),
+            Err(status) => Err(status),
+        };
+        answered(resource, agreed, self.settled(&parts.method, answer).await)
     }
+
+    /// Refuses to write while nothing can be saved.
+    fn saves(&self, method: &Method) -> Result<(), Status> {
+        match self.registry.store.failure() {
+            Some(why) if !reads(method) => Err(Status::internal(&format!("nothing can be saved: {why}"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The answer once all it tells is safe from a crash. Reading goes on while the disk does not work.
+    async fn settled(&self, method: &Method, answer: Answer) -> Answer {
+        match self.registry.store.settled().await {
+            Err(why) if !reads(method) => {
+                Err(Status::internal(&format!("it is not known whether this was saved: {why}")))
+            }
+            _ => answer,
+        }
+    }
+}
+
+fn reads(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 /// What of a resource there is in protobuf. The scale of a custom resource is a built-in kind.

@@ -1,25 +1,29 @@
 //! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts are and,
-//! where they are enforced, the roles and bindings of a new cluster.
+//! where they are enforced, the roles and bindings of a new cluster; and what is served because of what was stored
+//! before.
 //! What controllers make (service accounts, the root CA) is theirs.
 
 use super::accept::accept;
 use super::context::Context;
-use super::{Catalog, Clock, Registry, builtin, policy};
+use super::{Catalog, Clock, Registry, builtin, definitions, metadata, policy};
 use crate::error::Status;
 use crate::identity::User;
+use crate::storage::{Key, Store};
 use serde_json::{Value, json};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 impl Registry {
-    /// A registry of all built-in resources with the system's own objects in it.
+    /// A registry of all built-in resources, in memory, with the system's own objects in it.
     pub fn boot(clock: Clock) -> Result<Self, Status> {
-        Registry::boot_with(clock, false)
+        Registry::boot_on(Store::default(), clock, false)
     }
 
-    /// The same; with `rbac` roles decide who may do what, and those of a new cluster are there.
-    pub fn boot_with(clock: Clock, rbac: bool) -> Result<Self, Status> {
-        let mut registry = Registry::new(Catalog::new(builtin::resources()), clock);
+    /// The same on a store that may hold objects already, whose custom resources are served again; with `rbac` roles
+    /// decide who may do what, and those of a new cluster are there.
+    pub fn boot_on(store: Store, clock: Clock, rbac: bool) -> Result<Self, Status> {
+        let mut registry = Registry::new(store, Catalog::new(builtin::resources()), clock);
+        registry.serve_stored();
         for name in NAMESPACES {
             registry.make("namespaces", "", json!({"metadata": {"name": name}}))?;
         }
@@ -48,9 +52,23 @@ impl Registry {
         Ok(registry)
     }
 
+    /// Serves what stored definitions define, in the order in which they came.
+    fn serve_stored(&self) {
+        let mut stored = self.store.list(definitions::ID, None).items;
+        stored.sort_by_key(|found| metadata::text(&found.value, "creationTimestamp").to_owned());
+        for found in stored {
+            self.definition_written(&found.value);
+        }
+    }
+
+    /// Makes an object that is not there yet.
     fn make(&self, resource: &str, namespace: &str, object: Value) -> Result<(), Status> {
-        let mut ctx = Context::new(&User::controller("kube-apiserver"), "kube-apiserver");
         let resource = self.resource(resource)?;
+        let key = Key::new(namespace, metadata::text(&object, "name"));
+        if self.store.get(&resource.table, &key).is_some() {
+            return Ok(());
+        }
+        let mut ctx = Context::new(&User::controller("kube-apiserver"), "kube-apiserver");
         let object = accept(&mut ctx, &resource, object).map_err(|e| e.bad_request(&resource))?;
         self.create(&mut ctx, &resource, namespace, object).map(|_| ())
     }

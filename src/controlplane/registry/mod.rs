@@ -64,9 +64,9 @@ impl std::fmt::Debug for Registry {
 }
 
 impl Registry {
-    /// An empty store with these resources served.
-    pub fn new(catalog: Catalog, clock: Clock) -> Self {
-        Registry { store: Arc::new(Store::default()), catalog, clock, services: Mutex::new(()), rbac: false }
+    /// A store with these resources served.
+    pub fn new(store: Store, catalog: Catalog, clock: Clock) -> Self {
+        Registry { store: Arc::new(store), catalog, clock, services: Mutex::new(()), rbac: false }
     }
 
     /// The time it is.

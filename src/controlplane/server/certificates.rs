@@ -1,17 +1,19 @@
-//! The certificate authority of one plane: made at its start, kept in memory, gone with it.
+//! The certificate authority of one plane: made at its first start and kept by its store.
 //! Signs the serving certificate and client certificates, and reads who a client certificate is for.
-//! Never writes a key anywhere; `kubeconfig` puts the admin's into its text.
+//! Never writes a key anywhere but there; `kubeconfig` puts the admin's into its text.
 
 use super::listener::{Listen, Serving};
 use crate::identity::{CREDENTIAL, User};
+use crate::storage::Store;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair,
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose,
 };
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,9 +23,14 @@ pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// One authority and everything it signed at start.
 pub(crate) struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
+    issuer: Issuer<'static, KeyPair>,
+    /// PEM.
+    certificate: String,
     valid: (i32, i32),
 }
+
+/// Under which name the store keeps the authority.
+const KEPT: &str = "authority";
 
 impl std::fmt::Debug for Authority {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,21 +45,45 @@ pub(crate) struct ClientCertificate {
 }
 
 impl Authority {
+    /// The authority that the store keeps, so that kubeconfigs outlive a restart; a fresh one where there is none, or
+    /// where it has ended. `year` is the current one.
+    pub(crate) fn kept_by(store: &Store, year: i16) -> Result<Self, Failure> {
+        if let Some(bytes) = store.kept(KEPT)
+            && let Some(kept) = Self::restored(&bytes)?
+            && i32::from(year) < kept.valid.1
+        {
+            return Ok(kept);
+        }
+        let authority = Authority::new(year)?;
+        let kept = json!({"certificate": authority.certificate, "key": authority.issuer.key().serialize_pem(),
+            "from": authority.valid.0, "until": authority.valid.1});
+        store.keep(KEPT, kept.to_string().into_bytes());
+        Ok(authority)
+    }
+
+    fn restored(bytes: &[u8]) -> Result<Option<Self>, Failure> {
+        let kept: serde_json::Value = serde_json::from_slice(bytes)?;
+        let year = |name: &str| i32::try_from(kept[name].as_i64()?).ok();
+        let (Some(certificate), Some(key), Some(from), Some(until)) =
+            (kept["certificate"].as_str(), kept["key"].as_str(), year("from"), year("until"))
+        else {
+            return Ok(None);
+        };
+        let issuer = Issuer::new(params((from, until)), KeyPair::from_pem(key)?);
+        Ok(Some(Authority { issuer, certificate: certificate.to_owned(), valid: (from, until) }))
+    }
+
     /// A fresh authority, valid from last year to the end of the next; `year` is the current one.
     pub(crate) fn new(year: i16) -> Result<Self, Failure> {
         let valid = (i32::from(year) - 1, i32::from(year) + 2);
-        let mut params = dated(CertificateParams::default(), valid);
-        params.distinguished_name = rcgen::DistinguishedName::new();
-        params.distinguished_name.push(DnType::CommonName, "opdev-ca");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
-        Ok(Authority { issuer, valid })
+        let key = KeyPair::generate()?;
+        let certificate = params(valid).self_signed(&key)?.pem();
+        Ok(Authority { issuer: Issuer::new(params(valid), key), certificate, valid })
     }
 
     /// The authority's certificate, PEM.
     pub(crate) fn certificate(&self) -> String {
-        self.issuer.pem()
+        self.certificate.clone()
     }
 
     /// A client certificate: the user's name as common name, the group as organization.
@@ -77,7 +108,7 @@ impl Authority {
         };
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
-        roots.add(self.issuer.der().clone())?;
+        roots.add(CertificateDer::from_pem_slice(self.certificate.as_bytes())?)?;
         if let Some(text) = &listen.client_authorities {
             for certificate in certificates(text).map_err(|why| format!("the client authorities: {why}"))? {
                 roots.add(certificate).map_err(|why| format!("the client authorities: {why}"))?;
@@ -134,6 +165,16 @@ fn certificates(text: &str) -> Result<Chain, Failure> {
         Ok(chain) => Ok(chain),
         Err(why) => Err(format!("no valid PEM: {why}").into()),
     }
+}
+
+/// What an authority's certificate says.
+fn params(valid: (i32, i32)) -> CertificateParams {
+    let mut params = dated(CertificateParams::default(), valid);
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "opdev-ca");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    params
 }
 
 fn dated(mut params: CertificateParams, (from, to): (i32, i32)) -> CertificateParams {
@@ -226,6 +267,17 @@ mod tests {
         let user = user_of(&der).unwrap();
         assert_eq!(user.name, "jane");
         assert_eq!(user.groups, ["system:masters", "system:authenticated"]);
+    }
+
+    #[test]
+    fn the_store_keeps_the_authority_until_it_is_about_to_end() {
+        let store = Store::default();
+        let first = Authority::kept_by(&store, 2026).unwrap();
+        let again = Authority::kept_by(&store, 2027).unwrap();
+        assert_eq!(first.certificate(), again.certificate());
+        assert_eq!(first.issuer.key().serialize_pem(), again.issuer.key().serialize_pem());
+        let later = Authority::kept_by(&store, 2028).unwrap();
+        assert_ne!(first.certificate(), later.certificate());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::handlers::Api;
 use crate::identity::User;
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use crate::openapi::OpenApi;
+use crate::storage::Store;
 use crate::tokens;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
@@ -50,6 +51,11 @@ impl Front {
     pub(crate) fn user_of_token(&self, token: &str) -> Option<User> {
         let registry = self.api.registry();
         self.api.tokens().user(&**registry, registry.now(), token, &[]).ok().map(|(user, _)| user)
+    }
+
+    /// The store behind it all.
+    pub(super) fn store(&self) -> &Arc<Store> {
+        &self.api.registry().store
     }
 
     /// Answers one request of one user. Never fails: what goes wrong is in the answer.

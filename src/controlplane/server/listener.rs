@@ -6,6 +6,7 @@ use super::front::{Front, unauthorized};
 use super::kubeconfig::kubeconfig;
 use crate::body::Body;
 use crate::identity::User;
+use crate::storage::Store;
 use http::header::{AUTHORIZATION, HeaderMap};
 use http::{Request, Response};
 use hyper::body::Incoming;
@@ -104,20 +105,55 @@ pub(crate) async fn listen(
         )
         .into());
     }
-    let listener = TcpListener::bind(listen.address)
-        .await
-        .map_err(|error| format!("cannot listen on {}: {error}", listen.address))?;
+    let store = front.store().clone();
+    let listener = bind(listen.address, &store).await?;
     let address = listener.local_addr()?;
     let acceptor = TlsAcceptor::from(Arc::new(authority.server_config(address.ip(), listen)?));
     let client = authority.client("kubernetes-admin", "system:masters")?;
-    let token = random_token()?;
+    let token = kept_token(&store)?;
     let own = authority.certificate();
     let trusted = listen.serving.as_ref().map_or(&own, |serving| &serving.certificate);
     let kubeconfig = kubeconfig(address, trusted, &client, &token);
+    // Whoever gets a kubeconfig may rely on it.
+    store.settled().await.map_err(|why| why.to_string())?;
     let entrance = Arc::new(Entrance { front, token });
     let tracker = tasks.clone();
     tasks.spawn(async move { accept(&listener, &acceptor, &entrance, &stop, &tracker).await });
     Ok(Listening { address, kubeconfig })
+}
+
+/// Where an earlier plane on the same store has listened, as the kubeconfigs of then say; elsewhere where that is
+/// taken. An address with a port is taken at its word.
+async fn bind(address: SocketAddr, store: &Store) -> Result<TcpListener, Failure> {
+    const KEPT: &str = "address";
+    let kept =
+        store.kept(KEPT).and_then(|bytes| std::str::from_utf8(&bytes).ok()?.parse::<SocketAddr>().ok());
+    let before = match kept.filter(|kept| address.port() == 0 && kept.ip() == address.ip()) {
+        Some(kept) => TcpListener::bind(kept).await.ok(),
+        None => None,
+    };
+    let listener = match before {
+        Some(listener) => listener,
+        None => TcpListener::bind(address)
+            .await
+            .map_err(|error| format!("cannot listen on {address}: {error}"))?,
+    };
+    let bound = listener.local_addr()?;
+    if kept != Some(bound) {
+        store.keep(KEPT, bound.to_string().into_bytes());
+    }
+    Ok(listener)
+}
+
+/// The admin's token, the same for as long as the store lives.
+fn kept_token(store: &Store) -> Result<String, Failure> {
+    const KEPT: &str = "admin-token";
+    if let Some(token) = store.kept(KEPT).and_then(|bytes| String::from_utf8(bytes).ok()) {
+        return Ok(token);
+    }
+    let token = random_token()?;
+    store.keep(KEPT, token.clone().into_bytes());
+    Ok(token)
 }
 
 fn random_token() -> Result<String, Failure> {

@@ -37,13 +37,13 @@ pub struct Change {
 impl Change {
     pub(super) fn new(
         kind: ChangeKind,
-        table: &str,
+        table: Arc<str>,
         key: &Key,
         revision: u64,
         object: Arc<Stored>,
         previous: Option<Arc<Stored>>,
     ) -> Self {
-        Change { kind, table: table.into(), key: key.clone(), revision, object, previous }
+        Change { kind, table, key: key.clone(), revision, object, previous }
     }
 }
 
@@ -94,11 +94,12 @@ impl History {
         if from < self.floor { Err(Expired { wanted: from, oldest: self.floor }) } else { Ok(()) }
     }
 
-    /// The changes after `from`, oldest first.
-    pub(super) fn after(&self, from: u64) -> Result<Vec<Arc<Change>>, Expired> {
+    /// The changes after `from` and up to `until`, oldest first, and whether there are newer ones.
+    pub(super) fn between(&self, from: u64, until: u64) -> Result<(Vec<Arc<Change>>, bool), Expired> {
         self.check(from)?;
         let start = self.log.partition_point(|change| change.revision <= from);
-        Ok(self.log.range(start..).cloned().collect())
+        let end = self.log.partition_point(|change| change.revision <= until);
+        Ok((self.log.range(start.min(end)..end).cloned().collect(), end < self.log.len()))
     }
 
     /// `now` with every change after `revision` undone.
@@ -108,7 +109,7 @@ impl History {
         revision: u64,
     ) -> Result<BTreeMap<Key, Arc<Stored>>, Expired> {
         let mut then = now.clone();
-        for change in self.after(revision)?.iter().rev() {
+        for change in self.between(revision, u64::MAX)?.0.iter().rev() {
             match &change.previous {
                 Some(previous) => then.insert(change.key.clone(), previous.clone()),
                 None => then.remove(&change.key),

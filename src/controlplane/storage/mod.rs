@@ -1,9 +1,16 @@
 //! The untyped, versioned store: tables of objects, one revision counter, a bounded history per table.
-//! Never knows what an object means; it only stamps `metadata.resourceVersion`. Read `watch` next.
+//! In memory, and where it is told a folder, on disk as well: everything is read at the start, and what changes is
+//! written by a thread beside it. Never knows what an object means; it only stamps `metadata.resourceVersion`.
+//! Read `watch` next; `writer` and `database` for what survives a restart.
 
+mod database;
+mod disk;
 mod history;
 mod watch;
+mod writer;
 
+pub use database::discard;
+pub use disk::{MovedAside, OpenError};
 pub use history::{Change, ChangeKind, Expired};
 pub use watch::Watch;
 
@@ -12,7 +19,9 @@ use history::History;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use writer::Writer;
 
 /// How many changes each table remembers for watches and for lists at an older revision.
 const TABLE_HISTORY: usize = 1024;
@@ -56,6 +65,20 @@ impl Stored {
     /// An object that is not in the store: what a dry run answers.
     pub fn unsaved(value: Value) -> Arc<Self> {
         Arc::new(Stored { value: Arc::new(value), revision: 0, json: OnceLock::new() })
+    }
+
+    /// An object as it was read back.
+    fn saved(value: Value, revision: u64) -> Arc<Self> {
+        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new() })
+    }
+
+    /// Appends the object's JSON text, without keeping it where it was not asked for yet.
+    fn write_json(&self, into: &mut Vec<u8>) -> serde_json::Result<()> {
+        match self.json.get() {
+            Some(text) => into.extend_from_slice(text),
+            None => serde_json::to_writer(into, &*self.value)?,
+        }
+        Ok(())
     }
 
     /// The object as JSON text.
@@ -120,30 +143,81 @@ struct Table {
 #[derive(Debug)]
 struct Inner {
     revision: u64,
+    /// What happened up to this revision is not known: it was in another process.
+    base: u64,
     tables: HashMap<Arc<str>, Table>,
     all: History,
+    kept: BTreeMap<String, Vec<u8>>,
 }
 
 /// The store. Shared as `Arc<Store>`; every method takes one short lock.
 #[derive(Debug)]
 pub struct Store {
     inner: RwLock<Inner>,
+    /// Where it is on disk as well.
+    writer: Option<Writer>,
 }
 
 impl Default for Store {
+    /// An empty store that lives in memory.
     fn default() -> Self {
-        Store {
-            inner: RwLock::new(Inner {
-                // Revision 0 means "any" and 1 is what an empty etcd starts at.
-                revision: 1,
-                tables: HashMap::new(),
-                all: History::new(GLOBAL_HISTORY, 1),
-            }),
-        }
+        // Revision 0 means "any" and 1 is what an empty etcd starts at.
+        Store { inner: RwLock::new(Inner::at(1)), writer: None }
     }
 }
 
 impl Store {
+    /// The store of a folder, as it was when it was last written; made where there is none. Where what is there cannot
+    /// be made sense of, it is moved aside, and the store begins empty. Reads all of it: blocks.
+    pub fn open(folder: &Path) -> Result<(Self, Option<MovedAside>), OpenError> {
+        let database::Opened { disk, saved, moved } = database::open(folder)?;
+        let mut inner = Inner::at(saved.revision);
+        for (table, key, object) in saved.objects {
+            inner.table(&table).1.objects.insert(key, object);
+        }
+        inner.kept = saved.kept;
+        let writer = Writer::start(Box::new(disk), saved.revision)
+            .map_err(|error| OpenError::Unusable(folder.to_owned(), error.to_string()))?;
+        Ok((Store { inner: RwLock::new(inner), writer: Some(writer) }, moved))
+    }
+
+    /// Waits until everything that was written before is safe from a crash; at once where it lives in memory.
+    ///
+    /// # Errors
+    /// Why it cannot be written at the moment. It is in memory nevertheless, and is tried again.
+    pub async fn settled(&self) -> Result<(), Arc<str>> {
+        match &self.writer {
+            Some(writer) => writer.settled().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Why nothing can be saved at the moment.
+    pub fn failure(&self) -> Option<Arc<str>> {
+        self.writer.as_ref()?.failure()
+    }
+
+    /// Writes what is left and lets go of the folder; what is changed afterwards is not saved. Blocks.
+    pub fn close(&self) {
+        if let Some(writer) = &self.writer {
+            writer.close();
+        }
+    }
+
+    /// What was kept beside the objects under a name.
+    pub fn kept(&self, name: &str) -> Option<Vec<u8>> {
+        self.read().kept.get(name).cloned()
+    }
+
+    /// Keeps something beside the objects, as long as the store lives: keys, mostly. Never shown to a client.
+    pub fn keep(&self, name: &str, bytes: Vec<u8>) {
+        let mut inner = self.write();
+        if let Some(writer) = &self.writer {
+            writer.kept(name, &bytes, inner.revision);
+        }
+        inner.kept.insert(name.to_owned(), bytes);
+    }
+
     fn read(&self) -> RwLockReadGuard<'_, Inner> {
         self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,12 +272,15 @@ impl Store {
         let mut guard = self.write();
         let inner = &mut *guard;
         let next = inner.revision + 1;
-        let found = inner.table(table);
+        let (table, found) = inner.table(table);
         let previous = found.check(key, expected)?;
         let object = Stored::new(value, next);
         found.objects.insert(key.clone(), object.clone());
+        if let Some(writer) = &self.writer {
+            writer.object(&table, key, next, Some(object.clone()));
+        }
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        inner.record(table, Change::new(kind, table, key, next, object.clone(), previous));
+        inner.record(Change::new(kind, table, key, next, object.clone(), previous));
         Ok(object)
     }
 
@@ -219,60 +296,92 @@ impl Store {
         let mut guard = self.write();
         let inner = &mut *guard;
         let next = inner.revision + 1;
-        let found = inner.table(table);
+        let (table, found) = inner.table(table);
         let previous = found.check(key, Expected::Revision(expected))?;
         found.objects.remove(key);
+        if let Some(writer) = &self.writer {
+            writer.object(&table, key, next, None);
+        }
         let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.value))).unwrap_or_default();
         let object = Stored::new(last, next);
-        inner.record(table, Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous));
+        inner.record(Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous));
         Ok(object)
     }
 
-    /// Changes of one table after `from`; `Expired` when the history no longer reaches back to it.
+    /// Changes of one table after `from`, as soon as they are safe from a crash; `Expired` when the history no longer
+    /// reaches back to it.
     pub fn watch(self: &Arc<Self>, table: &str, from: u64) -> Result<Watch, Expired> {
         let mut inner = self.write();
-        let name: Arc<str> = table.into();
-        let history = &inner.table(table).history;
-        history.check(from)?;
-        Ok(Watch::new(self.clone(), Some(name), from, history.subscribe()))
+        let (name, found) = inner.table(table);
+        found.history.check(from)?;
+        let saved = self.writer.as_ref().map(Writer::progress);
+        Ok(Watch::new(self.clone(), Some(name), from, found.history.subscribe(), saved))
     }
 
-    /// Changes of all tables after `from`.
+    /// Changes of all tables after `from`, at once: for readers inside this process, who go with it.
     pub fn watch_all(self: &Arc<Self>, from: u64) -> Result<Watch, Expired> {
         let inner = self.read();
         inner.all.check(from)?;
-        Ok(Watch::new(self.clone(), None, from, inner.all.subscribe()))
+        Ok(Watch::new(self.clone(), None, from, inner.all.subscribe(), None))
     }
 
-    /// The changes after `from` that are known now, and the newest revision they cover.
-    fn changes(&self, table: Option<&str>, from: u64) -> Result<(Vec<Arc<Change>>, u64), Expired> {
+    /// The changes after `from` that are known now and not newer than `until` says, and how far they reach.
+    fn changes(
+        &self,
+        table: Option<&str>,
+        from: u64,
+        until: impl FnOnce() -> u64,
+    ) -> Result<(Vec<Arc<Change>>, Reach), Expired> {
         let inner = self.read();
-        let changes = match table {
-            None => inner.all.after(from)?,
+        let until = until().min(inner.revision);
+        let (changes, more) = match table {
+            None => inner.all.between(from, until)?,
             Some(table) => match inner.tables.get(table) {
-                Some(found) => found.history.after(from)?,
-                None => Vec::new(),
+                Some(found) => found.history.between(from, until)?,
+                None => (Vec::new(), false),
             },
         };
-        Ok((changes, inner.revision))
+        Ok((changes, Reach { revision: until, more }))
     }
 }
 
+/// How far changes that were read reach.
+struct Reach {
+    /// All up to this revision are among them.
+    revision: u64,
+    /// There are more that may not be told yet.
+    more: bool,
+}
+
 impl Inner {
-    fn table(&mut self, name: &str) -> &mut Table {
-        if !self.tables.contains_key(name) {
-            let floor = self.revision;
-            let table =
-                Table { objects: BTreeMap::new(), history: History::new(TABLE_HISTORY, floor.min(1)) };
-            self.tables.insert(name.into(), table);
+    fn at(base: u64) -> Self {
+        Inner {
+            revision: base,
+            base,
+            tables: HashMap::new(),
+            all: History::new(GLOBAL_HISTORY, base),
+            kept: BTreeMap::new(),
         }
-        self.tables.get_mut(name).expect("inserted above")
     }
 
-    fn record(&mut self, table: &str, change: Change) {
+    fn table(&mut self, name: &str) -> (Arc<str>, &mut Table) {
+        let name = match self.tables.get_key_value(name) {
+            Some((name, _)) => name.clone(),
+            None => {
+                let name: Arc<str> = name.into();
+                let history = History::new(TABLE_HISTORY, self.base);
+                self.tables.insert(name.clone(), Table { objects: BTreeMap::new(), history });
+                name
+            }
+        };
+        let table = self.tables.get_mut(&name).expect("inserted above");
+        (name, table)
+    }
+
+    fn record(&mut self, change: Change) {
         self.revision = change.revision;
         let change = Arc::new(change);
-        self.table(table).history.push(change.clone());
+        self.table(&change.table).1.history.push(change.clone());
         self.all.push(change);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-fn serve(folder: &Path, arguments: &[&str]) -> Child {
+pub(super) fn serve(folder: &Path, arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_opdev"))
         .arg("serve")
         .args(arguments)
@@ -20,7 +20,7 @@ fn serve(folder: &Path, arguments: &[&str]) -> Child {
         .unwrap()
 }
 
-async fn ends(child: &mut Child) -> i32 {
+pub(super) async fn ends(child: &mut Child) -> i32 {
     let status = tokio::time::timeout(Duration::from_secs(10), child.wait()).await.expect("it ends");
     status.unwrap().code().expect("it ends by itself")
 }

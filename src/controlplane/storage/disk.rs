@@ -1,0 +1,87 @@
+//! What the store asks of whatever keeps it over a restart: everything at the start, then batch after batch.
+//! Knows no file and no format; `database` is the one there is, `writer` the one who calls it.
+
+use super::{Key, Stored};
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is written at once. Only the newest state of each object is in it: what an object was in between is
+/// nobody's business after a restart.
+#[derive(Debug, Default)]
+pub(super) struct Batch {
+    /// The newest revision in it.
+    pub(super) revision: u64,
+    /// Objects by table and key; `None` for one that is gone.
+    pub(super) objects: HashMap<(Arc<str>, Key), Option<Arc<Stored>>>,
+    /// What is kept beside the objects.
+    pub(super) kept: BTreeMap<String, Vec<u8>>,
+}
+
+impl Batch {
+    pub(super) fn is_empty(&self) -> bool {
+        self.objects.is_empty() && self.kept.is_empty()
+    }
+}
+
+/// What a store was when it was last written.
+#[derive(Debug)]
+pub(super) struct Saved {
+    /// The newest revision.
+    pub(super) revision: u64,
+    /// Table, key and object, in order.
+    pub(super) objects: Vec<(String, Key, Arc<Stored>)>,
+    /// What was kept beside the objects.
+    pub(super) kept: BTreeMap<String, Vec<u8>>,
+}
+
+/// A place that survives the process.
+pub(super) trait Disk: Send {
+    /// Writes all of a batch or nothing of it. Once this returns, it survives the loss of power. After a failure the
+    /// same batch may be handed over again.
+    fn commit(&mut self, batch: &Batch) -> Result<(), String>;
+}
+
+/// Why the store of a folder could not be opened. Nothing in the folder was changed.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process has it open.
+    InUse(PathBuf),
+    /// The folder or the file cannot be read or written.
+    Unusable(PathBuf, String),
+}
+
+impl std::fmt::Display for OpenError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OpenError::InUse(path) => write!(
+                f,
+                "{} is open in another process; stop that one, or name another folder",
+                path.display()
+            ),
+            OpenError::Unusable(path, why) => write!(f, "{} cannot be used: {why}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+/// A store that could not be read and was moved out of the way, so that an empty one could begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedAside {
+    /// Where it is now.
+    pub to: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl std::fmt::Display for MovedAside {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let MovedAside { to, why } = self;
+        write!(
+            f,
+            "the objects of before could not be read ({why}); nothing was deleted: they are in {}, and this control plane started empty",
+            to.display()
+        )
+    }
+}

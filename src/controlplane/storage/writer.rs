@@ -1,0 +1,161 @@
+//! Writes behind the store's back: a thread that takes everything that has come since it last looked and commits it
+//! at once (group commit), so that the cost of a disk's flush is shared by whoever waits for it.
+//! What is acknowledged waits in `settled`; the order of batches is the order of revisions.
+
+use super::disk::{Batch, Disk};
+use super::{Key, Stored};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long to wait before a disk that failed is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// How far the thread has come.
+#[derive(Clone, Debug)]
+pub(super) struct Progress {
+    /// All changes up to this revision are on the disk.
+    pub(super) revision: u64,
+    /// All entries up to this one are.
+    entry: u64,
+    /// Why nothing is written at the moment.
+    failure: Option<Arc<str>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    batch: Batch,
+    /// Counts what was pushed.
+    entry: u64,
+    closing: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    wake: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The thread and what it has to do. Dropping it lets the thread finish and go.
+#[derive(Debug)]
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    progress: watch::Receiver<Progress>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread; everything up to `revision` is on the disk already.
+    pub(super) fn start(disk: Box<dyn Disk>, revision: u64) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let (told, progress) = watch::channel(Progress { revision, entry: 0, failure: None });
+        let own = shared.clone();
+        let thread =
+            std::thread::Builder::new().name("store".to_owned()).spawn(move || run(disk, &own, &told))?;
+        Ok(Writer { shared, progress, thread: Mutex::new(Some(thread)) })
+    }
+
+    fn push(&self, change: impl FnOnce(&mut Batch)) {
+        let mut waiting = self.shared.lock();
+        change(&mut waiting.batch);
+        waiting.entry += 1;
+        drop(waiting);
+        self.shared.wake.notify_one();
+    }
+
+    /// An object as of a revision; the caller holds the store's lock, which makes the order that of revisions.
+    pub(super) fn object(&self, table: &Arc<str>, key: &Key, revision: u64, object: Option<Arc<Stored>>) {
+        self.push(|batch| {
+            batch.revision = revision;
+            batch.objects.insert((table.clone(), key.clone()), object);
+        });
+    }
+
+    /// Something beside the objects, as of the store's revision.
+    pub(super) fn kept(&self, name: &str, bytes: &[u8], revision: u64) {
+        self.push(|batch| {
+            batch.revision = revision;
+            batch.kept.insert(name.to_owned(), bytes.to_owned());
+        });
+    }
+
+    /// Waits until everything that was pushed before is on the disk; says why where it cannot be written.
+    pub(super) async fn settled(&self) -> Result<(), Arc<str>> {
+        let entry = self.shared.lock().entry;
+        let mut progress = self.progress.clone();
+        let found = progress.wait_for(|now| now.entry >= entry || now.failure.is_some()).await;
+        match found {
+            Ok(now) if now.entry >= entry => Ok(()),
+            Ok(now) => Err(now.failure.clone().unwrap_or_else(|| GONE.into())),
+            Err(_) => Err(GONE.into()),
+        }
+    }
+
+    /// Why nothing is written at the moment.
+    pub(super) fn failure(&self) -> Option<Arc<str>> {
+        let gone = || self.progress.has_changed().is_err().then(|| GONE.into());
+        self.progress.borrow().failure.clone().or_else(gone)
+    }
+
+    /// For a reader who may only see what is on the disk.
+    pub(super) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.clone()
+    }
+
+    /// Writes what is left and lets go of the disk. Waits for it.
+    pub(super) fn close(&self) {
+        self.ask_to_close();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's thread panicked");
+        }
+    }
+
+    fn ask_to_close(&self) {
+        self.shared.lock().closing = true;
+        self.shared.wake.notify_one();
+    }
+}
+
+const GONE: &str = "the store is closed";
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.ask_to_close();
+    }
+}
+
+/// Commits until asked to close.
+fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>) {
+    loop {
+        let mut waiting = shared.lock();
+        while waiting.batch.is_empty() && !waiting.closing {
+            waiting = shared.wake.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        }
+        if waiting.batch.is_empty() {
+            return;
+        }
+        let (batch, entry) = (std::mem::take(&mut waiting.batch), waiting.entry);
+        drop(waiting);
+        while let Err(why) = disk.commit(&batch) {
+            tracing::error!("the store cannot be written: {why}");
+            told.send_modify(|progress| progress.failure = Some(why.into()));
+            let waiting = shared.lock();
+            let waited = shared.wake.wait_timeout_while(waiting, RETRY, |waiting| !waiting.closing);
+            let (waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
+            if waiting.closing {
+                return;
+            }
+        }
+        told.send_replace(Progress { revision: batch.revision, entry, failure: None });
+    }
+}
