@@ -16,6 +16,7 @@ pub mod meta;
 pub mod names;
 pub mod patch;
 pub mod path;
+pub mod quote;
 pub mod schema;
 pub mod selector;
 pub mod strategic;

@@ -2,22 +2,9 @@
 //! Works on bytes: what is not UTF-8 becomes `\x..`.
 
 use std::fmt::Write as _;
-use std::sync::LazyLock;
 
-use regex::Regex;
-
-static PRINTABLE: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S}]$").expect("a fixed pattern"));
-
-/// Go's unicode.IsPrint.
-pub(super) fn is_printable(c: char) -> bool {
-    match c {
-        ' '..='~' => true,
-        '\0'..='\u{a0}' | '\u{ad}' => false,
-        '\u{a1}'..='\u{17f}' => true,
-        _ => PRINTABLE.is_match(c.encode_utf8(&mut [0; 4])),
-    }
-}
+use opdev_object::quote::escape;
+pub(super) use opdev_object::quote::is_printable;
 
 /// The next character and its length; `None` as character for an invalid byte.
 pub(super) fn decode(bytes: &[u8]) -> (Option<char>, usize) {
@@ -87,29 +74,6 @@ fn quote_with(mut bytes: &[u8], mark: char, ascii: bool) -> String {
     }
     out.push(mark);
     out
-}
-
-fn escape(out: &mut String, c: char) {
-    let short = match c {
-        '\u{7}' => 'a',
-        '\u{8}' => 'b',
-        '\u{c}' => 'f',
-        '\n' => 'n',
-        '\r' => 'r',
-        '\t' => 't',
-        '\u{b}' => 'v',
-        _ => {
-            let code = u32::from(c);
-            let _ = match code {
-                0..0x20 | 0x7f => write!(out, "\\x{code:02x}"),
-                0x20..0x1_0000 => write!(out, "\\u{code:04x}"),
-                _ => write!(out, "\\U{code:08x}"),
-            };
-            return;
-        }
-    };
-    out.push('\\');
-    out.push(short);
 }
 
 /// Go's strconv.Unquote for `"..."` and `` `...` ``: nothing when the literal is not well formed.

@@ -4,7 +4,7 @@ use super::convert;
 use super::eval::Eval;
 use super::kind::Kind;
 use super::value::{Evaluated, Key, Stop, Val, failed, type_name};
-use crate::schema::quote;
+use crate::quote::quote;
 
 /// More digits than this nobody can mean.
 const MOST_DIGITS: usize = 1000;

@@ -4,7 +4,7 @@
 use super::eval::Eval;
 use super::value::{Evaluated, Key, Val, failed, no_overload};
 use crate::guard;
-use crate::schema::quote;
+use crate::quote::quote;
 use kube_cel::KubeCelExt as _;
 use kube_cel::cel::common::ast::{CallExpr, Expr, IdedExpr};
 use kube_cel::cel::objects::{OptionalValue, Value};

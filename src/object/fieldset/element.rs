@@ -1,7 +1,8 @@
 //! One part of a field path: a field, the keys or the value of a list item, or a position.
 
 use crate::path::{Path, Segment};
-use crate::schema::{go_float, quote};
+use crate::quote::quote;
+use crate::schema::go_float;
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt;

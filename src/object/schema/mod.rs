@@ -10,7 +10,6 @@ mod prune;
 mod structural;
 mod validate;
 
-pub(crate) use error::quote;
 pub use error::{FieldError, Reason, go_float};
 pub(crate) use formats::duration_nanos;
 pub(crate) use pattern::Pattern;

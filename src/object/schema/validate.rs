@@ -1,8 +1,9 @@
 //! Values checked against a schema, with the texts and field paths of apiextensions.
 //! Never changes the value; run `default` and `prune` first, as the server does.
 
-use super::error::{go_float, quote};
+use super::error::go_float;
 use super::{Additional, Checks, FieldError, Kind, ListType, Reason, Schema, SchemaRef, formats};
+use crate::quote::quote;
 use serde_json::{Map, Value};
 
 /// Everything that is wrong with `value`, an object at its root.

@@ -337,7 +337,6 @@ impl<'t> Reader<'t> {
                         b't' => b'\t',
                         b'"' => b'"',
                         b'\\' => b'\\',
-                        b'/' => b'/',
                         _ => return None,
                     });
                     i += 2;

@@ -5,7 +5,9 @@ use super::events::{Event, Parser, What};
 use super::reader::{Mark, Problem, Stage, is_allowed};
 use super::resolve::{Scalar, resolve};
 use super::{Error, Kind, Node};
+use crate::quote::quote;
 use base64::Engine;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 const PREFIX: &str = "tag:yaml.org,2002:";
@@ -184,14 +186,31 @@ impl<'t> Composer<'t> {
                 self.refuse(mark, &format!("invalid map key: {}", go_syntax(&key)));
             }
             let event = self.next()?;
+            if merge {
+                size += key_size + self.merge(event, mark, &mut pairs)?;
+                continue;
+            }
             let (value, value_size) = self.node(event)?;
             size += key_size + value_size;
-            if !merge {
-                pairs.push((key, value));
-            } else if !merge_into(&mut pairs, value) {
-                self.refuse(mark, "map merge requires map or sequence of maps as the value");
-            }
+            pairs.push((key, value));
         }
+    }
+
+    /// The value of a merge key. What is no map is told before what is wrong inside it.
+    fn merge(&mut self, event: Event, mark: Mark, pairs: &mut Vec<(Node, Node)>) -> Result<usize, Error> {
+        let alias = matches!(event.what, What::Alias(_));
+        let before = self.refused.take();
+        let (value, size) = self.node(event)?;
+        let fits =
+            matches!(value.kind, Kind::Mapping(_)) || (!alias && matches!(value.kind, Kind::Sequence(_)));
+        if !fits || !merge_into(pairs, value) {
+            self.refused = None;
+            self.refuse(mark, "map merge requires map or sequence of maps as the value");
+        }
+        if before.is_some() {
+            self.refused = before;
+        }
+        Ok(size)
     }
 }
 
@@ -320,16 +339,49 @@ pub(super) fn go_syntax(node: &Node) -> String {
         Kind::Int(value) => value.to_string(),
         Kind::Uint(value) => format!("{value:#x}"),
         Kind::Float(value) => super::number::format_g(*value),
-        Kind::String(text) => format!("{text:?}"),
+        Kind::String(text) => quote(text),
         Kind::Sequence(items) => {
             let items: Vec<_> = items.iter().map(go_syntax).collect();
             format!("[]interface {{}}{{{}}}", items.join(", "))
         }
         Kind::Mapping(pairs) => {
+            let mut sorted: Vec<_> = unique(pairs).collect();
+            sorted.sort_by(|(a, _), (b, _)| key_rank(&a.kind, &b.kind));
             let pairs: Vec<_> =
-                pairs.iter().map(|(k, v)| format!("{}:{}", go_syntax(k), go_syntax(v))).collect();
+                sorted.iter().map(|(k, v)| format!("{}:{}", go_syntax(k), go_syntax(v))).collect();
             format!("map[interface {{}}]interface {{}}{{{}}}", pairs.join(", "))
         }
+    }
+}
+
+/// The pairs of a mapping that count: of equal keys the last one.
+pub(super) fn unique(pairs: &[(Node, Node)]) -> impl Iterator<Item = &(Node, Node)> {
+    pairs
+        .iter()
+        .enumerate()
+        .filter(|(i, (key, _))| !pairs[i + 1..].iter().any(|(later, _)| later.kind == key.kind))
+        .map(|(_, pair)| pair)
+}
+
+/// The order in which Go prints keys of different types: by where Helm's binaries hold the types, then by value.
+fn key_rank(a: &Kind, b: &Kind) -> Ordering {
+    let rank = |kind: &Kind| match kind {
+        Kind::Null => 0,
+        Kind::String(_) => 1,
+        Kind::Uint(_) => 2,
+        Kind::Int(_) => 3,
+        Kind::Float(_) => 4,
+        Kind::Bool(_) => 5,
+        Kind::Sequence(_) | Kind::Mapping(_) => 6,
+    };
+    match (a, b) {
+        (Kind::String(a), Kind::String(b)) => a.cmp(b),
+        (Kind::Uint(a), Kind::Uint(b)) => a.cmp(b),
+        (Kind::Int(a), Kind::Int(b)) => a.cmp(b),
+        (Kind::Float(a), Kind::Float(b)) if a.is_nan() || b.is_nan() => b.is_nan().cmp(&a.is_nan()),
+        (Kind::Float(a), Kind::Float(b)) => a.total_cmp(b),
+        (Kind::Bool(a), Kind::Bool(b)) => a.cmp(b),
+        _ => rank(a).cmp(&rank(b)),
     }
 }
 

@@ -170,7 +170,7 @@ impl Writer {
 
     /// Writes a map's key; its value comes next.
     pub fn key(&mut self, text: &str) {
-        self.unreadable |= text.contains('\u{85}');
+        self.unreadable |= !is_json_key_readable(text);
         let text = &*self.through_json(text);
         let indent = self.levels.last().map_or(0, |level| level.indent);
         self.write_indent(indent);
@@ -422,6 +422,20 @@ impl Writer {
     }
 }
 
+/// Whether go-yaml takes a string of JSON for a key: it must stand on one line and end within 1024 characters.
+fn is_json_key_readable(text: &str) -> bool {
+    const LONGEST: usize = 1022;
+    if text.contains('\u{85}') {
+        return false;
+    }
+    let width = |c| match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => 6,
+        _ => 1,
+    };
+    text.len() * 6 <= LONGEST || text.chars().map(width).sum::<usize>() <= LONGEST
+}
+
 /// Characters go-yaml's reader refuses; all other control characters are escaped in JSON.
 fn is_refused(c: char) -> bool {
     matches!(c, '\u{7f}'..='\u{84}' | '\u{86}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}')
@@ -470,7 +484,7 @@ pub(super) fn escape(c: char) -> String {
 }
 
 /// Writes a JSON value.
-pub(super) fn write_json(writer: &mut Writer, value: &Value) {
+pub fn write_json(writer: &mut Writer, value: &Value) {
     match value {
         Value::Null => writer.null(),
         Value::Bool(value) => writer.bool(*value),

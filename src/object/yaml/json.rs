@@ -20,11 +20,11 @@ pub fn check(node: &Node) -> Result<(), Error> {
         Kind::Null | Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::String(_) => Ok(()),
         Kind::Float(value) => float(node, *value).map(drop),
         Kind::Sequence(items) => items.iter().try_for_each(check),
-        Kind::Mapping(pairs) => pairs.iter().try_for_each(|(key, value)| {
+        Kind::Mapping(pairs) => pairs.iter().enumerate().try_for_each(|(i, (key, value))| {
             if !matches!(key.kind, Kind::String(_)) {
                 key_text(key, value)?;
             }
-            check(value)
+            check(value).or_else(|error| unless_replaced(&pairs[i..], error))
         }),
     }
 }
@@ -47,12 +47,22 @@ fn convert(node: &Node, floats: bool) -> Result<Value, Error> {
         }
         Kind::Mapping(pairs) => {
             let mut map = Map::new();
-            for (key, value) in pairs {
-                map.insert(key_text(key, value)?, convert(value, floats)?);
+            for (i, (key, value)) in pairs.iter().enumerate() {
+                let text = key_text(key, value)?;
+                match convert(value, floats) {
+                    Ok(value) => drop(map.insert(text, value)),
+                    Err(error) => unless_replaced(&pairs[i..], error)?,
+                }
             }
             Value::Object(map)
         }
     })
+}
+
+/// What is wrong with the first pair, which does not count where the same key comes again.
+fn unless_replaced(pairs: &[(Node, Node)], error: Error) -> Result<(), Error> {
+    let key = &pairs[0].0.kind;
+    if pairs[1..].iter().any(|(later, _)| later.kind == *key) { Ok(()) } else { Err(error) }
 }
 
 fn float(node: &Node, value: f64) -> Result<Value, Error> {

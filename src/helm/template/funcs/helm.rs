@@ -91,27 +91,12 @@ fn lookup(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
 
 /// Helm's `toYaml`: without the last line end; nothing when the value has no YAML form.
 pub(in super::super) fn to_yaml(value: &Value) -> String {
-    if !super::json::is_finite(value) || has_long_key(value) {
+    if !super::json::is_finite(value) {
         return String::new();
     }
     let mut writer = yaml::Writer::new();
     write(&mut writer, value, false);
     writer.finish_for_template()
-}
-
-/// Whether a map has a key that YAML cannot read as one: sigs.k8s.io/yaml writes through JSON and reads that again.
-fn has_long_key(value: &Value) -> bool {
-    const LONGEST: usize = 1024;
-    let long = |key: &Str| {
-        key.len() > LONGEST / 12
-            && serde_json::to_string(&key.text()).is_ok_and(|k| k.chars().count() > LONGEST)
-            || key.text().contains('\u{85}')
-    };
-    match value {
-        Value::List(list) => list.items().iter().any(has_long_key),
-        Value::Map(map) => map.read().iter().any(|(key, value)| long(key) || has_long_key(value)),
-        _ => false,
-    }
 }
 
 fn trimmed(mut text: String) -> String {
@@ -157,7 +142,8 @@ fn write(writer: &mut yaml::Writer, value: &Value, pretty: bool) {
         }
         Value::Host(host) if pretty && !host.fields().is_empty() && host.text().is_none() => {
             writer.start_mapping(false);
-            for (name, value) in host.fields() {
+            let exported = |name: &str| name.starts_with(|c: char| c.is_ascii_uppercase());
+            for (name, value) in host.fields().into_iter().filter(|(name, _)| exported(name)) {
                 writer.key(&name.to_ascii_lowercase());
                 write(writer, &value, pretty);
             }
