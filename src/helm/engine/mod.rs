@@ -11,6 +11,8 @@ mod render;
 mod run;
 mod scope;
 #[cfg(test)]
+mod tables;
+#[cfg(test)]
 mod tests;
 
 pub use crate::template::{Compat, Environment, ParseCache};

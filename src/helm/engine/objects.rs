@@ -21,6 +21,44 @@ struct Struct {
     json: Json,
 }
 
+/// The fields of all these structs in an order that fits the declared one of each.
+const JSON_ORDER: [&str; 34] = [
+    "KubeVersion",
+    "Version",
+    "Major",
+    "Minor",
+    "APIVersions",
+    "HelmVersion",
+    "name",
+    "email",
+    "url",
+    "home",
+    "sources",
+    "version",
+    "git_commit",
+    "git_tree_state",
+    "go_version",
+    "kube_client_version",
+    "repository",
+    "description",
+    "keywords",
+    "maintainers",
+    "icon",
+    "apiVersion",
+    "condition",
+    "tags",
+    "enabled",
+    "import-values",
+    "alias",
+    "appVersion",
+    "deprecated",
+    "annotations",
+    "kubeVersion",
+    "dependencies",
+    "type",
+    "IsRoot",
+];
+
 impl Host for Struct {
     fn type_name(&self) -> Cow<'static, str> {
         self.type_name.clone()
@@ -49,8 +87,21 @@ impl Host for Struct {
         }
     }
 
-    fn text(&self) -> Option<Str> {
+    fn addressed_text(&self) -> Option<Str> {
         self.text.as_deref().map(Str::from)
+    }
+
+    fn is_comparable(&self) -> bool {
+        let holds = |value: &Value| match value {
+            Value::List(_) | Value::Map(_) => false,
+            Value::Host(host) => host.is_comparable(),
+            _ => true,
+        };
+        self.kind == Kind::Ptr || self.fields.iter().all(|(_, value)| holds(value))
+    }
+
+    fn json_order(&self) -> &'static [&'static str] {
+        &JSON_ORDER
     }
 
     fn to_json(&self) -> Json {

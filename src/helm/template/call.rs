@@ -72,6 +72,8 @@ impl<'t> Exec<'t, '_, '_> {
             Run::Plain(run) => {
                 let args = self.arguments(dot, function.name, function.signature, args, last)?;
                 if reads_all(function.name)
+                    && !(reads_lists(function.name) && args.last().is_some_and(|v| matches!(v, Value::Map(_))))
+                    && !(function.name.ends_with("ithout") && matches!(args.first(), Some(Value::Map(_))))
                     && let Some(why) = args.iter().find_map(endless)
                     // Go's JSON notices a value that holds itself; so does ours.
                     && !(why == DEEP && is_json(function.name))
@@ -271,6 +273,11 @@ fn is_json(function: &str) -> bool {
 }
 
 /// Whether a function reads its arguments to the last leaf, so that one that holds itself would never end.
+/// Functions that look at the type of their last argument first.
+fn reads_lists(function: &str) -> bool {
+    matches!(function, "uniq" | "mustUniq" | "has" | "mustHas")
+}
+
 fn reads_all(function: &str) -> bool {
     is_json(function)
         || matches!(

@@ -31,10 +31,14 @@ pub(super) fn parse(text: &str) -> Result<i64, String> {
     let mut total = 0f64;
     let mut exact = 0i64;
     while !rest.is_empty() {
-        let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
+        let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+        let mut end = digits(rest);
+        if rest[end..].starts_with('.') {
+            end += 1 + digits(&rest[end + 1..]);
+        }
         let (number, after) = rest.split_at(end);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+        if whole.is_empty() && fraction.is_empty() {
             return Err(invalid());
         }
         let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());

@@ -118,6 +118,16 @@ pub trait Host {
         None
     }
 
+    /// What an action prints that writes it alone, if `String()` is a method of the pointer: fmt does not see it.
+    fn addressed_text(&self) -> Option<Str> {
+        None
+    }
+
+    /// Whether Go's `==` takes it.
+    fn is_comparable(&self) -> bool {
+        true
+    }
+
     /// What JSON (and so YAML) writes for it.
     fn to_json(&self) -> serde_json::Value;
 

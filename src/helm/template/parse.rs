@@ -181,16 +181,18 @@ impl<'a> Parser<'a> {
         let token = self.next_non_space();
         let name = self.template_name(token, CONTEXT)?;
         self.expect(Kind::RightDelim, CONTEXT)?;
-        self.body(name, CONTEXT)
+        self.body(name, CONTEXT, None)
     }
 
     /// The body of `define` or `block`: a tree of its own.
-    fn body(&mut self, name: Str, context: &str) -> Parsed<()> {
+    fn body(&mut self, name: Str, context: &str, begun: Option<usize>) -> Parsed<()> {
         let outer = std::mem::replace(&mut self.scope, Scope::new());
         let line = std::mem::take(&mut self.action_line);
         let (root, end) = self.item_list()?;
         if !matches!(end, Item::End) {
-            return self.fail(format!("unexpected {} in {context}", end.name()));
+            let failure = self.fail(format!("unexpected {} in {context}", end.name()));
+            // A block is read by a parser of its own, the mistake told by the one around it.
+            return failure.map_err(|error| ParseError { line: begun.unwrap_or(error.line), ..error });
         }
         self.add(name, root)?;
         self.scope = outer;
@@ -317,7 +319,8 @@ impl<'a> Parser<'a> {
         let token = self.next_non_space();
         let name = self.template_name(token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
-        self.body(name.clone(), CONTEXT)?;
+        let line = self.tokens[0].line;
+        self.body(name.clone(), CONTEXT, Some(line))?;
         Ok(Node::Template(Invocation { pos: offset(token.pos), name, pipe: Some(pipe) }))
     }
 

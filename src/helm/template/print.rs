@@ -14,6 +14,9 @@ pub(super) fn write_value(out: &mut Vec<u8>, value: &Value) {
         Value::Nil => out.extend_from_slice(b"<no value>"),
         Value::Str(text) => out.extend_from_slice(text),
         Value::Int(n) | Value::Int64(n) => out.extend_from_slice(n.to_string().as_bytes()),
+        Value::Host(host) if host.addressed_text().is_some() => {
+            out.extend_from_slice(&host.addressed_text().unwrap_or_default());
+        }
         Value::Host(host) if host.kind() == Kind::Ptr && host.text().is_none() => {
             let mut printer = Printer::default();
             printer.host_fields(value, 'v', 0);
@@ -130,7 +133,9 @@ impl Printer {
     pub(super) fn arg(&mut self, value: &Value, verb: char) {
         match (value, verb) {
             (Value::Nil, 'T' | 'v') => self.pad(b"<nil>"),
-            (Value::Nil, _) => self.bad_verb(value, verb),
+            (Value::Nil, _) | (Value::List(_) | Value::Map(_) | Value::Host(_), 'w') => {
+                self.bad_verb(value, verb);
+            }
             (_, 'T') => self.string(value.type_name().as_bytes(), 's', value),
             (Value::List(list), 'v' | 'd') if list.elem() == Elem::Byte && !self.flags.sharp_v => {
                 self.bytes_list(list);
@@ -175,7 +180,7 @@ impl Printer {
                 match host.underlying() {
                     Some(Value::Map(map)) => self.map(&map, &host.type_name(), verb, depth),
                     Some(inner) => self.value(&inner, verb, depth),
-                    None if host.kind() == Kind::Ptr && depth > 0 => self.text("0xc000000000"),
+                    None if host.kind() == Kind::Ptr && depth > 0 => self.address(value, verb),
                     None => {
                         if host.kind() == Kind::Ptr {
                             self.out.push(b'&');
@@ -184,6 +189,16 @@ impl Printer {
                     }
                 }
             }
+        }
+    }
+
+    /// A pointer within a value; the address itself means nothing.
+    fn address(&mut self, value: &Value, verb: char) {
+        const ADDRESS: u64 = 0xc0_0000_0000;
+        match verb {
+            'v' | 'p' => self.text("0xc000000000"),
+            'b' | 'o' | 'd' | 'x' | 'X' => self.integer(ADDRESS, false, verb, value),
+            _ => self.bad_verb(value, verb),
         }
     }
 

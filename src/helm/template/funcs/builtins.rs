@@ -56,9 +56,15 @@ pub(in super::super) fn length(value: &Value, interface: bool) -> Outcome {
         Value::Str(text) => text.len(),
         Value::List(list) => list.items().len(),
         Value::Map(map) => map.len(),
-        other => return Err(FuncError::new(format!("len of type {}", other.type_name()))),
+        other => return Err(FuncError::new(format!("len of type {}", pointed(other)))),
     };
     Ok(Value::Int(i64::try_from(n).unwrap_or(i64::MAX)))
+}
+
+/// The type of a value, or of what it points to.
+fn pointed(value: &Value) -> String {
+    let name = value.type_name();
+    if value.kind() == Kind::Ptr { name.trim_start_matches('*').to_owned() } else { name }
 }
 
 fn index(args: &[Value]) -> Outcome {
@@ -86,7 +92,7 @@ fn index(args: &[Value]) -> Outcome {
                     return Err(FuncError::new(format!("value has type {found}; should be string")));
                 }
             },
-            other => return Err(FuncError::new(format!("can't index item of type {}", other.type_name()))),
+            other => return Err(FuncError::new(format!("can't index item of type {}", pointed(&other)))),
         };
     }
     Ok(item)
@@ -166,7 +172,7 @@ fn equal(a: &Value, b: &Value, compat: Compat) -> Result<bool, FuncError> {
             )));
         }
         _ if nothing(a) || nothing(b) => nothing(a) == nothing(b),
-        (Value::Host(x), Value::Host(y)) if x.underlying().is_none() => {
+        (Value::Host(x), Value::Host(y)) if x.underlying().is_none() && y.is_comparable() => {
             std::rc::Rc::ptr_eq(x, y) || (x.kind() != Kind::Ptr && a.deep_equal(b))
         }
         _ => {

@@ -64,7 +64,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
             Value::Int64(n) => *n,
             other => as_time(other).map_or(0, |t| {
                 let since = now(call).timestamp().as_nanosecond() - t.timestamp().as_nanosecond();
-                i64::try_from(since).unwrap_or(0)
+                i64::try_from(since).unwrap_or(if since < 0 { i64::MIN } else { i64::MAX })
             }),
         };
         Ok(duration::rounded(nanos).into())

@@ -115,6 +115,8 @@ fn deep_copy(value: &Value) -> Value {
         }
         Value::List(list) if list.is_nil() => value.clone(),
         Value::List(list) => Value::List(List::of(list.elem(), list.items().iter().map(deep_copy).collect())),
+        // Unexported fields are not copied, and a version has no others.
+        other if other.type_name() == "*semver.Version" => super::semver::nothing(),
         other => other.clone(),
     }
 }

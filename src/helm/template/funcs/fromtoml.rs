@@ -6,12 +6,15 @@ use super::super::value::{Elem, List, Map, Value};
 
 /// The document, or what is wrong with it.
 pub(super) fn parse(text: &str) -> Value {
-    let mut parser = Parser { text, at: 0 };
+    let mut parser = Parser { text, at: 0, table: Vec::new(), key: Vec::new(), opened: Vec::new() };
     let value = match parser.document() {
         Ok(map) => map,
         Err(reason) => {
             let line = 1 + text[..parser.at.min(text.len())].matches('\n').count();
-            Map::from_entries([("Error", Value::from(format!("toml: line {line}: {reason}")))])
+            let names: Vec<_> = parser.table.iter().chain(&parser.key).map(|name| name.text()).collect();
+            let last =
+                if names.is_empty() { String::new() } else { format!(" (last key {:?})", names.join(".")) };
+            Map::from_entries([("Error", Value::from(format!("toml: line {line}{last}: {reason}")))])
         }
     };
     Value::Map(value)
@@ -20,6 +23,12 @@ pub(super) fn parse(text: &str) -> Value {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// The table whose keys are being read, for error texts.
+    table: Vec<Str>,
+    /// The key whose value is being read.
+    key: Vec<Str>,
+    /// Tables that have had their `[name]`.
+    opened: Vec<Vec<Str>>,
 }
 
 type Parsed<T> = Result<T, String>;
@@ -52,6 +61,13 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// What is wrong with the next character, which go-toml has taken by then.
+    fn beyond(&mut self, what: &str) -> String {
+        let next = self.peek();
+        self.at += next.map_or(0, char::len_utf8);
+        format!("{what}, but got {} instead", next.map_or("'\\x00'".to_owned(), |c| format!("{c:?}")))
+    }
+
     /// Spaces and tabs on this line.
     fn blank(&mut self) {
         self.at += self.rest().len() - self.rest().trim_start_matches([' ', '\t']).len();
@@ -76,7 +92,7 @@ impl<'a> Parser<'a> {
         if self.rest().is_empty() || self.eat("\n") || self.eat("\r\n") {
             return Ok(());
         }
-        Err(self.unexpected("a newline"))
+        Err(self.beyond("expected a top-level item to end with a newline, comment, or EOF"))
     }
 
     fn document(&mut self) -> Parsed<Map> {
@@ -89,10 +105,22 @@ impl<'a> Parser<'a> {
                 Some('[') => {
                     self.at += 1;
                     let array = self.eat("[");
-                    self.blank();
-                    let path = self.key()?;
-                    self.expect(if array { "]]" } else { "]" }, "the end of a table name")?;
+                    let path = self.table_name()?;
+                    if array && !self.eat("]") {
+                        return Err(self.beyond("expected end of table array name delimiter ']'"));
+                    }
+                    self.table = path[..path.len() - 1].to_vec();
+                    if !array && self.opened.contains(&path) {
+                        return Err(format!("Key '{}' has already been defined.", dotted(&path)));
+                    }
                     table = open(&root, &path, array)?;
+                    if array {
+                        // Tables below the last element begin anew.
+                        self.opened.retain(|other| !other.starts_with(&path));
+                    } else {
+                        self.opened.push(path.clone());
+                    }
+                    self.table = path;
                     self.line_end()?;
                 }
                 Some(_) => {
@@ -105,16 +133,50 @@ impl<'a> Parser<'a> {
 
     fn pair(&mut self, table: &Map) -> Parsed<()> {
         let path = self.key()?;
-        self.expect("=", "'.' or '='")?;
+        if !self.eat("=") {
+            return Err(match self.peek() {
+                None => "unexpected EOF; expected key separator '='".to_owned(),
+                Some(_) => self.unexpected("'.' or '='"),
+            });
+        }
         self.blank();
+        let outer = self.key.len();
+        self.key.extend(path.iter().cloned());
         let value = self.value(0)?;
         let Some((last, parents)) = path.split_last() else { return Err("empty key".to_owned()) };
         let table = if parents.is_empty() { table.clone() } else { open(table, parents, false)? };
         if table.get(last).is_some() {
-            return Err(format!("Key '{last}' has already been defined."));
+            let names: Vec<Str> = self.table.iter().chain(&self.key).cloned().collect();
+            return Err(format!("Key '{}' has already been defined.", dotted(&names)));
         }
         table.insert(last.clone(), value);
+        self.key.truncate(outer);
         Ok(())
+    }
+
+    /// The name of a table after its bracket, up to and with the bracket that closes it.
+    fn table_name(&mut self) -> Parsed<Vec<Str>> {
+        let mut path = Vec::new();
+        loop {
+            self.blank();
+            match self.peek() {
+                None | Some(']') => {
+                    return Err("unexpected end of table name (table names cannot be empty)".to_owned());
+                }
+                Some('.') => {
+                    return Err("unexpected table separator (table names cannot be empty)".to_owned());
+                }
+                Some(_) => {}
+            }
+            path.push(self.key_part()?);
+            self.blank();
+            if self.eat("]") {
+                return Ok(path);
+            }
+            if !self.eat(".") {
+                return Err(self.beyond("expected '.' or ']' to end table name"));
+            }
+        }
     }
 
     /// A dotted key, with the blank space after it.
@@ -122,25 +184,31 @@ impl<'a> Parser<'a> {
         let mut path = Vec::new();
         loop {
             self.blank();
-            let part = match self.peek() {
-                Some('"') => self.basic_string()?,
-                Some('\'') => self.literal_string()?,
-                _ => {
-                    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-                    let length = self.rest().find(|c| !bare(c)).unwrap_or(self.rest().len());
-                    if length == 0 {
-                        return Err(self.unexpected("a key"));
-                    }
-                    self.at += length;
-                    self.text[self.at - length..self.at].to_owned()
-                }
-            };
-            path.push(Str::from(part));
+            match (self.peek(), path.is_empty()) {
+                (None | Some('='), true) => return Err("unexpected '=': key name appears blank".to_owned()),
+                (Some('.'), true) => return Err("unexpected '.': keys cannot start with a '.'".to_owned()),
+                (None | Some('='), false) => return Err("unexpected '='".to_owned()),
+                (Some('.'), false) => return Err("unexpected '.'".to_owned()),
+                (Some(_), _) => path.push(self.key_part()?),
+            }
             self.blank();
             if !self.eat(".") {
                 return Ok(path);
             }
         }
+    }
+
+    fn key_part(&mut self) -> Parsed<Str> {
+        Ok(Str::from(match self.peek() {
+            Some('"') => self.basic_string()?,
+            Some('\'') => self.literal_string()?,
+            _ => {
+                let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+                let length = self.rest().find(|c| !bare(c)).unwrap_or(self.rest().len());
+                self.at += length;
+                self.text[self.at - length..self.at].to_owned()
+            }
+        }))
     }
 
     fn value(&mut self, depth: usize) -> Parsed<Value> {
@@ -212,7 +280,12 @@ impl<'a> Parser<'a> {
         let value = match word {
             "true" => Value::Bool(true),
             "false" => Value::Bool(false),
-            "" => return Err(self.unexpected("a value")),
+            "" => {
+                return Err(match self.peek() {
+                    Some(c) => format!("expected value but found {c:?} instead"),
+                    None => "unexpected EOF; expected value".to_owned(),
+                });
+            }
             "inf" | "+inf" => Value::Float(f64::INFINITY),
             "-inf" => Value::Float(f64::NEG_INFINITY),
             "nan" | "+nan" | "-nan" => Value::Float(f64::NAN),
@@ -319,6 +392,10 @@ impl<'a> Parser<'a> {
             }
         }
     }
+}
+
+fn dotted(path: &[Str]) -> String {
+    path.iter().map(|name| name.text()).collect::<Vec<_>>().join(".")
 }
 
 /// The table at a path, made where it is missing; with `array`, a new last element.

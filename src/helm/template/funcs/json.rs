@@ -88,7 +88,7 @@ fn finite_within(value: &Value, depth: usize) -> bool {
 
 /// Go's json.Marshal.
 pub(super) fn encode(value: &Value, style: Style) -> Result<String, FuncError> {
-    let mut encoder = Encoder { out: String::new(), style, depth: 0 };
+    let mut encoder = Encoder { out: String::new(), style, depth: 0, order: &[] };
     encoder.value(value)?;
     Ok(encoder.out)
 }
@@ -107,6 +107,8 @@ struct Encoder {
     out: String,
     style: Style,
     depth: usize,
+    /// The declared order of the fields of the struct being written.
+    order: &'static [&'static str],
 }
 
 impl Encoder {
@@ -140,18 +142,18 @@ impl Encoder {
             Value::Str(text) => self.string(text),
             Value::List(list) => self.list(list)?,
             Value::Map(map) if map.is_nil() => self.out.push_str("null"),
-            Value::Map(map) => self.entries(&map.snapshot())?,
+            Value::Map(map) if self.order.is_empty() => self.entries(&map.snapshot())?,
+            Value::Map(map) => {
+                let mut entries = map.snapshot();
+                let place = |key: &[u8]| self.order.iter().position(|k| k.as_bytes() == key);
+                entries.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
+                self.entries(&entries)?;
+            }
             Value::Host(host) => {
                 let json = Value::from_json(&host.to_json());
-                match (&json, host.json_order()) {
-                    (Value::Map(map), order) if !order.is_empty() => {
-                        let mut entries = map.snapshot();
-                        let place = |key: &[u8]| order.iter().position(|k| k.as_bytes() == key);
-                        entries.sort_by_key(|(key, _)| place(key).unwrap_or(usize::MAX));
-                        self.entries(&entries)?;
-                    }
-                    _ => self.value(&json)?,
-                }
+                let outer = std::mem::replace(&mut self.order, host.json_order());
+                self.value(&json)?;
+                self.order = outer;
             }
         }
         Ok(())

@@ -34,8 +34,12 @@ pub(super) const FUNCTIONS: &[Function] = &[
     variadic("min", &[Ty::Any], Ty::Any, |_, args| {
         Ok(Value::Int64(args.iter().map(to_int).min().unwrap_or(0)))
     }),
-    variadic("maxf", &[Ty::Any], Ty::Any, |_, args| Ok(extreme(args, |a, b| a > b))),
-    variadic("minf", &[Ty::Any], Ty::Any, |_, args| Ok(extreme(args, |a, b| a < b))),
+    variadic("maxf", &[Ty::Any], Ty::Any, |_, args| {
+        Ok(extreme(args, |a, b| a > b || (a == b && b.is_sign_negative())))
+    }),
+    variadic("minf", &[Ty::Any], Ty::Any, |_, args| {
+        Ok(extreme(args, |a, b| a < b || (a == b && a.is_sign_negative())))
+    }),
     fixed("ceil", &[Ty::Any], |_, args| Ok(Value::Float(to_float(&args[0]).ceil()))),
     fixed("floor", &[Ty::Any], |_, args| Ok(Value::Float(to_float(&args[0]).floor()))),
     variadic("round", &[Ty::Any, Ty::Int], Ty::Float, |_, args| Ok(round(args))),
@@ -248,6 +252,10 @@ impl Decimal {
         const DIGITS: i32 = 16;
         let shift = self.exponent - other.exponent + DIGITS;
         let (mut top, mut bottom) = (self.coefficient, other.coefficient);
+        if shift < -38 {
+            // Below half of the last digit, whatever the coefficients.
+            return Some(Decimal { coefficient: 0, exponent: -DIGITS });
+        }
         let scale = 10i128.checked_pow(shift.unsigned_abs())?;
         if shift >= 0 {
             top = top.checked_mul(scale)?;

@@ -64,7 +64,9 @@ fn compiled(args: &[Value]) -> Compiled {
 fn must(args: &[Value]) -> Result<Rc<Regex>, FuncError> {
     compiled(args).map_err(|error| {
         let shown = string(args, 0);
-        let quoted = if shown.contains('`') {
+        let quoted = if shown
+            .contains(|c: char| c == '`' || c == '\u{7f}' || c == '\u{feff}' || (c < ' ' && c != '\t'))
+        {
             super::super::quote::quote(shown.as_bytes())
         } else {
             format!("`{shown}`")

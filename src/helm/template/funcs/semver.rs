@@ -96,6 +96,19 @@ impl Host for VersionObject {
     }
 }
 
+/// The version that a copy of any version is: 0.0.0.
+pub(super) fn nothing() -> Value {
+    let version = Version {
+        major: 0,
+        minor: 0,
+        patch: 0,
+        pre: String::new(),
+        metadata: String::new(),
+        original: String::new(),
+    };
+    Value::host(VersionObject { version, pointer: true })
+}
+
 impl VersionObject {
     fn order(&self, args: &[Value]) -> Result<Ordering, FuncError> {
         let Some(Value::Host(host)) = args.first() else {

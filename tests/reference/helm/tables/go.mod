@@ -1,0 +1,3 @@
+module opdev.local/tables
+
+go 1.24.0
