@@ -58,12 +58,12 @@ pub fn root(folder: Option<&Path>, from: &Path) -> Result<PathBuf> {
 /// What the project says of controller-gen. Without a call of it in a Makefile, the usual folders of types are taken.
 pub fn settings(root: &Path, year: &str) -> Settings {
     let makefiles = makefiles(root);
-    let go_mod = text(root, "go.mod");
+    let go_mod = go_mod(root);
     let makefiles: Vec<Source<'_>> =
         makefiles.iter().map(|(path, text)| Source { path: path.as_str(), text }).collect();
     let inputs = Inputs {
         makefiles: &makefiles,
-        go_mod: go_mod.as_deref().map(|text| Source { path: "go.mod", text }),
+        go_mod: go_mod.as_ref().map(|(path, text)| Source { path, text }),
         crds: &[],
         year,
     };
@@ -86,6 +86,14 @@ pub fn settings(root: &Path, year: &str) -> Settings {
         }
     }
     settings
+}
+
+/// The nearest `go.mod` at the root or above it, by its path from the root, and its text: an operator is often one
+/// folder of a larger module.
+fn go_mod(root: &Path) -> Option<(String, String)> {
+    let whole = root.canonicalize().ok()?;
+    let mut paths = (0..whole.ancestors().count()).map(|up| format!("{}go.mod", "../".repeat(up)));
+    paths.find_map(|path| Some((path.clone(), text(&whole, &path)?)))
 }
 
 /// The files that [`settings`] reads, relative to the root: a change of one may change every CRD.
@@ -275,13 +283,21 @@ pub struct Disk {
     root: PathBuf,
     cache: Option<String>,
     go_root: Option<String>,
+    above: Vec<String>,
 }
 
 impl Disk {
     /// The files below a root.
     pub fn new(root: &Path) -> Disk {
         let shown = |folder: PathBuf| folder.display().to_string();
-        Disk { root: root.to_owned(), cache: module_cache().map(shown), go_root: go_root().map(shown) }
+        let whole = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+        let names = whole.ancestors().filter_map(|folder| folder.file_name()?.to_str().map(str::to_owned));
+        Disk {
+            root: root.to_owned(),
+            cache: module_cache().map(shown),
+            go_root: go_root().map(shown),
+            above: names.collect(),
+        }
     }
 }
 
@@ -308,6 +324,10 @@ impl Files for Disk {
     fn go_root(&self) -> Option<String> {
         self.go_root.clone()
     }
+
+    fn above(&self) -> Vec<String> {
+        self.above.clone()
+    }
 }
 
 #[cfg(test)]
@@ -323,6 +343,34 @@ mod tests {
             fs::write(path, text).unwrap();
         }
         folder
+    }
+
+    /// As in a repository with many operators: the module lies above, and its packages are beside the project.
+    #[test]
+    fn a_module_above_the_project_is_read() {
+        let folder = project(&[
+            ("go.mod", "module example.com/park\nrequire sigs.k8s.io/controller-tools v0.16.5\n"),
+            ("pkg/sizes/sizes.go", "package sizes\n\ntype Size int64\n"),
+            (
+                "operators/a/api/v1/a_types.go",
+                "// +groupName=a.example.com\npackage v1\n\nimport (\n\t\"example.com/park/operators/a/api/shared\"\n\
+                 \t\"example.com/park/pkg/sizes\"\n\tmetav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n)\n\n\
+                 type ASpec struct {\n\tSize sizes.Size `json:\"size\"`\n\tNear shared.Near `json:\"near\"`\n}\n\n\
+                 // +kubebuilder:object:root=true\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\
+                 \tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec ASpec `json:\"spec\"`\n}\n",
+            ),
+            ("operators/a/api/shared/near.go", "package shared\n\ntype Near int32\n"),
+        ]);
+        let root = folder.path().join("operators/a");
+        assert_eq!(settings(&root, "2026").version.unwrap().text, "v0.16.5");
+        let mut generator = opdev_types::go::Generator::new();
+        let packages = ["./api/...".to_owned()];
+        let made = generator.generate(&Disk::new(&root), &packages, &opdev_types::go::Options::default());
+        let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+        let spec = made.crds[0].object.pointer(spec).unwrap();
+        assert_eq!((&spec["size"]["format"], &spec["near"]["format"]), (&"int64".into(), &"int32".into()));
+        assert!(made.read.contains(&"api/shared/near.go".to_owned()), "{:?}", made.read);
+        assert!(made.read.contains(&"../../pkg/sizes/sizes.go".to_owned()), "{:?}", made.read);
     }
 
     const KIND: &str = "package v1\ntype A struct {\n\tmetav1.TypeMeta\n\tmetav1.ObjectMeta\n}\n";

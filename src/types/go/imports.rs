@@ -4,6 +4,7 @@
 use super::Files;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// One `go.mod`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) struct Modules {
     work_replaces: Vec<[String; 4]>,
     work_dir: Option<String>,
     cache: Option<String>,
+    /// The names of the folders that the project's root lies in, its own first.
+    above: Vec<String>,
     /// `go.mod` of modules in the cache that the main one does not speak of.
     dependencies: BTreeMap<String, Option<Rc<Module>>>,
 }
@@ -148,6 +151,16 @@ fn module(files: &dyn Files, dir: &str) -> Option<Module> {
     (!module.path.is_empty()).then_some(module)
 }
 
+/// Into how many leading `..` and what follows them a relative path splits.
+fn ups(dir: &str) -> Option<(usize, &str)> {
+    let (mut count, mut rest) = (0, dir);
+    while let Some(after) = rest.strip_prefix("..").filter(|after| after.is_empty() || after.starts_with('/'))
+    {
+        (count, rest) = (count + 1, after.trim_start_matches('/'));
+    }
+    (!dir.starts_with('/')).then_some((count, if rest == "." { "" } else { rest }))
+}
+
 /// The folder above; `None` at the top.
 fn parent(dir: &str) -> Option<String> {
     match dir.rsplit_once('/') {
@@ -162,7 +175,7 @@ fn parent(dir: &str) -> Option<String> {
 impl Modules {
     /// The modules as seen from a folder: the nearest `go.mod` above it, and `go.work` where there is one.
     pub(crate) fn of(files: &dyn Files, dir: &str) -> Modules {
-        let mut modules = Modules { cache: files.module_cache(), ..Modules::default() };
+        let mut modules = Modules { cache: files.module_cache(), above: files.above(), ..Modules::default() };
         let mut at = Some(clean(dir));
         let mut found = false;
         while let Some(dir) = at {
@@ -174,9 +187,37 @@ impl Modules {
                 modules.read_work(files, &dir, &text);
                 break;
             }
-            at = parent(&dir);
+            // An operator is often one folder of a larger module.
+            at = match ups(&dir) {
+                Some((count, "")) if count < modules.above.len() => Some(join(&dir, "..")),
+                Some((_, "")) => None,
+                _ => parent(&dir),
+            };
         }
         modules
+    }
+
+    /// The texts that say where packages lie.
+    pub(crate) fn texts(&self, files: &dyn Files) -> Vec<Option<Arc<str>>> {
+        let work = self.work_dir.as_ref().map(|dir| join(dir, "go.work"));
+        let all = std::iter::once(&self.main).chain(&self.work).map(|module| join(&module.dir, "go.mod"));
+        all.chain(work).map(|path| files.read(&path)).collect()
+    }
+
+    /// The names of the folders from `from` folders above the root down to `to` above it, as a path.
+    fn between(&self, from: usize, to: usize) -> Option<String> {
+        let names = self.above.get(to..from)?;
+        Some(names.iter().rev().map(String::as_str).collect::<Vec<_>>().join("/"))
+    }
+
+    /// A folder by its shortest name: one below the root never goes through what is above.
+    fn nearest(&self, dir: String) -> String {
+        let Some((mut count, mut rest)) = ups(&dir) else { return dir };
+        while count > 0 {
+            let Some(inner) = below(rest, &self.above[count - 1]) else { break };
+            (count, rest) = (count - 1, inner);
+        }
+        clean(&format!("{}{rest}", "../".repeat(count)))
     }
 
     fn read_work(&mut self, files: &dyn Files, dir: &str, text: &str) {
@@ -199,23 +240,18 @@ impl Modules {
         let best = modules
             .filter(|module| !module.path.is_empty())
             .filter_map(|module| {
-                let rest = if module.dir == "." {
-                    (!dir.starts_with('/')).then_some(dir.as_str())
-                } else {
-                    below(&dir, &module.dir)
+                let (near, rest) = match (ups(&module.dir), ups(&dir)) {
+                    (Some((up, "")), Some((own, rest))) => {
+                        let between = self.between(up, own)?;
+                        (-i64::try_from(up).ok()?, join(&between, rest))
+                    }
+                    _ => (i64::try_from(module.dir.len()).ok()?, below(&dir, &module.dir)?.to_owned()),
                 };
-                rest.map(|rest| {
-                    (
-                        module.dir.len(),
-                        if rest.is_empty() || rest == "." {
-                            module.path.clone()
-                        } else {
-                            format!("{}/{rest}", module.path)
-                        },
-                    )
-                })
+                let outer = rest.is_empty() || rest == ".";
+                let path = if outer { module.path.clone() } else { format!("{}/{rest}", module.path) };
+                Some((near, path))
             })
-            .max_by_key(|(length, _)| *length);
+            .max_by_key(|(near, _)| *near);
         best.map_or(dir, |(_, path)| path)
     }
 
@@ -239,7 +275,7 @@ impl Modules {
         let modules: Vec<Rc<Module>> = std::iter::once(&self.main).chain(&self.work).cloned().collect();
         for module in &modules {
             if let Some(rest) = below(path, &module.path) {
-                let dir = join(&module.dir, rest);
+                let dir = self.nearest(join(&module.dir, rest));
                 if has_source(files, &dir) {
                     return Ok(ours(dir));
                 }

@@ -47,6 +47,11 @@ pub trait Files {
     /// The folder of Go's module cache: `$GOMODCACHE`, or `~/go/pkg/mod`.
     fn module_cache(&self) -> Option<String>;
 
+    /// The names of the folders that the root lies in, its own first: a `go.mod` may lie above it.
+    fn above(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The folder of a Go installation, for types of the standard library; without it, only what is known of them.
     fn go_root(&self) -> Option<String> {
         None
@@ -142,7 +147,7 @@ impl Generator {
         let dirs = roots::folders(files, packages);
         let start = dirs.first().map_or(".", String::as_str);
         let modules = imports::Modules::of(files, start);
-        let made_with = (options.clone(), vec![files.read("go.mod"), files.read("go.work")]);
+        let made_with = (options.clone(), modules.texts(files));
         if self.made_with.as_ref() != Some(&made_with) {
             self.kept = build::Kept::default();
             self.store.look_again();
