@@ -39,6 +39,9 @@ pub struct ServeArgs {
     /// No controllers run there unless the variable OPDEV_ENVTEST_CONTROLLERS says cluster or all
     #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "kubeconfig", "controllers", "rbac", "data_dir"])]
     envtest_assets: Option<PathBuf>,
+    /// Say what is not as on a real cluster, and serve nothing
+    #[arg(long, conflicts_with = "envtest_assets")]
+    fidelity: bool,
 }
 
 /// The words for `--controllers`.
@@ -75,6 +78,9 @@ pub fn run(args: &ServeArgs) -> ExitCode {
 }
 
 fn serve(args: &ServeArgs) -> Result<()> {
+    if args.fidelity {
+        return tell(&differences(args.rbac));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let began = Instant::now();
@@ -134,12 +140,15 @@ fn announce(
     if let Some(data) = data {
         text.push_str(&format!("objects are kept in {}\n\n", data.display()));
     }
-    text.push_str("not as on a real cluster:\n");
-    for gap in gaps(rbac) {
-        text.push_str(&format!("  {:<12} {}\n", gap.about, gap.instead));
-    }
+    text.push_str(&differences(rbac));
     text.push_str("\nCtrl-C stops it.\n");
     tell(&text)
+}
+
+/// What is not as on a real cluster, one line each.
+fn differences(rbac: bool) -> String {
+    let lines: String = gaps(rbac).map(|gap| format!("  {:<12} {}\n", gap.about, gap.instead)).collect();
+    format!("not as on a real cluster:\n{lines}")
 }
 
 /// Writes to standard output at once; a reader that went away is no error.
@@ -205,6 +214,13 @@ mod tests {
         assert_eq!(fs::read_to_string(folder.path().join(".opdev/.gitignore")).unwrap(), "*\n");
         assert_eq!(fs::read_dir(folder.path().join(".opdev")).unwrap().count(), 2);
         assert!(write_kubeconfig(&folder.path().join("none/kubeconfig"), "three").is_err());
+    }
+
+    #[test]
+    fn what_is_enforced_is_no_difference() {
+        let line = |rbac: bool| differences(rbac).lines().any(|line| line.starts_with("  RBAC "));
+        assert!(line(false) && !line(true));
+        assert!(differences(true).contains("\n  webhooks "));
     }
 
     #[test]

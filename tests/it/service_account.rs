@@ -6,6 +6,7 @@ use opdev::dev::cluster::Choice;
 use opdev::event::{
     DraftStage, Event, Level, MissingRule, Notice, Outcome, Reconcile, Request, RequestOutcome,
 };
+use opdev_controlplane::{Config, ControlPlane, Listen};
 use std::fs;
 use std::path::Path;
 
@@ -208,4 +209,43 @@ async fn a_broken_role_file_is_placed_and_changes_nothing() {
     opdev.ask(Request::Apply { path: "samples/hello.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, done).await;
     opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_cluster_of_its_own_the_account_is_impersonated() {
+    let mut config = Config::default();
+    config.rbac = true;
+    let plane = ControlPlane::start_with(config).await.unwrap();
+    let listening = plane.listen(Listen::default()).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("kubeconfig");
+    fs::write(&path, &listening.kubeconfig).unwrap();
+    let choice = Choice {
+        kubeconfig: Some(path),
+        allow_contexts: vec!["opdev".to_owned()],
+        service_account: Some("apps/robot".to_owned()),
+        ..Choice::default()
+    };
+    let opdev = Opdev::start_against(choice, scaffold).await;
+    opdev
+        .wait("who the operator is", 0, |event| match event {
+            Event::Noticed(notice) => {
+                notice.message.contains("impersonates system:serviceaccount:apps:robot").then_some(())
+            }
+            _ => None,
+        })
+        .await;
+    let (rule, notice) = missing(&opdev, 0, "hellos").await;
+    assert!(rule.verbs.contains(&"list".to_owned()), "{rule:?}");
+    assert!(
+        notice.message.contains("User \"system:serviceaccount:apps:robot\" cannot"),
+        "{}",
+        notice.message
+    );
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles/manager-role";
+    let request = http::Request::get(roles).body(Vec::new()).unwrap();
+    let role = plane.client().request::<serde_json::Value>(request).await;
+    assert!(role.is_err(), "nothing of config/rbac is applied: {role:?}");
+    opdev.stop().await;
+    plane.stop().await;
 }
