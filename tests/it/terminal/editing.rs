@@ -136,7 +136,9 @@ fn ctrl_c_is_the_editors_and_a_missing_editor_says_what_to_do() {
     pty.wait_until("the screen and the reason", |screen| {
         screen.alternate_screen() && screen.contents().contains("nothing was written")
     });
+    // The message of the first editor is not taken for the second one's.
     pty.keys("\u{1b}");
+    pty.wait_without("nothing was written");
     fs::remove_file(project.join("editor.sh")).unwrap();
     pty.keys("e");
     pty.wait_until("the screen and the reason", |screen| {
