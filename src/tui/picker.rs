@@ -96,6 +96,58 @@ impl Remembered {
     }
 }
 
+/// What one look at all objects tells, good for as long as nothing has changed: with 100,000 of them it takes a frame.
+#[derive(Debug)]
+pub(super) struct Census {
+    changes: Changes,
+    /// How many objects, by group and kind.
+    kinds: BTreeMap<(String, String), usize>,
+    namespaces: BTreeSet<String>,
+}
+
+impl Census {
+    fn of(state: &State) -> Self {
+        let mut kinds: BTreeMap<(String, String), usize> = BTreeMap::new();
+        let mut namespaces = BTreeSet::new();
+        let mut count = |key: &ObjectKey, n: usize| {
+            *kinds.entry((key.group.clone(), key.kind.clone())).or_default() += n;
+            if let Some(namespace) = key.namespace.as_ref().filter(|name| !namespaces.contains(*name)) {
+                namespaces.insert(namespace.clone());
+            }
+        };
+        // Most objects are of one kind and in few namespaces: neighbours are counted together.
+        let mut same: Option<(&Arc<ObjectKey>, usize)> = None;
+        for key in state.objects.keys() {
+            match &mut same {
+                Some((known, n))
+                    if known.kind == key.kind
+                        && known.namespace == key.namespace
+                        && known.group == key.group =>
+                {
+                    *n += 1;
+                }
+                _ => {
+                    if let Some((known, n)) = same.replace((key, 1)) {
+                        count(known, n);
+                    }
+                }
+            }
+        }
+        if let Some((known, n)) = same {
+            count(known, n);
+        }
+        Census { changes: state.objects.changes().clone(), kinds, namespaces }
+    }
+
+    /// The newest one.
+    fn newest(view: &mut ViewState, state: &State) -> Arc<Census> {
+        let known = view.census.take().filter(|known| state.objects.changes().same(&known.changes));
+        let census = known.unwrap_or_else(|| Arc::new(Census::of(state)));
+        view.census = Some(Arc::clone(&census));
+        census
+    }
+}
+
 /// A list to choose from.
 #[derive(Clone, Debug)]
 pub struct Picker {
@@ -200,7 +252,10 @@ impl Picker {
     pub(super) fn open(what: What, view: &mut ViewState, state: &State) -> Self {
         let of = match &view.jump_index {
             Some(known) if what == What::Jump && known.fits(state) => Arc::clone(&known.index),
-            Some(_) | None => Arc::new(gather(what, view, state).done()),
+            Some(_) | None => {
+                let census = Census::newest(view, state);
+                Arc::new(gather(what, &census, view, state).done())
+            }
         };
         if what == What::Jump {
             view.jump_index = Some(Remembered::of(&of, state));
@@ -313,12 +368,12 @@ impl Picker {
     }
 }
 
-fn gather(what: What, view: &ViewState, state: &State) -> Index {
+fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index {
     let mut index = Index::default();
     match what {
         What::Palette => {
             actions(&mut index);
-            for namespace in namespaces(state) {
+            for namespace in namespaces(census, state) {
                 index.push(Item::Namespace(Some(namespace.clone())), &format!("ns {namespace}"), "namespace");
             }
             index.push(Item::Namespace(None), "ns all namespaces", "namespace");
@@ -328,10 +383,10 @@ fn gather(what: What, view: &ViewState, state: &State) -> Index {
             for theme in Theme::names() {
                 index.push(Item::Theme(theme), &format!("theme {theme}"), "colours");
             }
-            kinds(&mut index, state);
+            kinds(&mut index, census, state);
         }
         What::Jump => {
-            kinds(&mut index, state);
+            kinds(&mut index, census, state);
             files(&mut index, state);
             actions(&mut index);
             objects(&mut index, view, state);
@@ -344,7 +399,7 @@ fn gather(what: What, view: &ViewState, state: &State) -> Index {
         }
         What::Namespace => {
             index.push(Item::Namespace(None), "all namespaces", "");
-            for namespace in namespaces(state) {
+            for namespace in namespaces(census, state) {
                 index.push(Item::Namespace(Some(namespace.clone())), &namespace, "");
             }
         }
@@ -404,26 +459,12 @@ fn objects(index: &mut Index, view: &ViewState, state: &State) {
     }
 }
 
-fn kinds(index: &mut Index, state: &State) {
+fn kinds(index: &mut Index, census: &Census, state: &State) {
     let mut count: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for kind in state.kinds() {
         count.insert((&kind.gvk.group, &kind.gvk.kind), 0);
     }
-    let mut same: Option<(&str, &str, usize)> = None;
-    for key in state.objects.keys() {
-        // Most objects are of one kind: neighbours are counted together.
-        match &mut same {
-            Some((group, kind, n)) if *kind == key.kind && *group == key.group => *n += 1,
-            _ => {
-                if let Some((group, kind, n)) = same.replace((&key.group, &key.kind, 1)) {
-                    *count.entry((group, kind)).or_default() += n;
-                }
-            }
-        }
-    }
-    if let Some((group, kind, n)) = same {
-        *count.entry((group, kind)).or_default() += n;
-    }
+    count.extend(census.kinds.iter().map(|((group, kind), n)| ((group.as_str(), kind.as_str()), *n)));
     for ((group, kind), count) in count {
         let known = state.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind);
         let plural = known.map(|known| known.plural.clone()).filter(|plural| !plural.is_empty());
@@ -481,11 +522,8 @@ fn files(index: &mut Index, state: &State) {
 }
 
 /// The namespaces that are seen anywhere.
-fn namespaces(state: &State) -> Vec<String> {
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    for key in state.objects.keys() {
-        names.extend(key.namespace.as_deref());
-    }
+fn namespaces(census: &Census, state: &State) -> Vec<String> {
+    let mut names: BTreeSet<&str> = census.namespaces.iter().map(String::as_str).collect();
     if let Some(started) = state.started.as_ref().filter(|started| !started.namespace.is_empty()) {
         names.insert(&started.namespace);
     }

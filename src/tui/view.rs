@@ -7,7 +7,7 @@ use super::filter::{Filter, Subject};
 use super::keymap::Keymap;
 use super::keys::Key;
 use super::marks::Marks;
-use super::picker::Remembered;
+use super::picker::{Census, Remembered};
 use super::preferences::Following;
 use super::seeing::{PassRow, Seeing, pass_rows};
 use super::table::{Sort, Table};
@@ -242,6 +242,8 @@ pub struct ViewState {
     /// What was typed into the jump last, and the row.
     pub(super) last_jump: (String, usize),
     pub(super) jump_index: Option<Remembered>,
+    /// The kinds and namespaces of all objects, as they were counted last.
+    pub(super) census: Option<Arc<Census>>,
     /// Dialogs, the topmost last.
     pub layers: Vec<Layer>,
     /// What to say next to the footer until the next key.
@@ -316,6 +318,7 @@ impl Default for ViewState {
             log_followed: 0,
             last_jump: (String::new(), 0),
             jump_index: None,
+            census: None,
             layers: Vec::new(),
             message: None,
             panicked: None,
