@@ -135,6 +135,9 @@ pub(super) fn choices(state: &State, typed: &str) -> Vec<Choice> {
     };
     let mut out: Vec<Choice> = state.samples().iter().filter(shown).cloned().map(Choice::Sample).collect();
     let typed = typed.trim();
+    // `simple-armada` is not `simple-armada-backup`, wherever the two stand.
+    let named = |choice: &Choice| matches!(choice, Choice::Sample(sample) if sample.object.name == typed);
+    out.sort_by_key(|choice| !named(choice));
     let known = |out: &[Choice], path: &str| {
         out.iter().any(|choice| matches!(choice, Choice::Sample(sample) if sample.path == path))
     };

@@ -47,6 +47,15 @@ fn apply_takes_the_chosen_sample_or_a_typed_path() {
     let typed = Request::Apply { path: "x.yaml".to_owned() };
     assert_eq!(requests(&state, "a x . y a m l enter").last(), Some(&typed));
     assert_eq!(requests(&state, "a n o p e enter esc"), []);
+    // A whole name comes before names that hold it.
+    let Event::SourcesChanged(changed) = sources(2, &[]) else { panic!("no sources") };
+    let mut changed = changed.as_ref().clone();
+    let mut sample = changed.samples[1].clone();
+    (sample.path, sample.object.name) = ("samples/z.yaml".to_owned(), "cached".to_owned());
+    changed.samples.push(sample);
+    let state = of(vec![started(), Event::SourcesChanged(changed.into())]);
+    let named = Request::Apply { path: "samples/z.yaml".to_owned() };
+    assert_eq!(requests(&state, "a c a c h e d enter"), [named]);
 }
 
 #[test]
