@@ -1,6 +1,7 @@
 //! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of their
 //! numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no plain object.
 
+use super::special::META;
 use super::special_encode;
 use super::{DEPTH, Field, KEPT, MAGIC, MAP, REPEATED, messages};
 use base64::Engine;
@@ -8,8 +9,6 @@ use base64::engine::general_purpose::STANDARD;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value};
-
-const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 
 /// A whole answer: the magic word and the envelope around the object, which names its own kind.
 pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, String> {

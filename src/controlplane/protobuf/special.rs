@@ -11,27 +11,55 @@ pub(super) const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.api
 /// What reads one such message.
 type Reader = fn(&[u8], usize) -> Result<Value, String>;
 
+/// A message with a JSON form of its own.
+#[derive(Clone, Copy)]
+pub(super) enum Special {
+    Quantity,
+    IntOrString,
+    RawJson,
+    Time,
+    MicroTime,
+    SchemaOrArray,
+    SchemaOrBool,
+    SchemaOrStrings,
+}
+
+impl Special {
+    /// Which one a definition is, if any.
+    pub(super) fn of(definition: &str) -> Option<Special> {
+        Some(match definition {
+            "io.k8s.apimachinery.pkg.api.resource.Quantity" => Special::Quantity,
+            "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => Special::IntOrString,
+            "io.k8s.apimachinery.pkg.runtime.RawExtension" => Special::RawJson,
+            _ => match definition.strip_prefix(META) {
+                Some("Time") => Special::Time,
+                Some("MicroTime") => Special::MicroTime,
+                Some("FieldsV1") => Special::RawJson,
+                Some(_) => return None,
+                None => match definition.strip_prefix(EXTENSIONS)? {
+                    "JSON" => Special::RawJson,
+                    "JSONSchemaPropsOrArray" => Special::SchemaOrArray,
+                    "JSONSchemaPropsOrBool" => Special::SchemaOrBool,
+                    "JSONSchemaPropsOrStringArray" => Special::SchemaOrStrings,
+                    _ => return None,
+                },
+            },
+        })
+    }
+}
+
 /// The reader of a definition that has its own JSON form.
 pub(super) fn reader(definition: &str) -> Option<Reader> {
-    let reader: Reader = match definition {
-        "io.k8s.apimachinery.pkg.api.resource.Quantity" => quantity,
-        "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => int_or_string,
-        "io.k8s.apimachinery.pkg.runtime.RawExtension" => raw_json,
-        _ => match definition.strip_prefix(META) {
-            Some("Time") => time,
-            Some("MicroTime") => micro_time,
-            Some("FieldsV1") => raw_json,
-            Some(_) => return None,
-            None => match definition.strip_prefix(EXTENSIONS)? {
-                "JSON" => raw_json,
-                "JSONSchemaPropsOrArray" => schema_or_array,
-                "JSONSchemaPropsOrBool" => schema_or_bool,
-                "JSONSchemaPropsOrStringArray" => schema_or_strings,
-                _ => return None,
-            },
-        },
-    };
-    Some(reader)
+    Some(match Special::of(definition)? {
+        Special::Quantity => quantity,
+        Special::IntOrString => int_or_string,
+        Special::RawJson => raw_json,
+        Special::Time => time,
+        Special::MicroTime => micro_time,
+        Special::SchemaOrArray => schema_or_array,
+        Special::SchemaOrBool => schema_or_bool,
+        Special::SchemaOrStrings => schema_or_strings,
+    })
 }
 
 /// The last value of a field.

@@ -2,7 +2,7 @@
 //! The other direction of `special`.
 
 use super::encode::{bytes, integer, message_field, put_message, text, varint_field};
-use super::special::{EXTENSIONS, META};
+use super::special::{EXTENSIONS, Special};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -11,25 +11,16 @@ type Writer = fn(&mut Vec<u8>, &Value, usize) -> Result<(), String>;
 
 /// The writer of a definition that has its own JSON form.
 pub(super) fn writer(definition: &str) -> Option<Writer> {
-    let writer: Writer = match definition {
-        "io.k8s.apimachinery.pkg.api.resource.Quantity" => quantity,
-        "io.k8s.apimachinery.pkg.util.intstr.IntOrString" => int_or_string,
-        "io.k8s.apimachinery.pkg.runtime.RawExtension" => raw_json,
-        _ => match definition.strip_prefix(META) {
-            Some("Time") => time,
-            Some("MicroTime") => micro_time,
-            Some("FieldsV1") => raw_json,
-            Some(_) => return None,
-            None => match definition.strip_prefix(EXTENSIONS)? {
-                "JSON" => raw_json,
-                "JSONSchemaPropsOrArray" => schema_or_array,
-                "JSONSchemaPropsOrBool" => schema_or_bool,
-                "JSONSchemaPropsOrStringArray" => schema_or_strings,
-                _ => return None,
-            },
-        },
-    };
-    Some(writer)
+    Some(match Special::of(definition)? {
+        Special::Quantity => quantity,
+        Special::IntOrString => int_or_string,
+        Special::RawJson => raw_json,
+        Special::Time => time,
+        Special::MicroTime => micro_time,
+        Special::SchemaOrArray => schema_or_array,
+        Special::SchemaOrBool => schema_or_bool,
+        Special::SchemaOrStrings => schema_or_strings,
+    })
 }
 
 fn quantity(out: &mut Vec<u8>, given: &Value, _: usize) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! What finding keys lead to: palette, jump, filters, order, namespaces, search; and that rows that follow the state
 //! one by one are those that would be made anew.
 
+use super::acting::commands;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
 use crate::event::{Event, KindHealth, Level, ObjectGone, PrinterColumn, Request, SourcesChanged};
@@ -15,13 +16,6 @@ use serde_json::json;
 use std::sync::Arc;
 
 const SIZE: (u16, u16) = (120, 36);
-
-fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
-    screen(state, view, "", SIZE);
-    keys.split_whitespace()
-        .flat_map(|name| update(view, Input::Key(Key::parse(name).unwrap()), state))
-        .collect()
-}
 
 /// Types a text after some keys.
 fn type_in(view: &mut ViewState, state: &State, keys: &str, typed: &str) -> Vec<Command> {

@@ -1,12 +1,12 @@
 //! Keys and the commands and views that must come of them; and that no sequence of keys breaks anything.
 
+use super::acting::{commands, requests};
 use super::fixture::{
     at, busy, events, finished, held_type, now, object, of, pass, reference, released, seen, shadow_run,
     sources, started,
 };
 use super::frames::{screen, text};
 use crate::event::{Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started};
-use crate::state::State;
 use crate::tui::dialog::Layer;
 use crate::tui::view::{Pane, Tab, ViewState};
 use crate::tui::{Command, Input, Key, update};
@@ -16,24 +16,6 @@ use serde_json::json;
 use std::sync::Arc;
 
 const SIZE: (u16, u16) = (120, 36);
-
-/// The commands of some keys, after a first frame.
-fn commands(view: &mut ViewState, state: &State, keys: &str) -> Vec<Command> {
-    screen(state, view, "", SIZE);
-    keys.split_whitespace()
-        .flat_map(|name| update(view, Input::Key(Key::parse(name).unwrap()), state))
-        .collect()
-}
-
-fn requests(state: &State, keys: &str) -> Vec<Request> {
-    let all = commands(&mut ViewState::default(), state, keys);
-    all.into_iter()
-        .map(|command| match command {
-            Command::Request(_, request) => request,
-            other => panic!("{other:?}"),
-        })
-        .collect()
-}
 
 #[test]
 fn apply_takes_the_chosen_sample_or_a_typed_path() {
