@@ -27,7 +27,7 @@ pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
     Weight,
 };
-pub use leaving::{Leaving, OnExit};
+pub use leaving::{Asker, Destination, Leaving, OnExit};
 pub use loops::{LoopField, LoopFound, LoopKind};
 pub use missing::MissingRule;
 pub use pause::{PauseScope, Paused};
@@ -51,7 +51,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
-    /// opdev is connected and about to serve its first sources.
+    /// opdev is connected and about to serve its first sources. Another one says that it works on another cluster from
+    /// now on, and that all told before was about the one it left.
     Started(Arc<Started>),
     /// A new numbered set of sources serves from now on.
     SourcesChanged(Arc<SourcesChanged>),
@@ -156,7 +157,7 @@ pub struct Started {
     /// What becomes of custom resources at the end, where the user has said so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on_exit: Option<OnExit>,
-    /// From process start to a ready API.
+    /// From process start, or from the wish to go there, to a ready API.
     #[serde(with = "millis", rename = "apiReadyMs")]
     pub api_ready: Duration,
 }
@@ -384,7 +385,7 @@ pub struct ObjectGone {
 /// A worker began a pass.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReconcileStarted {
-    /// The pass, counted from 1 in this process.
+    /// The pass, counted from 1 since `started`.
     pub id: u64,
     /// When.
     pub at: Timestamp,

@@ -1,5 +1,9 @@
 //! How everything is wired: files → sources → operator → API server, and the user's requests beside them.
 //! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
+//! `opening` is the way to a cluster, `leaving` the way out.
+
+mod leaving;
+mod opening;
 
 use super::cluster::{Choice, Connection};
 use super::contexts;
@@ -13,16 +17,19 @@ use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
 use super::service_account::Keeper;
-use crate::event::{Cluster, Event, Level, Notice, OnExit, Protection, Request, RequestId, Started};
+use crate::event::{
+    Asker, Cluster, Destination, Event, Level, Notice, OnExit, Protection, Request, RequestFinished,
+    RequestId, RequestOutcome, RequestStarted, Started,
+};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
-use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
 use jiff::Timestamp;
-use kube::Client;
+use leaving::Why;
+use opening::{Opened, Opener, Opening};
 use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -66,40 +73,50 @@ pub struct Input {
 ///
 /// # Errors
 /// Where no API server can be reached. Everything later is an event, not an error.
-pub async fn run(input: Input) -> Result<()> {
-    let project = input.project.clone();
-    let options = files::options(&project, &input.only);
-    let first_options = Arc::clone(&options);
+pub async fn run(mut input: Input) -> Result<()> {
+    let options = files::options(&input.project, &input.only);
+    // What the user asks for reaches whoever works right now.
+    let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);
     // Files are read while the API server starts.
-    let reading = tokio::task::spawn_blocking(move || {
-        reload::load(&project, &first_options, files::Memory::default(), &[], None, false)
-    });
-    let mut connection = tokio::select! {
+    let mut reading = read(&input, &options);
+    let opening = Opener::of(&input).open(input.cluster.clone(), input.began);
+    let mut opened = tokio::select! {
         () = input.shutdown.cancelled() => return Ok(()),
-        connection = Connection::open(&input.cluster, &input.state_folder) => connection?,
+        opened = opening => opened?,
     };
-    let api_ready = input.began.elapsed();
-    let acting = match &input.cluster.service_account {
-        Some(named) => {
-            let events = input.events.clone();
-            match Keeper::open(&connection, &input.project.root, named, events).await {
-                Ok(acting) => Some(acting),
-                Err(error) => {
-                    connection.close().await;
-                    return Err(error);
-                }
+    let mut asked = None;
+    loop {
+        let first = reading.await.context("reading the project failed; this is a bug in opdev")?;
+        if let (Some(loaded), None) = (&first.1, &asked) {
+            only_known(&input.only, loaded)?;
+        }
+        let running = Running::start(&input, Arc::clone(&options), &mut opened, first).await;
+        if let Some(opening) = asked.take() {
+            let said = format!("on {} now", opened.connection.cluster.name);
+            running.answer(opening, RequestOutcome::Done { summary: said, warnings: Vec::new() }).await;
+        }
+        let next = running.until_stopped(&mut requests).await;
+        // Whatever still runs there is told to nobody any more.
+        opened.events.close();
+        opened.connection.close().await;
+        let Some((opening, next)) = next? else { return Ok(()) };
+        (opened, asked) = (next, Some(opening));
+        reading = read(&input, &options);
+        // What was asked for was about the cluster that was left, but for the wish to stop.
+        while let Ok((_, request)) = requests.try_recv() {
+            if let Request::Quit { .. } | Request::Leave { .. } = request {
+                input.shutdown.cancel();
             }
         }
-        None => None,
-    };
-    let first = reading.await.context("reading the project failed; this is a bug in opdev")?;
-    if let Some(loaded) = &first.1 {
-        only_known(&input.only, loaded)?;
     }
-    let running = Running::start(input, options, &mut connection, acting, api_ready, first).await;
-    let result = running.until_stopped().await;
-    connection.close().await;
-    result
+}
+
+/// Reads every file of the project for the first time.
+fn read(input: &Input, options: &Arc<Options>) -> JoinHandle<(files::Memory, Option<Loaded>)> {
+    let (project, options) = (input.project.clone(), Arc::clone(options));
+    tokio::task::spawn_blocking(move || {
+        reload::load(&project, &options, files::Memory::default(), &[], None, false)
+    })
 }
 
 /// Every kind of `--only` must be one of the project's.
@@ -120,7 +137,6 @@ fn only_known(only: &[String], loaded: &Loaded) -> Result<()> {
 
 /// Everything that runs, and the ways to talk to it.
 struct Running {
-    requests: mpsc::Receiver<(RequestId, Request)>,
     carrier: Requests,
     sources: watch::Receiver<Arc<Sources>>,
     /// Keeps the sources alive where file watching has died: what serves goes on serving.
@@ -139,22 +155,31 @@ struct Running {
     /// What becomes of custom resources; nothing where the cluster goes with opdev.
     on_exit: Option<OnExit>,
     apply_on_start: Vec<String>,
+    /// The cluster that is worked on, as it was chosen, and the way to another one.
+    here: Choice,
+    embedded: bool,
+    server: String,
+    opener: Opener,
 }
 
 impl Running {
     async fn start(
-        input: Input,
+        input: &Input,
         options: Arc<Options>,
-        connection: &mut Connection,
-        acting: Option<(Client, Keeper)>,
-        api_ready: Duration,
+        opened: &mut Opened,
         first: (files::Memory, Option<Loaded>),
     ) -> Running {
-        let Input { project, events, shutdown, .. } = &input;
+        let project = &input.project;
+        let (acting, tender) = (opened.acting.take(), opened.connection.tender());
+        let Opened { connection, events, .. } = &*opened;
+        // Leaving this cluster does not stop opdev.
+        let shutdown = &input.shutdown.child_token();
         let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
         let namespace = (!all).then(|| connection.namespace.clone());
         let read_only = connection.read_only.clone();
-        announce(&input, connection, all, api_ready).await;
+        let started = started(input, opened, all);
+        events.open(Event::Started(Arc::new(started))).await;
+        announce(project, connection, events).await;
         let (publish, sources) = watch::channel(Arc::new(Sources::default()));
         let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
@@ -172,15 +197,7 @@ impl Running {
             asked,
             poll: input.poll || project.settings.reload.poll,
         };
-        let watching = shutdown.clone().run_until_cancelled_owned(reloader.run(first, shutdown.clone()));
-        let watching = async { watching.await.unwrap_or(Ok(())) };
-        let events_of_reload = events.clone();
-        tasks.spawn(async move {
-            if let Err(error) = survive("file watching", watching).await {
-                let hint = "what serves goes on serving, but saves are not seen; restart opdev".to_owned();
-                notice(&events_of_reload, Level::Error, format!("{error:#}"), Some(hint)).await;
-            }
-        });
+        tasks.spawn(follow_files(reloader, first, shutdown.clone()));
         // Of its own: who leaves may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
         let (client, keeper) = acting.unzip();
@@ -203,10 +220,10 @@ impl Running {
             }
         });
         if let Some(keeper) = keeper {
-            tasks.spawn(keep(keeper, &input, to_manager.clone()));
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(keep(keeper, input, to_manager.clone())));
         }
         let (awake, woken) = watch::channel(0);
-        if let Some(tender) = connection.tender() {
+        if let Some(tender) = tender {
             let tending = tender.run(events.clone(), to_manager.clone(), awake);
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(tending));
         }
@@ -219,58 +236,69 @@ impl Running {
         );
         let pod_logs =
             PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
-        let carrier = carrier(&input, connection, read_only, to_manager, to_reloader, sources.clone());
+        let carrier = carrier(input, opened, to_manager, to_reloader, sources.clone());
         let carrier = Requests { rules, ..carrier };
         if !connection.cluster.embedded {
             let copies = carrier.copies.clone();
             let looking = async move { copies.look().await };
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(looking));
         }
-        let preferences = Files::of(&project.root);
-        let (quiet, poll) = (project.settings.reload.quiet(), input.poll || project.settings.reload.poll);
-        let following = preferences.follow(events.clone(), quiet, poll);
-        tasks.spawn(shutdown.clone().run_until_cancelled_owned(following));
+        tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
         let apply_on_start = project.settings.apply_on_start.clone();
         Running {
-            requests: input.requests,
             carrier,
             sources,
             _publish: publish,
             fatal,
             observer,
             pod_logs,
-            events: input.events,
+            events: events.clone(),
             tasks,
-            shutdown: input.shutdown,
+            shutdown: shutdown.clone(),
             operator,
             operator_stop,
             scope: namespace,
             on_exit: input.on_exit.filter(|_| !connection.cluster.embedded),
             apply_on_start,
+            here: opened.choice.clone(),
+            embedded: connection.cluster.embedded,
+            server: connection.cluster.server.clone(),
+            opener: Opener::of(input),
         }
     }
 
-    async fn until_stopped(mut self) -> Result<()> {
-        let mut result = Ok(());
-        let mut how = self.on_exit.unwrap_or_default();
-        loop {
+    /// Works here until opdev is to stop, or another cluster is open: the answer is that one.
+    async fn until_stopped(
+        mut self,
+        requests: &mut mpsc::Receiver<(RequestId, Request)>,
+    ) -> Result<Option<(Opening, Opened)>> {
+        let how = self.on_exit.unwrap_or_default();
+        let mut opening: Option<Opening> = None;
+        let why = loop {
             tokio::select! {
-                () = self.shutdown.cancelled() => break,
-                Some(error) = self.fatal.recv() => {
-                    result = Err(error);
-                    break;
-                }
-                changed = self.sources.changed() => {
-                    if changed.is_err() {
-                        break;
+                () = self.shutdown.cancelled() => break Why::Stop { by: Asker::Signal, how },
+                Some(error) = self.fatal.recv() => break Why::Broken(error),
+                changed = self.sources.changed() => match changed {
+                    Ok(()) => self.follow_sources(),
+                    Err(_) => break Why::Stop { by: Asker::Signal, how },
+                },
+                end = Opening::end(&mut opening) => {
+                    if let Some(opening) = opening.take()
+                        && let Some(there) = self.opened(opening, end).await
+                    {
+                        break Why::Switch(Box::new(there));
                     }
-                    self.follow_sources();
                 }
-                request = self.requests.recv() => match request {
-                    Some((_, Request::Quit)) | None => break,
-                    Some((_, Request::Leave { how: chosen })) => {
-                        how = chosen;
-                        break;
+                request = requests.recv() => match request {
+                    Some((_, Request::Quit { by })) => break Why::Stop { by, how },
+                    None => break Why::Stop { by: Asker::Signal, how },
+                    Some((_, Request::Leave { how })) => break Why::Stop { by: Asker::User, how },
+                    Some((id, Request::Switch { to, how })) => {
+                        let next = Opening::begin(id, (to, how), &self.here, self.opener.clone());
+                        self.begin(&mut opening, next).await;
+                    }
+                    Some((_, Request::Cancel { id })) if opening.as_ref().is_some_and(|one| one.id == id) => {
+                        self.stay(&mut opening).await;
                     }
                     Some((_, Request::ListPaths { typed })) => {
                         let carrier = self.carrier.clone();
@@ -281,62 +309,67 @@ impl Running {
                     Some((id, request)) => self.dispatch(id, request),
                 },
             }
+        };
+        if let Some(abandoned) = opening.take() {
+            abandoned.close().await;
         }
-        if result.is_ok() {
-            result = self.leave(how).await;
-        }
-        let reason =
-            result.as_ref().err().map_or_else(|| "asked to stop".to_owned(), |error| format!("{error:#}"));
-        let stopping = self.events.emit(Event::Stopping { reason });
-        // Neither a full channel nor a call that hangs may hold the user's shell.
-        let _ = tokio::time::timeout(PATIENCE, stopping).await;
-        self.shutdown.cancel();
-        self.operator_stop.cancel();
-        self.tasks.close();
-        if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
-            tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
-        }
-        let giving_back = self.carrier.copies.give_all_back();
-        if tokio::time::timeout(PATIENCE, giving_back).await.is_err() {
-            tracing::warn!("frozen copies were not given back in time; the next opdev does it");
-        }
-        result
+        self.end(why, requests).await
     }
 
-    /// Does what was chosen for the custom resources. Whoever asks to stop once more leaves the rest as it is; where
-    /// a signal was the first to ask, it takes a minute at most.
-    async fn leave(&mut self, how: OnExit) -> Result<()> {
-        // What nothing may be written to is left as it is.
-        let how = if self.carrier.guard.read_only.holds() { OnExit::Leave } else { how };
-        if how == OnExit::Leave {
-            return Ok(());
-        }
-        // A signal reaches the screen, which asks to quit, and the process, in any order: together they ask once.
-        let asked = tokio::time::timeout(ONE_ASK, self.shutdown.cancelled()).await.is_ok();
-        let (carrier, scope) = (self.carrier.clone(), self.scope.clone());
-        let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
-        let work = async move {
-            match how {
-                OnExit::Leave => Ok(()),
-                OnExit::Uninstall => carrier.uninstall(scope.as_deref()).await,
-                OnExit::Release => {
-                    // It would put the finalizers back.
-                    stop.cancel();
-                    let _ = operator.await;
-                    carrier.release(scope.as_deref()).await
-                }
-            }
+    /// Begins to open another cluster, unless it is this one, or another one is being opened.
+    async fn begin(&self, opening: &mut Option<Opening>, next: Opening) {
+        let what = next.what.clone();
+        self.events
+            .emit(Event::RequestStarted(RequestStarted { id: next.id, at: Timestamp::now(), what }))
+            .await;
+        let why_not = match (&*opening, &next.to) {
+            (Some(other), _) => Some(format!("opdev is about to {}", other.what)),
+            (None, Destination::Embedded) if self.embedded => Some("opdev runs there already".to_owned()),
+            (None, _) => None,
         };
-        let enough = async {
-            match asked {
-                true => tokio::time::sleep(LEAVING).await,
-                false => self.shutdown.cancelled().await,
-            }
-        };
-        tokio::select! {
-            result = work => result.context("leaving has stopped half-way, and the rest stays as it is"),
-            () = enough => Ok(()),
+        match why_not {
+            Some(message) => self.answer(next, RequestOutcome::Failed { message, hint: None }).await,
+            None => *opening = Some(next),
         }
+    }
+
+    /// Drops the wish to go elsewhere.
+    async fn stay(&self, opening: &mut Option<Opening>) {
+        if let Some(opening) = opening {
+            opening.cancelled = true;
+        }
+        if let Some(dropped) = opening.take_if(|opening| opening.can_be_dropped()) {
+            self.answer(dropped, stays()).await;
+        }
+    }
+
+    /// What came of the wish to go elsewhere: the cluster to go to, unless this one stays.
+    async fn opened(&self, opening: Opening, end: Result<Opened>) -> Option<(Opening, Opened)> {
+        let outcome = match end {
+            Err(error) => {
+                let hint = Some(format!("opdev stays where it is ({})", self.carrier.guard.context));
+                RequestOutcome::Failed { message: format!("{error:#}"), hint }
+            }
+            Ok(opened) if opening.cancelled => {
+                opened.connection.close().await;
+                stays()
+            }
+            // It would end with the one that is left.
+            Ok(opened) if self.embedded && opened.connection.cluster.server == self.server => {
+                opened.connection.close().await;
+                let message = "it is the embedded control plane that opdev runs on now".to_owned();
+                RequestOutcome::Failed { message, hint: None }
+            }
+            Ok(opened) => return Some((opening, opened)),
+        };
+        self.answer(opening, outcome).await;
+        None
+    }
+
+    async fn answer(&self, opening: Opening, outcome: RequestOutcome) {
+        let Opening { id, what, since, .. } = opening;
+        let finished = RequestFinished { id, at: Timestamp::now(), what, outcome, took: since.elapsed() };
+        self.events.emit(Event::RequestFinished(finished)).await;
     }
 
     fn follow_sources(&mut self) {
@@ -360,30 +393,49 @@ impl Running {
     }
 }
 
+/// Follows the files of the project until `shutdown`.
+async fn follow_files(
+    reloader: Reloader,
+    first: (files::Memory, Option<Loaded>),
+    shutdown: CancellationToken,
+) {
+    let events = reloader.events.clone();
+    let following = shutdown.clone().run_until_cancelled_owned(reloader.run(first, shutdown));
+    let following = async { following.await.unwrap_or(Ok(())) };
+    if let Err(error) = survive("file watching", following).await {
+        let hint = "what serves goes on serving, but saves are not seen; restart opdev".to_owned();
+        notice(&events, Level::Error, format!("{error:#}"), Some(hint)).await;
+    }
+}
+
+/// Follows the settings of the terminal.
+fn follow_preferences(input: &Input, events: &EventSink) -> impl Future<Output = ()> + use<> {
+    let reload = &input.project.settings.reload;
+    Files::of(&input.project.root).follow(events.clone(), reload.quiet(), input.poll || reload.poll)
+}
+
 /// Keeps the roles of the operator's ServiceAccount until opdev stops.
 fn keep(
     keeper: Keeper,
     input: &Input,
     operator: mpsc::Sender<ManagerRequest>,
-) -> impl Future<Output = Option<()>> + use<> {
+) -> impl Future<Output = ()> + use<> {
     let reload = &input.project.settings.reload;
-    let keeping = keeper.run(operator, reload.quiet(), input.poll || reload.poll);
-    input.shutdown.clone().run_until_cancelled_owned(keeping)
+    keeper.run(operator, reload.quiet(), input.poll || reload.poll)
 }
 
 /// Who carries out what the user asks for.
 fn carrier(
     input: &Input,
-    connection: &Connection,
-    read_only: ReadOnly,
+    Opened { connection, events, .. }: &Opened,
     operator: mpsc::Sender<ManagerRequest>,
     reloader: mpsc::Sender<Ask>,
     sources: watch::Receiver<Arc<Sources>>,
 ) -> Requests {
-    let (project, events) = (&input.project, &input.events);
+    let project = &input.project;
     let guard = Guard {
         context: connection.cluster.name.clone(),
-        read_only,
+        read_only: connection.read_only.clone(),
         events: events.clone(),
         operator: operator.clone(),
         reloader: reloader.clone(),
@@ -412,36 +464,40 @@ fn carrier(
     }
 }
 
-/// How long uninstalling may take once a signal has asked opdev to stop.
-const LEAVING: Duration = Duration::from_secs(60);
-/// How far apart the two ways of one signal may be.
-const ONE_ASK: Duration = Duration::from_millis(300);
 /// How long parts of opdev may take to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, api_ready: Duration) {
+/// Why nobody goes elsewhere.
+fn stays() -> RequestOutcome {
+    RequestOutcome::Cancelled { message: "nothing has changed here".to_owned() }
+}
+
+/// What runs, and where.
+fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_namespaces: bool) -> Started {
     let project = &input.project;
-    let started = Started {
+    Started {
         at: Timestamp::now(),
         project: project.name.clone(),
         root: project.root.display().to_string(),
         cluster: connection.cluster.clone(),
         namespace: connection.namespace.clone(),
         all_namespaces,
-        contexts: contexts::names(&input.cluster),
+        contexts: contexts::names(choice),
         kubeconfig: connection.kubeconfig.as_ref().map(|path| project.relative(path)),
         log_file: input.log_file.as_ref().map(|path| project.relative(path)),
         on_exit: input.on_exit,
-        api_ready,
-    };
-    input.events.emit(Event::Started(Arc::new(started))).await;
+        api_ready: *took,
+    }
+}
+
+async fn announce(project: &Project, connection: &Connection, events: &EventSink) {
     for diagnostic in &project.diagnostics {
         let place = diagnostic.place.as_ref().map(ToString::to_string).unwrap_or_default();
         let message = format!("{place}: {}", diagnostic.message);
-        notice(&input.events, Level::Warn, message, diagnostic.hint.clone()).await;
+        notice(events, Level::Warn, message, diagnostic.hint.clone()).await;
     }
     if let Some(warning) = &connection.warning {
-        notice(&input.events, Level::Warn, warning.clone(), None).await;
+        notice(events, Level::Warn, warning.clone(), None).await;
     }
     let Cluster { name, marks, server, protection, .. } = &connection.cluster;
     match protection {
@@ -454,13 +510,13 @@ async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, 
                 "if this cluster is yours to change, unlock it with its name (key U), start opdev with --allow-context \
                  {name}, or add it to allowContexts in opdev.yaml"
             );
-            notice(&input.events, Level::Warn, message, Some(hint)).await;
+            notice(events, Level::Warn, message, Some(hint)).await;
         }
         Protection::Confirmed => {
             let message = format!(
                 "the context {name} is not clearly local ({marks}); --allow-context or opdev.yaml allows writes to it"
             );
-            notice(&input.events, Level::Warn, message, None).await;
+            notice(events, Level::Warn, message, None).await;
         }
     }
     if connection.cluster.insecure {
@@ -468,7 +524,7 @@ async fn announce(input: &Input, connection: &Connection, all_namespaces: bool, 
             "the certificate of {server} goes unchecked: anybody in between can read and change what is sent"
         );
         let hint = format!("remove insecure-skip-tls-verify from the cluster of context {name}");
-        notice(&input.events, Level::Warn, message, Some(hint)).await;
+        notice(events, Level::Warn, message, Some(hint)).await;
     }
 }
 

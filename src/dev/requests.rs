@@ -185,11 +185,12 @@ impl Requests {
                     let cancelled = self.tasks.cancel(*id);
                     cancelled.then(Done::default).context("it has ended already")
                 }
-                // Logs are a level, not a task: `inner_loop` follows them.
+                // Logs are a level, not a task, and leaving ends all tasks: `inner_loop` does these.
                 Request::PodLogs { .. }
                 | Request::ListPaths { .. }
                 | Request::Leave { .. }
-                | Request::Quit => Ok(Done::default()),
+                | Request::Switch { .. }
+                | Request::Quit { .. } => Ok(Done::default()),
                 Request::Unlock { context } => {
                     let said = self.guard.unlock(context).await?;
                     self.copies.look().await;

@@ -1,4 +1,4 @@
-//! What becomes of custom resources on a cluster that lives on when opdev ends.
+//! Leaving a cluster: who asks, where to, and what becomes of custom resources where it lives on.
 
 use opdev_object::meta::ObjectRef;
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,38 @@ pub enum OnExit {
     Uninstall,
     /// Take the operator's finalizers off, so that a custom resource that is deleted later does not hang.
     Release,
+}
+
+/// Who asks opdev to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Asker {
+    /// The user, by a key.
+    User,
+    /// A signal, or a terminal that is gone: nobody may be there to ask twice.
+    Signal,
+}
+
+/// A cluster that one can go to while opdev runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "to", rename_all = "camelCase")]
+pub enum Destination {
+    /// The embedded control plane.
+    Embedded,
+    /// A context of the kubeconfig.
+    Context {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl std::fmt::Display for Destination {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Destination::Embedded => f.write_str("the embedded control plane"),
+            Destination::Context { name } => write!(f, "context {name}"),
+        }
+    }
 }
 
 /// How far leaving is.

@@ -1,6 +1,6 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::{DraftId, LogSource, OnExit, PauseScope};
+use super::{Asker, Destination, DraftId, LogSource, OnExit, PauseScope};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
@@ -155,8 +155,19 @@ pub enum Request {
         /// What.
         how: OnExit,
     },
+    /// Go on working on another cluster. Nothing changes here until that one answers; then something is done about the
+    /// custom resources, and everything begins anew there.
+    Switch {
+        /// Where to.
+        to: Destination,
+        /// What becomes of the custom resources here.
+        how: OnExit,
+    },
     /// Stop opdev.
-    Quit,
+    Quit {
+        /// Who asks.
+        by: Asker,
+    },
 }
 
 /// What the text of a new object begins with.

@@ -90,6 +90,8 @@ impl Default for Limits {
 pub struct State {
     /// Counts the events taken in; equal numbers are equal states.
     pub version: u64,
+    /// Counts the clusters that were left for another one; what they told went with them.
+    pub left: u64,
     /// What runs, and where; `None` until opdev is connected.
     pub started: Option<Arc<Started>>,
     /// The sources that serve, and how the last reload went.

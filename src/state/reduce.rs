@@ -3,7 +3,7 @@
 use super::State;
 use crate::event::{
     ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
-    SourcesChanged,
+    SourcesChanged, Started,
 };
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ impl State {
     pub fn reduce(&mut self, event: Event) {
         self.version += 1;
         match event {
-            Event::Started(started) => self.started = Some(started),
+            Event::Started(started) => self.started(started),
             Event::SourcesChanged(sources) => self.sources_changed(sources),
             Event::ReloadFailed(failed) => self.reload.failed = Some(Arc::new(failed)),
             Event::ReloadSettled(settled) => {
@@ -66,6 +66,20 @@ impl State {
             Event::RulesMissing { missing } => self.missing_rules = missing.into(),
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
         }
+    }
+
+    /// On another cluster nothing that is known holds; only the terminal's settings are the same.
+    fn started(&mut self, started: Arc<Started>) {
+        if self.started.is_some() {
+            *self = State {
+                version: self.version,
+                left: self.left + 1,
+                preferences: self.preferences.take(),
+                limits: self.limits,
+                ..State::default()
+            };
+        }
+        self.started = Some(started);
     }
 
     fn loop_found(&mut self, found: Arc<LoopFound>) {

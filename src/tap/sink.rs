@@ -1,8 +1,10 @@
-//! The way of all events to the bus: state waits for room, log lines are dropped under load and counted.
+//! The way of all events to the bus: state waits for room, log lines are dropped under load and counted. What tells of
+//! one cluster passes a gate, so that nothing of a cluster that was left comes through once another one is worked on.
 
 use crate::event::{Event, LogLine};
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
 /// A bounded channel of events. Clones share the count of dropped log lines.
@@ -10,31 +12,84 @@ use tokio::sync::mpsc;
 pub struct EventSink {
     sender: mpsc::Sender<Event>,
     dropped: Arc<AtomicU64>,
+    gate: Option<Arc<Mutex<Gate>>>,
+}
+
+/// Whether events of one cluster get through.
+#[derive(Debug)]
+enum Gate {
+    /// Not yet: they wait.
+    Held(VecDeque<Event>),
+    Open,
+    Closed,
 }
 
 impl EventSink {
     /// A sink and the receiver that drains it, with room for `capacity` events.
     pub fn channel(capacity: usize) -> (EventSink, mpsc::Receiver<Event>) {
         let (sender, receiver) = mpsc::channel(capacity);
-        (EventSink { sender, dropped: Arc::default() }, receiver)
+        (EventSink { sender, dropped: Arc::default(), gate: None }, receiver)
+    }
+
+    /// A sink for what is told of one cluster. It holds everything back until it is opened.
+    pub fn gated(&self) -> EventSink {
+        let gate = Arc::new(Mutex::new(Gate::Held(VecDeque::new())));
+        EventSink { sender: self.sender.clone(), dropped: Arc::clone(&self.dropped), gate: Some(gate) }
+    }
+
+    /// Opens the gate: this comes first, then what was held back.
+    pub async fn open(&self, first: Event) {
+        let Some(gate) = &self.gate else { return self.emit(first).await };
+        if let Gate::Held(waiting) = &mut *gate.lock().unwrap_or_else(PoisonError::into_inner) {
+            waiting.push_front(first);
+        }
+        while let Ok(room) = self.sender.reserve().await {
+            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+            let Gate::Held(waiting) = &mut *gate else { return };
+            match waiting.pop_front() {
+                Some(event) => room.send(event),
+                None => *gate = Gate::Open,
+            }
+        }
+    }
+
+    /// Closes the gate: once this is back, nothing comes through any more, whoever still holds a clone.
+    pub fn close(&self) {
+        if let Some(gate) = &self.gate {
+            *gate.lock().unwrap_or_else(PoisonError::into_inner) = Gate::Closed;
+        }
+    }
+
+    fn pass(&self, room: mpsc::Permit<'_, Event>, event: Event) {
+        let Some(gate) = &self.gate else { return room.send(event) };
+        match &mut *gate.lock().unwrap_or_else(PoisonError::into_inner) {
+            Gate::Held(waiting) => waiting.push_back(event),
+            Gate::Open => room.send(event),
+            Gate::Closed => {}
+        }
     }
 
     /// Sends a fact and waits for room. A closed bus swallows it: then nobody is left to tell.
     pub async fn emit(&self, event: Event) {
         self.report_drops();
-        let _closed = self.sender.send(event).await;
+        if let Ok(room) = self.sender.reserve().await {
+            self.pass(room, event);
+        }
     }
 
     /// Sends a fact if there is room, for places that cannot wait, such as a panic hook.
     pub fn try_emit(&self, event: Event) {
-        let _full_or_closed = self.sender.try_send(event);
+        if let Ok(room) = self.sender.try_reserve() {
+            self.pass(room, event);
+        }
     }
 
     /// Sends a log line if there is room, else counts it as dropped.
     pub fn log(&self, line: LogLine) {
         self.report_drops();
-        if self.sender.try_send(Event::Log(line)).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        match self.sender.try_reserve() {
+            Ok(room) => self.pass(room, Event::Log(line)),
+            Err(_) => _ = self.dropped.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -87,5 +142,26 @@ mod tests {
             });
         }
         assert_eq!(seen, ["dropped 3", "stopping"].map(str::to_owned).to_vec(), "later has no room");
+    }
+    #[tokio::test]
+    async fn a_gate_holds_back_opens_and_closes_for_good() {
+        let (sink, mut events) = EventSink::channel(8);
+        let gated = sink.gated();
+        gated.log(line("held"));
+        sink.log(line("of nobody's cluster"));
+        gated.open(Event::Log(line("first"))).await;
+        gated.emit(Event::Log(line("then"))).await;
+        let late = gated.clone();
+        gated.close();
+        late.emit(Event::Log(line("late"))).await;
+        late.try_emit(Event::Log(line("late")));
+        late.log(line("late"));
+        late.open(Event::Log(line("opened again"))).await;
+        drop((sink, gated, late));
+        let mut seen = Vec::new();
+        while let Some(Event::Log(line)) = events.recv().await {
+            seen.push(line.message);
+        }
+        assert_eq!(seen, ["of nobody's cluster", "first", "held", "then"]);
     }
 }

@@ -339,7 +339,10 @@ pub static ACTIONS: &[Action] = &[
         .about("namespace", "Show one namespace, or all.")
         .also(&["ns", "namespaces"]),
     action("context", Do::Seek(Seek::Context), &["g c"], Section::Move)
-        .about("context", "Show the contexts of the kubeconfig, and how to get there.")
+        .about(
+            "context",
+            "Go on working on another context of the kubeconfig, or on the embedded control plane.",
+        )
         .also(&["ctx", "contexts"]),
     action("up", Do::Up, &["k", "up"], Section::Move).about("up", "One line up."),
     action("down", Do::Down, &["j", "down"], Section::Move).about("down", "One line down."),

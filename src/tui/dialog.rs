@@ -19,7 +19,7 @@ pub(super) use confirm::Confirm;
 pub(super) use copy::copies;
 pub(super) use delete::Delete;
 pub(super) use held::HeldDialog;
-pub(super) use leave::WAYS;
+pub(super) use leave::{Switching, WAYS};
 pub(super) use new::beginnings;
 pub(super) use review::{Button, ReviewDialog, buttons_of, review_of};
 pub(super) use scale::Scale;
@@ -32,7 +32,7 @@ use super::filter::passes;
 use super::keys::Key;
 use super::picker::Picker;
 use super::view::{Pane, ViewState};
-use crate::event::{Request, Sample};
+use crate::event::{Destination, Request, Sample};
 use crate::state::State;
 use crossterm::event::KeyCode;
 
@@ -82,11 +82,15 @@ pub enum Layer {
         /// The chosen row.
         index: usize,
     },
-    /// What becomes of custom resources when opdev leaves.
+    /// What becomes of custom resources when opdev leaves a cluster.
     Leave {
         /// The chosen row.
         index: usize,
+        /// Where it goes; nowhere where it ends.
+        to: Option<Destination>,
     },
+    /// Another cluster is on its way.
+    Switching(Switching),
     /// What can be undone.
     Undo {
         /// The chosen row.
@@ -190,7 +194,8 @@ impl Layer {
             Layer::Undo { index } => undo::key(index, key, state),
             Layer::Unlock(unlock) => unlock.key(key),
             Layer::Copy { index } => copy::key(index, key, view, state),
-            Layer::Leave { index } => leave::key(index, key),
+            Layer::Leave { index, to } => leave::key(index, to.as_ref(), key),
+            Layer::Switching(switching) => switching.key(key),
         }
     }
 
@@ -221,6 +226,7 @@ impl Layer {
             | Layer::Undo { .. }
             | Layer::Copy { .. }
             | Layer::Leave { .. }
+            | Layer::Switching(_)
             | Layer::Tasks { .. } => {}
         }
     }

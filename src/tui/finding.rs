@@ -1,15 +1,16 @@
 //! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
 //! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
 
+use super::acting::asks_before_leaving;
 use super::action;
 use super::detail::search;
 use super::dialog::{Answer, Layer};
 use super::draw::shown_columns;
-use super::picker::{Item, Picker, What};
+use super::picker::{Item, Picker, What, is_here};
 use super::table::{Column, Sort, Wanted};
 use super::theme::Theme;
 use super::view::{Pane, Tab, ViewState};
-use crate::event::Level;
+use crate::event::{Level, Request};
 use crate::state::{Seen, State, tree};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
@@ -76,9 +77,7 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
 /// Whether one of them is possible right now; if not, why.
 pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(), String> {
     match seek {
-        Seek::Context if state.started.as_ref().is_none_or(|started| started.contexts.is_empty()) => {
-            Err("there is no kubeconfig with contexts".to_owned())
-        }
+        Seek::Context if state.started.is_none() => Err("opdev is not connected yet".to_owned()),
         Seek::Next | Seek::Previous if view.search.text.is_empty() => {
             Err("nothing is searched for".to_owned())
         }
@@ -171,15 +170,15 @@ impl ViewState {
                 }
                 self.namespace = namespace;
             }
-            Item::Context(name) => {
-                let here = state.started.as_ref().is_some_and(|started| started.cluster.name == name);
-                self.message = Some(if here {
-                    format!("opdev runs on the context {name} already")
-                } else {
-                    format!(
-                        "opdev stays on its context while it runs; quit, and start it with --context {name}"
-                    )
-                });
+            Item::Context(to) if is_here(&to, state) => {
+                self.message = Some(format!("opdev runs on {to} already"));
+            }
+            Item::Context(to) if asks_before_leaving(state) => {
+                return Answer::Open(Layer::Leave { index: 0, to: Some(to) });
+            }
+            Item::Context(to) => {
+                let how = state.started.as_ref().and_then(|started| started.on_exit).unwrap_or_default();
+                return Answer::Ask(Request::Switch { to, how });
             }
             Item::Theme(name) => self.theme = Theme::named(name).unwrap_or(self.theme),
         }

@@ -50,7 +50,8 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Reload
         | Request::Cancel { .. }
         | Request::Leave { .. }
-        | Request::Quit => return None,
+        | Request::Switch { .. }
+        | Request::Quit { .. } => return None,
     };
     Some(format!("{}{rest}", kubectl(state)))
 }

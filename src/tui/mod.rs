@@ -3,6 +3,7 @@
 
 mod acting;
 pub mod action;
+mod arriving;
 mod detail;
 mod dialog;
 mod drafts;

@@ -8,7 +8,7 @@ use super::fuzzy::Query;
 use super::keys::Key;
 use super::theme::Theme;
 use super::view::ViewState;
-use crate::event::words;
+use crate::event::{Destination, words};
 use crate::state::{Changes, State};
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectKey;
@@ -55,7 +55,7 @@ pub(super) enum Item {
     },
     /// All of them, where it is none.
     Namespace(Option<String>),
-    Context(String),
+    Context(Destination),
     Theme(&'static str),
 }
 
@@ -377,8 +377,9 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
                 index.push(Item::Namespace(Some(namespace.clone())), &format!("ns {namespace}"), "namespace");
             }
             index.push(Item::Namespace(None), "ns all namespaces", "namespace");
-            for context in contexts(state) {
-                index.push(Item::Context(context.clone()), &format!("ctx {context}"), "context");
+            for to in destinations(state) {
+                let text = format!("ctx {}", name_of(&to));
+                index.push(Item::Context(to), &text, "context cluster");
             }
             for theme in Theme::names() {
                 index.push(Item::Theme(theme), &format!("theme {theme}"), "colours");
@@ -404,8 +405,10 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
             }
         }
         What::Context => {
-            for context in contexts(state) {
-                index.push(Item::Context(context.clone()), &context, "");
+            for to in destinations(state) {
+                let here = if is_here(&to, state) { "  · here" } else { "" };
+                let text = format!("{}{here}", name_of(&to));
+                index.push(Item::Context(to), &text, "");
             }
         }
         What::Theme => {
@@ -530,6 +533,26 @@ fn namespaces(census: &Census, state: &State) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-fn contexts(state: &State) -> Vec<String> {
-    state.started.as_ref().map(|started| started.contexts.clone()).unwrap_or_default()
+/// Where one can go: the contexts of the kubeconfig, and the embedded control plane.
+fn destinations(state: &State) -> Vec<Destination> {
+    let contexts = state.started.iter().flat_map(|started| &started.contexts);
+    let mut all: Vec<_> = contexts.map(|name| Destination::Context { name: name.clone() }).collect();
+    all.push(Destination::Embedded);
+    all
+}
+
+fn name_of(to: &Destination) -> String {
+    match to {
+        Destination::Context { name } => name.clone(),
+        Destination::Embedded => to.to_string(),
+    }
+}
+
+/// Whether opdev works there now.
+pub(super) fn is_here(to: &Destination, state: &State) -> bool {
+    let Some(started) = &state.started else { return false };
+    match to {
+        Destination::Embedded => started.cluster.embedded,
+        Destination::Context { name } => !started.cluster.embedded && started.cluster.name == *name,
+    }
 }

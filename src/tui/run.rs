@@ -11,7 +11,7 @@ use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::{Command, Input, update};
 use super::view::ViewState;
-use crate::event::{DraftId, OnExit, Request, RequestId};
+use crate::event::{Asker, DraftId, OnExit, Request, RequestId};
 use crate::state::State;
 use anyhow::Context;
 use base64::Engine as _;
@@ -274,7 +274,11 @@ impl Loop {
     }
 
     fn ask(&mut self, id: RequestId, request: Request) {
-        if matches!(request, Request::Quit | Request::Leave { how: OnExit::Leave }) {
+        // What is done to custom resources takes its time.
+        let on_exit = self.state.started.as_ref().filter(|started| !started.cluster.embedded);
+        let on_exit = on_exit.and_then(|started| started.on_exit).unwrap_or_default();
+        let quits = matches!(request, Request::Quit { .. }) && on_exit == OnExit::Leave;
+        if quits || matches!(request, Request::Leave { how: OnExit::Leave }) {
             self.leave_by = Some(Instant::now() + PATIENCE);
         }
         if self.requests.try_send((id, request)).is_err() {
@@ -346,7 +350,7 @@ impl Loop {
 
     fn ask_to_quit(&mut self) {
         let id = self.view.next_request;
-        self.ask(id, Request::Quit);
+        self.ask(id, Request::Quit { by: Asker::Signal });
     }
 
     /// Gives the terminal to the shell and sleeps until the shell wakes this job again. The stop comes a little after

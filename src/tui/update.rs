@@ -2,7 +2,7 @@
 
 use super::acting;
 use super::action::{self, Do};
-use super::dialog::{Answer, Layer};
+use super::dialog::{Answer, Layer, Switching};
 use super::finding;
 use super::keymap::Found;
 use super::keys::{Chord, Key};
@@ -10,7 +10,7 @@ use super::mouse::{self, Mouse};
 use super::seeing;
 use super::toast;
 use super::view::{Pane, Tab, ViewState};
-use crate::event::{Request, RequestId};
+use crate::event::{Asker, Request, RequestId};
 use crate::state::State;
 use crossterm::event::KeyCode;
 
@@ -138,6 +138,9 @@ pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
         view.leaving = true;
         view.layers.clear();
     }
+    if let Request::Switch { to, .. } = &request {
+        view.layers = vec![Layer::Switching(Switching { id, to: to.clone() })];
+    }
     if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. }) {
         view.did = Some(request.clone());
     }
@@ -205,11 +208,13 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
         Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
-        Do::Quit if acting::asks_before_leaving(state) => view.layers.push(Layer::Leave { index: 0 }),
+        Do::Quit if acting::asks_before_leaving(state) => {
+            view.layers.push(Layer::Leave { index: 0, to: None });
+        }
         Do::Quit | Do::Stop => {
             view.leaving = true;
             view.layers.clear();
-            return ask(view, Request::Quit);
+            return ask(view, Request::Quit { by: Asker::User });
         }
     }
     Vec::new()

@@ -289,6 +289,8 @@ pub struct ViewState {
     pub(super) compact: bool,
     /// When something on screen changes by itself.
     pub wake: Option<Duration>,
+    /// How many clusters were left before the one that is shown.
+    pub(super) left: u64,
 }
 
 impl Default for ViewState {
@@ -343,6 +345,7 @@ impl Default for ViewState {
             heights: [1; 4],
             compact: false,
             wake: None,
+            left: 0,
         }
     }
 }
@@ -409,6 +412,7 @@ impl ViewState {
 
     /// Brings the lists up to a state.
     pub(super) fn refresh(&mut self, state: &State) {
+        self.arrive(state);
         self.follow_preferences(state);
         self.marks.settle(state);
         let old = self.lists.made_of.take();

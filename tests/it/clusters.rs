@@ -8,3 +8,4 @@ mod faults;
 mod guard;
 mod kubeconfigs;
 mod processes;
+mod switching;

@@ -193,9 +193,20 @@ impl Opdev {
 
     /// Asks and waits for the answer.
     pub(crate) async fn ask(&mut self, request: Request) -> RequestOutcome {
+        let mark = self.mark();
+        let id = self.begin(request).await;
+        self.outcome(id, mark).await
+    }
+
+    /// Asks; the answer is the number of the request.
+    pub(crate) async fn begin(&mut self, request: Request) -> RequestId {
         self.next_id += 1;
-        let (id, mark) = (self.next_id, self.mark());
-        self.ask.send((id, request)).await.unwrap();
+        self.ask.send((self.next_id, request)).await.unwrap();
+        self.next_id
+    }
+
+    /// Waits for the answer to a request.
+    pub(crate) async fn outcome(&self, id: RequestId, mark: usize) -> RequestOutcome {
         self.wait("an answer", mark, |event| match event {
             Event::RequestFinished(finished) if finished.id == id => Some(finished.outcome.clone()),
             _ => None,
@@ -215,6 +226,11 @@ impl Opdev {
     /// A kubeconfig for real clients.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.root.join(".opdev/kubeconfig")
+    }
+
+    /// Waits until it has ended by itself.
+    pub(crate) async fn ended(self) {
+        tokio::time::timeout(PATIENCE, self.task).await.expect("opdev does not end").unwrap().unwrap();
     }
 
     /// Stops in good order.

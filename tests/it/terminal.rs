@@ -8,6 +8,7 @@ mod finding;
 mod leaving;
 mod runs;
 mod seeing;
+mod switching;
 
 use crate::pty::Pty;
 use opdev::event::{
@@ -108,7 +109,7 @@ async fn answer(
     let mut state = first_state();
     while let Some((id, request)) = requests.recv().await {
         match request {
-            Request::Quit => return shutdown.cancel(),
+            Request::Quit { .. } => return shutdown.cancel(),
             Request::Apply { path } => {
                 let object = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
                     "metadata": {"name": "sample", "namespace": "default"}});

@@ -121,7 +121,7 @@ impl Tender {
                 "the context {} now names another server ({} instead of {}); opdev stays with the one it was started on",
                 self.context, now.names.server, before.names.server
             );
-            let hint = Some("restart opdev to go there".to_owned());
+            let hint = Some("go elsewhere and come back (g c), or restart opdev, to go there".to_owned());
             let at = Timestamp::now();
             events.emit(Event::Noticed(Notice { at, level: Level::Warn, message, hint, object: None })).await;
             return;

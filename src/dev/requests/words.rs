@@ -33,7 +33,8 @@ pub(super) fn of(request: &Request) -> String {
         Request::Cancel { id } => format!("cancel request {id}"),
         Request::PodLogs { sources } => format!("follow the logs of {} containers", sources.len()),
         Request::ListPaths { typed } => format!("list {typed}"),
-        Request::Leave { .. } | Request::Quit => "quit".to_owned(),
+        Request::Switch { to, .. } => format!("switch to {to}"),
+        Request::Leave { .. } | Request::Quit { .. } => "quit".to_owned(),
     }
 }
 
@@ -76,7 +77,8 @@ fn verb(request: &Request) -> &'static str {
         Request::Cancel { .. } => "cancel",
         Request::PodLogs { .. } => "follow",
         Request::ListPaths { .. } => "list",
-        Request::Leave { .. } | Request::Quit => "quit",
+        Request::Switch { .. } => "switch",
+        Request::Leave { .. } | Request::Quit { .. } => "quit",
     }
 }
 
@@ -93,7 +95,8 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::PodLogs { .. }
         | Request::ListPaths { .. }
         | Request::Leave { .. }
-        | Request::Quit
+        | Request::Switch { .. }
+        | Request::Quit { .. }
         | Request::Reconcile { .. }
         | Request::DiscardHeld { .. }
         | Request::Unlock { .. }
@@ -152,7 +155,8 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::PodLogs { .. }
         | Request::ListPaths { .. }
         | Request::Leave { .. }
-        | Request::Quit => "it may have been carried out all the same",
+        | Request::Switch { .. }
+        | Request::Quit { .. } => "it may have been carried out all the same",
     }
 }
 
@@ -187,7 +191,8 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Check { .. }
         | Request::ListPaths { .. }
         | Request::Leave { .. }
-        | Request::Quit => None,
+        | Request::Switch { .. }
+        | Request::Quit { .. } => None,
     }
 }
 

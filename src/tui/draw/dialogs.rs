@@ -34,7 +34,8 @@ pub(super) fn draw(
         Layer::Review(review) => super::review::draw(review, state, view, buffer, body),
         Layer::New { typed, index } => super::review::new(typed, *index, state, view, buffer, body),
         Layer::Copy { index } => super::leave::copy(*index, state, view, buffer, body),
-        Layer::Leave { index } => super::leave::draw(*index, state, view, buffer, body),
+        Layer::Leave { index, to } => super::leave::draw(*index, to.as_ref(), state, view, buffer, body),
+        Layer::Switching(switching) => super::leave::switching(switching, state, view, buffer, body),
         Layer::Undo { index } => super::review::undo(*index, state, view, buffer, body, now),
         Layer::Tasks { index } => super::tasks::draw(*index, state, view, buffer, body, now),
     }

@@ -1,17 +1,25 @@
-//! Leaving and copying: the question before opdev leaves, how far leaving is, what one can copy.
+//! Leaving and copying: the question before opdev leaves a cluster, how far leaving is, the wait for another cluster,
+//! what one can copy.
 
-use super::super::dialog::{WAYS, copies};
+use super::super::dialog::{Layer, Switching, WAYS, copies};
 use super::super::text::{Row, cut, left, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::dialogs::boxed;
-use crate::event::OnExit;
+use crate::event::{Destination, OnExit};
 use crate::state::State;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
 /// Draws the question.
-pub(super) fn draw(index: usize, state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
+pub(super) fn draw(
+    index: usize,
+    to: Option<&Destination>,
+    state: &State,
+    view: &ViewState,
+    buffer: &mut Buffer,
+    body: Rect,
+) {
     let cells = (body.width as usize).saturating_sub(8).min(72);
     let many = state.objects.custom_len();
     let cluster = state.started.as_ref().map_or("the cluster", |started| started.cluster.name.as_str());
@@ -41,12 +49,14 @@ pub(super) fn draw(index: usize, state: &State, view: &ViewState, buffer: &mut B
             .and(Role::Key, "esc")
             .and(Role::Dim, " stays "),
     );
-    boxed("Leave opdev?", &rows, selected, view, buffer, body);
+    let title = to.map_or_else(|| "Leave opdev?".to_owned(), |to| format!("Leave {cluster} for {to}?"));
+    boxed(&title, &rows, selected, view, buffer, body);
 }
 
 /// Draws how far leaving is, while it is under way.
 pub(super) fn progress(state: &State, view: &ViewState, buffer: &mut Buffer, body: Rect) {
-    let Some(leaving) = state.leaving.as_ref().filter(|_| view.leaving) else { return };
+    let goes_on = matches!(view.layers.last(), Some(Layer::Switching(_)));
+    let Some(leaving) = state.leaving.as_ref().filter(|_| view.leaving || goes_on) else { return };
     let done = (leaving.total as usize).saturating_sub(leaving.left.len());
     let (title, word) = match leaving.how {
         OnExit::Uninstall => ("Uninstalling", "gone"),
@@ -67,8 +77,29 @@ pub(super) fn progress(state: &State, view: &ViewState, buffer: &mut Buffer, bod
     if leaving.left.len() > most {
         rows.push(Row::new(Role::Dim, format!("   and {} more ", leaving.left.len() - most)));
     }
-    rows.push(Row::new(Role::Key, " q").and(Role::Dim, " leaves the rest as it is "));
+    let then = if goes_on { " leaves the rest as it is and goes on " } else { " leaves the rest as it is " };
+    rows.push(Row::new(Role::Key, " q").and(Role::Dim, then));
     boxed(title, &rows, None, view, buffer, body);
+}
+
+/// Draws the wait for another cluster. Once that answers, what is done here has a box of its own.
+pub(super) fn switching(
+    switching: &Switching,
+    state: &State,
+    view: &ViewState,
+    buffer: &mut Buffer,
+    body: Rect,
+) {
+    if state.leaving.is_some() {
+        return;
+    }
+    let here = state.started.as_ref().map_or("the cluster", |started| started.cluster.name.as_str());
+    let cells = (body.width as usize).saturating_sub(8).min(72);
+    let text = format!("Connecting. Nothing changes on {here} until it answers.");
+    let mut rows: Vec<Row> =
+        wrap(&text, cells).into_iter().map(|line| Row::new(Role::Text, format!(" {line} "))).collect();
+    rows.push(Row::new(Role::Key, " esc").and(Role::Dim, format!(" stays on {here} ")));
+    boxed(&format!("Going to {}", switching.to), &rows, None, view, buffer, body);
 }
 
 /// Draws what one can copy.

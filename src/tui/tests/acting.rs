@@ -3,8 +3,8 @@
 use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};
 use crate::event::{
-    Action, Draft, DraftStage, Event, Leaving, NewFrom, ObjectChange, OnExit, Paths, PauseScope, Paused,
-    Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
+    Action, Asker, Draft, DraftStage, Event, Leaving, NewFrom, ObjectChange, OnExit, Paths, PauseScope,
+    Paused, Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
 };
 use crate::state::State;
 use crate::tui::keys::Key;
@@ -357,9 +357,9 @@ fn leaving_a_cluster_that_lives_on_asks_once() {
     assert_eq!(requests(&state, "q q"), [leave(OnExit::Leave)]);
     assert_eq!(requests(&state, "q j enter"), [leave(OnExit::Uninstall)]);
     assert_eq!(requests(&state, "q j j enter"), [leave(OnExit::Release)]);
-    assert_eq!(requests(&state, "ctrl-c"), [Request::Quit], "in a hurry");
+    assert_eq!(requests(&state, "ctrl-c"), [Request::Quit { by: Asker::User }], "in a hurry");
     for state in [on_a_cluster(Some(OnExit::Uninstall)), busy()] {
-        assert_eq!(requests(&state, "q"), [Request::Quit]);
+        assert_eq!(requests(&state, "q"), [Request::Quit { by: Asker::User }]);
     }
     check("leave-120x36", &state, "q j", SIZE);
     check("leave-40x10", &state, "q j", SMALL);

@@ -1,12 +1,12 @@
 //! What the screen says about the cluster behind opdev: how far it is protected, whether it answers, who else works
 //! on it; and what the keys about it ask for.
 
-use super::acting::requests;
-use super::fixture::{events, now, of};
+use super::acting::{commands, requests};
+use super::fixture::{events, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
 use crate::event::{
-    ConnectionChanged, CopiesChanged, DeployedCopy, Event, Level, Notice, Protection, ProtectionChanged,
-    Request, Started, Trouble, TroubleKind,
+    ConnectionChanged, CopiesChanged, DeployedCopy, Destination, Event, Leaving, Level, Notice, OnExit,
+    Protection, ProtectionChanged, Request, RequestFinished, RequestOutcome, Started, Trouble, TroubleKind,
 };
 use crate::state::State;
 use crate::tui::view::ViewState;
@@ -111,4 +111,84 @@ fn a_copy_is_frozen_after_a_question_and_given_back_after_another() {
     assert_eq!(requests(&running, "Z right enter"), [Request::Freeze { object: object.clone() }]);
     assert_eq!(requests(&frozen, "Z right enter"), [Request::Unfreeze { object }]);
     assert_eq!(requests(&of(events()), "Z right enter"), [], "there is no copy");
+}
+
+fn production() -> Destination {
+    Destination::Context { name: "production".to_owned() }
+}
+
+/// The state of another cluster, with one custom resource, after the busy one was left for it.
+fn elsewhere() -> State {
+    let mut state = of(events());
+    let Event::Started(mut there) = started() else { panic!("it begins otherwise") };
+    Arc::make_mut(&mut there).cluster.name = "production".to_owned();
+    Arc::make_mut(&mut there).cluster.embedded = false;
+    state.reduce(Event::Started(there));
+    state.reduce(sources(1, &[]));
+    state.reduce(seen(object("Memcached", "over-there", None, "17:00:00", &serde_json::json!({}))));
+    state
+}
+
+#[test]
+fn another_cluster_is_chosen_asked_about_and_waited_for() {
+    let state = of(events());
+    let switch = |how| Request::Switch { to: production(), how };
+    assert_eq!(requests(&state, "g c p r o d enter"), [switch(OnExit::Leave)]);
+    assert_eq!(requests(&state, "g c e m b e d enter"), [], "opdev is there");
+    check("contexts-120x36", &state, "g c", SIZE);
+    let mut view = ViewState::default();
+    let shown = text(&screen(&state, &mut view, "g c p r o d enter D", SIZE));
+    assert!(shown.contains("Going to context production") && shown.contains("stays on embedded"), "{shown}");
+    assert_eq!(view.layers.len(), 1, "no other key does anything meanwhile");
+    let cancel = crate::tui::Command::Request(2, Request::Cancel { id: 1 });
+    assert_eq!(commands(&mut view, &state, "esc"), [cancel]);
+    let mut state = state;
+    let outcome = RequestOutcome::Failed { message: "nobody answers".to_owned(), hint: None };
+    let what = "switch to context production".to_owned();
+    let finished = RequestFinished { id: 1, at: now(), what, outcome, took: Duration::ZERO };
+    state.reduce(Event::RequestFinished(finished));
+    let shown = text(&screen(&state, &mut view, "", SIZE));
+    assert!(!shown.contains("Going to") && shown.contains("nobody answers"), "{shown}");
+}
+
+#[test]
+fn a_cluster_that_lives_on_is_asked_about_before_it_is_left_for_another_one() {
+    let mut all = events();
+    if let Some(Event::Started(started)) = all.first_mut() {
+        let cluster = &mut Arc::make_mut(started).cluster;
+        (cluster.name, cluster.embedded) = ("kind-dev".to_owned(), false);
+    }
+    let mut state = of(all);
+    assert_eq!(requests(&state, "g c p r o d enter esc"), []);
+    let keys = "g c p r o d enter j";
+    check("switch-120x36", &state, keys, SIZE);
+    let uninstall = Request::Switch { to: production(), how: OnExit::Uninstall };
+    assert_eq!(requests(&state, &format!("{keys} enter")), [uninstall]);
+    let embedded = Request::Switch { to: Destination::Embedded, how: OnExit::Leave };
+    assert_eq!(requests(&state, "g c e m b e d enter q"), [embedded]);
+    let left = vec![reference("Memcached", "memcached-sample")];
+    state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left }));
+    let shown = text(&screen(&state, &mut ViewState::default(), &format!("{keys} enter"), SIZE));
+    assert!(shown.contains("2 of 3 gone") && shown.contains("and goes on"), "{shown}");
+}
+
+#[test]
+fn nothing_of_the_cluster_that_was_left_is_on_the_screen_of_the_next() {
+    let mut view = ViewState::default();
+    let before = of(events());
+    // Something is selected, filtered, marked, typed and searched for.
+    screen(&before, &mut view, "1 j space / s a m p l e enter 4 n n ctrl-p n i g h t l y esc g t", SIZE);
+    let after = elsewhere();
+    let shown = text(&screen(&after, &mut view, "esc", SIZE));
+    assert!(shown.contains("production") && shown.contains("over-there"), "{shown}");
+    for old in ["memcached-sample", "nightly", "big", "marked", "/sample"] {
+        assert!(!shown.contains(old), "{old} in\n{shown}");
+    }
+    let found = text(&screen(&after, &mut view, "ctrl-p", SIZE));
+    assert!(!found.contains("nightly") && !found.contains("memcached-sample"), "{found}");
+    assert_eq!(
+        after.history.all().len() + after.undo.len() + after.notices.len() + after.log.lines().len(),
+        0
+    );
+    assert!(after.version > before.version && after.left == 1);
 }

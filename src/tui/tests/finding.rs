@@ -4,7 +4,9 @@
 use super::acting::commands;
 use super::fixture::{busy, events, logged, now, object, of, reference, seen, sources, started};
 use super::frames::{check, screen, text};
-use crate::event::{Event, KindHealth, Level, ObjectGone, PrinterColumn, Request, SourcesChanged};
+use crate::event::{
+    Asker, Destination, Event, KindHealth, Level, ObjectGone, OnExit, PrinterColumn, Request, SourcesChanged,
+};
 use crate::state::State;
 use crate::tui::action::ACTIONS;
 use crate::tui::dialog::Layer;
@@ -50,7 +52,10 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     type_in(&mut view, &state, ":", "reload");
     assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, Request::Reload)]);
     type_in(&mut view, &state, ":", "q");
-    assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(2, Request::Quit)]);
+    assert_eq!(
+        commands(&mut view, &state, "enter"),
+        [Command::Request(2, Request::Quit { by: Asker::User })]
+    );
     let mut view = ViewState::default();
     type_in(&mut view, &state, ":", "held");
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("not now: no change waits for your word"));
@@ -60,12 +65,14 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     commands(&mut view, &state, "enter");
     assert_eq!(Some(view.theme), crate::tui::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
-    commands(&mut view, &state, "enter");
-    assert!(
-        view.message.as_ref().unwrap().contains("start it with --context production"),
-        "{:?}",
-        view.message
-    );
+    let to = Destination::Context { name: "production".to_owned() };
+    let switch = Request::Switch { to, how: OnExit::Leave };
+    assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, switch)]);
+    view.layers.clear();
+    type_in(&mut view, &state, ":", "ctx embedded");
+    assert_eq!(commands(&mut view, &state, "enter"), []);
+    let message = view.message.as_deref();
+    assert_eq!(message, Some("opdev runs on the embedded control plane already"));
     type_in(&mut view, &state, ":", "zzzz");
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Nothing matches."));
     commands(&mut view, &state, "enter esc");

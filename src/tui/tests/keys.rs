@@ -6,7 +6,7 @@ use super::fixture::{
     sources, started,
 };
 use super::frames::{screen, text};
-use crate::event::{Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started};
+use crate::event::{Asker, Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started};
 use crate::tui::dialog::Layer;
 use crate::tui::view::{Pane, Tab, ViewState};
 use crate::tui::{Command, Input, Key, update};
@@ -128,9 +128,9 @@ fn reconcile_reload_and_quit() {
     assert_eq!(requests(&state, "j 2 j r R"), [Request::Reconcile { object }, Request::Reload]);
     let mut view = ViewState::default();
     let got = commands(&mut view, &state, "? ctrl-c q");
-    assert_eq!(got, [Command::Request(1, Request::Quit), Command::Leave]);
+    assert_eq!(got, [Command::Request(1, Request::Quit { by: Asker::User }), Command::Leave]);
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("stopping"));
-    assert_eq!(requests(&state, "? q q"), [Request::Quit], "the first q closes the help");
+    assert_eq!(requests(&state, "? q q"), [Request::Quit { by: Asker::User }], "the first q closes the help");
 }
 
 #[test]

@@ -51,7 +51,7 @@ fn with_logs() -> State {
     if let Some(started) = state.started.clone() {
         let mut elsewhere = Started::clone(&started);
         (elsewhere.cluster.embedded, elsewhere.cluster.name) = (false, "kind-dev".to_owned());
-        state.reduce(Event::Started(Arc::new(elsewhere)));
+        state.started = Some(Arc::new(elsewhere));
     }
     let mut view = ViewState { tab: Tab::Pods, ..ViewState::default() };
     screen(&state, &mut view, "j", (120, 36));

@@ -1,0 +1,40 @@
+//! What the terminal keeps when opdev goes on working on another cluster, and what it forgets.
+
+use super::dialog::Layer;
+use super::view::{Pane, ViewState};
+use crate::state::State;
+
+impl ViewState {
+    /// What was chosen, filtered and opened on another cluster means nothing on this one; how it is looked at stays.
+    pub(super) fn arrive(&mut self, state: &State) {
+        let answered = |id| state.requests.finished.iter().any(|finished| finished.id == id);
+        self.layers.retain(|layer| !matches!(layer, Layer::Switching(to) if answered(to.id)));
+        if self.left == state.left {
+            return;
+        }
+        let old = std::mem::take(self);
+        *self = ViewState {
+            left: state.left,
+            focus: if old.focus == Pane::Detail { Pane::Detail } else { Pane::Resources },
+            zoom: old.zoom,
+            tab: old.tab,
+            wrap: old.wrap,
+            all: old.all,
+            wide: old.wide,
+            sort: old.sort,
+            log_level: old.log_level,
+            next_request: old.next_request,
+            leaving: old.leaving,
+            panicked: old.panicked,
+            keymap: old.keymap,
+            following: old.following,
+            theme: old.theme,
+            mouse: old.mouse,
+            zone: old.zone,
+            places: old.places,
+            heights: old.heights,
+            compact: old.compact,
+            ..ViewState::default()
+        };
+    }
+}
