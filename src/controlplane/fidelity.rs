@@ -16,7 +16,7 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 12] = [
+const GAPS: [Gap; 11] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
@@ -43,7 +43,6 @@ const GAPS: [Gap; 12] = [
         "as on a real server for pods and their templates, workloads, Jobs, CronJobs, Services, Ingresses, ConfigMaps, Secrets, claims, RBAC, autoscalers, budgets and Leases, but for the insides of rare volume sources, node affinity and pod failure policies; other built-in kinds are checked against their schema only",
     ),
     gap("service accounts", "a pod may name one that is not there, and no token is mounted into it"),
-    gap("scale", "server-side apply of a scale sets the replicas without looking for conflicts"),
     gap(
         "error texts",
         "refusals of a changed pod or claim do not list what changed, and values are shown as JSON where a real server prints a Go struct",

@@ -2,6 +2,7 @@
 //! discovery, OpenAPI or health paths. Read `path` and `respond` first, then one verb.
 
 mod body;
+mod kind;
 mod options;
 mod patch;
 pub(crate) mod path;

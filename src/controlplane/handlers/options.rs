@@ -70,30 +70,29 @@ fn propagation(text: &str) -> Option<Propagation> {
     })
 }
 
-/// The options of a delete: the body's where there is one, else the query's. Also whether it is a dry run.
+/// The options of a delete, and whether it is a dry run: all of them from the body where there is one, as the real
+/// server does, else from the query.
 pub(crate) fn delete(query: &Query, body: Option<&Value>) -> Result<(DeleteOptions, bool), Status> {
     let mut causes = Vec::new();
     let mut options = DeleteOptions::default();
-    let mut dry = dry_run(query, &mut causes);
+    let dry;
     let policy;
-    match body.filter(|body| body.as_object().is_some_and(|map| !map.is_empty())) {
+    match body {
         Some(body) => {
             let text = |value: &Value| value.as_str().map(str::to_owned);
             options.uid = text(&body["preconditions"]["uid"]);
             options.resource_version = text(&body["preconditions"]["resourceVersion"]);
-            options.grace =
-                body["gracePeriodSeconds"].as_i64().or_else(|| query.number("gracePeriodSeconds"));
+            options.grace = body["gracePeriodSeconds"].as_i64();
             options.orphan_dependents = body["orphanDependents"].as_bool();
-            policy = text(&body["propagationPolicy"])
-                .or_else(|| query.get("propagationPolicy").map(str::to_owned));
-            for value in body["dryRun"].as_array().into_iter().flatten() {
-                dry = true;
-                if value != "All" {
-                    causes.push(Cause::not_supported("dryRun", &body["dryRun"], &["All"]));
-                }
+            policy = text(&body["propagationPolicy"]);
+            let asked = body["dryRun"].as_array().map_or(&[][..], Vec::as_slice);
+            dry = !asked.is_empty();
+            if asked.iter().any(|value| value != "All") {
+                causes.push(Cause::not_supported("dryRun", &body["dryRun"], &["All"]));
             }
         }
         None => {
+            dry = dry_run(query, &mut causes);
             options.grace = query.number("gracePeriodSeconds");
             options.orphan_dependents = query.flag("orphanDependents");
             policy = query.get("propagationPolicy").map(str::to_owned);

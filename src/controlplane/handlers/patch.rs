@@ -1,9 +1,12 @@
 //! The four kinds of patches: JSON patch, merge patch, strategic merge patch, server-side apply.
 
 use super::body;
+use super::kind;
 use super::write::{Answer, Call};
 use crate::error::{Cause, Status};
-use crate::registry::{Change, Context, FieldValidation, Part, Resource, Unfit, accept, fields, metadata};
+use crate::registry::{
+    Change, Context, FieldValidation, Part, Resource, Unfit, Way, accept, fields, metadata,
+};
 use http::StatusCode;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};
@@ -76,7 +79,13 @@ impl Call<'_> {
             // A patch is no way to turn an object into one of another kind.
             let same = object["kind"] == current["kind"] && object["apiVersion"] == current["apiVersion"];
             if !same {
-                super::write::check_kind(&resource, &object)?;
+                kind::of_patched(&resource, &object)?;
+                // Without a version it would be read as the internal one, whose fields have no names.
+                if object["apiVersion"].as_str().is_none_or(str::is_empty)
+                    && object["kind"] == resource.kind.as_str()
+                {
+                    return Err(nameless(&key.name));
+                }
             }
             let fit = accept(ctx, &resource, object.clone());
             let object = fit.map_err(|reason| unfit(&object, &reason))?;
@@ -85,13 +94,13 @@ impl Call<'_> {
             }
             Ok(object)
         };
-        let change = Change { resource: &resource, key: &key, part, applied: false };
+        let change = Change { resource: &resource, key: &key, part, way: Way::Patch };
         let stored = self.shape.registry.update(&mut ctx, change, &mut make);
         let stored = stored.map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
     }
 
-    /// PATCH of a scale. Server-side apply of a scale sets what it names.
+    /// PATCH of a scale.
     pub(crate) fn patch_scale(&self) -> Answer {
         let kind = match body::media_type(self.headers) {
             // A Scale has no lists: a strategic merge patch of it is a merge patch.
@@ -99,30 +108,40 @@ impl Call<'_> {
             other => Kind::of(other, self.resource())?,
         };
         let mut ctx = self.context("PatchOptions", kind == Kind::Apply)?;
-        let change = if kind == Kind::Apply { body::yaml(self.body)? } else { body::json(self.body)? };
-        let (resource, key) = (self.resource(), self.key());
-        let stored = self.shape.registry.update_scale(&mut ctx, resource, &key, &mut |current| {
-            let mut object = current.clone();
-            let kind = if kind == Kind::Apply { Kind::Merge } else { kind };
-            patched(kind, resource, &mut object, &change)?;
-            Ok(object)
-        })?;
+        let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
+        let stored = if kind == Kind::Apply {
+            let applied = body::yaml(self.body)?;
+            if !applied.is_object() {
+                return Err(Status::bad_request("error decoding YAML: the configuration is no object"));
+            }
+            kind::of_applied_scale(&applied)?;
+            self.check_identity(&applied)?;
+            let force = self.query.flag("force") == Some(true);
+            registry.apply_scale(&mut ctx, resource, &key, &applied, force)?
+        } else {
+            let change = body::json(self.body)?;
+            registry.update_scale(&mut ctx, resource, &key, &mut |current| {
+                let mut object = current.clone();
+                patched(kind, resource, &mut object, &change)?;
+                Ok(object)
+            })?
+        };
         Ok((self.scale_answer(&stored)?, ctx.warnings))
     }
 
     fn apply(&self, mut ctx: Context, part: Part) -> Answer {
-        let mut applied = body::yaml(self.body)?;
+        let applied = body::yaml(self.body)?;
         let (resource, key) = (self.resource().clone(), self.key());
         if !applied.is_object() {
             return Err(Status::bad_request("error decoding YAML: the configuration is no object"));
         }
-        check_applied_kind(&resource, &mut applied)?;
+        kind::of_applied(&resource, &applied)?;
         let force = self.query.flag("force") == Some(true);
         let live = self.shape.registry.store.get(&resource.table, &key);
         if live.is_none() && part == Part::Main {
             return self.apply_create(ctx, &applied, force);
         }
-        let change = Change { resource: &resource, key: &key, part, applied: true };
+        let change = Change { resource: &resource, key: &key, part, way: Way::Apply };
         let now = self.shape.registry.now();
         let made = self.shape.registry.update(&mut ctx, change, &mut |ctx, current| {
             let merged = fields::apply(ctx, &resource, Some(current), &applied, part, force, now)?;
@@ -163,38 +182,21 @@ impl Call<'_> {
 
     /// What came out of an apply, as an object of its kind.
     fn fit(&self, ctx: &mut Context, object: Value) -> Result<Value, Status> {
-        let (resource, key) = (self.resource(), self.key());
-        let name = metadata::text(&object, "name").to_owned();
+        let resource = self.resource();
+        let text = |field: &str| metadata::text(&object, field).to_owned();
+        let (namespace, name) = (text("namespace"), text("name"));
         accept(ctx, resource, object).map_err(|unfit| {
             let kind = format!("{}, Kind={}", group_version(&resource.api_version()), resource.kind);
+            let unfit = unfit.to_string();
+            let decoding =
+                if unfit.starts_with("illegal base64") { "error decoding from json: " } else { "" };
             let why = format!(
-                "failed to convert new object ({}/{name}; {kind}) to proper version: \
-                 unable to convert unstructured object to {kind}: {unfit}",
-                key.namespace
+                "failed to convert new object ({namespace}/{name}; {kind}) to proper version: \
+                 unable to convert unstructured object to {kind}: {decoding}{unfit}"
             );
             Status::new(500, "", why)
         })
     }
-}
-
-/// Kind and version of a configuration are the path's.
-fn check_applied_kind(resource: &Resource, applied: &mut Value) -> Result<(), Status> {
-    let named = |field: &str| applied[field].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    let (version, kind) = (named("apiVersion"), named("kind"));
-    if resource.custom.is_some() && (version.is_none() || kind.is_none()) {
-        return super::write::check_kind(resource, applied);
-    }
-    let expected = resource.api_version();
-    if let Some(found) = kind.filter(|found| *found != resource.kind) {
-        let version = version.unwrap_or_default();
-        return Err(Status::bad_request(format!(
-            "invalid object type: {}, Kind={found}",
-            group_version(&version)
-        )));
-    }
-    applied["apiVersion"] = Value::from(version.unwrap_or(expected));
-    applied["kind"] = Value::from(resource.kind.as_str());
-    Ok(())
 }
 
 fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) -> Result<(), Status> {

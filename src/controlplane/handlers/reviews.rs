@@ -29,7 +29,7 @@ impl Call<'_> {
     /// POST of a review.
     pub(crate) fn review(&self) -> Answer {
         let mut object = body::object(self.headers, self.body)?;
-        super::write::check_kind(self.resource(), &object)?;
+        super::kind::of_body(self.resource(), &object, self.body)?;
         object["apiVersion"] = Value::from(self.resource().api_version());
         object["kind"] = Value::from(self.resource().kind.as_str());
         metadata::of(&mut object);

@@ -1,6 +1,7 @@
 //! Create, update and delete over HTTP. Read `patch` for the four kinds of patches.
 
 use super::body;
+use super::kind;
 use super::options;
 use super::path::{Query, Target};
 use super::read::selected;
@@ -8,15 +9,13 @@ use super::respond::{self, Shape};
 use super::select::Selection;
 use crate::authorization::Attributes;
 use crate::body::Body;
-use crate::error::{Cause, Status};
+use crate::error::Status;
 use crate::identity::User;
-use crate::registry::{Change, Context, FieldValidation, Part, Resource, accept, metadata, scale};
+use crate::registry::{Change, Context, FieldValidation, Part, Resource, Way, accept, metadata, scale};
 use crate::storage::{Key, Stored};
 use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
-use opdev_object::facts::facts;
-use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -53,7 +52,7 @@ impl Call<'_> {
     fn object(&self, ctx: &mut Context) -> Result<Value, Status> {
         let resource = self.resource();
         let object = body::object(self.headers, self.body)?;
-        check_kind(resource, &object)?;
+        kind::of_body(resource, &object, self.body)?;
         accept(ctx, resource, object).map_err(|unfit| unfit.bad_request(resource))
     }
 
@@ -92,7 +91,7 @@ impl Call<'_> {
             )));
         }
         self.check_identity(&object)?;
-        let change = Change { resource, key: &key, part, applied: false };
+        let change = Change { resource, key: &key, part, way: Way::Replace };
         let made = registry.update(ctx, change, &mut |_, _| Ok(object.clone()));
         match made {
             Err(status)
@@ -230,7 +229,8 @@ impl Call<'_> {
     /// POST of an eviction.
     pub(crate) fn evict(&self) -> Answer {
         let eviction = body::object(self.headers, self.body)?;
-        let (options, dry) = options::delete(self.query, Some(&eviction["deleteOptions"]))?;
+        let said = Some(&eviction["deleteOptions"]).filter(|options| options.is_object());
+        let (options, dry) = options::delete(self.query, said)?;
         let mut ctx = Context::new(self.user, "");
         ctx.dry_run = dry;
         self.shape.registry.evict(&ctx, self.resource(), &self.key(), &options)?;
@@ -245,63 +245,4 @@ fn success(details: Option<Map<String, Value>>) -> Value {
         status["details"] = Value::Object(details);
     }
     status
-}
-
-/// Refuses an object of another kind or version than the path's.
-pub(crate) fn check_kind(resource: &Resource, object: &Value) -> Result<(), Status> {
-    if !object.is_object() {
-        return Err(Status::bad_request(format!(
-            "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: \
-             json: cannot unmarshal into Go value of type struct {{ APIVersion string; Kind string }}",
-            resource.kind
-        )));
-    }
-    let (version, kind) = (&object["apiVersion"], &object["kind"]);
-    let expected = resource.api_version();
-    let named = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    if resource.custom.is_some() {
-        for (value, field) in [(kind, "Kind"), (version, "apiVersion")] {
-            if named(value).is_none() {
-                return Err(Status::bad_request(format!(
-                    "the object provided is unrecognized (must be of type {}): Object '{field}' is missing in '{object}'",
-                    resource.kind
-                )));
-            }
-        }
-    }
-    let (own_version, own_kind) = (
-        named(version).unwrap_or_else(|| expected.clone()),
-        named(kind).unwrap_or_else(|| resource.kind.clone()),
-    );
-    let gvk = Gvk::from_api_version(&own_version, &own_kind);
-    if resource.custom.is_none() && facts().definition_name(&gvk).is_none() {
-        return Err(Status::bad_request(format!(
-            "{own_kind} in version {:?} cannot be handled as a {}: no kind {own_kind:?} is registered for version \
-             {own_version:?} in scheme \"pkg/runtime/scheme.go:111\"",
-            gvk.version, resource.kind
-        )));
-    }
-    if resource.custom.is_some() && (own_version != expected || own_kind != resource.kind) {
-        let mut causes = Vec::new();
-        if own_kind != resource.kind {
-            causes.push(Cause::invalid("kind", kind, &format!("must be {}", resource.kind)));
-        }
-        if own_version != expected {
-            causes.push(Cause::invalid("apiVersion", version, &format!("must be {expected}")));
-        }
-        let name = metadata::text(object, "name");
-        return Err(Status::invalid(&resource.group, &own_kind, name, causes));
-    }
-    if let Some(found) = named(version).filter(|found| *found != expected) {
-        return Err(Status::bad_request(format!(
-            "the API version in the data ({found}) does not match the expected API version ({expected})"
-        )));
-    }
-    if let Some(found) = named(kind).filter(|found| *found != resource.kind) {
-        return Err(Status::bad_request(format!(
-            "{found} in version {:?} cannot be handled as a {}: kind {found:?} must be {:?}",
-            resource.version, resource.kind, resource.kind
-        )));
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 //! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
 //! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
 
-use super::{quantity, time};
+use super::{gotype, quantity, time};
 use crate::protobuf;
 use base64::Engine;
 use opdev_object::facts::{OBJECT_META, facts};
@@ -61,6 +61,8 @@ impl Place<'_> {
         if self.go_path.is_empty() {
             return format!("json: cannot unmarshal {found} into Go value of type {go_type}");
         }
+        let named = gotype::named(self.owner, self.go_path, go_type);
+        let go_type = named.as_deref().unwrap_or(go_type);
         format!(
             "json: cannot unmarshal {found} into Go struct field {}.{} of type {go_type}",
             self.owner, self.go_path
@@ -125,7 +127,8 @@ impl Walk {
     ) -> Result<(), String> {
         match definition {
             Some(QUANTITY) => return quantity(value),
-            Some(INT_OR_STRING) => return int_or_string(value),
+            Some(INT_OR_STRING) => return int_or_string(value, place),
+            Some(TIME | MICRO_TIME) if !value.is_string() => return Err(place.mismatch(value, "string")),
             Some(TIME) => return time::seconds(value),
             Some(MICRO_TIME) => return time::micros(value),
             _ => {}
@@ -175,8 +178,11 @@ impl Walk {
                 gone.push(key.clone());
                 continue;
             }
-            let go_path =
-                if place.go_path.is_empty() { key.clone() } else { format!("{}.{key}", place.go_path) };
+            let go_path = match (place.go_path, gotype::embedded(owner, key)) {
+                ("", _) => key.clone(),
+                (outer, None) => format!("{outer}.{key}"),
+                (outer, Some(embedded)) => format!("{outer}.{embedded}.{key}"),
+            };
             let (inner, name) = resolve(field);
             self.value(item, inner, name, Place { path: &path, go_path: &go_path, owner })?;
             let kept = field.get("default").is_some()
@@ -276,7 +282,7 @@ fn quantity(value: &mut Value) -> Result<(), String> {
         Value::String(text) => text.trim().to_owned(),
         Value::Number(number) => number.to_string(),
         Value::Null => return Ok(()),
-        other => return Err(format!("quantities must match the regular expression, not {other}")),
+        _ => String::new(),
     };
     let canonical = quantity::canonical(&text).ok_or_else(|| {
         "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
@@ -286,19 +292,17 @@ fn quantity(value: &mut Value) -> Result<(), String> {
     Ok(())
 }
 
-fn int_or_string(value: &mut Value) -> Result<(), String> {
+fn int_or_string(value: &mut Value, place: Place<'_>) -> Result<(), String> {
     match value {
         Value::Number(n) if n.is_f64() => {
             if let Some(whole) = n.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15) {
                 *value = Value::from(whole as i64);
                 return Ok(());
             }
-            Err(format!("json: cannot unmarshal number {n} into Go value of type int32"))
+            Err(place.mismatch(value, "int32"))
         }
         Value::Number(_) | Value::String(_) | Value::Null => Ok(()),
-        Value::Bool(_) => Err("json: cannot unmarshal bool into Go value of type int32".to_owned()),
-        Value::Array(_) => Err("json: cannot unmarshal array into Go value of type int32".to_owned()),
-        Value::Object(_) => Err("json: cannot unmarshal object into Go value of type int32".to_owned()),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Err(place.mismatch(value, "int32")),
     }
 }
 

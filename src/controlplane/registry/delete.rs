@@ -84,22 +84,12 @@ impl Registry {
             object["status"]["phase"] = Value::from("Terminating");
         }
         if finished(resource, &object) {
-            // What is answered, and what watchers see, is the object as it was.
-            let object = Value::clone(&current.value);
-            // Pods go in steps: a dry run, and a grace of less than nothing, answer what the first one makes.
-            let stepwise = resource.id() == "pods" && options.grace.is_some_and(|grace| grace < 0);
-            let object = if ctx.dry_run && resource.id() == "pods" {
-                let mut going = Value::clone(&current.value);
-                mark(&mut going, self.now(), 0, marked);
-                Stored::unsaved(going)
-            } else if ctx.dry_run {
-                current.clone()
-            } else if stepwise {
-                let mut going = object;
-                mark(&mut going, self.now(), 0, marked);
-                self.remove(resource, key, current.revision, Some(going))?
-            } else {
-                self.remove(resource, key, current.revision, Some(object))?
+            let object = match resource.id().as_str() {
+                // Pods go in two steps, even where nothing keeps them: marked, then gone.
+                "pods" => self.delete_pod(ctx, resource, key, current, marked)?,
+                _ if ctx.dry_run => current.clone(),
+                // What is answered, and what watchers see, is the object as it was.
+                _ => self.remove(resource, key, current.revision, Some(Value::clone(&current.value)))?,
             };
             return Ok(Deleted { object, gone: true });
         }
@@ -112,6 +102,29 @@ impl Registry {
         let object = self.store.put(&resource.table, key, Expected::Revision(current.revision), object)?;
         self.written(resource, &object.value);
         Ok(Deleted { object, gone: false })
+    }
+
+    /// Marks a pod that nothing keeps, unless it is marked already, and removes it.
+    fn delete_pod(
+        &self,
+        ctx: &Context,
+        resource: &Resource,
+        key: &Key,
+        current: &Arc<Stored>,
+        marked: bool,
+    ) -> Result<Arc<Stored>, Refused> {
+        let over = marked && current.value["metadata"]["deletionGracePeriodSeconds"] == 0;
+        let mut going = Value::clone(&current.value);
+        mark(&mut going, self.now(), 0, marked);
+        if ctx.dry_run {
+            return Ok(Stored::unsaved(going));
+        }
+        if over {
+            return self.remove(resource, key, current.revision, Some(going));
+        }
+        let stored = self.store.put(&resource.table, key, Expected::Revision(current.revision), going)?;
+        self.written(resource, &stored.value);
+        self.remove(resource, key, stored.revision, Some(Value::clone(&stored.value)))
     }
 
     /// Takes an object out of the store and tells whoever has to know.

@@ -7,7 +7,10 @@ use super::{Resource, metadata};
 use crate::error::{Cause, Status};
 use jiff::Timestamp;
 use opdev_object::apply::{ApplyError, FieldManager};
+use opdev_object::facts::facts;
 use opdev_object::fieldset::FieldSet;
+use opdev_object::meta::Gvk;
+use opdev_object::schema::SchemaRef;
 use serde_json::Value;
 
 /// The fields that a write of this part never touches and so never owns.
@@ -73,20 +76,43 @@ pub(crate) fn apply(
         now: &now,
         reset: reset.as_ref(),
     };
-    manager.apply(live, applied, force).map_err(|error| {
-        let text = error.to_string();
-        match error {
-            ApplyError::Conflicts(conflicts) => {
-                let cause = |c: &opdev_object::apply::Conflict| {
-                    Cause::text("FieldManagerConflict", c.path.to_string(), c.message())
-                };
-                let causes = conflicts.iter().map(cause).collect();
-                Status { causes, ..Status::new(409, "Conflict", text) }
-            }
-            ApplyError::BadRequest(_) => Status::bad_request(text),
-            ApplyError::Typed(_) => Status::new(500, "", text),
+    manager.apply(live, applied, force).map_err(refused)
+}
+
+/// Merges an applied Scale into the Scale of an object, whose managed fields are those of the Scale.
+pub(crate) fn apply_scale(
+    ctx: &Context,
+    live: &Value,
+    applied: &Value,
+    force: bool,
+    now: Timestamp,
+) -> Result<Value, Status> {
+    let schema = facts().schema(&Gvk::new("autoscaling", "v1", "Scale"));
+    let schema = schema.unwrap_or_else(SchemaRef::untyped_resource);
+    let manager = FieldManager {
+        manager: &ctx.manager,
+        api_version: "autoscaling/v1",
+        subresource: Part::Scale.subresource(),
+        schema: &schema,
+        now: &metadata::seconds(now),
+        reset: None,
+    };
+    manager.apply(Some(live), applied, force).map_err(refused)
+}
+
+fn refused(error: ApplyError) -> Status {
+    let text = error.to_string();
+    match error {
+        ApplyError::Conflicts(conflicts) => {
+            let cause = |c: &opdev_object::apply::Conflict| {
+                Cause::text("FieldManagerConflict", c.path.to_string(), c.message())
+            };
+            let causes = conflicts.iter().map(cause).collect();
+            Status { causes, ..Status::new(409, "Conflict", text) }
         }
-    })
+        ApplyError::BadRequest(_) => Status::bad_request(text),
+        ApplyError::Typed(_) => Status::new(500, "", text),
+    }
 }
 
 /// Whether two objects are the same but for the times in their managed fields.

@@ -14,6 +14,7 @@ mod defaults;
 mod definitions;
 mod delete;
 pub(crate) mod fields;
+mod gotype;
 pub(crate) mod metadata;
 mod names;
 mod pods;
@@ -30,13 +31,15 @@ mod write;
 
 pub use accept::Unfit;
 pub(crate) use accept::accept;
+#[cfg(test)]
+pub(crate) use builtin::resources as builtin_resources;
 pub use catalog::{Catalog, Served};
 pub use context::{Context, FieldValidation};
 pub use delete::{DeleteOptions, Deleted};
 pub(crate) use policy::forbidden;
 pub use resource::{Custom, Habits, Resource, ScalePaths, Subresource, resource_id};
 pub use strategy::Part;
-pub use update::{Change, Make};
+pub use update::{Change, Make, Way};
 
 use crate::controllers::{ResourceInfo, View};
 use crate::storage::{Key, Store};

@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::delete::DeleteOptions;
 use super::strategy::Part;
-use super::update::Change;
+use super::update::{Change, Way};
 use super::{Registry, Resource, defaults, metadata};
 use crate::error::{Cause, Status};
 use crate::storage::{Key, Stored};
@@ -33,7 +33,7 @@ impl Registry {
             return Err(Status::invalid("", "Binding", &key.name, causes));
         }
         let now = metadata::seconds(self.now());
-        let change = Change { resource, key, part: Part::Binding, applied: false };
+        let change = Change { resource, key, part: Part::Binding, way: Way::Replace };
         self.update(ctx, change, &mut |_, current| {
             let refuse = |why: String| Err(Status::conflict("", "pods/binding", &key.name, &why));
             if current["metadata"].get("deletionTimestamp").is_some() {

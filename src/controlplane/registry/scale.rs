@@ -1,9 +1,11 @@
 //! The scale subresource: an `autoscaling/v1` Scale read off an object, and its replicas written back.
 
+mod owners;
+
 use super::context::Context;
 use super::strategy::Part;
-use super::update::Change;
-use super::{Registry, Resource, defaults, metadata};
+use super::update::{Change, Way};
+use super::{Registry, Resource, defaults, fields, metadata};
 use crate::error::{Cause, Status};
 use crate::storage::{Key, Stored};
 use serde_json::{Map, Value, json};
@@ -77,10 +79,15 @@ pub(crate) fn read(resource: &Resource, object: &Value) -> Result<Value, Status>
     )
 }
 
-fn write(resource: &Resource, object: &mut Value, replicas: i64) {
+/// Names from the top of an object down to its replicas.
+fn path(resource: &Resource) -> Vec<&str> {
     let path = resource.custom.as_ref().and_then(|c| c.scale.as_ref());
     let path = path.map_or(".spec.replicas", |paths| paths.spec_replicas.as_str());
-    let mut names: Vec<&str> = path.split('.').filter(|name| !name.is_empty()).collect();
+    path.split('.').filter(|name| !name.is_empty()).collect()
+}
+
+fn write(resource: &Resource, object: &mut Value, replicas: i64) {
+    let mut names = path(resource);
     let Some(last) = names.pop() else { return };
     let parent = names.into_iter().fold(object, |value, name| defaults::sub(value, name));
     if parent.is_object() {
@@ -97,18 +104,10 @@ impl Registry {
         key: &Key,
         make: &mut dyn FnMut(&Value) -> Result<Value, Status>,
     ) -> Result<Arc<Stored>, Status> {
-        let change = Change { resource, key, part: Part::Scale, applied: false };
+        let change = Change { resource, key, part: Part::Scale, way: Way::Replace };
         self.update(ctx, change, &mut |_, current| {
             let scale = make(&read(resource, current)?)?;
-            let replicas = &scale["spec"]["replicas"];
-            let number = replicas.as_i64().unwrap_or(0);
-            if number < 0 || !(replicas.is_null() || replicas.is_i64()) {
-                let detail = "must be greater than or equal to 0";
-                let cause = Cause::invalid("spec.replicas", replicas, detail);
-                return Err(Status::invalid("autoscaling", "Scale", &key.name, vec![cause]));
-            }
-            let mut object = current.clone();
-            write(resource, &mut object, number);
+            let mut object = scaled(resource, key, current, &scale)?;
             // An empty resourceVersion in a Scale means any, for every kind.
             let version = metadata::text(&scale, "resourceVersion").to_owned();
             if !version.is_empty() {
@@ -123,6 +122,61 @@ impl Registry {
             Ok(object)
         })
     }
+
+    /// Applies a Scale; answers with the object.
+    pub fn apply_scale(
+        &self,
+        ctx: &mut Context,
+        resource: &Resource,
+        key: &Key,
+        applied: &Value,
+        force: bool,
+    ) -> Result<Arc<Stored>, Status> {
+        let change = Change { resource, key, part: Part::Scale, way: Way::Apply };
+        let now = self.now();
+        self.update(ctx, change, &mut |ctx, current| {
+            let mut live = read(resource, current)?;
+            let path = path(resource);
+            let owners = owners::of_scale(current, &path);
+            if owners.is_empty() && resource.custom.is_some() {
+                return Err(unconvertible("create manager for existing fields: failed to convert live", "/"));
+            }
+            live["metadata"]["managedFields"] = Value::from(owners);
+            let merged = fields::apply_scale(ctx, &live, applied, force, now)?;
+            if resource.custom.is_some() && merged["spec"] != live["spec"] {
+                let meta = |field: &str| metadata::text(applied, field);
+                let place = format!("{}/{}", meta("namespace"), meta("name"));
+                return Err(unconvertible("convert new", &place));
+            }
+            let mut object = scaled(resource, key, current, &merged)?;
+            let entries = owners::of_object(current, &merged, &path, &resource.api_version());
+            metadata::of(&mut object).insert("managedFields".to_owned(), Value::from(entries));
+            Ok(object)
+        })
+    }
+}
+
+/// The object with the replicas of a Scale. A custom resource's number is for its own schema to judge.
+fn scaled(resource: &Resource, key: &Key, current: &Value, scale: &Value) -> Result<Value, Status> {
+    let replicas = &scale["spec"]["replicas"];
+    let number = replicas.as_i64().unwrap_or(0);
+    let negative = number < 0 && resource.custom.is_none();
+    if negative || !(replicas.is_null() || replicas.is_i64()) {
+        let cause = Cause::invalid("spec.replicas", replicas, "must be greater than or equal to 0");
+        return Err(Status::invalid("autoscaling", "Scale", &key.name, vec![cause]));
+    }
+    let mut object = current.clone();
+    write(resource, &mut object, number);
+    Ok(object)
+}
+
+/// The 500 of the real server (1.36), which cannot apply a changed Scale to a custom resource: it takes the Scale for one.
+fn unconvertible(what: &str, place: &str) -> Status {
+    let why = format!(
+        "failed to {what} object ({place}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an \
+         invalid group/version: autoscaling/v1"
+    );
+    Status::new(500, "", why)
 }
 
 #[cfg(test)]

@@ -21,8 +21,19 @@ pub struct Change<'a> {
     pub key: &'a Key,
     /// Which part of it.
     pub part: Part,
-    /// The managed fields have been written by server-side apply.
-    pub applied: bool,
+    /// How the new object came to be.
+    pub way: Way,
+}
+
+/// How the new object of a change came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Somebody sent the whole of it.
+    Replace,
+    /// A patch of the current one.
+    Patch,
+    /// Server-side apply, which has written the managed fields already.
+    Apply,
 }
 
 /// Makes the new object, accepted as the resource's kind, of the current one.
@@ -57,20 +68,21 @@ impl Registry {
         current: &Arc<Stored>,
         make: &mut Make<'_>,
     ) -> Result<Option<Arc<Stored>>, Status> {
-        let Change { resource, key, part, applied } = change;
+        let Change { resource, key, part, way } = change;
         let served = convert::served(resource, &current.value);
         let mut object = make(ctx, &served)?;
-        self.check_identity(change, &object, &served)?;
+        self.check_identity(ctx, change, &object, &served)?;
         self.check_escalation(ctx, resource, &key.namespace, &object, Some(&served))?;
         let unconditional = metadata::text(&object, "resourceVersion").is_empty();
         // Who owns what is settled before the server puts back what the request may not change.
-        if !applied {
+        if way != Way::Apply {
             fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
         }
+        let mut causes = moved(change, &object, &served);
         metadata::keep(&mut object, &served);
         strategy::prepare_update(resource, part, &mut object, &served);
         let _services = self.lock_services(resource);
-        let mut causes = metadata::validate_update(resource, &object, &served);
+        causes.extend(metadata::validate_update(resource, &object, &served));
         causes.extend(self.validate_update(ctx, change, &mut object, &served));
         if !causes.is_empty() {
             return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
@@ -100,8 +112,14 @@ impl Registry {
         }
     }
 
-    fn check_identity(&self, change: Change<'_>, object: &Value, current: &Value) -> Result<(), Status> {
-        let Change { resource, key, .. } = change;
+    fn check_identity(
+        &self,
+        ctx: &Context,
+        change: Change<'_>,
+        object: &Value,
+        current: &Value,
+    ) -> Result<(), Status> {
+        let Change { resource, key, way, .. } = change;
         let name = metadata::text(object, "name");
         if !name.is_empty() && name != &*key.name {
             return Err(Status::bad_request(format!(
@@ -116,11 +134,11 @@ impl Registry {
             ));
         }
         let (uid, own) = (metadata::text(object, "uid"), metadata::text(current, "uid"));
-        if !uid.is_empty() && uid != own {
+        if way == Way::Replace && !uid.is_empty() && uid != own {
             let why = format!(
                 "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: \
                  Precondition failed: UID in precondition: {uid}, UID in object meta: {own}",
-                storage_key(resource, key)
+                storage_key(resource, key, ctx.dry_run)
             );
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
         }
@@ -212,8 +230,18 @@ pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
         && (resource.id() != "namespaces" || empty(&object["spec"]["finalizers"]))
 }
 
-/// Where etcd would have the object.
-fn storage_key(resource: &Resource, key: &Key) -> String {
+/// What is wrong with a patch that makes another object of it. A whole object with another uid is refused before.
+fn moved(change: Change<'_>, object: &Value, current: &Value) -> Vec<Cause> {
+    let uid = metadata::text(object, "uid");
+    if change.way == Way::Replace || uid.is_empty() || uid == metadata::text(current, "uid") {
+        return Vec::new();
+    }
+    let cause = Cause::invalid("metadata.uid", &Value::from(uid), "field is immutable");
+    vec![cause; metadata::rounds(change.resource).0]
+}
+
+/// Where etcd would have the object. A dry run does not get as far as the common prefix.
+fn storage_key(resource: &Resource, key: &Key, dry_run: bool) -> String {
     let table = match (resource.custom.is_some(), resource.plural.as_str()) {
         (true, plural) => format!("{}/{plural}", resource.group),
         (false, "services") => "services/specs".to_owned(),
@@ -221,5 +249,6 @@ fn storage_key(resource: &Resource, key: &Key) -> String {
         (false, plural) => plural.to_owned(),
     };
     let namespace = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
-    format!("/registry/{table}/{namespace}{}", key.name)
+    let registry = if dry_run { "" } else { "/registry" };
+    format!("{registry}/{table}/{namespace}{}", key.name)
 }

@@ -4,7 +4,7 @@ use super::accept::accept;
 use super::context::{Context, FieldValidation};
 use super::delete::DeleteOptions;
 use super::strategy::Part;
-use super::update::Change;
+use super::update::{Change, Way};
 use super::{Registry, Resource, metadata};
 use crate::controllers::Write;
 use crate::error::Status;
@@ -31,7 +31,7 @@ impl Registry {
             Write::Patch { resource, namespace, name, patch } => {
                 let resource = self.resource(resource)?;
                 let key = key(&resource, namespace.as_deref(), name);
-                let change = Change { resource: &resource, key: &key, part: Part::Main, applied: false };
+                let change = Change { resource: &resource, key: &key, part: Part::Main, way: Way::Replace };
                 self.update(ctx, change, &mut |ctx, current| {
                     let mut object = current.clone();
                     opdev_object::patch::merge_patch(&mut object, patch);
@@ -57,7 +57,8 @@ impl Registry {
             Write::Finalize { name } => {
                 let resource = self.resource("namespaces")?;
                 let key = Key::new("", name);
-                let change = Change { resource: &resource, key: &key, part: Part::Finalize, applied: false };
+                let change =
+                    Change { resource: &resource, key: &key, part: Part::Finalize, way: Way::Replace };
                 self.update(ctx, change, &mut |_, current| {
                     let mut object = current.clone();
                     if let Some(spec) = object["spec"].as_object_mut() {
@@ -94,7 +95,7 @@ impl Registry {
     ) -> Result<Arc<Stored>, Status> {
         let resource = self.resource(resource)?;
         let key = key(&resource, object["metadata"]["namespace"].as_str(), metadata::text(object, "name"));
-        let change = Change { resource: &resource, key: &key, part, applied: false };
+        let change = Change { resource: &resource, key: &key, part, way: Way::Replace };
         self.update(ctx, change, &mut |ctx, _| {
             accept(ctx, &resource, object.clone()).map_err(|e| e.bad_request(&resource))
         })

@@ -21,16 +21,30 @@ func (s *server) comparable(value any, path []string) any {
 		for at, inner := range value {
 			out[at] = s.comparable(inner, path)
 		}
+		if len(path) > 0 && path[len(path)-1] == "managedFields" {
+			slices.SortStableFunc(out, func(a, b any) int { return strings.Compare(entry(a), entry(b)) })
+		}
 		return out
 	case string:
 		return s.text(value, path)
 	case json.Number:
-		// Allocated, unless somebody asked for a port that is out of range.
-		if number, _ := value.Int64(); len(path) > 0 && strings.HasSuffix(path[len(path)-1], "odePort") && number >= 30000 && number < 32768 {
+		// Allocated, unless somebody asked for a port that is out of range. Of a dry run it may be beyond the range.
+		if number, _ := value.Int64(); len(path) > 0 && strings.HasSuffix(path[len(path)-1], "odePort") && number >= 30000 && number < 33000 {
 			return "PORT"
 		}
 	}
 	return value
+}
+
+// entry names a record of managedFields. Records are ordered by time in whole seconds, and each server has its own.
+func entry(value any) string {
+	record, _ := value.(map[string]any)
+	name := ""
+	for _, field := range []string{"manager", "operation", "subresource", "apiVersion"} {
+		text, _ := record[field].(string)
+		name += text + "/"
+	}
+	return name
 }
 
 var (

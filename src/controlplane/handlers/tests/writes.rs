@@ -389,7 +389,8 @@ async fn what_is_not_there_and_what_cannot_be_done() {
     let kind = post(&api, MAPS, deployment("a")).await.expect(StatusCode::BAD_REQUEST);
     assert_eq!(
         kind["message"],
-        "the API version in the data (apps/v1) does not match the expected API version (v1)"
+        "Deployment in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Deployment) to \
+         (core.ConfigMap): unknown conversion"
     );
     let version =
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "resourceVersion": "3"}});

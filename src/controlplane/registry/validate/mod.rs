@@ -85,6 +85,10 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
         _ => {}
     }
     causes.extend(whole(resource, object, Some(current)));
+    if resource.id() == "batch/jobs" {
+        // The real server looks at the whole of a changed job twice.
+        causes.extend(whole(resource, object, Some(current)));
+    }
     match resource.id().as_str() {
         "pods" => pod::update(object, current, &mut causes),
         "apps/deployments" | "apps/replicasets" | "apps/daemonsets" => {

@@ -1,8 +1,9 @@
 //! What is refused of config maps, secrets and claims.
 
 use super::names;
-use super::place::{absent, amount, entries, items, named, optional, selector};
+use super::place::{absent, amount, entries, immutable, items, named, optional, selector};
 use crate::error::Cause;
+use crate::registry::quantity;
 use base64::Engine;
 use serde_json::{Value, json};
 
@@ -156,4 +157,13 @@ pub(super) fn claim_update(object: &Value, current: &Value, causes: &mut Vec<Cau
                       volumeAttributesClassName for bound claims";
         causes.push(Cause::forbidden("spec", detail));
     }
+    let stored = |amount: &Value| amount.as_str().and_then(quantity::nano).unwrap_or(0);
+    let storage = |object: &Value| stored(&object["spec"]["resources"]["requests"]["storage"]);
+    let shrinks = storage(object) < storage(current);
+    if shrinks && storage(object) <= stored(&current["status"]["capacity"]["storage"]) {
+        let detail = "field can not be less than status.capacity";
+        causes.push(Cause::forbidden("spec.resources.requests.storage", detail));
+    }
+    // The real server leaves `spec` out of this path.
+    immutable("volumeMode", &object["spec"]["volumeMode"], &current["spec"]["volumeMode"], causes);
 }
