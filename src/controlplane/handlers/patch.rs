@@ -57,6 +57,21 @@ fn nameless(name: &str) -> Status {
     ))
 }
 
+/// The same where it was read as a kind without any fields.
+fn unnamed(ctx: &mut Context, object: &Value, name: &str) -> Status {
+    let fields = object.as_object().into_iter().flatten().map(|(field, _)| field.as_str());
+    let unknown: Vec<String> = fields
+        .filter(|field| !["apiVersion", "kind"].contains(field))
+        .map(|field| format!("unknown field {field:?}"))
+        .collect();
+    match ctx.validation {
+        FieldValidation::Strict => return unfit(object, &Unfit::Strict(unknown)),
+        FieldValidation::Warn => unknown.into_iter().for_each(|text| ctx.warn(text)),
+        FieldValidation::Ignore => {}
+    }
+    nameless(name)
+}
+
 /// The 422 of a patched object that is none of its kind.
 fn unfit(patched: &Value, unfit: &Unfit) -> Status {
     let text = Value::from(patched.to_string());
@@ -79,12 +94,19 @@ impl Call<'_> {
             // A patch is no way to turn an object into one of another kind.
             let same = object["kind"] == current["kind"] && object["apiVersion"] == current["apiVersion"];
             if !same {
-                kind::of_patched(&resource, &object)?;
+                if let Err(wrong) = kind::of_patched(&resource, &object) {
+                    // Another version, or none, is found out after everything else.
+                    if wrong.causes.first().is_some_and(|cause| cause.field != "patch") {
+                        let fit = accept(ctx, &resource, object.clone());
+                        fit.map_err(|reason| unfit(&object, &reason))?;
+                    }
+                    return Err(wrong);
+                }
                 // Without a version it would be read as the internal one, whose fields have no names.
                 if object["apiVersion"].as_str().is_none_or(str::is_empty)
                     && object["kind"] == resource.kind.as_str()
                 {
-                    return Err(nameless(&key.name));
+                    return Err(unnamed(ctx, &object, &key.name));
                 }
             }
             let fit = accept(ctx, &resource, object.clone());
@@ -138,7 +160,8 @@ impl Call<'_> {
         kind::of_applied(&resource, &applied)?;
         let force = self.query.flag("force") == Some(true);
         let live = self.shape.registry.store.get(&resource.table, &key);
-        if live.is_none() && part == Part::Main {
+        // A service's status makes the service, too.
+        if live.is_none() && (part == Part::Main || resource.id() == "services") {
             return self.apply_create(ctx, &applied, force);
         }
         let change = Change { resource: &resource, key: &key, part, way: Way::Apply };
@@ -149,7 +172,11 @@ impl Call<'_> {
                 return Ok(merged);
             }
             let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
-            self.fit(&mut quiet, merged)
+            let merged = self.fit(&mut quiet, merged, &applied)?;
+            if metadata::text(&merged, "name").is_empty() {
+                return Err(nameless(&key.name));
+            }
+            Ok(merged)
         });
         let stored = made.map_err(|status| status.warned(&ctx.warnings))?;
         Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
@@ -167,7 +194,7 @@ impl Call<'_> {
         self.may_create()?;
         let object = fields::apply(&ctx, resource, None, applied, Part::Main, force, registry.now())?;
         let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
-        let object = self.fit(&mut quiet, object)?;
+        let object = self.fit(&mut quiet, object, applied)?;
         if metadata::text(&object, "name").is_empty() {
             return Err(nameless(&key.name));
         }
@@ -181,10 +208,9 @@ impl Call<'_> {
     }
 
     /// What came out of an apply, as an object of its kind.
-    fn fit(&self, ctx: &mut Context, object: Value) -> Result<Value, Status> {
+    fn fit(&self, ctx: &mut Context, object: Value, applied: &Value) -> Result<Value, Status> {
         let resource = self.resource();
-        let text = |field: &str| metadata::text(&object, field).to_owned();
-        let (namespace, name) = (text("namespace"), text("name"));
+        let (namespace, name) = (metadata::text(applied, "namespace"), metadata::text(applied, "name"));
         accept(ctx, resource, object).map_err(|unfit| {
             let kind = format!("{}, Kind={}", group_version(&resource.api_version()), resource.kind);
             let unfit = unfit.to_string();

@@ -148,6 +148,9 @@ fn check(resource: &Resource, field: &str) -> Result<(), Status> {
     }
     match fields_of(&resource.id()) {
         Some(known) if known.contains(&field) => Ok(()),
+        Some(_) if resource.id() == "batch/jobs" => {
+            Err(Status::bad_request(format!("field label {field:?} not supported for Job")))
+        }
         Some(_) => unsupported(),
         None => Err(Status::bad_request(format!(
             "{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""

@@ -95,9 +95,15 @@ impl Call<'_> {
         let made = registry.update(ctx, change, &mut |_, _| Ok(object.clone()));
         match made {
             Err(status)
-                if status.is_not_found() && part == Part::Main && resource.habits.create_on_update =>
+                if status.is_not_found()
+                    && (part == Part::Main || resource.id() == "services")
+                    && resource.habits.create_on_update =>
             {
                 self.may_create()?;
+                let mut object = object;
+                if !ctx.dry_run {
+                    metadata::of(&mut object).remove("resourceVersion");
+                }
                 Ok((StatusCode::CREATED, registry.create(ctx, resource, &key.namespace, object)?))
             }
             other => Ok((StatusCode::OK, other?)),

@@ -4,7 +4,7 @@ use super::context::{Context, FieldValidation};
 use super::{Resource, decode, defaults};
 use crate::error::Status;
 use opdev_object::facts::facts;
-use opdev_object::schema;
+use opdev_object::schema::{self, SchemaRef};
 use serde_json::Value;
 
 /// Why a body is no object of its kind.
@@ -51,7 +51,9 @@ pub(crate) fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) 
 fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String> {
     if resource.custom.is_some() {
         let mut unknown = decode::decode_metadata(object)?.unknown;
-        let pruned = schema::prune(object, &resource.schema());
+        let schema = resource.schema();
+        let pruned = schema::prune(object, &schema);
+        embedded(object, &schema);
         let mut pruned: Vec<String> = pruned.iter().map(|path| format!("unknown field {path:?}")).collect();
         pruned.retain(|text| !unknown.contains(text));
         unknown.extend(pruned);
@@ -60,6 +62,31 @@ fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String>
     match facts().definition_name(&resource.gvk()) {
         Some(definition) => Ok(decode::decode(object, definition)?.unknown),
         None => Ok(Vec::new()),
+    }
+}
+
+/// Reads the metadata of objects inside the object as those of a built-in kind: what would not be written back goes.
+fn embedded(value: &mut Value, schema: &SchemaRef) {
+    match value {
+        Value::Object(map) => {
+            for (name, inner) in map {
+                let Some(property) = schema.properties.get(name) else { continue };
+                embedded(inner, property);
+                if property.embedded_resource {
+                    let mut read = inner.clone();
+                    // What cannot be read is for the schema to refuse.
+                    if decode::decode_metadata(&mut read).is_ok() {
+                        *inner = read;
+                    }
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = &schema.items {
+                items.iter_mut().for_each(|item| embedded(item, schema));
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

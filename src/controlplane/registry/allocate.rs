@@ -110,6 +110,41 @@ pub(crate) fn service(service: &mut Value, mut taken: Taken) -> Vec<Cause> {
     causes
 }
 
+/// Whether a service is given an address of the cluster.
+pub(crate) fn needs_address(service: &Value) -> bool {
+    let spec = &service["spec"];
+    spec["type"] != "ExternalName" && spec["clusterIP"] != "None"
+}
+
+/// What is wrong with the families of a service that is changed. Only one without a selector may ask for two.
+pub(crate) fn families(service: &Value) -> Vec<Cause> {
+    let spec = &service["spec"];
+    let open =
+        spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
+    if open || spec["type"] == "ExternalName" {
+        return Vec::new();
+    }
+    let mut causes = Vec::new();
+    if spec["ipFamilyPolicy"] == "RequireDualStack" {
+        let detail = "this cluster is not configured for dual-stack services";
+        causes.push(Cause::invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
+    }
+    for (i, family) in spec["ipFamilies"].as_array().into_iter().flatten().enumerate() {
+        if family == "IPv6" {
+            let detail = "not configured on this cluster";
+            causes.push(Cause::invalid(format!("spec.ipFamilies[{i}]"), family, detail));
+        }
+    }
+    causes
+}
+
+/// What the real server says of a service that has no name: it cannot note whose address it is.
+pub(crate) fn nameless() -> Cause {
+    let why = "failed to allocate IP: IPAddress.networking.k8s.io \"10.96.0.1\" is invalid: spec.parentRef.name: \
+               Required value";
+    Cause::invalid("spec.clusterIPs", &json!([""]), why)
+}
+
 fn address(spec: &mut Value, taken: &mut Taken, causes: &mut Vec<Cause>) {
     let first = spec["clusterIPs"][0].as_str().map(str::to_owned);
     let asked = spec["clusterIP"].as_str().map(str::to_owned).or(first).filter(|text| !text.is_empty());
@@ -156,19 +191,21 @@ pub(crate) fn keep(service: &mut Value, current: &Value) {
     let (spec, old) = (&mut service["spec"], &current["spec"]);
     let needs_address = spec["type"] != "ExternalName" && old["type"] != "ExternalName";
     if needs_address {
-        let missing = spec["clusterIP"].as_str().unwrap_or_default().is_empty()
-            && spec["clusterIPs"][0].as_str().unwrap_or_default().is_empty();
-        if missing {
-            for field in ["clusterIP", "clusterIPs"] {
-                if let Some(value) = old.get(field) {
-                    spec[field] = value.clone();
-                }
-            }
-        }
-        if let Some(first) = spec["clusterIP"].as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-            && spec["clusterIPs"].is_null()
+        let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
+        if spec["clusterIP"].as_str().unwrap_or_default().is_empty()
+            && let Some(address) = old.get("clusterIP")
         {
-            spec["clusterIPs"] = json!([first]);
+            spec["clusterIP"] = address.clone();
+        }
+        if spec["clusterIP"] == old["clusterIP"] {
+            if none(&spec["clusterIPs"])
+                && let Some(addresses) = old.get("clusterIPs")
+            {
+                spec["clusterIPs"] = addresses.clone();
+            }
+        } else if none(&spec["clusterIPs"]) || spec["clusterIPs"] == old["clusterIPs"] {
+            // Whoever changes the first address alone means the only one.
+            spec["clusterIPs"] = json!([spec["clusterIP"].clone()]);
         }
         for field in ["ipFamilies", "ipFamilyPolicy"] {
             if let Some(value) = old.get(field) {

@@ -15,12 +15,11 @@ const BEING_DELETED: &str = "object is being deleted: ";
 const ATTEMPTS: usize = 8;
 
 /// How an object is created.
-#[derive(Clone, Copy)]
 struct Creation {
     /// Its managed fields are still to be written.
     track: bool,
-    /// It came with a resourceVersion.
-    versioned: bool,
+    /// The resourceVersion it came with.
+    versioned: Option<String>,
 }
 
 impl Registry {
@@ -59,7 +58,8 @@ impl Registry {
         self.admit_definition(resource)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
         self.check_escalation(ctx, resource, namespace, &object, None)?;
-        let versioned = track && !metadata::text(&object, "resourceVersion").is_empty();
+        let versioned = Some(metadata::text(&object, "resourceVersion").to_owned());
+        let versioned = versioned.filter(|version| track && !version.is_empty());
         if resource.custom.is_none() && resource.plural.ends_with("webhookconfigurations") {
             ctx.warn("admission webhooks are not called by the embedded control plane yet");
         }
@@ -72,7 +72,12 @@ impl Registry {
                 metadata::of(&mut candidate)
                     .insert("name".to_owned(), Value::from(metadata::generate_name(&base)));
             }
-            match self.create_named(ctx, resource, candidate, Creation { track, versioned }) {
+            match self.create_named(
+                ctx,
+                resource,
+                candidate,
+                Creation { track, versioned: versioned.clone() },
+            ) {
                 // A name that was asked for is not tried again, but its conflict is told as one of a generated name.
                 Err(status) if status.is_already_exists() && !base.is_empty() => {
                     if !generated || attempt + 1 == ATTEMPTS {
@@ -107,26 +112,39 @@ impl Registry {
         let _services = self.lock_services(resource);
         // What cannot be allocated is told before anything else is looked at.
         let mut causes = match resource.id().as_str() {
+            "services" if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) => {
+                vec![allocate::nameless()]
+            }
             "services" => self.allocate_service(&mut object),
             _ => Vec::new(),
         };
         if causes.is_empty() {
             causes = metadata::validate(resource, &object);
-            causes.extend(self.validate_create(ctx, resource, &mut object));
+            let found = self.validate_create(ctx, resource, &mut object, validate::blocks(&causes));
+            // Of a budget's metadata the real server speaks once all else is well.
+            if resource.id() == "policy/poddisruptionbudgets" && !found.is_empty() {
+                causes.clear();
+            }
+            causes.extend(found);
         }
         if !causes.is_empty() {
             return Err(Status::invalid(&resource.group, &resource.kind, &name, causes));
         }
         warnings::warn(ctx, resource, &object, None);
+        strategy::complete(resource, &mut object);
         let key = Key::new(metadata::text(&object, "namespace"), &name);
         let object = convert::stored(resource, object);
         if ctx.dry_run {
             if self.store.get(&resource.table, &key).is_some() {
                 return Err(self.name_taken(resource, &key));
             }
+            let mut object = object;
+            if let Some(version) = creation.versioned {
+                metadata::of(&mut object).insert("resourceVersion".to_owned(), Value::from(version));
+            }
             return Ok(Stored::unsaved(object));
         }
-        if creation.versioned {
+        if creation.versioned.is_some() {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
         match self.store.put(&resource.table, &key, Expected::Absent, object) {
@@ -148,9 +166,15 @@ impl Registry {
         status
     }
 
-    fn validate_create(&self, ctx: &mut Context, resource: &Resource, object: &mut Value) -> Vec<Cause> {
+    fn validate_create(
+        &self,
+        ctx: &mut Context,
+        resource: &Resource,
+        object: &mut Value,
+        blocked: bool,
+    ) -> Vec<Cause> {
         if resource.custom.is_some() {
-            return validate::by_schema(resource, object, None);
+            return validate::by_schema(resource, object, None, blocked);
         }
         let mut causes = validate::create(resource, object);
         if resource.id() == definitions::ID {

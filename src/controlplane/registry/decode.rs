@@ -27,7 +27,7 @@ pub(crate) fn decode(object: &mut Value, definition: &str) -> Result<Decoded, St
 
 /// Decodes only `metadata`, for custom resources.
 pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
-    match object.get_mut("metadata") {
+    match object.get_mut("metadata").filter(|meta| !meta.is_null()) {
         Some(meta) => Walk::run(meta, OBJECT_META, "metadata", ""),
         None => Ok(Decoded::default()),
     }

@@ -56,6 +56,16 @@ pub(crate) fn updated(
     manager.update(current, object);
 }
 
+/// Takes the time off whoever writes through the scale subresource: the real server forgets it there.
+pub(crate) fn untimed(object: &mut Value) {
+    let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+    for entry in entries.filter(|entry| entry["subresource"] == "scale") {
+        if let Some(entry) = entry.as_object_mut() {
+            entry.remove("time");
+        }
+    }
+}
+
 /// Merges an applied configuration into the live object.
 pub(crate) fn apply(
     ctx: &Context,

@@ -2,7 +2,7 @@
 //! The source is the built-in types' own Go code; fields that are not here print as their plain type.
 
 /// The struct, its field, and the type.
-const NAMED: [(&str, &str, &str); 41] = [
+const NAMED: [(&str, &str, &str); 45] = [
     ("Container", "imagePullPolicy", "v1.PullPolicy"),
     ("Container", "terminationMessagePolicy", "v1.TerminationMessagePolicy"),
     ("ContainerPort", "protocol", "v1.Protocol"),
@@ -25,9 +25,13 @@ const NAMED: [(&str, &str, &str); 41] = [
     ("PersistentVolumeClaimSpec", "accessModes", "v1.PersistentVolumeAccessMode"),
     ("PersistentVolumeClaimSpec", "volumeMode", "v1.PersistentVolumeMode"),
     ("PodDisruptionBudgetSpec", "unhealthyPodEvictionPolicy", "v1.UnhealthyPodEvictionPolicyType"),
+    ("PodCondition", "status", "v1.ConditionStatus"),
+    ("PodCondition", "type", "v1.PodConditionType"),
     ("PodSpec", "dnsPolicy", "v1.DNSPolicy"),
     ("PodSpec", "preemptionPolicy", "v1.PreemptionPolicy"),
     ("PodSpec", "restartPolicy", "v1.RestartPolicy"),
+    ("PodStatus", "phase", "v1.PodPhase"),
+    ("PodStatus", "qosClass", "v1.PodQOSClass"),
     ("ResourceQuotaSpec", "hard", "v1.ResourceList"),
     ("ResourceRequirements", "limits", "v1.ResourceList"),
     ("ResourceRequirements", "requests", "v1.ResourceList"),

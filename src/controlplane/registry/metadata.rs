@@ -116,10 +116,11 @@ pub(crate) fn keep(object: &mut Value, current: &Value) {
         };
     }
     meta.remove("selfLink");
-    if !meta.contains_key("generateName")
-        && let Some(value) = old.get("generateName")
-    {
-        meta.insert("generateName".to_owned(), value.clone());
+    for field in ["name", "namespace"] {
+        let given = meta.get(field).and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+        if let Some(value) = old.get(field).filter(|_| !given) {
+            meta.insert(field.to_owned(), value.clone());
+        }
     }
 }
 
@@ -172,27 +173,30 @@ pub(crate) fn validate_update(resource: &Resource, object: &Value, current: &Val
     let mut causes = Vec::new();
     let (changed, whole) = rounds(resource);
     for _ in 0..changed {
+        causes.extend(late_finalizers(object, current));
         validate_fields(object, &mut causes);
     }
     for _ in 0..whole {
         validate_fields(object, &mut causes);
         validate_finalizers(resource, object, &mut causes);
     }
-    if current["metadata"].get("deletionTimestamp").is_some() {
-        let known = finalizers(current);
-        let added: Vec<&str> = finalizers(object).into_iter().filter(|f| !known.contains(f)).collect();
-        if !added.is_empty() {
-            let list: Vec<String> = added.iter().map(|f| format!("{f:?}")).collect();
-            let detail = format!(
-                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-                list.join(", ")
-            );
-            // The real server checks this twice, once for every kind and once for each.
-            causes.push(Cause::forbidden("metadata.finalizers", &detail));
-            causes.push(Cause::forbidden("metadata.finalizers", &detail));
-        }
-    }
     causes
+}
+
+/// Refuses finalizers that come when the object is going already.
+fn late_finalizers(object: &Value, current: &Value) -> Option<Cause> {
+    current["metadata"].get("deletionTimestamp")?;
+    let known = finalizers(current);
+    let added: Vec<String> = finalizers(object)
+        .into_iter()
+        .filter(|name| !known.contains(name))
+        .map(|name| format!("{name:?}"))
+        .collect();
+    let detail = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+        added.join(", ")
+    );
+    (!added.is_empty()).then(|| Cause::forbidden("metadata.finalizers", &detail))
 }
 
 fn finalizers(object: &Value) -> Vec<&str> {
@@ -222,10 +226,13 @@ fn validate_fields(object: &Value, causes: &mut Vec<Cause>) {
     validate_owners(meta, causes);
 }
 
+/// Only the older groups insist on a domain; the others do not even warn.
+pub(crate) fn takes_any_finalizer(resource: &Resource) -> bool {
+    matches!(resource.group.as_str(), "coordination.k8s.io" | "policy")
+}
+
 fn validate_finalizers(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
-    // Only the older groups insist on a domain.
-    let lenient =
-        resource.custom.is_some() || matches!(resource.group.as_str(), "coordination.k8s.io" | "policy");
+    let lenient = resource.custom.is_some() || takes_any_finalizer(resource);
     for (i, finalizer) in finalizers(object).iter().enumerate() {
         let field = format!("metadata.finalizers[{i}]");
         let value = Value::from(*finalizer);

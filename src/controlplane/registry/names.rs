@@ -163,7 +163,9 @@ pub(crate) fn object_name(resource: &Resource, name: &str) -> Vec<String> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "namespaces") => label(name),
         ("", "services") | ("apps", "statefulsets") => label(name),
-        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) => path_segment(name),
+        ("rbac.authorization.k8s.io" | "certificates.k8s.io", _) | ("policy", "poddisruptionbudgets") => {
+            path_segment(name)
+        }
         _ => subdomain(name),
     }
 }

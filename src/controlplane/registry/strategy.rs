@@ -63,7 +63,6 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
         "pods" => defaults::pod_created(object),
         "batch/jobs" => {
             defaults::job_selector(object);
-            job_labels(object);
         }
         "persistentvolumeclaims" => protect(object, "kubernetes.io/pvc-protection"),
         "persistentvolumes" => protect(object, "kubernetes.io/pv-protection"),
@@ -81,8 +80,12 @@ fn protect(object: &mut Value, finalizer: &str) {
     }
 }
 
-/// A job without labels has those of its pods.
-fn job_labels(object: &mut Value) {
+/// What an object gets when it is read from the store, after everything was checked: a job without labels has those of
+/// its pods.
+pub(crate) fn complete(resource: &Resource, object: &mut Value) {
+    if resource.id() != "batch/jobs" {
+        return;
+    }
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     let own = object["metadata"]["labels"].as_object().is_some_and(|own| !own.is_empty());
     if !own && labels.is_object() {
@@ -152,7 +155,6 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
         Part::Approval => only(object, current, resource, &["/status/conditions"]),
     }
     match (resource.id().as_str(), part) {
-        ("batch/jobs", _) => job_labels(object),
         ("pods", Part::Main) => defaults::tolerations(defaults::sub(object, "spec")),
         ("pods", Part::Status) => {
             // How well a pod is served follows from its spec; nobody takes it away.
@@ -189,6 +191,10 @@ fn only(object: &mut Value, current: &Value, resource: &Resource, fields: &[&str
     let mut kept = vec!["managedFields", "resourceVersion"];
     if resource.custom.is_none() {
         kept.extend(["annotations", "finalizers"]);
+        // Old kubelets lost the owners of pods.
+        if resource.id() != "pods" {
+            kept.push("ownerReferences");
+        }
         if resource.id() != "apps/deployments" {
             kept.push("labels");
         }

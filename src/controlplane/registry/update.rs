@@ -78,18 +78,23 @@ impl Registry {
         if way != Way::Apply {
             fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
         }
+        if part == Part::Scale {
+            fields::untimed(&mut object);
+        }
         let mut causes = moved(change, &object, &served);
         metadata::keep(&mut object, &served);
         strategy::prepare_update(resource, part, &mut object, &served);
         let _services = self.lock_services(resource);
         causes.extend(metadata::validate_update(resource, &object, &served));
-        causes.extend(self.validate_update(ctx, change, &mut object, &served));
+        let blocked = validate::blocks(&causes);
+        causes.extend(self.validate_update(ctx, change, &mut object, &served, blocked));
         if !causes.is_empty() {
             return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
         }
-        if part == Part::Main {
+        if matches!(part, Part::Main | Part::Scale) {
             warnings::warn(ctx, resource, &object, Some(&served));
         }
+        strategy::complete(resource, &mut object);
         let object = convert::stored(resource, object);
         if fields::same(&object, &current.value) {
             return Ok(Some(current.clone()));
@@ -155,6 +160,10 @@ impl Registry {
             // Here the real server names the resource, not the kind.
             return Err(Status::invalid(&resource.group, &resource.plural, &key.name, vec![cause]));
         }
+        if let (Err(_), Way::Patch | Way::Apply) = (version.parse::<u64>(), way) {
+            let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+            return Err(Status::new(500, "", why));
+        }
         if version.parse::<u64>().is_err() {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
@@ -175,16 +184,21 @@ impl Registry {
         change: Change<'_>,
         object: &mut Value,
         current: &Value,
+        blocked: bool,
     ) -> Vec<Cause> {
         let Change { resource, part, .. } = change;
         if resource.custom.is_some() {
-            return validate::by_schema(resource, object, Some(current));
+            return validate::by_schema(resource, object, Some(current), blocked);
         }
         if !matches!(part, Part::Main | Part::Scale) {
             return Vec::new();
         }
         if resource.id() == "services" {
             allocate::keep(object, current);
+            let causes = allocate::families(object);
+            if !causes.is_empty() {
+                return causes;
+            }
         }
         let mut causes = validate::update(resource, object, current);
         match resource.id().as_str() {

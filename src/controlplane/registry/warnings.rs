@@ -2,7 +2,7 @@
 //! Never refuses anything.
 
 use super::validate::{absent, items};
-use super::{Context, Resource, quantity};
+use super::{Context, Resource, metadata, quantity};
 use serde_json::Value;
 
 /// Warns of a new object, or of one that may replace another.
@@ -12,18 +12,18 @@ pub(crate) fn warn(ctx: &mut Context, resource: &Resource, object: &Value, curre
         return;
     }
     let spec = &object["spec"];
-    // A pod's spec hardly changes: its warnings come once.
-    let fresh = |path: &str| current.is_none_or(|old| old.pointer(path) != object.pointer(path));
-    finalizers(ctx, object, current);
+    // A pod's spec hardly changes: its warnings come once. Those of a template come with every change of the spec.
+    let fresh = current.is_none_or(|old| old["spec"] != *spec);
+    if !metadata::takes_any_finalizer(resource) {
+        finalizers(ctx, object, current);
+    }
     match resource.id().as_str() {
         "pods" if current.is_none() => pod(ctx, spec, "spec"),
-        "apps/deployments" | "apps/replicasets" | "apps/statefulsets" | "apps/daemonsets"
-            if fresh("/spec/template") =>
-        {
+        "apps/deployments" | "apps/replicasets" | "apps/statefulsets" | "apps/daemonsets" if fresh => {
             pod(ctx, &spec["template"]["spec"], "spec.template.spec");
         }
         "batch/jobs" if current.is_none() => pod(ctx, &spec["template"]["spec"], "spec.template.spec"),
-        "batch/cronjobs" if fresh("/spec/jobTemplate") => {
+        "batch/cronjobs" if fresh => {
             pod(ctx, &spec["jobTemplate"]["spec"]["template"]["spec"], "spec.jobTemplate.spec.template.spec");
         }
         "services" => service(ctx, spec),

@@ -131,7 +131,8 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     Ok(out)
 }
 
-/// `value` without the fields and items of `remove`. `None` where nothing is left.
+/// `value` without the fields and items of `remove`. An emptied object stays, as somebody may own it; of a list nothing
+/// is left, and that is `None`.
 pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -> Option<Value> {
     match (shape(schema, value), value) {
         (Shape::Map, Value::Object(map)) if !map.is_empty() => {
@@ -149,7 +150,7 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                     out.insert(name.clone(), rest);
                 }
             }
-            (!out.is_empty()).then_some(Value::Object(out))
+            Some(Value::Object(out))
         }
         (Shape::List, Value::Array(list)) if !list.is_empty() => {
             let inner = item_schema(schema);

@@ -15,7 +15,7 @@ pub(crate) use formats::duration_nanos;
 pub(crate) use pattern::Pattern;
 pub use prune::{default, prune};
 pub use structural::{structural, structural_at};
-pub use validate::{admit, validate, validate_at, validate_update};
+pub use validate::{admit, admit_unless, validate, validate_at, validate_update};
 pub(crate) use validate::{same, unchanged};
 
 use crate::cel::Rules;

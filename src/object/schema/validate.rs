@@ -33,6 +33,17 @@ pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<Fi
 /// Everything a server says of `value`, which may replace `old`: the schema and, unless that leaves too little to look
 /// at, the rules in CEL.
 pub fn admit(value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
+    admit_unless(value, old, schema, false)
+}
+
+/// The same for an object of which something is known to be wrong already; `blocked` is whether that leaves too little
+/// to look at.
+pub fn admit_unless(
+    value: &Value,
+    old: Option<&Value>,
+    schema: &SchemaRef,
+    blocked: bool,
+) -> Vec<FieldError> {
     let mut errors = match old {
         None => validate(value, schema),
         Some(old) => validate_update(value, old, schema),
@@ -44,7 +55,7 @@ pub fn admit(value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<Fiel
             Reason::NotSupported | Reason::Required | Reason::TooLong | Reason::TooMany | Reason::TypeInvalid
         )
     };
-    if errors.iter().any(blocking) {
+    if blocked || errors.iter().any(blocking) {
         let text = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
         errors.push(FieldError::invalid("<nil>", &Value::Null, text));
     } else {

@@ -34,12 +34,11 @@ fn disown(fields: &mut Value, path: &Path<'_>) {
     }
 }
 
-/// Whether two entries are of the same manager: whoever applies is the same in every version and at any time.
+/// Whether two entries are of the same manager: whoever applies is the same in every version.
 fn same_manager(a: &Value, b: &Value) -> bool {
     let equal = |field: &str| a[field] == b[field];
     let applies = a["operation"] == "Apply";
-    ["manager", "operation", "subresource"].into_iter().all(equal)
-        && (applies || ["apiVersion", "time"].into_iter().all(equal))
+    ["manager", "operation", "subresource"].into_iter().all(equal) && (applies || equal("apiVersion"))
 }
 
 fn entries(object: &Value) -> &[Value] {
@@ -61,7 +60,7 @@ pub(super) fn of_scale(object: &Value, path: &Path<'_>) -> Vec<Value> {
 /// The entries of the object, once its Scale has those of `scale`.
 pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_version: &str) -> Vec<Value> {
     let scaled = entries(scale);
-    let mut kept = Vec::new();
+    let mut kept: Vec<Value> = Vec::new();
     for entry in entries(object) {
         let mut entry = entry.clone();
         if owns(&entry, path) && !scaled.iter().any(|other| same_manager(other, &entry)) {
@@ -72,16 +71,19 @@ pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_vers
         }
         kept.push(entry);
     }
-    for entry in scaled.iter().filter(|entry| owns(entry, &["spec", "replicas"])) {
-        if kept.iter().any(|own| same_manager(own, entry)) {
-            continue;
-        }
-        let mut entry = entry.clone();
-        entry["apiVersion"] = Value::from(api_version);
-        entry["fieldsV1"] = only(path);
-        kept.push(entry);
-    }
-    kept
+    // They come first: of two entries that end as the same manager's, the next write keeps the second.
+    let fresh = scaled
+        .iter()
+        .filter(|entry| {
+            owns(entry, &["spec", "replicas"]) && !kept.iter().any(|own| same_manager(own, entry))
+        })
+        .map(|entry| {
+            let mut entry = entry.clone();
+            entry["apiVersion"] = Value::from(api_version);
+            entry["fieldsV1"] = only(path);
+            entry
+        });
+    fresh.chain(kept.iter().cloned()).collect()
 }
 
 #[cfg(test)]
@@ -114,10 +116,10 @@ mod tests {
         let seven = entry("seven", "Apply", Some("scale"), &only(&path));
         scale.push(seven.clone());
         let both = of_object(&parent, &object(&scale), &path, "apps/v1");
-        assert_eq!(both, [entry("six", "Apply", None, &all), seven.clone()]);
+        assert_eq!(both, [seven.clone(), entry("six", "Apply", None, &all)]);
 
         // By force it is that one's alone.
         let taken = of_object(&parent, &object(std::slice::from_ref(&seven)), &path, "apps/v1");
-        assert_eq!(taken, [entry("six", "Apply", None, &json!({"f:spec": {"f:paused": {}}})), seven]);
+        assert_eq!(taken, [seven, entry("six", "Apply", None, &json!({"f:spec": {"f:paused": {}}}))]);
     }
 }

@@ -145,6 +145,9 @@ pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
     if new["completionMode"] != "Indexed" {
         immutable("spec.completions", &new["completions"], &old["completions"], causes);
+    } else if new["completions"] != old["completions"] && new["completions"] != new["parallelism"] {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        causes.push(Cause::invalid("spec.completions", &new["completions"], detail));
     }
     immutable("spec.selector", &new["selector"], &old["selector"], causes);
     let suspended = old["suspend"] == true && current["status"]["startTime"].is_null();

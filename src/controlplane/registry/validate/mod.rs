@@ -20,9 +20,21 @@ use opdev_object::schema::{FieldError, Reason};
 use place::immutable;
 use serde_json::Value;
 
+/// Whether these leave too little of an object to evaluate rules on it.
+pub(crate) fn blocks(causes: &[Cause]) -> bool {
+    const BLOCKING: [&str; 4] =
+        ["FieldValueRequired", "FieldValueNotSupported", "FieldValueTooLong", "FieldValueTooMany"];
+    causes.iter().any(|cause| BLOCKING.contains(&cause.reason.as_str()))
+}
+
 /// What is wrong with a custom resource against its schema and rules. It may replace `current`, which is looked at as
-/// it would be read today.
-pub(crate) fn by_schema(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
+/// it would be read today; `blocked` is whether its metadata leave too little for rules.
+pub(crate) fn by_schema(
+    resource: &Resource,
+    object: &Value,
+    current: Option<&Value>,
+    blocked: bool,
+) -> Vec<Cause> {
     let schema = resource.schema();
     let old = current.map(|current| {
         let mut old = current.clone();
@@ -30,17 +42,71 @@ pub(crate) fn by_schema(resource: &Resource, object: &Value, current: Option<&Va
         opdev_object::schema::default(&mut old, &schema);
         old
     });
-    let mut causes: Vec<Cause> =
-        opdev_object::schema::admit(object, old.as_ref(), &schema).into_iter().map(cause).collect();
+    let mut causes: Vec<Cause> = opdev_object::schema::admit_unless(object, old.as_ref(), &schema, blocked)
+        .into_iter()
+        .map(cause)
+        .collect();
     if let Some(paths) = resource.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
-        let names = paths.spec_replicas.split('.').filter(|name| !name.is_empty());
-        let replicas = names.fold(object, |value, name| &value[name]);
-        if replicas.as_i64().is_some_and(|n| n < 0) {
-            let detail = "should be a non-negative integer";
-            causes.push(Cause::invalid(paths.spec_replicas.as_str(), replicas, detail));
-        }
+        causes.extend(replicas(object, &paths.spec_replicas));
     }
     causes
+}
+
+/// What is wrong with the number of replicas at `path`, in the words of Go's accessors where it is none.
+fn replicas(object: &Value, path: &str) -> Option<Cause> {
+    let mut at = object;
+    let mut read = String::new();
+    let unlike = |read: &str, value: &Value, wanted: &str| {
+        let detail = format!(
+            "{read} accessor error: {} is of the type {}, expected {wanted}",
+            go_value(value),
+            go_type(value)
+        );
+        Some(Cause::invalid(path, &Value::from(0), &detail))
+    };
+    for name in path.split('.').filter(|name| !name.is_empty()) {
+        read = format!("{read}.{name}");
+        if at.is_null() {
+            return None;
+        }
+        if !at.is_object() {
+            return unlike(&read, at, "map[string]interface{}");
+        }
+        at = &at[name];
+    }
+    match at.as_i64() {
+        Some(n) if n < 0 => Some(Cause::invalid(path, at, "should be a non-negative integer")),
+        None if !at.is_null() => unlike(&read, at, "int64"),
+        _ => None,
+    }
+}
+
+/// Go's name for the type of a decoded value.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// A decoded value as Go prints it.
+fn go_value(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => format!("[{}]", list.iter().map(go_value).collect::<Vec<_>>().join(" ")),
+        Value::Object(map) => {
+            let fields: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key}:{}", go_value(value))).collect();
+            format!("map[{}]", fields.join(" "))
+        }
+        other => other.to_string(),
+    }
 }
 
 fn cause(error: FieldError) -> Cause {
