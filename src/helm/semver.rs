@@ -24,7 +24,6 @@ pub struct Version {
     pub original: String,
 }
 
-const LOOSE: &str = r"v?([0-9]+)(\.[0-9]+)?(\.[0-9]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?";
 const IN_CONSTRAINT: &str = r"v?([0-9|x|X|\*]+)(\.[0-9|x|X|\*]+)?(\.[0-9|x|X|\*]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?";
 const OPERATORS: &str = r"=||!=|>|<|>=|=>|<=|=<|~|~>|\^";
 
@@ -32,7 +31,6 @@ fn fixed(pattern: &str) -> Regex {
     Regex::new(pattern).expect("a fixed pattern")
 }
 
-static VERSION: LazyLock<Regex> = LazyLock::new(|| fixed(&format!("^{LOOSE}$")));
 static ONE: LazyLock<Regex> = LazyLock::new(|| {
     fixed(&format!(r"^[\t\n\f\r ]*({OPERATORS})[\t\n\f\r ]*({IN_CONSTRAINT})[\t\n\f\r ]*$"))
 });
@@ -46,26 +44,87 @@ static VALID: LazyLock<Regex> = LazyLock::new(|| {
     fixed(&format!(r"^([\t\n\f\r ]*{one})((?:[\t\n\f\r ]+|,[\t\n\f\r ]*){one})*$"))
 });
 
+/// A version as it is written, in its parts.
+#[derive(Clone, Copy, Debug)]
+struct Written<'t> {
+    whole: &'t str,
+    major: &'t str,
+    /// With the dot before it, as the next one; empty where they are not given.
+    minor: &'t str,
+    patch: &'t str,
+    /// With the `-` before it.
+    pre: &'t str,
+    /// With the `+` before it.
+    metadata: &'t str,
+}
+
+impl<'t> Written<'t> {
+    /// The version that a text begins with, as long as it can be, and what follows. `digit` says what its numbers
+    /// are made of: constraints allow `x` and `*`.
+    fn first(text: &'t str, digit: fn(u8) -> bool) -> Option<(Written<'t>, &'t str)> {
+        let (major, rest) = run(text.strip_prefix('v').unwrap_or(text), digit);
+        if major.is_empty() {
+            return None;
+        }
+        let dotted = |text: &'t str| match text.strip_prefix('.').map(|after| run(after, digit).0.len()) {
+            None | Some(0) => ("", text),
+            Some(length) => text.split_at(length + 1),
+        };
+        let (minor, rest) = dotted(rest);
+        let (patch, rest) = dotted(rest);
+        let (pre, rest) = identifiers(rest, '-');
+        let (metadata, rest) = identifiers(rest, '+');
+        let whole = &text[..text.len() - rest.len()];
+        Some((Written { whole, major, minor, patch, pre, metadata }, rest))
+    }
+}
+
+/// What a text begins with that is made of such bytes, all ASCII, and the rest.
+fn run(text: &str, of: fn(u8) -> bool) -> (&str, &str) {
+    text.split_at(text.bytes().take_while(|byte| of(*byte)).count())
+}
+
+/// A mark and identifiers joined by dots, and the rest.
+fn identifiers(text: &str, mark: char) -> (&str, &str) {
+    if !text.starts_with(mark) {
+        return ("", text);
+    }
+    let mut length = 0;
+    loop {
+        let (identifier, rest) = run(&text[length + 1..], |b| b.is_ascii_alphanumeric() || b == b'-');
+        if identifier.is_empty() {
+            return text.split_at(length);
+        }
+        length += identifier.len() + 1;
+        if !rest.starts_with('.') {
+            return text.split_at(length);
+        }
+    }
+}
+
 impl Version {
     /// Reads a version; missing numbers are 0.
     ///
     /// # Errors
     /// Masterminds' words about what is wrong.
     pub fn parse(text: &str) -> Result<Version, String> {
-        let found = VERSION.captures(text).ok_or("invalid semantic version")?;
-        let number = |i: usize| -> Result<u64, String> {
-            let digits = found.get(i).map_or("0", |m| m.as_str().trim_start_matches('.'));
+        let found = Written::first(text, |b| b.is_ascii_digit()).filter(|(_, rest)| rest.is_empty());
+        let (found, _) = found.ok_or("invalid semantic version")?;
+        let number = |part: &str| -> Result<u64, String> {
+            let digits = part.strip_prefix('.').unwrap_or(part);
+            if digits.is_empty() {
+                return Ok(0);
+            }
             digits.parse().map_err(|_| {
                 format!("error parsing version segment: strconv.ParseUint: parsing \"{digits}\": value out of range")
             })
         };
-        let text_of = |i: usize| found.get(i).map_or(String::new(), |m| m.as_str().to_owned());
         let version = Version {
-            major: number(1)?,
-            minor: number(2)?,
-            patch: number(3)?,
-            pre: text_of(5),
-            metadata: text_of(8),
+            major: number(found.major)?,
+            minor: number(found.minor)?,
+            patch: number(found.patch)?,
+            pre: found.pre.get(1..).unwrap_or_default().to_owned(),
+            metadata: found.metadata.get(1..).unwrap_or_default().to_owned(),
             original: text.to_owned(),
         };
         version.check_pre()?;
@@ -171,6 +230,14 @@ impl Constraint {
     /// # Errors
     /// Masterminds' words about what is wrong.
     pub fn parse(text: &str) -> Result<Constraint, String> {
+        match everyday(text) {
+            Some(alternatives) => Ok(Constraint { alternatives: alternatives? }),
+            None => Constraint::any(text),
+        }
+    }
+
+    /// Whatever may be written, by Masterminds' own expressions.
+    fn any(text: &str) -> Result<Constraint, String> {
         let mut whole = text.to_owned();
         for range in RANGE.captures_iter(text) {
             let bounds = format!(">= {}, <= {} ", &range[1], &range[11]);
@@ -198,26 +265,72 @@ impl Constraint {
     }
 }
 
+/// The alternatives of a constraint without ranges (`1 - 2`) and oddities, which is nearly every one; `None` for
+/// those. The expressions for them take longer to compile than a small chart to render.
+fn everyday(text: &str) -> Option<Result<Vec<Vec<Term>>, String>> {
+    let space = |c: char| matches!(c, '\t' | '\n' | '\x0c' | '\r' | ' ');
+    let mut alternatives = Vec::new();
+    for part in text.split("||") {
+        let mut rest = part.trim_start_matches(space);
+        let mut terms = Vec::new();
+        loop {
+            let (operator, after) = run(rest, |b| matches!(b, b'=' | b'!' | b'<' | b'>' | b'~' | b'^'));
+            if !matches!(operator, "" | "=" | "!=" | ">" | "<" | ">=" | "=>" | "<=" | "=<" | "~" | "~>" | "^")
+            {
+                return None;
+            }
+            let digit = |b: u8| b.is_ascii_digit() || matches!(b, b'x' | b'X' | b'*');
+            let (written, after) = Written::first(after.trim_start_matches(space), digit)?;
+            terms.push((operator, written));
+            rest = after.trim_start_matches(space);
+            if rest.is_empty() {
+                break;
+            }
+            match rest.strip_prefix(',') {
+                Some(next) => rest = next.trim_start_matches(space),
+                None if rest.len() == after.len() => return None,
+                None => {}
+            }
+        }
+        alternatives.push(terms);
+    }
+    let read = |(operator, written): (&str, Written<'_>)| Term::new(operator, &written);
+    Some(alternatives.into_iter().map(|terms| terms.into_iter().map(read).collect()).collect())
+}
+
 impl Term {
     fn parse(text: &str) -> Result<Term, String> {
         let found = ONE.captures(text).ok_or_else(|| format!("improper constraint: {text}"))?;
         let part = |i: usize| found.get(i).map_or("", |m| m.as_str());
+        let written = Written {
+            whole: part(2),
+            major: part(3),
+            minor: part(4),
+            patch: part(5),
+            pre: part(6),
+            metadata: "",
+        };
+        Term::new(part(1), &written)
+    }
+
+    fn new(operator: &str, written: &Written<'_>) -> Result<Term, String> {
+        let Written { whole, major, minor, patch, pre, .. } = written;
         let open = |text: &str| matches!(text.trim_start_matches('.'), "" | "x" | "X" | "*");
         let (mut open_minor, mut open_patch, mut any) = (false, false, true);
-        let written = if open(part(3)) {
-            format!("0.0.0{}", part(6))
-        } else if open(part(4)) {
+        let text = if open(major) {
+            format!("0.0.0{pre}")
+        } else if open(minor) {
             open_minor = true;
-            format!("{}.0.0{}", part(3), part(6))
-        } else if open(part(5)) {
+            format!("{major}.0.0{pre}")
+        } else if open(patch) {
             open_patch = true;
-            format!("{}{}.0{}", part(3), part(4), part(6))
+            format!("{major}{minor}.0{pre}")
         } else {
             any = false;
-            part(2).to_owned()
+            (*whole).to_owned()
         };
-        let version = Version::parse(&written).map_err(|_| "constraint parser error")?;
-        Ok(Term { operator: part(1).to_owned(), version, open: any, open_minor, open_patch })
+        let version = Version::parse(&text).map_err(|_| "constraint parser error")?;
+        Ok(Term { operator: operator.to_owned(), version, open: any, open_minor, open_patch })
     }
 
     fn holds(&self, v: &Version) -> bool {
@@ -358,6 +471,55 @@ mod tests {
         for (constraint, version) in no {
             assert!(!is_compatible(constraint, version), "{constraint} {version}");
         }
+    }
+
+    /// Texts of parts that constraints are made of: what is read quickly is read as the expressions do.
+    #[test]
+    fn everyday_constraints_are_read_as_any_other() {
+        const PARTS: [&str; 33] = [
+            ">=", "=>", ">", "<", "<=", "=", "!=", "^", "~", "~>", "1", "1.2", "1.2.3", "v1.0", "x", "*",
+            "2.x", " ", " ", "  ", ",", ", ", "||", " || ", "-0", "-rc.1", "+b", "-", " - ", "01", ".", "a",
+            "|",
+        ];
+        let mut seed = 88_172_645_463_325_252_u64;
+        let mut draw = |below: usize| {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            usize::try_from(seed % below as u64).unwrap()
+        };
+        let mut taken = 0;
+        for _ in 0..40_000 {
+            let length = draw(7) + 1;
+            let text: String = (0..length).map(|_| PARTS[draw(PARTS.len())]).collect();
+            let Some(quick) = everyday(&text) else { continue };
+            let any = Constraint::any(&text).map(|constraint| constraint.alternatives);
+            assert_eq!(format!("{quick:?}"), format!("{any:?}"), "{text:?}");
+            taken += 1;
+        }
+        assert!(taken > 1000, "{taken} constraints were read quickly");
+    }
+
+    #[test]
+    fn versions_are_read_as_by_masterminds_expression() {
+        let expression = Regex::new(
+            r"^v?([0-9]+)(\.[0-9]+)?(\.[0-9]+)?(-([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?(\+([0-9A-Za-z\-]+(\.[0-9A-Za-z\-]+)*))?$",
+        )
+        .unwrap();
+        let mut count = 0;
+        let characters = ['1', '.', '-', '+', 'v', 'a', '2', '.'];
+        for code in 0..8_usize.pow(6) {
+            let text: String = (0..6).map(|i| characters[code / 8_usize.pow(i) % 8]).collect();
+            let found = Written::first(&text, |b| b.is_ascii_digit()).filter(|(_, rest)| rest.is_empty());
+            let wanted = expression.captures(&text);
+            assert_eq!(found.is_some(), wanted.is_some(), "{text}");
+            let (Some((found, _)), Some(wanted)) = (found, wanted) else { continue };
+            let part = |i: usize| wanted.get(i).map_or("", |m| m.as_str());
+            let parts = [found.major, found.minor, found.patch, found.pre, found.metadata];
+            assert_eq!(parts, [1, 2, 3, 4, 7].map(part), "{text}");
+            count += 1;
+        }
+        assert!(count > 1000, "{count} versions");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `.helmignore`: patterns in the manner of Go's `filepath.Match`, plus Helm's built-in `templates/.?*`.
 
 use super::ChartError;
+use std::collections::HashMap;
 
 /// The rules of a chart.
 #[derive(Debug, Default)]
@@ -11,6 +12,8 @@ pub(super) struct Rules {
 #[derive(Debug)]
 struct Rule {
     pattern: String,
+    /// How much of the pattern means itself, from its start.
+    literal: usize,
     negate: bool,
     folder: bool,
     whole_path: bool,
@@ -41,6 +44,7 @@ impl Rules {
         let (rooted, line) = line.strip_prefix('/').map_or((false, line), |rest| (true, rest));
         self.rules.push(Rule {
             pattern: line.to_owned(),
+            literal: line.find(['*', '?', '[', '\\']).unwrap_or(line.len()),
             negate,
             folder,
             whole_path: rooted || line.contains('/'),
@@ -48,13 +52,12 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether a path is left out, by itself or through a folder above it.
-    pub(super) fn ignores(&self, path: &str) -> bool {
-        let folders = path.match_indices('/').map(|(at, _)| &path[..at]);
-        folders
-            .map(|folder| (folder, true))
-            .chain([(path, false)])
-            .any(|(path, dir)| self.ignores_one(path, dir))
+    /// Whether a path is left out, by itself or through a folder above it; each folder is judged once.
+    pub(super) fn ignores<'p>(&self, path: &'p str, folders: &mut HashMap<&'p str, bool>) -> bool {
+        path.match_indices('/').any(|(at, _)| {
+            let folder = &path[..at];
+            *folders.entry(folder).or_insert_with(|| self.ignores_one(folder, true))
+        }) || self.ignores_one(path, false)
     }
 
     /// Whether this very file or folder is left out.
@@ -79,23 +82,33 @@ impl Rules {
 impl Rule {
     fn matches(&self, path: &str) -> bool {
         let subject = if self.whole_path { path } else { path.rsplit('/').next().unwrap_or(path) };
-        matches(&self.pattern, subject).unwrap_or(false)
+        // Cheap, and nearly every rule ends here: the literal text before the first special character.
+        let Some(rest) = subject.strip_prefix(&self.pattern[..self.literal]) else { return false };
+        match &self.pattern[self.literal..] {
+            "" => rest.is_empty(),
+            "*" => !rest.contains('/'),
+            special => match_from(special, rest),
+        }
     }
 }
 
 /// Go's `filepath.Match`; `None` where the pattern is malformed.
 pub(crate) fn matches(pattern: &str, name: &str) -> Option<bool> {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let name: Vec<char> = name.chars().collect();
-    well_formed(&pattern)?;
-    Some(match_from(&pattern, &name))
+    well_formed(pattern)?;
+    Some(match_from(pattern, name))
 }
 
-fn well_formed(pattern: &[char]) -> Option<()> {
+/// The first character and what follows.
+fn split_first(text: &str) -> Option<(char, &str)> {
+    let mut rest = text.chars();
+    Some((rest.next()?, rest.as_str()))
+}
+
+fn well_formed(pattern: &str) -> Option<()> {
     let mut rest = pattern;
-    while let Some((&c, tail)) = rest.split_first() {
+    while let Some((c, tail)) = split_first(rest) {
         rest = match c {
-            '\\' => tail.split_first()?.1,
+            '\\' => split_first(tail)?.1,
             '[' => class(tail, None)?.1,
             _ => tail,
         };
@@ -103,8 +116,8 @@ fn well_formed(pattern: &[char]) -> Option<()> {
     Some(())
 }
 
-fn match_from(pattern: &[char], name: &[char]) -> bool {
-    let Some((&c, tail)) = pattern.split_first() else { return name.is_empty() };
+fn match_from(pattern: &str, name: &str) -> bool {
+    let Some((c, tail)) = split_first(pattern) else { return name.is_empty() };
     match c {
         '*' => {
             let mut rest = name;
@@ -112,44 +125,44 @@ fn match_from(pattern: &[char], name: &[char]) -> bool {
                 if match_from(tail, rest) {
                     return true;
                 }
-                match rest.split_first() {
-                    Some((&next, after)) if next != '/' => rest = after,
+                match split_first(rest) {
+                    Some((next, after)) if next != '/' => rest = after,
                     _ => return false,
                 }
             }
         }
-        '?' => name.split_first().is_some_and(|(&n, after)| n != '/' && match_from(tail, after)),
-        '[' => name.split_first().is_some_and(|(&n, after)| {
+        '?' => split_first(name).is_some_and(|(n, after)| n != '/' && match_from(tail, after)),
+        '[' => split_first(name).is_some_and(|(n, after)| {
             class(tail, Some(n)).is_some_and(|(hit, rest)| hit && match_from(rest, after))
         }),
-        '\\' => match (tail.split_first(), name.split_first()) {
-            (Some((&wanted, rest)), Some((&n, after))) => wanted == n && match_from(rest, after),
+        '\\' => match (split_first(tail), split_first(name)) {
+            (Some((wanted, rest)), Some((n, after))) => wanted == n && match_from(rest, after),
             _ => false,
         },
-        _ => name.split_first().is_some_and(|(&n, after)| n == c && match_from(tail, after)),
+        _ => split_first(name).is_some_and(|(n, after)| n == c && match_from(tail, after)),
     }
 }
 
 /// Reads a class after its `[`: whether the character is in it, and what follows.
-fn class(pattern: &[char], c: Option<char>) -> Option<(bool, &[char])> {
-    let (negated, mut rest) = match pattern.split_first() {
-        Some(('^', tail)) => (true, tail),
-        _ => (false, pattern),
+fn class(pattern: &str, c: Option<char>) -> Option<(bool, &str)> {
+    let (negated, mut rest) = match pattern.strip_prefix('^') {
+        Some(tail) => (true, tail),
+        None => (false, pattern),
     };
     let mut hit = false;
     let mut ranges = 0;
     loop {
-        let (&low, tail) = rest.split_first()?;
+        let (low, tail) = split_first(rest)?;
         if low == ']' && ranges > 0 {
             return Some((hit != negated, tail));
         }
         let (low, tail) = class_character(low, tail)?;
-        let (high, tail) = match tail.split_first() {
-            Some(('-', after)) => {
-                let (&high, after) = after.split_first()?;
+        let (high, tail) = match tail.strip_prefix('-') {
+            Some(after) => {
+                let (high, after) = split_first(after)?;
                 class_character(high, after)?
             }
-            _ => (low, tail),
+            None => (low, tail),
         };
         hit |= c.is_some_and(|c| low <= c && c <= high);
         ranges += 1;
@@ -157,9 +170,9 @@ fn class(pattern: &[char], c: Option<char>) -> Option<(bool, &[char])> {
     }
 }
 
-fn class_character(c: char, tail: &[char]) -> Option<(char, &[char])> {
+fn class_character(c: char, tail: &str) -> Option<(char, &str)> {
     match c {
-        '\\' => tail.split_first().map(|(&c, rest)| (c, rest)),
+        '\\' => split_first(tail),
         '-' | ']' => None,
         c => Some((c, tail)),
     }
@@ -173,13 +186,14 @@ mod tests {
     fn follows_helm() {
         let rules = Rules::parse("*.tmp\n/root.txt\nsub/*.bak\ncache/\n").unwrap();
         for path in ["a.tmp", "x/b.tmp", "root.txt", "sub/a.bak", "cache/x/y", "templates/.hidden"] {
-            assert!(rules.ignores(path), "{path}");
+            assert!(rules.ignores(path, &mut HashMap::new()), "{path}");
         }
         for path in ["x/root.txt", "sub/x/a.bak", "cache", "templates/a.yaml", ".helmignore"] {
-            assert!(!rules.ignores(path), "{path}");
+            assert!(!rules.ignores(path, &mut HashMap::new()), "{path}");
         }
         assert!(Rules::parse("a/**\n").is_err());
         assert_eq!(matches("[a-c]?*", "bxy"), Some(true));
+        assert_eq!(matches("é?*.y", "éüx.y"), Some(true));
         assert_eq!(matches("[a", "b"), None);
     }
 }

@@ -5,11 +5,11 @@ use super::decode::Mismatch;
 use super::ignore::Rules;
 use super::metadata::Metadata;
 use super::{Chart, ChartError, File, FileSet, Place, archive};
-use crate::template::Compat;
+use crate::template::{Compat, text_of};
 use crate::values::merge;
 use opdev_object::yaml;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Loads a chart's folder.
@@ -19,9 +19,10 @@ pub(super) fn load(files: &FileSet, compat: Compat) -> Result<Chart, ChartError>
             .map_err(|error| ChartError { place: place("", ".helmignore", 0, 0), ..error })?,
         None => Rules::parse("")?,
     };
+    let mut folders = HashMap::new();
     let kept: FileSet = files
         .iter()
-        .filter(|(path, _)| !rules.ignores(path))
+        .filter(|(path, _)| !rules.ignores(path, &mut folders))
         .map(|(path, data)| (path, data.clone()))
         .collect();
     load_files(&kept, "", compat, &Budget::new())
@@ -76,7 +77,7 @@ fn place_file<'f>(
         "Chart.yaml" => {}
         "Chart.lock" => chart.lock = Some(lock(data, prefix, path)?),
         "values.yaml" => {
-            let text = String::from_utf8_lossy(data);
+            let text = text_of(data);
             let read = values(&text, compat).map_err(|error| ChartError {
                 message: format!("cannot load values.yaml: {}", error.message),
                 place: error.place.and_then(|at| place(prefix, path, at.line, at.column)),
@@ -216,7 +217,7 @@ fn place(prefix: &str, file: &str, line: u32, column: u32) -> Option<Place> {
 }
 
 fn update(metadata: &mut Metadata, data: &[u8], prefix: &str, path: &str) -> Result<(), ChartError> {
-    let text = String::from_utf8_lossy(data);
+    let text = text_of(data);
     let read = |text: &str| -> Result<(), Mismatch> {
         let node = yaml::parse(text.trim_start_matches('\u{feff}'))?;
         metadata.update(&node)

@@ -4,8 +4,9 @@
 
 use super::FileSet;
 use super::ignore::Rules;
+use std::ffi::OsStr;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::Path;
 
 /// The largest file Helm takes.
@@ -40,23 +41,39 @@ fn walk(folder: &Path, prefix: &str, rules: &Rules, files: &mut FileSet, depth: 
         let name = entry.file_name();
         let path = format!("{prefix}{}", name.to_string_lossy());
         let full = entry.path();
-        let meta = fs::metadata(&full)?;
+        let mut kind = entry.file_type()?;
+        if kind.is_symlink() {
+            kind = fs::metadata(&full)?.file_type();
+        }
         let keep = path == ".helmignore";
-        if !keep && rules.ignores_one(&path, meta.is_dir()) {
+        if !keep && rules.ignores_one(&path, kind.is_dir()) {
             continue;
         }
-        if meta.is_dir() {
+        if kind.is_dir() {
             walk(&full, &format!("{path}/"), rules, files, depth + 1)?;
-        } else if !meta.is_file() {
+        } else if kind.is_file() {
+            files.insert(path, read(&full, &name)?);
+        } else {
             let message = format!("cannot load irregular file {path} as it has file mode type bits set");
             return Err(io::Error::other(message));
-        } else if meta.len() > LIMIT {
-            let name = name.to_string_lossy();
-            let message = format!("chart file \"{name}\" is larger than the maximum file size {LIMIT}");
-            return Err(io::Error::other(message));
-        } else {
-            files.insert(path, fs::read(&full)?);
         }
     }
     Ok(())
+}
+
+/// Reads a file that is not too large.
+fn read(path: &Path, name: &OsStr) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let size = file.metadata()?.len();
+    // Room for one more than there is: a file that has grown since is noticed, and the end needs no more room.
+    let mut data = Vec::with_capacity(usize::try_from(size.min(LIMIT)).unwrap_or(0) + 1);
+    if size <= LIMIT {
+        file.take(LIMIT + 1).read_to_end(&mut data)?;
+    }
+    if size.max(data.len() as u64) > LIMIT {
+        let name = name.to_string_lossy();
+        let message = format!("chart file \"{name}\" is larger than the maximum file size {LIMIT}");
+        return Err(io::Error::other(message));
+    }
+    Ok(data)
 }

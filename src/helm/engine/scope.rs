@@ -4,7 +4,7 @@
 use super::files::Files;
 use super::{Compat, RenderInput, objects};
 use crate::chart::Chart;
-use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value};
+use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ pub(super) fn templates<'c>(scopes: &[Scope<'c>]) -> BTreeMap<String, Template<'
             if library && !is_partial(&file.name) {
                 continue;
             }
-            let template = Template { text: String::from_utf8_lossy(&file.data), scope: at };
+            let template = Template { text: text_of(&file.data), scope: at };
             found.insert(format!("{}/{}", scope.path, file.name), template);
         }
     }

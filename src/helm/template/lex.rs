@@ -78,6 +78,19 @@ fn newlines(text: &str) -> usize {
     text.bytes().filter(|b| *b == b'\n').count()
 }
 
+/// Where two ASCII characters stand together first. The first of them is rare in what templates are made of.
+fn find_pair(text: &str, first: u8, second: u8) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    loop {
+        let at = from + text[from..].find(char::from(first))?;
+        if bytes.get(at + 1) == Some(&second) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
 fn keyword(word: &str) -> Option<Kind> {
     Some(match word {
         "." => Kind::Dot,
@@ -170,7 +183,7 @@ impl<'a> Lexer<'a> {
 
     fn text(&mut self) -> Token<'a> {
         loop {
-            let Some(x) = self.rest().find("{{") else {
+            let Some(x) = find_pair(self.rest(), b'{', b'{') else {
                 self.pos = self.input.len();
                 if self.pos > self.start {
                     self.line += newlines(&self.input[self.start..self.pos]);
@@ -219,7 +232,7 @@ impl<'a> Lexer<'a> {
 
     fn comment(&mut self) -> Option<Token<'a>> {
         self.pos += 2;
-        let Some(x) = self.rest().find("*/") else { return Some(self.fail("unclosed comment")) };
+        let Some(x) = find_pair(self.rest(), b'*', b'/') else { return Some(self.fail("unclosed comment")) };
         self.pos += x + 2;
         let Some(trim) = self.at_right_delim() else {
             return Some(self.fail("comment ends before closing delimiter"));

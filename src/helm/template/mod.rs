@@ -40,6 +40,7 @@ pub use host::{Host, Signature, Ty};
 pub use reads::{Compared, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen};
 pub use set::{ParseCache, TemplateSet, without_no_value};
 pub use text::Str;
+pub(crate) use text::text_of;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
 
 /// Runs a render on a stack deep enough for templates that call themselves a thousand times.
