@@ -4,6 +4,7 @@
 mod coalesce;
 pub mod explain;
 mod merge_values;
+mod plain_schema;
 pub mod schema;
 pub mod set;
 

@@ -1,6 +1,7 @@
 //! values.schema.json: a chart's values checked against it, then each subchart's against its own.
 //! The words are those of the library Helm uses, in a fixed order; references to other files are not followed.
 
+use super::plain_schema;
 use crate::chart::Chart;
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use opdev_object::yaml::number::format_g;
@@ -31,28 +32,36 @@ fn collect(chart: &Chart, values: &Value, said: &mut String) {
     }
 }
 
+/// A schema read before.
+struct Known {
+    /// What it says, where that is everyday.
+    plain: Option<Value>,
+    compiled: OnceLock<Result<Compiled, String>>,
+}
+
 struct Compiled {
     schemas: Schemas,
     index: SchemaIndex,
 }
 
-type Cache = HashMap<Box<[u8]>, Arc<Compiled>>;
+type Cache = HashMap<Box<[u8]>, Arc<Known>>;
 
-/// Schemas compiled before, by their text: a chart is rendered often and its schema seldom changes.
-fn compiled(schema: &[u8]) -> Result<Arc<Compiled>, String> {
+/// A schema, read once: a chart is rendered often and its schema seldom changes.
+fn known(schema: &[u8]) -> Arc<Known> {
     const KEPT: usize = 64;
     static CACHE: OnceLock<Mutex<Cache>> = OnceLock::new();
     let cache = CACHE.get_or_init(Mutex::default);
     if let Some(found) = cache.lock().unwrap_or_else(PoisonError::into_inner).get(schema) {
-        return Ok(found.clone());
+        return found.clone();
     }
-    let made = Arc::new(compile(schema)?);
+    let plain = serde_json::from_slice(schema).ok().filter(plain_schema::is_plain);
+    let read = Arc::new(Known { plain, compiled: OnceLock::new() });
     let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
     if cache.len() >= KEPT {
         cache.clear();
     }
-    cache.insert(schema.into(), made.clone());
-    Ok(made)
+    cache.insert(schema.into(), read.clone());
+    read
 }
 
 fn compile(schema: &[u8]) -> Result<Compiled, String> {
@@ -76,15 +85,31 @@ impl UrlLoader for Refuse {
 }
 
 fn check(schema: &[u8], values: &Value) -> Result<(), String> {
-    let compiled = compiled(schema)?;
-    compiled.schemas.validate(values, compiled.index).map_err(|error| {
-        let mut text = String::new();
-        for cause in &error.causes {
-            describe(cause, 0, &mut text);
-        }
-        text.pop();
-        text
-    })
+    let known = known(schema);
+    if known.plain.as_ref().is_some_and(|plain| plain_schema::surely_fits(plain, values)) {
+        return Ok(());
+    }
+    known.checked(schema, values)
+}
+
+/// What the library alone says.
+#[cfg(test)]
+pub(super) fn by_library(schema: &[u8], values: &Value) -> Result<(), String> {
+    Known { plain: None, compiled: OnceLock::new() }.checked(schema, values)
+}
+
+impl Known {
+    fn checked(&self, schema: &[u8], values: &Value) -> Result<(), String> {
+        let compiled = self.compiled.get_or_init(|| compile(schema)).as_ref().map_err(String::clone)?;
+        compiled.schemas.validate(values, compiled.index).map_err(|error| {
+            let mut text = String::new();
+            for cause in &error.causes {
+                describe(cause, 0, &mut text);
+            }
+            text.pop();
+            text
+        })
+    }
 }
 
 fn describe(error: &ValidationError<'_, '_>, depth: usize, text: &mut String) {
