@@ -3,6 +3,7 @@
 //! reads a text in another way than `compose` does. A test compares both.
 
 use super::compose::resolved;
+use super::reader::first_special;
 use super::{Kind, Node};
 
 /// Deeper texts are for `compose`, which knows the limit.
@@ -31,10 +32,8 @@ pub(super) fn parse(text: &str) -> Option<Node> {
 
 /// Whether there are only characters that mean nothing special to a YAML scanner.
 fn is_plain_text(text: &str) -> bool {
-    if text.is_ascii() {
-        return text.bytes().all(|b| matches!(b, b'\n' | b'\t' | b' '..=b'~'));
-    }
-    text.chars().all(|c| {
+    let Some(special) = first_special(text.as_bytes()) else { return true };
+    text[special..].chars().all(|c| {
         matches!(c, '\n' | '\t' | ' '..='~' | '\u{A0}'..='\u{2027}' | '\u{202A}'..='\u{FEFE}' | '\u{FF00}'..='\u{FFFD}' | '\u{10000}'..)
     })
 }

@@ -104,6 +104,19 @@ impl<'t> Reader<'t> {
         self.skip();
     }
 
+    /// Takes ASCII characters of a kind, as many as there are; none where a control character has to be noticed.
+    pub(super) fn run(&mut self, of: impl Fn(u8) -> bool) -> &'t [u8] {
+        if self.limit.is_some() {
+            return &[];
+        }
+        let rest = &self.bytes[self.pos..];
+        let found = &rest[..rest.iter().take_while(|byte| of(**byte)).count()];
+        self.pos += found.len();
+        self.mark.index += found.len();
+        self.mark.column += found.len();
+        found
+    }
+
     fn break_width(&self, ahead: usize) -> usize {
         match (self.byte(ahead), self.byte(ahead + 1), self.byte(ahead + 2)) {
             (b'\r', b'\n', _) => 2,
@@ -166,7 +179,7 @@ impl<'t> Reader<'t> {
 
 /// Where the block that holds the first control character begins; `skipped` bytes stood before the text.
 fn blocked(text: &str, skipped: usize) -> Option<usize> {
-    let bad = text.char_indices().find(|(_, c)| !is_allowed(*c))?.0;
+    let bad = first_control(text)?;
     let mut start = 0;
     let mut end = BLOCK - skipped;
     loop {
@@ -177,6 +190,30 @@ fn blocked(text: &str, skipped: usize) -> Option<usize> {
         start = boundary;
         end = boundary + BLOCK;
     }
+}
+
+/// Where the first character stands that YAML does not allow.
+fn first_control(text: &str) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += first_special(&text.as_bytes()[at..])?;
+        let c = text[at..].chars().next()?;
+        if !is_allowed(c) {
+            return Some(at);
+        }
+        at += c.len_utf8();
+    }
+}
+
+/// Where the first byte stands that is no everyday ASCII: no tab, line feed, or printable character. Most texts have
+/// none, so they are looked through in pieces that the machine compares at once.
+pub(super) fn first_special(bytes: &[u8]) -> Option<usize> {
+    const PIECE: usize = 64;
+    let special = |byte: u8| !matches!(byte, b'\t' | b'\n' | b' '..=b'~');
+    let calm = |piece: &&[u8]| !piece.iter().fold(false, |found, byte| found | special(*byte));
+    let before = bytes.chunks(PIECE).take_while(calm).count() * PIECE;
+    let rest = bytes.get(before..)?;
+    rest.iter().position(|byte| special(*byte)).map(|at| before + at)
 }
 
 /// Whether YAML allows a character.

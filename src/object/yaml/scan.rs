@@ -2,7 +2,7 @@
 //! makes what stands before it a key. Keeps their order of checks, so that the same mistake is told in the same words.
 
 use super::reader::{Mark, Problem, Reader, Stage};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// How a scalar is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) struct Scanner<'t> {
     taken: usize,
     keys: Vec<SimpleKey>,
     /// The key that a token may be, by the token's number.
-    key_of: HashMap<usize, usize>,
+    key_of: BTreeMap<usize, usize>,
     pub(super) key_allowed: bool,
     /// The column of the present block, -1 outside.
     pub(super) indent: isize,
@@ -82,7 +82,7 @@ impl<'t> Scanner<'t> {
             tokens: VecDeque::new(),
             taken: 0,
             keys: vec![first],
-            key_of: HashMap::new(),
+            key_of: BTreeMap::new(),
             key_allowed: true,
             indent: -1,
             indents: Vec::new(),
@@ -205,6 +205,7 @@ impl<'t> Scanner<'t> {
             let tabs = self.flow > 0 || !self.key_allowed;
             while self.reader.byte(0) == b' ' || (tabs && self.reader.byte(0) == b'\t') {
                 self.reader.skip();
+                self.reader.run(|byte| byte == b' ');
                 self.reader.ensure(1)?;
             }
             self.skip_comment()?;
@@ -224,6 +225,7 @@ impl<'t> Scanner<'t> {
         if self.reader.byte(0) == b'#' {
             while !self.reader.is_break_or_end(0) {
                 self.reader.skip();
+                self.reader.run(|byte| matches!(byte, b' '..=b'~'));
                 self.reader.ensure(1)?;
             }
         }

@@ -43,8 +43,16 @@ enum Chomping {
     Keep,
 }
 
-fn scalar(value: &[u8], style: Style, start: Mark, end: Mark) -> Token {
-    Token { kind: Kind::Scalar(String::from_utf8_lossy(value).into_owned(), style), start, end }
+/// Characters that mean nothing special inside any scalar of a line.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'!'..=b'~')
+        && !matches!(byte, b':' | b',' | b'?' | b'[' | b']' | b'{' | b'}' | b'"' | b'\'' | b'\\')
+}
+
+fn scalar(value: Vec<u8>, style: Style, start: Mark, end: Mark) -> Token {
+    let text =
+        String::from_utf8(value).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned());
+    Token { kind: Kind::Scalar(text, style), start, end }
 }
 
 impl Scanner<'_> {
@@ -98,6 +106,7 @@ impl Scanner<'_> {
                 }
                 folding.settle(&mut value);
                 self.reader.read(&mut value);
+                value.extend_from_slice(self.reader.run(is_plain));
                 end = self.reader.mark;
                 self.reader.ensure(2)?;
             }
@@ -113,7 +122,7 @@ impl Scanner<'_> {
         if folding.broken {
             self.key_allowed = true;
         }
-        Ok(scalar(&value, Style::Plain, start, end))
+        Ok(scalar(value, Style::Plain, start, end))
     }
 
     pub(super) fn quoted_scalar(&mut self, single: bool) -> Result<Token, Problem> {
@@ -148,6 +157,7 @@ impl Scanner<'_> {
                     self.escape(start, &mut value)?;
                 } else {
                     self.reader.read(&mut value);
+                    value.extend_from_slice(self.reader.run(is_plain));
                 }
                 self.reader.ensure(2)?;
             }
@@ -159,7 +169,7 @@ impl Scanner<'_> {
             folding.settle(&mut value);
         }
         self.reader.skip();
-        Ok(scalar(&value, Style::Quoted, start, self.reader.mark))
+        Ok(scalar(value, Style::Quoted, start, self.reader.mark))
     }
 
     fn escape(&mut self, start: Mark, value: &mut Vec<u8>) -> Result<(), Problem> {
@@ -272,6 +282,7 @@ impl Scanner<'_> {
             after_blank = blank;
             while !self.reader.is_break_or_end(0) {
                 self.reader.read(&mut value);
+                value.extend_from_slice(self.reader.run(|byte| matches!(byte, b' '..=b'~')));
                 self.reader.ensure(1)?;
             }
             self.reader.ensure(2)?;
@@ -284,7 +295,7 @@ impl Scanner<'_> {
         if chomping == Chomping::Keep {
             value.append(&mut trailing);
         }
-        Ok(scalar(&value, Style::Block, start, end))
+        Ok(scalar(value, Style::Block, start, end))
     }
 
     /// Takes empty lines; finds out the indentation where it is not known yet.
