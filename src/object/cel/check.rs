@@ -2,6 +2,7 @@
 //! real server, and a suggestion where a name is nearly right. Never evaluates.
 
 use super::ast::{Expr, Macro, MacroKind, Node};
+use super::authorizer;
 use super::kind::{Bound, Kind, join};
 use super::lex::Fault;
 use super::shape::reserved;
@@ -145,6 +146,9 @@ impl Checker {
                     return self.fault(at, format!("undefined field '{field}'"));
                 }
             },
+            Kind::Opaque(authorizer::AUTHORIZER) if field == "requestResource" => {
+                Kind::Opaque(authorizer::RESOURCE)
+            }
             other => return self.fault(at, format!("type '{other}' does not support field selection")),
         };
         if optional && found != Kind::Error { Kind::optional(unwrapped(found)) } else { found }

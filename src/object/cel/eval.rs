@@ -2,6 +2,7 @@
 //! never takes longer than its budget allows: every step and every byte that is made is charged for.
 
 use super::ast::{Expr, Macro, MacroKind, Node};
+use super::authorizer::{self, Authorizer};
 use super::check::type_named;
 use super::functions;
 use super::library::Library;
@@ -22,6 +23,8 @@ pub(super) struct Eval<'a> {
     pub(super) scope: Vec<(&'a str, Val)>,
     pub(super) budget: &'a mut u64,
     pub(super) library: &'a Library,
+    /// Who answers `authorizer`; only conditions of requests have it.
+    pub(super) authorizer: Option<&'a dyn Authorizer>,
 }
 
 impl<'a> Eval<'a> {
@@ -84,6 +87,7 @@ impl<'a> Eval<'a> {
                 None => failed(format!("no such key: {field}")),
             },
             Val::Optional(inner) => self.opt_field(inner.as_deref(), field),
+            Val::Check(check) => authorizer::select(self, &check, field),
             _ => no_overload(),
         }
     }

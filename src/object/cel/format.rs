@@ -184,7 +184,7 @@ fn shown(value: &Val, depth: usize) -> Result<String, Stop> {
                 entries.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
             Ok(format!("{{{}}}", entries.join(", ")))
         }
-        Val::Optional(_) | Val::Library(..) | Val::Unknown(_) => wrong('s', value),
+        Val::Optional(_) | Val::Library(..) | Val::Check(_) | Val::Unknown(_) => wrong('s', value),
         other => convert::text(other),
     }
 }

@@ -5,7 +5,7 @@ use super::eval::Eval;
 use super::operators::{equality_cost, weight};
 use super::time;
 use super::value::{Evaluated, Stop, Val, failed, no_overload};
-use super::{convert, library, texts};
+use super::{authorizer, convert, library, texts};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
         return result;
     }
     match (name, args) {
+        (_, [Val::Check(check), rest @ ..]) => authorizer::call(eval, name, check, rest),
         ("size", [Val::Text(text)]) => Ok(Val::Int(text.chars().count() as i64)),
         ("size", [Val::Bytes(bytes)]) => Ok(Val::Int(bytes.len() as i64)),
         ("size", [Val::List(items, _)]) => Ok(Val::Int(items.len() as i64)),

@@ -1,10 +1,13 @@
 //! `x-kubernetes-validations`: rules in CEL, compiled and type-checked against a structural schema and evaluated
 //! against objects, with the texts and verdicts of a real API server and a budget of our own. Own parser, checker and
 //! evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics, whatever the rule.
-//! Read `rules` for a whole schema, `program` for one rule, then `parse`, `check` and `eval`.
+//! Read `rules` for a whole schema, `program` for one rule, `conditions` for those of webhooks, then `parse`, `check` and
+//! `eval`.
 
 mod ast;
+mod authorizer;
 mod check;
+mod conditions;
 mod convert;
 mod cost;
 mod eval;
@@ -23,6 +26,8 @@ mod texts;
 mod time;
 mod value;
 
+pub use authorizer::{Asked, Authorizer, Verdict};
+pub use conditions::{Conditions, check_condition};
 pub use cost::expensive;
 pub use rules::{RuleFault, Rules};
 

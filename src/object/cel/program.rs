@@ -38,13 +38,29 @@ pub(super) fn compile(
     } else {
         ("messageExpression ", "messageExpression must evaluate to a string")
     };
+    let old = if optional_old { Kind::optional(this.clone()) } else { this.clone() };
+    let scope = vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), old)];
+    let (expr, kind) = checked(text, scope)
+        .map_err(|wrong| Uncompiled { message: format!("{prefix}{}", wrong.message), hint: wrong.hint })?;
+    if kind != *wanted {
+        return Err(Uncompiled { message: wrong.to_owned(), hint: None });
+    }
+    let uses_old = expr.names("oldSelf");
+    if let Some(text) = constant_fault(&expr) {
+        let prefix = if *wanted == Kind::Bool { "program" } else { "messageExpression" };
+        return Err(Uncompiled { message: format!("{prefix} instantiation failed: {text}"), hint: None });
+    }
+    Ok(Program { expr, uses_old })
+}
+
+/// Reads a text in which these names are known; also says what it comes to.
+pub(super) fn checked(text: &str, scope: Vec<(String, Kind)>) -> Result<(Expr, Kind), Uncompiled> {
     let failed = |faults: &[Fault], hint: Option<String>| {
         let shown: Vec<String> = faults.iter().map(|fault| shown(text, fault)).collect();
-        Uncompiled { message: format!("{prefix}compilation failed: {}", shown.join("\n")), hint }
+        Uncompiled { message: format!("compilation failed: {}", shown.join("\n")), hint }
     };
     let expr = parse(text).map_err(|faults| failed(&faults, None))?;
-    let old = if optional_old { Kind::optional(this.clone()) } else { this.clone() };
-    let mut checker = Checker::new(vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), old)]);
+    let mut checker = Checker::new(scope);
     let kind = checker.kind(&expr);
     if checker.faults.is_empty() {
         checker.faults.append(&mut checker.late);
@@ -57,15 +73,7 @@ pub(super) fn compile(
         let hint = (!checker.hints.is_empty()).then(|| checker.hints.join("; "));
         return Err(failed(&faults, hint));
     }
-    if kind != *wanted {
-        return Err(Uncompiled { message: wrong.to_owned(), hint: None });
-    }
-    let uses_old = expr.names("oldSelf");
-    if let Some(text) = constant_fault(&expr) {
-        let prefix = if *wanted == Kind::Bool { "program" } else { "messageExpression" };
-        return Err(Uncompiled { message: format!("{prefix} instantiation failed: {text}"), hint: None });
-    }
-    Ok(Program { expr, uses_old })
+    Ok((expr, kind))
 }
 
 /// An error with the line it is in and a mark below.
@@ -129,7 +137,9 @@ fn constant_fault(expr: &Expr) -> Option<String> {
             (None, [arg]) if CONVERSIONS.contains(&function.as_str()) && literal(arg) => {
                 let mut budget = 10_000;
                 let library = Library::default();
-                match (Eval { scope: Vec::new(), budget: &mut budget, library: &library }).eval(part) {
+                match (Eval { scope: Vec::new(), budget: &mut budget, library: &library, authorizer: None })
+                    .eval(part)
+                {
                     Err(Stop::Failed(text)) => Some(text),
                     _ => None,
                 }
@@ -159,6 +169,6 @@ impl Program {
     ) -> Evaluated {
         let mut scope = vec![("self", this.clone())];
         scope.extend(old.map(|old| ("oldSelf", old.clone())));
-        Eval { scope, budget, library }.eval(&self.expr)
+        Eval { scope, budget, library, authorizer: None }.eval(&self.expr)
     }
 }

@@ -1,6 +1,7 @@
 //! Which functions there are and what they take: the standard ones and those of a Kubernetes 1.36 API server.
 //! A table in text, read once. What they do is in `functions`, `lists`, `texts` and `library`.
 
+use super::authorizer;
 use super::kind::Kind;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -145,6 +146,18 @@ format.byte: -> Format
 format.date: -> Format
 format.datetime: -> Format
 validate: Format.string -> ?[string]
+serviceAccount: Authorizer.string,string -> Authorizer
+path: Authorizer.string -> PathCheck
+group: Authorizer.string -> GroupCheck
+resource: GroupCheck.string -> ResourceCheck
+subresource: ResourceCheck.string -> ResourceCheck
+namespace: ResourceCheck.string -> ResourceCheck
+name: ResourceCheck.string -> ResourceCheck
+check: ResourceCheck.string -> Decision; PathCheck.string -> Decision
+allowed: Decision. -> bool
+errored: Decision. -> bool
+error: Decision. -> string
+reason: Decision. -> string
 ";
 
 /// The ways to call a function; `None` where there is no such function.
@@ -220,6 +233,11 @@ fn kind(text: &str) -> Kind {
         "Quantity" => Kind::Opaque("kubernetes.Quantity"),
         "Semver" => Kind::Opaque("kubernetes.Semver"),
         "Format" => Kind::Opaque("kubernetes.NamedFormat"),
+        "Authorizer" => Kind::Opaque(authorizer::AUTHORIZER),
+        "PathCheck" => Kind::Opaque(authorizer::PATH),
+        "GroupCheck" => Kind::Opaque(authorizer::GROUP),
+        "ResourceCheck" => Kind::Opaque(authorizer::RESOURCE),
+        "Decision" => Kind::Opaque(authorizer::DECISION),
         "type(A)" => Kind::Type(Box::new(Kind::Param('A'))),
         "A" => Kind::Param('A'),
         "B" => Kind::Param('B'),

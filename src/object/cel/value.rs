@@ -1,5 +1,6 @@
 //! Values of CEL at run time: equality, order, and the names of their types in errors.
 
+use super::authorizer::Check;
 use super::kind::Kind;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub(super) enum Val {
     Type(Arc<Kind>),
     /// A value of a library, such as a quantity.
     Library(&'static str, kube_cel::cel::Value),
+    /// A question about what somebody may do, or its answer.
+    Check(Arc<Check>),
     /// Data nobody has declared; only equality is known.
     Unknown(Arc<serde_json::Value>),
 }
@@ -102,6 +105,7 @@ impl Val {
             Val::Optional(_) => Kind::optional(Kind::Dyn),
             Val::Type(_) => Kind::Type(Box::new(Kind::Dyn)),
             Val::Library(name, _) => Kind::Opaque(name),
+            Val::Check(check) => Kind::Opaque(check.kind),
             Val::Unknown(_) => Kind::Dyn,
         }
     }
