@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use std::fmt;
+use std::sync::Arc;
 
 /// One entry of `details.causes`.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +104,9 @@ pub struct Status {
     /// `details.causes`.
     pub causes: Vec<Cause>,
     /// `Warning` headers to send with it.
-    pub warnings: Vec<String>,
+    pub warnings: Box<[String]>,
+    /// The whole `Status`, where somebody else has made it.
+    pub told: Option<Arc<Value>>,
 }
 
 impl std::error::Error for Status {}
@@ -133,14 +136,15 @@ impl Status {
             message: message.into(),
             details: Map::new(),
             causes: Vec::new(),
-            warnings: Vec::new(),
+            warnings: Box::default(),
+            told: None,
         }
     }
 
     /// The failure with what was warned of before it.
     #[must_use]
     pub fn warned(mut self, warnings: &[String]) -> Self {
-        self.warnings = warnings.to_vec();
+        self.warnings = warnings.into();
         self
     }
 
@@ -308,6 +312,9 @@ impl Status {
 
     /// The `Status` object that goes over the wire.
     pub fn to_value(&self) -> Value {
+        if let Some(told) = &self.told {
+            return Value::clone(told);
+        }
         let mut details = self.details.clone();
         if !self.causes.is_empty() {
             details.insert("causes".to_owned(), self.causes.iter().map(cause_value).collect());

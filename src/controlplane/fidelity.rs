@@ -37,7 +37,10 @@ const GAPS: [Gap; 11] = [
         "RBAC",
         "roles and bindings are stored, not enforced: everybody known may do everything, and `auth can-i` says yes (with --rbac they are enforced)",
     ),
-    gap("webhooks", "admission and conversion webhooks are stored, not called"),
+    gap(
+        "webhooks",
+        "called; by a service only where something listens for it on this machine (its target port, 9443 unless told otherwise, or the port that the annotation opdev.dev/local-port names), and skipped with a warning where all its pods are simulated. Conversion webhooks and admission policies are stored, not called",
+    ),
     gap(
         "validation",
         "as on a real server for pods and their templates, workloads, Jobs, CronJobs, Services, Ingresses, ConfigMaps, Secrets, claims, RBAC, autoscalers, budgets and Leases, but for the insides of rare volume sources, node affinity and pod failure policies; other built-in kinds are checked against their schema only",

@@ -38,6 +38,7 @@
 //! `Config` chooses controllers, roles and the clock; `Listen` brings certificates of one's own.
 //! Read `server/front.rs` for the way of a request, `handlers` for the verbs, `storage` for the store.
 
+mod admission;
 mod authorization;
 mod body;
 pub mod controllers;
@@ -56,6 +57,7 @@ pub mod storage;
 mod table;
 mod tokens;
 
+pub use admission::Webhooks;
 pub use body::Body;
 pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};

@@ -1,6 +1,7 @@
 //! One control plane from start to stop: the store, the verbs, the controllers, the ways in.
 //! Wiring only; never decides what an object means.
 
+use crate::admission::Webhooks;
 use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
 use crate::identity::User;
@@ -37,6 +38,8 @@ pub struct Config {
     /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory where none
     /// is given.
     pub data_dir: Option<PathBuf>,
+    /// How webhooks that are configured by a service are reached.
+    pub webhooks: Webhooks,
 }
 
 impl fmt::Debug for Config {
@@ -98,7 +101,9 @@ impl ControlPlane {
         settings.root_ca = authority.certificate();
         let registry =
             Registry::boot_on(store, clock, config.rbac).map_err(|status| Error(Box::new(status)))?;
-        let registry = Arc::new(registry);
+        let mut webhooks = config.webhooks;
+        webhooks.authority = authority.certificate().into();
+        let registry = Arc::new(registry.with_webhooks(webhooks));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let chosen = config.controllers.make(&settings);

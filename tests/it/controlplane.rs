@@ -11,3 +11,6 @@ mod rbac;
 mod serve;
 mod tools;
 mod transport;
+mod webhook_server;
+#[allow(clippy::needless_pass_by_value)]
+mod webhooks;

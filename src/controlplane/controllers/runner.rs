@@ -72,10 +72,32 @@ pub async fn run(registry: Arc<Registry>, controllers: Vec<Box<dyn Controller>>,
     }
 }
 
+/// One job; on a thread that may block where its writes may have to wait for webhooks.
+async fn step(engine: &mut Engine, registry: &Arc<Registry>, started: Instant) -> bool {
+    if !registry.waits_for_webhooks() {
+        return engine.step(&**registry, registry.now(), started.elapsed());
+    }
+    let mut own = std::mem::replace(engine, Engine::new(Vec::new()));
+    let registry = registry.clone();
+    let job = tokio::task::spawn_blocking(move || {
+        let worked = own.step(&*registry, registry.now(), started.elapsed());
+        (own, worked)
+    });
+    match job.await {
+        Ok((own, worked)) => {
+            *engine = own;
+            worked
+        }
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        // The runtime ends.
+        Err(_) => false,
+    }
+}
+
 /// Works until stopped, or until the history has moved past this reader.
 async fn work(
     engine: &mut Engine,
-    registry: &Registry,
+    registry: &Arc<Registry>,
     watch: &mut storage::Watch,
     started: Instant,
     stop: &CancellationToken,
@@ -84,12 +106,12 @@ async fn work(
     loop {
         let Ok(changes) = watch.ready() else { return };
         for found in changes {
-            engine.observe(registry, &change(&found));
+            engine.observe(&**registry, &change(&found));
         }
         if stop.is_cancelled() {
             return;
         }
-        if engine.step(registry, registry.now(), started.elapsed()) {
+        if step(engine, registry, started).await {
             jobs = jobs.wrapping_add(1);
             if jobs.is_multiple_of(TURN) {
                 tokio::task::yield_now().await;
@@ -109,7 +131,7 @@ async fn work(
             found = watch.next() => {
                 let Ok(changes) = found else { return };
                 for found in changes {
-                    engine.observe(registry, &change(&found));
+                    engine.observe(&**registry, &change(&found));
                 }
             }
         }

@@ -122,20 +122,43 @@ impl Api {
             agreed,
             include,
         };
-        let call = Call {
-            user,
-            headers: &parts.headers,
-            query: &query,
-            target: &target,
-            body: &body,
-            tokens: &self.tokens,
-            shape,
-        };
-        let answer = match self.saves(&parts.method) {
-            Ok(()) => dispatch(&parts.method, &call),
+        let method = parts.method.clone();
+        let answer = match self.saves(&method) {
+            Ok(()) if !reads(&method) && self.registry.waits_for_webhooks() => {
+                self.waiting(user.clone(), parts, query, target, body, shape).await
+            }
+            Ok(()) => {
+                let (headers, tokens) = (&parts.headers, &*self.tokens);
+                let (query, target, body) = (&query, &target, &body);
+                dispatch(&method, &Call { user, headers, query, target, body, tokens, shape })
+            }
             Err(status) => Err(status),
         };
-        answered(resource, agreed, self.settled(&parts.method, answer).await)
+        answered(resource, agreed, self.settled(&method, answer).await)
+    }
+
+    /// Answers on a thread that may wait for webhooks. Goes on to the end where nobody waits any more.
+    async fn waiting(
+        &self,
+        user: User,
+        parts: http::request::Parts,
+        query: Query,
+        target: Target,
+        body: Bytes,
+        shape: Shape,
+    ) -> Answer {
+        let tokens = self.tokens.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let (user, headers) = (&user, &parts.headers);
+            let (query, target, body, tokens) = (&query, &target, &body, &*tokens);
+            dispatch(&parts.method, &Call { user, headers, query, target, body, tokens, shape })
+        });
+        match work.await {
+            Ok(answer) => answer,
+            // The front door tells of panics.
+            Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            Err(_) => Err(Status::new(503, "ServiceUnavailable", "the control plane has stopped")),
+        }
     }
 
     /// Refuses to write while nothing can be saved.
@@ -173,7 +196,7 @@ fn binary(resource: &Resource, subresource: Option<&str>) -> Binary {
 fn answered(resource: &Resource, agreed: Agreed, answer: Answer) -> Response<Body> {
     let (mut response, mut warnings) = match answer {
         Ok(answered) => answered,
-        Err(status) => (respond::failure(&status, agreed.encoding), status.warnings),
+        Err(status) => (respond::failure(&status, agreed.encoding), status.warnings.into_vec()),
     };
     if let Some(text) = deprecation(resource) {
         warnings.insert(0, text);
@@ -280,7 +303,10 @@ fn subresource(method: &Method, name: &str, call: &Call<'_>) -> Answer {
             }
             (Some(part), "update") => call.update(part),
             (Some(part), "patch") => call.patch(part),
-            _ => Err(no_containers(&call.key(), &path)),
+            _ => {
+                call.asked_connect(name)?;
+                Err(no_containers(&call.key(), &path))
+            }
         },
     }
 }

@@ -58,6 +58,11 @@ pub(crate) fn context(
             FieldValidation::Warn
         }
     };
+    for name in ["fieldManager", "fieldValidation"] {
+        if let Some(value) = query.get(name) {
+            ctx.options.insert(name.to_owned(), Value::from(value));
+        }
+    }
     if causes.is_empty() { Ok(ctx) } else { Err(invalid(kind, causes)) }
 }
 

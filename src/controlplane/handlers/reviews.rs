@@ -11,6 +11,7 @@ use crate::identity::User;
 use crate::registry::metadata;
 use crate::tokens::{ISSUER, Wanted};
 use http::StatusCode;
+use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 
 const AUTHORIZATION: &str = "authorization.k8s.io";
@@ -33,6 +34,8 @@ impl Call<'_> {
         object["apiVersion"] = Value::from(self.resource().api_version());
         object["kind"] = Value::from(self.resource().kind.as_str());
         metadata::of(&mut object);
+        let mut ctx = self.context("CreateOptions", false)?;
+        self.asked_below(&mut ctx, &self.key(), self.resource().gvk(), &mut object)?;
         object["status"] = match self.resource().plural.as_str() {
             "selfsubjectrulesreviews" => {
                 let status = self.rules(&object["spec"])?;
@@ -49,7 +52,7 @@ impl Call<'_> {
                 self.access(&object, who)?
             }
         };
-        Ok((respond::document(StatusCode::CREATED, &object, self.shape.agreed.encoding), Vec::new()))
+        Ok((respond::document(StatusCode::CREATED, &object, self.shape.agreed.encoding), ctx.warnings))
     }
 
     /// What the caller may do in a namespace.
@@ -178,6 +181,9 @@ impl Call<'_> {
             return Err(Status::not_found("", "serviceaccounts", &key.name));
         };
         let mut object = body::object(self.headers, self.body)?;
+        let mut ctx = self.context("CreateOptions", false)?;
+        let kind = Gvk::new(AUTHENTICATION, "v1", "TokenRequest");
+        self.asked_below(&mut ctx, &key, kind, &mut object)?;
         let seconds = object["spec"]["expirationSeconds"].as_i64().unwrap_or(HOUR);
         let why = match seconds {
             ..SHORTEST => "may not specify a duration less than 10 minutes",
@@ -206,7 +212,7 @@ impl Call<'_> {
         object["spec"] =
             json!({"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference});
         object["status"] = json!({"token": token, "expirationTimestamp": metadata::seconds(expires)});
-        Ok((respond::document(StatusCode::CREATED, &object, self.shape.agreed.encoding), Vec::new()))
+        Ok((respond::document(StatusCode::CREATED, &object, self.shape.agreed.encoding), ctx.warnings))
     }
 
     /// What a token is to end with: the name of its claim, and the object.

@@ -11,11 +11,14 @@ use crate::authorization::Attributes;
 use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
-use crate::registry::{Change, Context, FieldValidation, Part, Resource, Way, accept, metadata, scale};
+use crate::registry::{
+    Change, Context, FieldValidation, Part, Resource, Subject, Way, accept, metadata, scale,
+};
 use crate::storage::{Key, Stored};
 use crate::tokens::Tokens;
 use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
+use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -175,12 +178,12 @@ impl Call<'_> {
 
     /// DELETE of one object.
     pub(crate) fn delete(&self) -> Answer {
-        let (options, ctx) = self.delete_options()?;
+        let (options, mut ctx) = self.delete_options()?;
         let (resource, key) = (self.resource(), self.key());
         let deleted = self
             .shape
             .registry
-            .delete(&ctx, resource, &key, &options)
+            .delete(&mut ctx, resource, &key, &options)
             .map_err(|status| status.warned(&ctx.warnings))?;
         let accepted = !deleted.gone && options.orphan_dependents == Some(false);
         let code = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
@@ -200,7 +203,8 @@ impl Call<'_> {
 
     /// DELETE of a collection: answers with what was selected.
     pub(crate) fn delete_collection(&self) -> Answer {
-        let (options, ctx) = self.delete_options()?;
+        let (mut options, mut ctx) = self.delete_options()?;
+        options.selected = true;
         let resource = self.resource();
         let selection = Selection::parse(resource, self.query, None)?;
         let (revision, items) = selected(&self.shape, self.target.namespace.as_deref(), &selection);
@@ -208,15 +212,70 @@ impl Call<'_> {
             let meta = &object.value["metadata"];
             let text = |field: &str| meta[field].as_str().unwrap_or_default();
             let key = Key::new(text("namespace"), text("name"));
-            match self.shape.registry.delete(&ctx, resource, &key, &options) {
+            match self.shape.registry.delete(&mut ctx, resource, &key, &options) {
                 // Somebody else was faster.
                 Err(status) if status.is_not_found() => {}
-                other => _ = other?,
+                other => _ = other.map_err(|status| status.warned(&ctx.warnings))?,
             }
         }
         let mut meta = Map::new();
         meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
         Ok((self.shape.list(meta, &items), ctx.warnings))
+    }
+
+    /// Asks webhooks about what is created below an object and is no part of it.
+    pub(crate) fn asked_below(
+        &self,
+        ctx: &mut Context,
+        key: &Key,
+        kind: Gvk,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        let registry = &self.shape.registry;
+        if !registry.waits_for_webhooks() {
+            return Ok(());
+        }
+        object["apiVersion"] = Value::from(kind.api_version());
+        object["kind"] = Value::from(kind.kind.as_str());
+        let meta = metadata::of(object);
+        if !key.namespace.is_empty() {
+            meta.insert("namespace".to_owned(), Value::from(&*key.namespace));
+        }
+        let below = self.target.subresource.as_deref().unwrap_or_default();
+        let subject = Subject::below(self.resource(), below, kind, key);
+        registry.admit(ctx, &subject, object).map_err(|status| status.warned(&ctx.warnings))
+    }
+
+    /// Asks webhooks about a connection to a pod.
+    pub(crate) fn asked_connect(&self, below: &str) -> Result<(), Status> {
+        let registry = &self.shape.registry;
+        let kind = match below {
+            "exec" => "PodExecOptions",
+            "attach" => "PodAttachOptions",
+            "portforward" => "PodPortForwardOptions",
+            "proxy" => "PodProxyOptions",
+            _ => return Ok(()),
+        };
+        if !registry.waits_for_webhooks() {
+            return Ok(());
+        }
+        let (kind, key) = (Gvk::new("", "v1", kind), self.key());
+        let mut options = json!({"kind": kind.kind, "apiVersion": "v1"});
+        for flag in ["stdin", "stdout", "stderr", "tty"] {
+            if self.query.flag(flag) == Some(true) {
+                options[flag] = Value::from(true);
+            }
+        }
+        if let Some(container) = self.query.get("container") {
+            options["container"] = Value::from(container);
+        }
+        let command: Vec<&str> = self.query.all("command").collect();
+        if !command.is_empty() {
+            options["command"] = json!(command);
+        }
+        let mut ctx = Context::new(self.user, "");
+        let subject = Subject::connect(self.resource(), below, kind, &key);
+        registry.admit(&mut ctx, &subject, &mut options)
     }
 
     /// POST of a binding.
@@ -228,18 +287,26 @@ impl Call<'_> {
             key = Key::new(&key.namespace, metadata::text(&binding, "name"));
         }
         let pods = self.shape.registry.resource("pods")?;
+        let mut binding = binding;
+        let kind = Gvk::new("", "v1", "Binding");
+        self.asked_below(&mut ctx, &key, kind, &mut binding)?;
         self.shape.registry.bind(&mut ctx, &pods, &key, &binding)?;
         Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
     }
 
     /// POST of an eviction.
     pub(crate) fn evict(&self) -> Answer {
-        let eviction = body::object(self.headers, self.body)?;
-        let said = Some(&eviction["deleteOptions"]).filter(|options| options.is_object());
-        let (options, dry) = options::delete(self.query, said)?;
+        let mut eviction = body::object(self.headers, self.body)?;
+        let said = |eviction: &Value| eviction.get("deleteOptions").filter(|said| said.is_object()).cloned();
+        let (_, dry) = options::delete(self.query, said(&eviction).as_ref())?;
         let mut ctx = Context::new(self.user, "");
         ctx.dry_run = dry;
-        self.shape.registry.evict(&ctx, self.resource(), &self.key(), &options)?;
+        let kind = Gvk::new("policy", "v1", "Eviction");
+        self.asked_below(&mut ctx, &self.key(), kind, &mut eviction)?;
+        let (options, _) = options::delete(self.query, said(&eviction).as_ref())?;
+        // Whoever may evict the pod need not be asked whether it may go.
+        ctx.unasked = true;
+        self.shape.registry.evict(&mut ctx, self.resource(), &self.key(), &options)?;
         Ok((respond::document(StatusCode::CREATED, &success(None), self.shape.agreed.encoding), ctx.warnings))
     }
 }

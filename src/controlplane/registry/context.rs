@@ -2,6 +2,7 @@
 //! warnings it collects on the way. Never holds objects.
 
 use crate::identity::User;
+use serde_json::{Map, Value};
 
 /// What happens to fields the schema does not know.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,10 @@ pub struct Context {
     pub validation: FieldValidation,
     /// `Warning` headers to send, each once.
     pub warnings: Vec<String>,
+    /// The options that the request names, as webhooks are told of them.
+    pub options: Map<String, Value>,
+    /// Webhooks have no say in it, or have said it already.
+    pub unasked: bool,
 }
 
 impl Context {
@@ -39,6 +44,8 @@ impl Context {
             dry_run: false,
             validation: FieldValidation::default(),
             warnings: Vec::new(),
+            options: Map::new(),
+            unasked: false,
         }
     }
 

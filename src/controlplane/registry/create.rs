@@ -1,5 +1,6 @@
 //! Creating an object: admission of its namespace, names, uids, defaults that are allocated, validation.
 
+use super::admit::Subject;
 use super::context::Context;
 use super::strategy::Part;
 use super::{
@@ -16,8 +17,6 @@ const ATTEMPTS: usize = 8;
 
 /// How an object is created.
 struct Creation {
-    /// Its managed fields are still to be written.
-    track: bool,
     /// The resourceVersion it came with.
     versioned: Option<String>,
 }
@@ -57,13 +56,19 @@ impl Registry {
         self.admit_namespace(resource, namespace, &asked)?;
         self.admit_definition(resource)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
-        self.check_escalation(ctx, resource, namespace, &object, None)?;
         let versioned = Some(metadata::text(&object, "resourceVersion").to_owned());
         let versioned = versioned.filter(|version| track && !version.is_empty());
-        if resource.custom.is_none() && resource.plural.ends_with("webhookconfigurations") {
-            ctx.warn("admission webhooks are not called by the embedded control plane yet");
+        metadata::wipe(&mut object);
+        // Who owns what is settled before webhooks or the server add anything of their own.
+        if track {
+            fields::updated(ctx, resource, None, &mut object, Part::Main, self.now());
         }
+        let subject = Subject::create(resource, namespace, &asked);
+        self.mutated(ctx, &subject, &mut object, None)?;
+        metadata::set_namespace(resource, &mut object, namespace)?;
+        self.check_escalation(ctx, resource, namespace, &object, None)?;
         metadata::stamp(&mut object, self.now());
+        let asked = metadata::text(&object, "name").to_owned();
         let base = metadata::text(&object, "generateName").to_owned();
         let generated = asked.is_empty() && !base.is_empty();
         for attempt in 0..ATTEMPTS {
@@ -72,12 +77,8 @@ impl Registry {
                 metadata::of(&mut candidate)
                     .insert("name".to_owned(), Value::from(metadata::generate_name(&base)));
             }
-            match self.create_named(
-                ctx,
-                resource,
-                candidate,
-                Creation { track, versioned: versioned.clone() },
-            ) {
+            let creation = Creation { versioned: versioned.clone() };
+            match self.create_named(ctx, resource, candidate, creation) {
                 // A name that was asked for is not tried again, but its conflict is told as one of a generated name.
                 Err(status) if status.is_already_exists() && !base.is_empty() => {
                     if !generated || attempt + 1 == ATTEMPTS {
@@ -103,13 +104,10 @@ impl Registry {
         mut object: Value,
         creation: Creation,
     ) -> Result<Arc<Stored>, Status> {
-        // Who owns what is settled before the server adds anything of its own.
-        if creation.track {
-            fields::updated(ctx, resource, None, &mut object, Part::Main, self.now());
-        }
         strategy::prepare_create(resource, &mut object);
         let name = metadata::text(&object, "name").to_owned();
-        let _services = self.lock_services(resource);
+        let before = self.reserved(resource).then(|| object.clone());
+        let mut services = self.lock_services(resource);
         // What cannot be allocated is told before anything else is looked at.
         let mut causes = match resource.id().as_str() {
             "services" if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) => {
@@ -131,6 +129,17 @@ impl Registry {
             return Err(Status::invalid(&resource.group, &resource.kind, &name, causes));
         }
         warnings::warn(ctx, resource, &object, None);
+        if self.asks(ctx, resource) {
+            drop(services);
+            let subject = Subject::create(resource, metadata::text(&object, "namespace"), &name);
+            self.validated(ctx, &subject, Some(&object), None)?;
+            services = self.lock_services(resource);
+            // Somebody else may have got the same address meanwhile.
+            if let Some(before) = before.filter(|_| !self.allocate_service(&mut object.clone()).is_empty()) {
+                drop(services);
+                return self.create_named(ctx, resource, before, creation);
+            }
+        }
         strategy::complete(resource, &mut object);
         let key = Key::new(metadata::text(&object, "namespace"), &name);
         let object = convert::stored(resource, object);

@@ -23,6 +23,8 @@ pub struct DeleteOptions {
     pub propagation: Option<Propagation>,
     /// The old way to say it.
     pub orphan_dependents: Option<bool>,
+    /// One of many that are selected: nobody has named it.
+    pub selected: bool,
 }
 
 /// What became of a delete.
@@ -38,7 +40,7 @@ impl Registry {
     /// Deletes an object.
     pub fn delete(
         &self,
-        ctx: &Context,
+        ctx: &mut Context,
         resource: &Resource,
         key: &Key,
         options: &DeleteOptions,
@@ -51,6 +53,7 @@ impl Registry {
             if resource.id() == "namespaces" {
                 admit_namespace_delete(key, &current.value)?;
             }
+            self.admit_delete(ctx, resource, key, options, &current)?;
             match self.try_delete(ctx, resource, key, options, &current) {
                 Err(Refused::Missing) => {
                     return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
@@ -218,7 +221,7 @@ fn dependents(resource: &Resource, options: &DeleteOptions, object: &mut Value) 
 }
 
 /// Seconds until the object is gone: only pods that run somewhere have any.
-fn grace(resource: &Resource, options: &DeleteOptions, object: &Value) -> i64 {
+pub(super) fn grace(resource: &Resource, options: &DeleteOptions, object: &Value) -> i64 {
     if resource.id() != "pods" {
         return 0;
     }

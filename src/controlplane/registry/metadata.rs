@@ -81,6 +81,14 @@ pub(crate) fn set_namespace(resource: &Resource, object: &mut Value, namespace: 
     }
 }
 
+/// Takes away what only the server says of an object that is to be created.
+pub(crate) fn wipe(object: &mut Value) {
+    let meta = of(object);
+    for field in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        meta.remove(field);
+    }
+}
+
 /// What a create stamps: uid, creation time; and takes away.
 pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
     let meta = of(object);

@@ -2,6 +2,7 @@
 //! Never sees a request; `handlers` does. Read `resource` and `catalog` first, then `write`.
 
 mod accept;
+mod admit;
 mod allocate;
 mod boot;
 mod builtin;
@@ -31,6 +32,7 @@ mod write;
 
 pub use accept::Unfit;
 pub(crate) use accept::accept;
+pub(crate) use admit::Subject;
 #[cfg(test)]
 pub(crate) use builtin::resources as builtin_resources;
 pub use catalog::{Catalog, Served};
@@ -41,6 +43,7 @@ pub use resource::{Custom, Habits, Resource, ScalePaths, Subresource, resource_i
 pub use strategy::Part;
 pub use update::{Change, Make, Way};
 
+use crate::admission::{self, Admission};
 use crate::controllers::{ResourceInfo, View};
 use crate::storage::{Key, Store};
 use serde_json::Value;
@@ -58,6 +61,7 @@ pub struct Registry {
     clock: Clock,
     services: Mutex<()>,
     rbac: bool,
+    admission: Admission,
 }
 
 impl std::fmt::Debug for Registry {
@@ -69,7 +73,8 @@ impl std::fmt::Debug for Registry {
 impl Registry {
     /// A store with these resources served.
     pub fn new(store: Store, catalog: Catalog, clock: Clock) -> Self {
-        Registry { store: Arc::new(store), catalog, clock, services: Mutex::new(()), rbac: false }
+        let (services, admission) = (Mutex::new(()), Admission::default());
+        Registry { store: Arc::new(store), catalog, clock, services, rbac: false, admission }
     }
 
     /// The time it is.
@@ -84,8 +89,10 @@ impl Registry {
 
     /// After an object was created or changed.
     fn written(&self, resource: &Resource, object: &Value) {
-        if resource.id() == definitions::ID {
-            self.definition_written(object);
+        match resource.id().as_str() {
+            definitions::ID => self.definition_written(object),
+            admission::MUTATING | admission::VALIDATING => self.admission.configure(self),
+            _ => {}
         }
     }
 
@@ -93,8 +100,12 @@ impl Registry {
     fn removed(&self, resource: &Resource, object: &Value) {
         if let Some(custom) = &resource.custom {
             self.finish_definition(&custom.definition);
-        } else if resource.id() == definitions::ID {
-            self.definition_removed(object);
+            return;
+        }
+        match resource.id().as_str() {
+            definitions::ID => self.definition_removed(object),
+            admission::MUTATING | admission::VALIDATING => self.admission.configure(self),
+            _ => {}
         }
     }
 }

@@ -65,7 +65,7 @@ impl Registry {
     /// Deletes a pod unless a disruption budget forbids it.
     pub fn evict(
         &self,
-        ctx: &Context,
+        ctx: &mut Context,
         resource: &Resource,
         key: &Key,
         options: &DeleteOptions,

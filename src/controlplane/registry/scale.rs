@@ -2,6 +2,7 @@
 
 mod owners;
 
+use super::admit::Subject;
 use super::context::Context;
 use super::strategy::Part;
 use super::update::{Change, Way};
@@ -95,6 +96,19 @@ fn write(resource: &Resource, object: &mut Value, replicas: i64) {
     }
 }
 
+/// Completes what a request may leave out of a Scale.
+fn named(scale: &mut Value, key: &Key) {
+    scale["kind"] = Value::from("Scale");
+    scale["apiVersion"] = Value::from("autoscaling/v1");
+    let meta = metadata::of(scale);
+    meta.insert("name".to_owned(), Value::from(&*key.name));
+    if !key.namespace.is_empty() {
+        meta.insert("namespace".to_owned(), Value::from(&*key.namespace));
+    }
+    defaults::put(defaults::sub(scale, "status"), "replicas", 0);
+    defaults::sub(scale, "spec");
+}
+
 impl Registry {
     /// Writes the Scale that `make` makes of the current one; answers with the object.
     pub fn update_scale(
@@ -105,8 +119,14 @@ impl Registry {
         make: &mut dyn FnMut(&Value) -> Result<Value, Status>,
     ) -> Result<Arc<Stored>, Status> {
         let change = Change { resource, key, part: Part::Scale, way: Way::Replace };
-        self.update(ctx, change, &mut |_, current| {
-            let scale = make(&read(resource, current)?)?;
+        let subject = Subject::update(resource, Part::Scale, key);
+        self.update(ctx, change, &mut |ctx, current| {
+            let before = read(resource, current)?;
+            let mut scale = make(&before)?;
+            if self.asks(ctx, resource) {
+                named(&mut scale, key);
+                self.mutated(ctx, &subject, &mut scale, Some(&before))?;
+            }
             let mut object = scaled(resource, key, current, &scale)?;
             // An empty resourceVersion in a Scale means any, for every kind.
             let version = metadata::text(&scale, "resourceVersion").to_owned();
@@ -133,6 +153,7 @@ impl Registry {
         force: bool,
     ) -> Result<Arc<Stored>, Status> {
         let change = Change { resource, key, part: Part::Scale, way: Way::Apply };
+        let subject = Subject::update(resource, Part::Scale, key);
         let now = self.now();
         self.update(ctx, change, &mut |ctx, current| {
             let mut live = read(resource, current)?;
@@ -142,7 +163,8 @@ impl Registry {
                 return Err(unconvertible("create manager for existing fields: failed to convert live", "/"));
             }
             live["metadata"]["managedFields"] = Value::from(owners);
-            let merged = fields::apply_scale(ctx, &live, applied, force, now)?;
+            let mut merged = fields::apply_scale(ctx, &live, applied, force, now)?;
+            self.mutated(ctx, &subject, &mut merged, Some(&live))?;
             if resource.custom.is_some() && merged["spec"] != live["spec"] {
                 let meta = |field: &str| metadata::text(applied, field);
                 let place = format!("{}/{}", meta("namespace"), meta("name"));

@@ -1,6 +1,7 @@
 //! Changing an object: optimistic locking, what stays as it was, validation, writes that change nothing, and the
 //! removal of an object whose last finalizer goes.
 
+use super::admit::Subject;
 use super::context::Context;
 use super::strategy::{self, Part};
 use super::{Registry, Resource, allocate, convert, definitions, fields, metadata, validate, warnings};
@@ -72,19 +73,22 @@ impl Registry {
         let served = convert::served(resource, &current.value);
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
-        self.check_escalation(ctx, resource, &key.namespace, &object, Some(&served))?;
-        let unconditional = metadata::text(&object, "resourceVersion").is_empty();
-        // Who owns what is settled before the server puts back what the request may not change.
+        // Who owns what is settled before webhooks or the server change what the request says.
         if way != Way::Apply {
             fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
         }
         if part == Part::Scale {
             fields::untimed(&mut object);
         }
+        let subject = Subject::update(resource, part, key);
+        self.mutated_update(ctx, &subject, part, &mut object, &served)?;
+        check_version(change, &object, &served)?;
+        self.check_escalation(ctx, resource, &key.namespace, &object, Some(&served))?;
+        let unconditional = metadata::text(&object, "resourceVersion").is_empty();
         let mut causes = moved(change, &object, &served);
         metadata::keep(&mut object, &served);
         strategy::prepare_update(resource, part, &mut object, &served);
-        let _services = self.lock_services(resource);
+        let mut services = self.lock_services(resource);
         causes.extend(metadata::validate_update(resource, &object, &served));
         let blocked = validate::blocks(&causes);
         causes.extend(self.validate_update(ctx, change, &mut object, &served, blocked));
@@ -93,6 +97,15 @@ impl Registry {
         }
         if matches!(part, Part::Main | Part::Scale) {
             warnings::warn(ctx, resource, &object, Some(&served));
+        }
+        if self.asks(ctx, resource) {
+            drop(services);
+            self.validated_update(ctx, &subject, part, &object, &served)?;
+            services = self.lock_services(resource);
+            // Somebody else may have got the same address meanwhile.
+            if services.is_some() && !self.allocate_service(&mut object.clone()).is_empty() {
+                return Ok(None);
+            }
         }
         strategy::complete(resource, &mut object);
         let object = convert::stored(resource, object);
@@ -146,34 +159,6 @@ impl Registry {
                 storage_key(resource, key, ctx.dry_run)
             );
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
-        }
-        let version = metadata::text(object, "resourceVersion");
-        if version.is_empty() || version == "0" {
-            if resource.habits.unconditional_update {
-                return Ok(());
-            }
-            let cause = Cause::invalid(
-                "metadata.resourceVersion",
-                &Value::from(0),
-                "must be specified for an update",
-            );
-            // Here the real server names the resource, not the kind.
-            return Err(Status::invalid(&resource.group, &resource.plural, &key.name, vec![cause]));
-        }
-        if let (Err(_), Way::Patch | Way::Apply) = (version.parse::<u64>(), way) {
-            let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-            return Err(Status::new(500, "", why));
-        }
-        if version.parse::<u64>().is_err() {
-            let cause = Cause::invalid(
-                "metadata.resourceVersion",
-                &Value::from(version),
-                &format!("strconv.ParseUint: parsing {version:?}: invalid syntax"),
-            );
-            return Err(Status::invalid(&resource.group, &resource.kind, &key.name, vec![cause]));
-        }
-        if version != metadata::text(current, "resourceVersion") {
-            return Err(Status::modified(&resource.group, &resource.plural, &key.name));
         }
         Ok(())
     }
@@ -233,6 +218,37 @@ impl Registry {
     }
 }
 
+/// The version that a request names is the one that is there.
+fn check_version(change: Change<'_>, object: &Value, current: &Value) -> Result<(), Status> {
+    let Change { resource, key, way, .. } = change;
+    let version = metadata::text(object, "resourceVersion");
+    if version.is_empty() || version == "0" {
+        if resource.habits.unconditional_update {
+            return Ok(());
+        }
+        let cause =
+            Cause::invalid("metadata.resourceVersion", &Value::from(0), "must be specified for an update");
+        // Here the real server names the resource, not the kind.
+        return Err(Status::invalid(&resource.group, &resource.plural, &key.name, vec![cause]));
+    }
+    if let (Err(_), Way::Patch | Way::Apply) = (version.parse::<u64>(), way) {
+        let why = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
+        return Err(Status::new(500, "", why));
+    }
+    if version.parse::<u64>().is_err() {
+        let cause = Cause::invalid(
+            "metadata.resourceVersion",
+            &Value::from(version),
+            &format!("strconv.ParseUint: parsing {version:?}: invalid syntax"),
+        );
+        return Err(Status::invalid(&resource.group, &resource.kind, &key.name, vec![cause]));
+    }
+    if version != metadata::text(current, "resourceVersion") {
+        return Err(Status::modified(&resource.group, &resource.plural, &key.name));
+    }
+    Ok(())
+}
+
 /// Whether nothing keeps a deleted object any more.
 pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
     let meta = &object["metadata"];
@@ -247,7 +263,7 @@ pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
 /// What is wrong with a patch that makes another object of it. A whole object with another uid is refused before.
 fn moved(change: Change<'_>, object: &Value, current: &Value) -> Vec<Cause> {
     let uid = metadata::text(object, "uid");
-    if change.way == Way::Replace || uid.is_empty() || uid == metadata::text(current, "uid") {
+    if uid.is_empty() || uid == metadata::text(current, "uid") {
         return Vec::new();
     }
     let cause = Cause::invalid("metadata.uid", &Value::from(uid), "field is immutable");

@@ -181,7 +181,9 @@ impl Registry {
                 served.resources().iter().find(|r| r.custom.as_ref().is_some_and(|c| c.definition == name))
             });
         if let Some(resource) = resource {
-            let ctx = Context::new(&crate::identity::User::controller("crd-finalizer"), "kube-apiserver");
+            let mut ctx = Context::new(&crate::identity::User::controller("crd-finalizer"), "kube-apiserver");
+            // Nobody has asked for each of them.
+            ctx.unasked = true;
             for object in self.store.list(&resource.table, None).items {
                 let (namespace, name) =
                     (metadata::text(&object.value, "namespace"), metadata::text(&object.value, "name"));
@@ -190,7 +192,7 @@ impl Registry {
                     ..Default::default()
                 };
                 // Somebody else may have been faster; whoever removes the last one finishes the definition.
-                let _ = self.delete(&ctx, resource, &Key::new(namespace, name), &options);
+                let _ = self.delete(&mut ctx, resource, &Key::new(namespace, name), &options);
             }
         }
         self.finish_definition(name);

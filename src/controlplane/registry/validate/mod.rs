@@ -10,6 +10,7 @@ mod rbac;
 mod scaling;
 mod schedule;
 mod storage;
+mod webhooks;
 mod workloads;
 
 pub(crate) use place::{absent, items};
@@ -206,6 +207,10 @@ fn kind(resource: &Resource, object: &Value, current: Option<&Value>, causes: &m
         "rbac.authorization.k8s.io/clusterroles" => rbac::role(object, false, causes),
         "rbac.authorization.k8s.io/rolebindings" => rbac::binding(object, true, causes),
         "rbac.authorization.k8s.io/clusterrolebindings" => rbac::binding(object, false, causes),
+        "admissionregistration.k8s.io/validatingwebhookconfigurations"
+        | "admissionregistration.k8s.io/mutatingwebhookconfigurations" => {
+            webhooks::configuration(object, causes);
+        }
         "events" | "events.k8s.io/events" => event(object, causes),
         _ => {}
     }

@@ -1,0 +1,250 @@
+//! Asks the webhooks that a request concerns: those that change objects one after another, and again where they ask
+//! for it; those that only look all at once. Blocks until they have answered.
+
+use super::hook::{ClientConfig, Hook};
+use super::matching::{Seen, concerns};
+use super::place::{self, Nowhere};
+use super::review::{self, Answer};
+use super::{Admission, Surroundings, client};
+use crate::error::Status;
+use crate::identity::User;
+use crate::registry::{Resource, metadata};
+use bytes::Bytes;
+use opdev_object::meta::Gvk;
+use opdev_object::patch;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
+/// A request as webhooks are told of it, without the objects.
+#[derive(Debug)]
+pub(crate) struct Attributes<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) resource: &'a Resource,
+    pub(crate) subresource: &'a str,
+    /// Of the object that is asked about: that of the resource, or of the subresource.
+    pub(crate) kind: Gvk,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) options: Value,
+    pub(crate) dry_run: bool,
+    pub(crate) user: &'a User,
+}
+
+/// Somebody who asks webhooks.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) admission: &'a Admission,
+    pub(crate) around: &'a dyn Surroundings,
+}
+
+/// A review on its way.
+struct Question {
+    uid: String,
+    version: &'static str,
+    call: Result<client::Call, String>,
+}
+
+impl Asking<'_> {
+    /// Has the webhooks change an object before it is validated, or agree that one goes; adds their warnings.
+    ///
+    /// # Errors
+    /// A denial, a webhook that cannot be asked and whose failure counts, or a patch that does not fit.
+    pub(crate) fn mutate(
+        self,
+        asked: &Attributes<'_>,
+        mut object: Option<&mut Value>,
+        old: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        let hooks = self.admission.hooks();
+        // Those that want to be asked again, and those that have to be since another one has changed the object.
+        let (mut eager, mut due) = (BTreeSet::new(), BTreeSet::new());
+        for round in 0..2 {
+            let mut changed_any = false;
+            for (index, hook) in hooks.mutating.iter().enumerate() {
+                if round == 1 && !due.contains(&index) {
+                    continue;
+                }
+                let Some(seen) = concerns(hook, self.around, asked, object.as_deref(), old)? else {
+                    continue;
+                };
+                let changed = self.change(hook, asked, seen, object.as_deref_mut(), warnings)?;
+                if changed {
+                    changed_any = true;
+                    due.append(&mut eager);
+                }
+                if hook.again {
+                    eager.insert(index);
+                }
+            }
+            if !changed_any {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks one webhook and does what it says; whether the object is another afterwards.
+    fn change(
+        self,
+        hook: &Arc<Hook>,
+        asked: &Attributes<'_>,
+        seen: Seen,
+        object: Option<&mut Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<bool, Status> {
+        let question = self.question(hook, asked, &seen)?;
+        let text = match question.call {
+            Ok(call) => client::wait(self.admission.caller.clone(), call, hook.timeout),
+            Err(why) => Err(Nowhere::Failed(why)),
+        };
+        let read = |text: Bytes| review::read(&text, question.version, &question.uid, true);
+        let Some(answer) = settle(hook, asked, text.map(read), warnings)? else { return Ok(false) };
+        if answer.patch.as_array().is_none_or(Vec::is_empty) {
+            return Ok(false);
+        }
+        let (Some(object), Some(mut patched)) = (object, seen.object) else {
+            return Err(review::nothing_to_patch(&hook.name));
+        };
+        if answer.patch_type != "JSONPatch" {
+            let why = format!("unsupported patch type {:?}", answer.patch_type);
+            return if hook.ignore { Ok(false) } else { Err(review::failed(&hook.name, &why)) };
+        }
+        patch::json_patch(&mut patched, &answer.patch)
+            .map_err(|error| Status::internal(&error.to_string()))?;
+        let at = seen.at.as_deref().unwrap_or(asked.resource);
+        if asked.kind == asked.resource.gvk() {
+            patched = self.around.completed(at, patched).map_err(|why| Status::internal(&why))?;
+            if seen.at.is_some() {
+                patched = self.around.converted(at, asked.resource, patched)?;
+            }
+        }
+        let changed = patched != *object;
+        *object = patched;
+        Ok(changed)
+    }
+
+    /// Asks the webhooks that only look, all at once; adds their warnings.
+    ///
+    /// # Errors
+    /// The first denial, or the first webhook that cannot be asked and whose failure counts.
+    pub(crate) fn validate(
+        self,
+        asked: &Attributes<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), Status> {
+        let hooks = self.admission.hooks();
+        let mut waiting = Vec::new();
+        for hook in &hooks.validating {
+            let Some(seen) = concerns(hook, self.around, asked, object, old)? else { continue };
+            waiting.push((hook, seen));
+        }
+        let mut running = Vec::new();
+        for (hook, seen) in waiting {
+            let question = match self.question(hook, asked, &seen) {
+                Ok(question) => question,
+                Err(status) => {
+                    running.push((hook, Err(status)));
+                    continue;
+                }
+            };
+            let started =
+                question.call.map(|call| client::start(self.admission.caller.clone(), call, hook.timeout));
+            running.push((hook, Ok((question.uid, question.version, started))));
+        }
+        let mut first = Ok(());
+        for (hook, asked_of) in running {
+            let told = asked_of.and_then(|(uid, version, started)| {
+                let text = match started {
+                    Ok(answer) => client::finish(&answer),
+                    Err(why) => Err(Nowhere::Failed(why)),
+                };
+                settle(hook, asked, text.map(|text| review::read(&text, version, &uid, false)), warnings)
+            });
+            first = first.and(told.map(drop));
+        }
+        first
+    }
+
+    /// The review for a webhook, and where it goes.
+    fn question(self, hook: &Hook, asked: &Attributes<'_>, seen: &Seen) -> Result<Question, Status> {
+        if asked.dry_run && !hook.dry {
+            return Err(review::no_dry_run(&hook.name));
+        }
+        let uid = metadata::new_uid();
+        let Some(version) = review::version(&hook.versions) else {
+            let why = "could not create admission objects: webhook does not accept known AdmissionReview versions \
+                       (v1, v1beta1)";
+            return Ok(Question { uid, version: "v1", call: Err(why.to_owned()) });
+        };
+        let review = json!({"kind": "AdmissionReview", "apiVersion": format!("admission.k8s.io/{version}"),
+            "request": review::request(asked, seen, &uid)});
+        let body = Bytes::from(review.to_string());
+        let call = self.call(&hook.client, body, hook.timeout);
+        Ok(Question { uid, version, call: Ok(call) })
+    }
+
+    /// A body on its way to where a configuration points.
+    pub(super) fn call(self, config: &ClientConfig, body: Bytes, timeout: Duration) -> client::Call {
+        let place = place::find(self.around, &self.admission.settings, config);
+        client::Call { place, authorities: config.authorities.clone(), body, timeout }
+    }
+}
+
+/// What an answer means for the request: go on with it, go on without it, or stop.
+fn settle(
+    hook: &Hook,
+    asked: &Attributes<'_>,
+    answer: Result<Result<Answer, String>, Nowhere>,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Answer>, Status> {
+    let failed = |why: &str| {
+        tracing::warn!(webhook = hook.name, ignored = hook.ignore, why, "a webhook could not be asked");
+        if hook.ignore { Ok(None) } else { Err(review::failed(&hook.name, why)) }
+    };
+    match answer {
+        Ok(Ok(answer)) => {
+            // A denial's warnings are told too.
+            warnings.extend(answer.warnings.iter().cloned());
+            if answer.allowed {
+                return Ok(Some(answer));
+            }
+            tracing::debug!(webhook = hook.name, name = asked.name, "a webhook denied a request");
+            Err(review::denied(&hook.name, &answer.result))
+        }
+        Ok(Err(why)) => failed(&why),
+        Err(Nowhere::Failed(why)) => failed(&why),
+        Err(Nowhere::Simulated(service)) => {
+            warnings.push(format!(
+                "admission webhook {:?} was not asked: the pods behind service {service} are simulated and nothing \
+                 listens for it on this machine",
+                hook.name
+            ));
+            Ok(None)
+        }
+    }
+}

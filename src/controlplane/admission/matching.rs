@@ -1,0 +1,208 @@
+//! Whether a webhook is to be asked about a request: rules, selectors, conditions. Pure but for what is read of the
+//! cluster.
+
+use super::Surroundings;
+use super::dispatch::{Attributes, Operation};
+use super::hook::{Hook, Rule};
+use super::review;
+use crate::authorization;
+use crate::error::Status;
+use crate::registry::Resource;
+use opdev_object::cel::{Asked, Authorizer, Verdict};
+use opdev_object::selector::LabelSelector;
+use serde_json::{Map, Value};
+use std::sync::Arc;
+
+/// How a webhook sees a request.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// The version it speaks of, where that is not the request's own.
+    pub(super) at: Option<Arc<Resource>>,
+    /// The object at that version.
+    pub(super) object: Option<Value>,
+    /// What it replaces, or what goes.
+    pub(super) old: Option<Value>,
+}
+
+impl Rule {
+    fn fits(&self, asked: &Attributes<'_>, resource: &Resource) -> bool {
+        let any = |list: &[String], wanted: &str| list.iter().any(|item| item == "*" || item == wanted);
+        let is_namespace = resource.group.is_empty() && resource.plural == "namespaces";
+        let cluster = is_namespace || asked.namespace.is_empty();
+        let scope = match self.scope.as_str() {
+            "" | "*" => true,
+            "Namespaced" => !cluster,
+            "Cluster" => cluster,
+            _ => false,
+        };
+        let named = |item: &String| {
+            let (plural, sub) = item.split_once('/').unwrap_or((item.as_str(), ""));
+            (plural == "*" || plural == resource.plural) && (sub == "*" || sub == asked.subresource)
+        };
+        scope
+            && any(&self.operations, asked.operation.name())
+            && any(&self.groups, &resource.group)
+            && any(&self.versions, &resource.version)
+            && self.resources.iter().any(named)
+    }
+}
+
+/// Whether the hook's rules meet the request: `Some(None)` as it is, `Some(Some(…))` at another version.
+fn by_rules(hook: &Hook, around: &dyn Surroundings, asked: &Attributes<'_>) -> Option<Option<Arc<Resource>>> {
+    if hook.rules.iter().any(|rule| rule.fits(asked, asked.resource)) {
+        return Some(None);
+    }
+    if hook.exact {
+        return None;
+    }
+    let others = around.equivalents(asked.resource);
+    let found = hook.rules.iter().find_map(|rule| others.iter().find(|other| rule.fits(asked, other)));
+    found.map(|other| Some(other.clone()))
+}
+
+fn labels(object: &Value) -> Option<&Map<String, Value>> {
+    object["metadata"]["labels"].as_object()
+}
+
+fn selects(selector: &LabelSelector, object: &Value) -> bool {
+    match labels(object) {
+        Some(labels) => selector.matches(labels),
+        None => selector.matches(&Map::new()),
+    }
+}
+
+/// Whether the namespace is one of those meant.
+fn by_namespace(
+    hook: &Hook,
+    around: &dyn Surroundings,
+    asked: &Attributes<'_>,
+    object: Option<&Value>,
+) -> Result<bool, Status> {
+    let of_namespace = asked.resource.plural == "namespaces";
+    if asked.namespace.is_empty() && !of_namespace {
+        return Ok(true);
+    }
+    let selector = hook.namespaces.as_ref().map_err(|why| Status::internal(why))?;
+    if selector.is_empty() {
+        return Ok(true);
+    }
+    let written = matches!(asked.operation, Operation::Create | Operation::Update);
+    if of_namespace && asked.subresource.is_empty() && written {
+        return Ok(object.is_some_and(|object| selects(selector, object)));
+    }
+    match around.get("namespaces", None, asked.namespace) {
+        Some(found) => Ok(selects(selector, &found)),
+        None => Err(Status::not_found("", "namespaces", asked.namespace)),
+    }
+}
+
+fn by_object(hook: &Hook, object: Option<&Value>, old: Option<&Value>) -> Result<bool, Status> {
+    let selector = hook.objects.as_ref().map_err(|why| Status::internal(why))?;
+    let meant = |object: Option<&Value>| {
+        object.is_some_and(|object| object["metadata"].is_object() && selects(selector, object))
+    };
+    Ok(selector.is_empty() || meant(object) || meant(old))
+}
+
+/// Whether the hook is to be asked, and how it sees the request.
+pub(super) fn concerns(
+    hook: &Hook,
+    around: &dyn Surroundings,
+    asked: &Attributes<'_>,
+    object: Option<&Value>,
+    old: Option<&Value>,
+) -> Result<Option<Seen>, Status> {
+    let in_namespace = by_namespace(hook, around, asked, object);
+    if matches!(in_namespace, Ok(false)) {
+        return Ok(None);
+    }
+    let of_object = by_object(hook, object, old);
+    if matches!(of_object, Ok(false)) {
+        return Ok(None);
+    }
+    let Some(at) = by_rules(hook, around, asked) else { return Ok(None) };
+    in_namespace?;
+    of_object?;
+    let seen = seen(around, asked, at, object, old)?;
+    Ok(by_conditions(hook, around, asked, &seen)?.then_some(seen))
+}
+
+/// The request at the version the hook speaks of.
+fn seen(
+    around: &dyn Surroundings,
+    asked: &Attributes<'_>,
+    at: Option<Arc<Resource>>,
+    object: Option<&Value>,
+    old: Option<&Value>,
+) -> Result<Seen, Status> {
+    let turned = |object: Option<&Value>| match (&at, object) {
+        // What is no object of the resource (a Scale, an Eviction) is the same at every version.
+        (Some(to), Some(object)) if asked.kind == asked.resource.gvk() => {
+            around.converted(asked.resource, to, object.clone()).map(Some)
+        }
+        (_, object) => Ok(object.cloned()),
+    };
+    Ok(Seen { object: turned(object)?, old: turned(old)?, at })
+}
+
+/// The questions of a condition, answered by the roles.
+struct Roles<'a> {
+    around: &'a dyn Surroundings,
+    asked: &'a Attributes<'a>,
+    resource: &'a Resource,
+}
+
+impl Authorizer for Roles<'_> {
+    fn decide(&self, wanted: &Asked) -> Verdict {
+        let mut attributes = authorization::Attributes::on(
+            &wanted.verb,
+            &wanted.group,
+            &wanted.resource,
+            &wanted.namespace,
+            &wanted.name,
+        );
+        attributes.subresource = wanted.subresource.clone();
+        attributes.path = wanted.path.clone();
+        let user = match &wanted.service_account {
+            Some((namespace, name)) => crate::identity::User::service_account(namespace, name),
+            None => self.asked.user.clone(),
+        };
+        let decision = self.around.may(&user, &attributes);
+        Verdict { allowed: decision.allowed, reason: decision.reason }
+    }
+
+    fn request_resource(&self) -> Asked {
+        Asked {
+            group: self.resource.group.clone(),
+            resource: self.resource.plural.clone(),
+            subresource: self.asked.subresource.to_owned(),
+            namespace: self.asked.namespace.to_owned(),
+            name: self.asked.name.to_owned(),
+            ..Asked::default()
+        }
+    }
+}
+
+/// Whether the hook's conditions are true. An error is a refusal, unless failures are ignored.
+fn by_conditions(
+    hook: &Hook,
+    around: &dyn Surroundings,
+    asked: &Attributes<'_>,
+    seen: &Seen,
+) -> Result<bool, Status> {
+    let forbidden =
+        |why: &str| Status::forbidden(&asked.resource.group, &asked.resource.plural, asked.name, why);
+    let conditions = match &hook.conditions {
+        Ok(conditions) if conditions.is_empty() => return Ok(true),
+        Ok(conditions) => conditions,
+        Err(_) if hook.ignore => return Ok(false),
+        Err(why) => return Err(forbidden(why)),
+    };
+    let request = review::request(asked, seen, "");
+    let roles = Roles { around, asked, resource: seen.at.as_deref().unwrap_or(asked.resource) };
+    match conditions.hold(seen.object.as_ref(), seen.old.as_ref(), &request, &roles) {
+        Ok(hold) => Ok(hold),
+        Err(_) if hook.ignore => Ok(false),
+        Err(why) => Err(forbidden(&why)),
+    }
+}

@@ -1,0 +1,83 @@
+//! Webhooks: which of them a write concerns, what they are asked, what becomes of their answers, and how they are
+//! reached. Never decides what an object means and never holds a lock of the store; `registry` says when to ask.
+//! Read `hook` and `matching` for who is asked, `review` for what, `dispatch` for the order, `place` and `client` for
+//! the way there, and `convert` for the versions of custom resources.
+//!
+//! Asking blocks the thread: whoever writes while there are hooks does so on a thread that may block.
+
+mod client;
+mod dispatch;
+mod hook;
+mod matching;
+mod place;
+mod review;
+mod tls;
+
+#[cfg(test)]
+#[allow(clippy::needless_pass_by_value)]
+mod tests;
+
+pub(crate) use dispatch::{Asking, Attributes, Operation};
+
+pub use place::Webhooks;
+
+use crate::authorization;
+use crate::controllers::View;
+use crate::error::Status;
+use crate::identity::User;
+use crate::registry::Resource;
+use client::Caller;
+use hook::Hooks;
+use serde_json::Value;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The resources whose objects configure webhooks. No webhook is asked about them.
+pub(crate) const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookconfigurations";
+/// The same of webhooks that only look.
+pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
+
+/// What has to be known of the cluster to ask a webhook.
+pub(crate) trait Surroundings: View {
+    /// The other versions that the resource's objects are served at.
+    fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
+    /// An object of one version at another.
+    fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
+    /// A changed object with defaults, without what its kind does not have.
+    fn completed(&self, resource: &Resource, object: Value) -> Result<Value, String>;
+    /// Whether somebody may do something.
+    fn may(&self, user: &User, wanted: &authorization::Attributes) -> authorization::Decision;
+}
+
+/// All webhooks of a plane, as they are configured now.
+#[derive(Debug, Default)]
+pub(crate) struct Admission {
+    any: AtomicBool,
+    hooks: RwLock<Arc<Hooks>>,
+    caller: Caller,
+    settings: Webhooks,
+}
+
+impl Admission {
+    /// One that reaches webhooks as told.
+    pub(crate) fn new(settings: Webhooks) -> Self {
+        Admission { caller: Caller::trusting(settings.authority.clone()), settings, ..Admission::default() }
+    }
+
+    /// Whether there is any webhook at all: one load, for every write.
+    pub(crate) fn any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
+    }
+
+    /// Takes in what is configured now.
+    pub(crate) fn configure(&self, view: &dyn View) {
+        let hooks = Hooks::of(&view.list(MUTATING, None), &view.list(VALIDATING, None));
+        let any = !hooks.is_empty();
+        *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
+        self.any.store(any, Ordering::Release);
+    }
+
+    fn hooks(&self) -> Arc<Hooks> {
+        self.hooks.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

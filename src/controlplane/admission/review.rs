@@ -1,0 +1,240 @@
+//! AdmissionReviews: what a webhook is asked, and what its answer says. Pure; the texts of wrong answers are those of
+//! the real server.
+
+use super::dispatch::Attributes;
+use super::matching::Seen;
+use crate::error::Status;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+/// The `request` of a review.
+pub(super) fn request(asked: &Attributes<'_>, seen: &Seen, uid: &str) -> Value {
+    let own = asked.resource;
+    let at = seen.at.as_deref().unwrap_or(own);
+    let named = |group: &str, version: &str, field: &str, value: &str| json!({"group": group, "version": version, field: value});
+    // A Scale or an Eviction is the same kind at every version of the resource.
+    let kind = match &seen.at {
+        Some(at) if asked.kind == own.gvk() => at.gvk(),
+        _ => asked.kind.clone(),
+    };
+    let mut request = json!({
+        "uid": uid,
+        "kind": named(&kind.group, &kind.version, "kind", &kind.kind),
+        "resource": named(&at.group, &at.version, "resource", &at.plural),
+        "requestKind": named(&asked.kind.group, &asked.kind.version, "kind", &asked.kind.kind),
+        "requestResource": named(&own.group, &own.version, "resource", &own.plural),
+        "operation": asked.operation.name(),
+        "userInfo": asked.user.info(),
+        "object": seen.object,
+        "oldObject": seen.old,
+        "dryRun": asked.dry_run,
+        "options": asked.options,
+    });
+    let optional = [
+        ("subResource", asked.subresource),
+        ("requestSubResource", asked.subresource),
+        ("name", asked.name),
+        ("namespace", asked.namespace),
+    ];
+    for (field, value) in optional.into_iter().filter(|(_, value)| !value.is_empty()) {
+        request[field] = Value::from(value);
+    }
+    request
+}
+
+/// The first version of reviews that both sides know.
+pub(super) fn version(known: &[String]) -> Option<&'static str> {
+    known.iter().find_map(|version| match version.as_str() {
+        "v1" => Some("v1"),
+        "v1beta1" => Some("v1beta1"),
+        _ => None,
+    })
+}
+
+/// What a webhook has answered.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) allowed: bool,
+    /// The operations of a JSON patch; `null` where there are none.
+    pub(super) patch: Value,
+    pub(super) patch_type: String,
+    /// The status of a denial.
+    pub(super) result: Value,
+    pub(super) warnings: Vec<String>,
+}
+
+/// An answer that cannot be used: the words that follow `failed calling webhook "…": `.
+pub(super) type Unusable = String;
+
+fn undecodable(why: &str) -> Unusable {
+    format!("failed to call webhook: {why}")
+}
+
+fn invalid(why: &str) -> Unusable {
+    format!("received invalid webhook response: {why}")
+}
+
+/// Kind of a JSON value, as Go's decoder names it.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// A field of the answer that has to be of a type.
+fn field<'a>(
+    response: &'a Value,
+    name: &str,
+    go: &str,
+    fits: impl Fn(&Value) -> bool,
+) -> Result<&'a Value, Unusable> {
+    let value = &response[name];
+    if value.is_null() || fits(value) {
+        return Ok(value);
+    }
+    Err(undecodable(&format!(
+        "json: cannot unmarshal {} into Go struct field AdmissionResponse.response.{name} of type {go}",
+        go_kind(value)
+    )))
+}
+
+/// What is refused of the head of a document that should be of this kind.
+pub(super) fn check_head(group: &str, version: &str, kind: &str, document: &Value) -> Result<(), String> {
+    if !document.is_object() {
+        return Err(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ \
+             APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}",
+            go_kind(document)
+        ));
+    }
+    let said = |field: &str| document[field].as_str().unwrap_or_default();
+    let (found_version, found_kind) = (said("apiVersion"), said("kind"));
+    if found_version.is_empty() && found_kind.is_empty() {
+        return Ok(());
+    }
+    let known = found_version.strip_prefix(group).and_then(|rest| rest.strip_prefix('/'));
+    match known {
+        Some(known) if known == version && found_kind == kind => Ok(()),
+        Some(known @ ("v1" | "v1beta1")) if found_kind == kind => {
+            Err(format!("converting ({known}.{kind}) to ({version}.{kind}): unknown conversion"))
+        }
+        _ => Err(format!(
+            "no kind {found_kind:?} is registered for version {found_version:?} in scheme \
+             \"pkg/runtime/scheme.go:111\""
+        )),
+    }
+}
+
+/// Reads the answer to the review `uid`.
+pub(super) fn read(text: &[u8], version: &str, uid: &str, mutating: bool) -> Result<Answer, Unusable> {
+    // What is no JSON is a scalar of YAML to the real server.
+    let review: Value =
+        serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text).as_ref()));
+    check_head("admission.k8s.io", version, "AdmissionReview", &review).map_err(|why| undecodable(&why))?;
+    let response = &review["response"];
+    if !response.is_object() {
+        return Err(invalid("webhook response was absent"));
+    }
+    let allowed = field(response, "allowed", "bool", Value::is_boolean)?.as_bool().unwrap_or(false);
+    let answered = field(response, "uid", "types.UID", Value::is_string)?.as_str().unwrap_or_default();
+    let patch = field(response, "patch", "[]uint8", Value::is_string)?.as_str().unwrap_or_default();
+    let patch_type = field(response, "patchType", "v1.PatchType", Value::is_string)?;
+    let warnings = field(response, "warnings", "[]string", Value::is_array)?;
+    if version == "v1" {
+        if answered != uid {
+            return Err(invalid(&format!("expected response.uid={uid:?}, got {answered:?}")));
+        }
+        if review["kind"].as_str().unwrap_or_default().is_empty() {
+            return Err(invalid(
+                "expected webhook response of admission.k8s.io/v1, Kind=AdmissionReview, got /, Kind=",
+            ));
+        }
+        check_patch(patch, patch_type, mutating)?;
+    }
+    let bytes = STANDARD.decode(patch).map_err(|_| undecodable("illegal base64 data at input byte 0"))?;
+    let patch = if mutating && !bytes.is_empty() { decoded(&bytes)? } else { Value::Null };
+    Ok(Answer {
+        allowed,
+        patch,
+        patch_type: match version {
+            "v1" => patch_type.as_str().unwrap_or_default().to_owned(),
+            _ => "JSONPatch".to_owned(),
+        },
+        result: response["status"].clone(),
+        warnings: warnings
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
+    })
+}
+
+fn check_patch(patch: &str, patch_type: &Value, mutating: bool) -> Result<(), Unusable> {
+    match (mutating, patch.is_empty(), patch_type.as_str()) {
+        (false, false, _) => Err(invalid("validating webhook may not return response.patch")),
+        (false, true, Some(_)) => Err(invalid("validating webhook may not return response.patchType")),
+        (true, false, None) => Err(invalid("webhook returned response.patch but not response.patchType")),
+        (true, true, Some(_)) => Err(invalid("webhook returned response.patchType but not response.patch")),
+        (true, false, Some("")) => Err(invalid("webhook returned invalid response.patchType of \"\"")),
+        _ => Ok(()),
+    }
+}
+
+/// The operations of a patch.
+fn decoded(bytes: &[u8]) -> Result<Value, Unusable> {
+    let wrong = |why: String| format!("received undecodable patch in webhook response: {why}");
+    let patch: Value = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
+    if patch.is_array() || patch.is_null() {
+        return Ok(patch);
+    }
+    Err(wrong(format!("json: cannot unmarshal {} into Go value of type jsonpatch.Patch", go_kind(&patch))))
+}
+
+/// The failure that a client is told of a denial.
+pub(super) fn denied(hook: &str, result: &Value) -> Status {
+    let mut status = if result.is_object() { result.clone() } else { json!({}) };
+    let said = |field: &str| result[field].as_str().unwrap_or_default();
+    let by = format!("admission webhook {hook:?} denied the request");
+    let message = match (said("message"), said("reason")) {
+        ("", "") => format!("{by} without explanation"),
+        ("", why) | (why, _) => format!("{by}: {why}"),
+    };
+    let code = result["code"].as_u64().and_then(|code| u16::try_from(code).ok()).filter(|code| *code >= 400);
+    let code = code.unwrap_or(400);
+    status["kind"] = Value::from("Status");
+    status["apiVersion"] = Value::from("v1");
+    if !status["metadata"].is_object() {
+        status["metadata"] = json!({});
+    }
+    if matches!(said("status"), "" | "Success") {
+        status["status"] = Value::from("Failure");
+    }
+    status["message"] = Value::from(message.as_str());
+    status["code"] = Value::from(code);
+    Status { told: Some(status.into()), ..Status::new(code, "", message) }
+}
+
+/// The refusal of a dry run by a webhook that may do more than answer.
+pub(super) fn no_dry_run(hook: &str) -> Status {
+    Status::bad_request(format!("admission webhook {hook:?} does not support dry run"))
+}
+
+/// The failure of a webhook that cannot be asked, or whose answer cannot be used.
+pub(super) fn failed(hook: &str, why: &str) -> Status {
+    Status::internal(&format!("failed calling webhook {hook:?}: {why}"))
+}
+
+/// The 500 of a patch where nothing can be patched.
+pub(super) fn nothing_to_patch(hook: &str) -> Status {
+    Status::internal(&format!(
+        "admission webhook {hook:?} attempted to modify the object, which is not supported for this operation"
+    ))
+}

@@ -1,0 +1,129 @@
+//! Where services lead and what rules meet, without a socket.
+
+use super::hook::ClientConfig;
+use super::place::{Found, Nowhere, Webhooks, find};
+use crate::controllers::{ResourceInfo, View};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A cluster of these objects, each with its resource.
+struct Objects(Vec<(&'static str, Arc<Value>)>);
+
+impl View for Objects {
+    fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
+        self.list(resource, namespace).into_iter().find(|object| object["metadata"]["name"] == name)
+    }
+
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let fits = |object: &Value| namespace.is_none_or(|own| object["metadata"]["namespace"] == own);
+        let found = self.0.iter().filter(|(table, object)| *table == resource && fits(object));
+        found.map(|(_, object)| object.clone()).collect()
+    }
+
+    fn resources(&self) -> Vec<ResourceInfo> {
+        Vec::new()
+    }
+}
+
+fn service(spec: Value, annotations: Value) -> (&'static str, Arc<Value>) {
+    let metadata = json!({"namespace": "system", "name": "hooks", "annotations": annotations});
+    ("services", Arc::new(json!({"metadata": metadata, "spec": spec})))
+}
+
+fn slice(endpoint: Value) -> (&'static str, Arc<Value>) {
+    let metadata = json!({"namespace": "system", "name": "hooks-1",
+        "labels": {"kubernetes.io/service-name": "hooks"}});
+    let slice = json!({"metadata": metadata, "ports": [{"port": 9999}], "endpoints": [endpoint]});
+    ("discovery.k8s.io/endpointslices", Arc::new(slice))
+}
+
+fn usual() -> Value {
+    json!({"clusterIP": "10.96.0.7", "selector": {"app": "operator"},
+        "ports": [{"port": 443, "targetPort": 9443}]})
+}
+
+fn config() -> ClientConfig {
+    ClientConfig::read(&json!({"service": {"namespace": "system", "name": "hooks", "path": "/validate"}}))
+}
+
+fn dial(found: Found) -> String {
+    found.unwrap().dial
+}
+
+#[test]
+fn a_service_leads_to_a_port_of_this_machine() {
+    let none = Webhooks::default();
+    let told = Objects(vec![service(usual(), json!({"opdev.dev/local-port": "7443"}))]);
+    let place = find(&told, &none, &config()).unwrap();
+    assert_eq!((place.dial.as_str(), place.server_name.as_str()), ("127.0.0.1:7443", "hooks.system.svc"));
+    assert_eq!(place.url, "https://hooks.system.svc:443/validate");
+    assert_eq!(place.otherwise, None);
+    let mut settings = Webhooks::default();
+    settings.ports.insert("system/hooks".to_owned(), 6443);
+    assert_eq!(dial(find(&told, &settings, &config())), "127.0.0.1:6443");
+
+    let loopback = Objects(vec![service(usual(), Value::Null), slice(json!({"addresses": ["127.0.0.1"]}))]);
+    assert_eq!(dial(find(&loopback, &none, &config())), "127.0.0.1:9999");
+    let machine = Objects(vec![service(usual(), Value::Null), slice(json!({"addresses": ["192.0.2.1"]}))]);
+    assert_eq!(dial(find(&machine, &none, &config())), "192.0.2.1:9999");
+    let external = json!({"type": "ExternalName", "externalName": "hooks.example.com"});
+    let external = Objects(vec![service(external, Value::Null)]);
+    assert_eq!(dial(find(&external, &none, &config())), "hooks.example.com:443");
+}
+
+#[test]
+fn what_is_simulated_is_skipped_unless_something_listens_where_the_pod_would() {
+    let pod = json!({"addresses": ["10.244.0.3"], "targetRef": {"kind": "Pod", "name": "operator"}});
+    let simulated = Objects(vec![service(usual(), Value::Null), slice(pod)]);
+    let place = find(&simulated, &Webhooks::default(), &config()).unwrap();
+    assert_eq!(place.dial, "127.0.0.1:9443");
+    assert_eq!(place.otherwise, Some(Nowhere::Simulated("system/hooks".to_owned())));
+    let strict = Webhooks { strict: true, ..Webhooks::default() };
+    let refused = Nowhere::Failed("dial tcp 10.96.0.7:443: connect: connection refused".to_owned());
+    assert_eq!(find(&simulated, &strict, &config()).unwrap().otherwise, Some(refused.clone()));
+    // Nobody behind it at all is a failure, as on a real cluster.
+    let empty = Objects(vec![service(usual(), Value::Null)]);
+    assert_eq!(find(&empty, &Webhooks::default(), &config()).unwrap().otherwise, Some(refused));
+
+    // The port has a name, which the pod explains.
+    let mut named = usual();
+    named["ports"][0]["targetPort"] = json!("webhook-server");
+    let pod = json!({"metadata": {"namespace": "system", "name": "operator", "labels": {"app": "operator"}},
+        "spec": {"containers": [{"ports": [{"name": "webhook-server", "containerPort": 8443}]}]}});
+    let explained = Objects(vec![service(named.clone(), Value::Null), ("pods", Arc::new(pod))]);
+    assert_eq!(dial(find(&explained, &Webhooks::default(), &config())), "127.0.0.1:8443");
+    let unexplained = Objects(vec![service(named, Value::Null)]);
+    assert_eq!(dial(find(&unexplained, &Webhooks::default(), &config())), "127.0.0.1:9443");
+}
+
+#[test]
+fn a_service_that_leads_nowhere_says_so_as_the_real_server_does() {
+    let why = |objects: Vec<(&'static str, Arc<Value>)>| {
+        find(&Objects(objects), &Webhooks::default(), &config()).unwrap_err().1
+    };
+    let failed = |why: &str| Nowhere::Failed(why.to_owned());
+    assert_eq!(why(Vec::new()), failed("service \"hooks\" not found"));
+    let other = json!({"clusterIP": "10.96.0.7", "ports": [{"port": 80}]});
+    let missing = failed("no service port 443 found for service \"hooks\"");
+    assert_eq!(why(vec![service(other, Value::Null)]), missing);
+    let headless = json!({"clusterIP": "None", "ports": [{"port": 443}]});
+    let unrouted = failed("cannot route to service with ClusterIP \"None\"");
+    assert_eq!(why(vec![service(headless, Value::Null)]), unrouted);
+}
+
+#[test]
+fn urls_are_taken_apart() {
+    let none = (Objects(Vec::new()), Webhooks::default());
+    for (url, dial, name, path) in [
+        ("https://localhost:9443/a", "localhost:9443", "localhost", "/a"),
+        ("https://example.com", "example.com:443", "example.com", "/"),
+        ("https://127.0.0.1:1//a/./b/", "127.0.0.1:1", "127.0.0.1", "/a/b"),
+        ("https://[::1]:8443/a/b?c=d", "[::1]:8443", "::1", "/a/b"),
+    ] {
+        let place = find(&none.0, &none.1, &ClientConfig::read(&json!({"url": url}))).unwrap();
+        assert_eq!(
+            (place.dial.as_str(), place.server_name.as_str(), place.path.as_str()),
+            (dial, name, path)
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! When webhooks are asked about a write, and what they are told of it. What they say comes from `admission`.
+
+use super::accept::accept;
+use super::context::{Context, FieldValidation};
+use super::delete::DeleteOptions;
+use super::{Part, Registry, Resource, convert, delete, metadata, scale};
+use crate::admission::{Asking, Attributes, Operation, Surroundings, Webhooks};
+use crate::authorization::{self, Decision};
+use crate::controllers::Propagation;
+use crate::error::Status;
+use crate::identity::User;
+use crate::storage::{Key, Stored};
+use opdev_object::meta::Gvk;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// What a write is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Subject<'a> {
+    operation: Operation,
+    resource: &'a Resource,
+    subresource: &'a str,
+    kind: Gvk,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Subject<'a> {
+    /// A new object.
+    pub(super) fn create(resource: &'a Resource, namespace: &'a str, name: &'a str) -> Self {
+        Subject {
+            operation: Operation::Create,
+            resource,
+            subresource: "",
+            kind: resource.gvk(),
+            namespace,
+            name,
+        }
+    }
+
+    /// A change of a part of an object.
+    pub(super) fn update(resource: &'a Resource, part: Part, key: &'a Key) -> Self {
+        let kind = match part {
+            Part::Scale => Gvk::new("autoscaling", "v1", "Scale"),
+            _ => resource.gvk(),
+        };
+        Subject {
+            operation: Operation::Update,
+            subresource: part.subresource().unwrap_or_default(),
+            kind,
+            namespace: &key.namespace,
+            name: &key.name,
+            resource,
+        }
+    }
+
+    /// Something that is created below an object and is no part of it: an Eviction, a TokenRequest.
+    pub(crate) fn below(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
+        Subject {
+            operation: Operation::Create,
+            subresource,
+            kind,
+            namespace: &key.namespace,
+            name: &key.name,
+            resource,
+        }
+    }
+
+    /// A connection to a pod.
+    pub(crate) fn connect(resource: &'a Resource, subresource: &'a str, kind: Gvk, key: &'a Key) -> Self {
+        Subject { operation: Operation::Connect, ..Subject::below(resource, subresource, kind, key) }
+    }
+
+    fn attributes(&'a self, ctx: &'a Context) -> Attributes<'a> {
+        let kind = match self.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update | Operation::Delete => "UpdateOptions",
+            Operation::Connect => "",
+        };
+        let mut options = Value::Null;
+        if !kind.is_empty() {
+            let mut map = ctx.options.clone();
+            head(&mut map, kind, ctx.dry_run);
+            options = Value::Object(map);
+        }
+        let namespaces = self.resource.group.is_empty() && self.resource.plural == "namespaces";
+        Attributes {
+            operation: self.operation,
+            resource: self.resource,
+            subresource: self.subresource,
+            kind: self.kind.clone(),
+            // A namespace is in itself.
+            namespace: if namespaces { self.name } else { self.namespace },
+            name: self.name,
+            options,
+            dry_run: ctx.dry_run,
+            user: &ctx.user,
+        }
+    }
+}
+
+fn head(options: &mut Map<String, Value>, kind: &str, dry_run: bool) {
+    options.insert("kind".to_owned(), Value::from(kind));
+    options.insert("apiVersion".to_owned(), Value::from("meta.k8s.io/v1"));
+    if dry_run {
+        options.insert("dryRun".to_owned(), json!(["All"]));
+    }
+}
+
+/// The options of a delete as webhooks see them.
+fn delete_options(options: &DeleteOptions, uid: Option<&str>, dry_run: bool) -> Value {
+    let mut map = Map::new();
+    head(&mut map, "DeleteOptions", dry_run);
+    if let Some(grace) = options.grace {
+        map.insert("gracePeriodSeconds".to_owned(), Value::from(grace));
+    }
+    let mut preconditions = Map::new();
+    let named =
+        [("uid", options.uid.as_deref().or(uid)), ("resourceVersion", options.resource_version.as_deref())];
+    for (field, value) in named {
+        preconditions.extend(value.map(|value| (field.to_owned(), Value::from(value))));
+    }
+    if !preconditions.is_empty() {
+        map.insert("preconditions".to_owned(), Value::Object(preconditions));
+    }
+    if let Some(orphan) = options.orphan_dependents {
+        map.insert("orphanDependents".to_owned(), Value::from(orphan));
+    }
+    if let Some(policy) = options.propagation {
+        let text = match policy {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        };
+        map.insert("propagationPolicy".to_owned(), Value::from(text));
+    }
+    Value::Object(map)
+}
+
+impl Registry {
+    /// The registry with webhooks reached as told; those that are configured count from now on.
+    pub(crate) fn with_webhooks(mut self, settings: Webhooks) -> Self {
+        self.admission = crate::admission::Admission::new(settings);
+        self.admission.configure(&self);
+        self
+    }
+
+    /// Whether a write may have to wait for a webhook, and so may only be done by a thread that may block.
+    pub(crate) fn waits_for_webhooks(&self) -> bool {
+        self.admission.any()
+    }
+
+    /// Whether webhooks are asked about a write: never about what configures them.
+    pub(super) fn asks(&self, ctx: &Context, resource: &Resource) -> bool {
+        const EXEMPT: [&str; 6] = [
+            "validatingwebhookconfigurations",
+            "mutatingwebhookconfigurations",
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+        ];
+        self.admission.any()
+            && !ctx.unasked
+            && !(resource.group == "admissionregistration.k8s.io"
+                && EXEMPT.contains(&resource.plural.as_str()))
+    }
+
+    /// Whether what is allocated for an object has to be looked at again after webhooks were asked.
+    pub(super) fn reserved(&self, resource: &Resource) -> bool {
+        self.admission.any() && resource.id() == "services"
+    }
+
+    fn asking(&self) -> Asking<'_> {
+        Asking { admission: &self.admission, around: self }
+    }
+
+    /// Has webhooks change an object that is to be written.
+    pub(super) fn mutated(
+        &self,
+        ctx: &mut Context,
+        subject: &Subject<'_>,
+        object: &mut Value,
+        old: Option<&Value>,
+    ) -> Result<(), Status> {
+        if !self.asks(ctx, subject.resource) {
+            return Ok(());
+        }
+        let managed = object["metadata"].get("managedFields").cloned();
+        let mut warnings = Vec::new();
+        let done = self.asking().mutate(&subject.attributes(ctx), Some(object), old, &mut warnings);
+        warnings.into_iter().for_each(|text| ctx.warn(text));
+        done?;
+        if let Err(why) = check_managed(&object["metadata"]["managedFields"]) {
+            let meta = metadata::of(object);
+            match managed {
+                Some(managed) => meta.insert("managedFields".to_owned(), managed),
+                None => meta.remove("managedFields"),
+            };
+            ctx.warn(format!(
+                ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
+                 outdated mutating admission controller; please fix your requests: {why}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Asks webhooks whether an object may be written as it is now.
+    pub(super) fn validated(
+        &self,
+        ctx: &mut Context,
+        subject: &Subject<'_>,
+        object: Option<&Value>,
+        old: Option<&Value>,
+    ) -> Result<(), Status> {
+        if !self.asks(ctx, subject.resource) {
+            return Ok(());
+        }
+        let mut warnings = Vec::new();
+        let done = self.asking().validate(&subject.attributes(ctx), object, old, &mut warnings);
+        warnings.into_iter().for_each(|text| ctx.warn(text));
+        done
+    }
+
+    /// Has webhooks change an update. A Scale was changed as such before, a Binding is no update.
+    pub(super) fn mutated_update(
+        &self,
+        ctx: &mut Context,
+        subject: &Subject<'_>,
+        part: Part,
+        object: &mut Value,
+        current: &Value,
+    ) -> Result<(), Status> {
+        if matches!(part, Part::Scale | Part::Binding) || !self.asks(ctx, subject.resource) {
+            return Ok(());
+        }
+        if subject.resource.namespaced {
+            let meta = metadata::of(object);
+            meta.entry("namespace").or_insert_with(|| Value::from(subject.namespace));
+        }
+        self.mutated(ctx, subject, object, Some(current))
+    }
+
+    /// Asks webhooks about an update; about the Scale where that was updated.
+    pub(super) fn validated_update(
+        &self,
+        ctx: &mut Context,
+        subject: &Subject<'_>,
+        part: Part,
+        object: &Value,
+        current: &Value,
+    ) -> Result<(), Status> {
+        match part {
+            Part::Binding => Ok(()),
+            Part::Scale => {
+                let (new, old) =
+                    (scale::read(subject.resource, object)?, scale::read(subject.resource, current)?);
+                self.validated(ctx, subject, Some(&new), Some(&old))
+            }
+            _ => self.validated(ctx, subject, Some(object), Some(current)),
+        }
+    }
+
+    /// Asks webhooks about something that is created but not kept, which they may change.
+    pub(crate) fn admit(
+        &self,
+        ctx: &mut Context,
+        subject: &Subject<'_>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
+        self.mutated(ctx, subject, object, None)?;
+        self.validated(ctx, subject, Some(object), None)
+    }
+
+    /// Asks webhooks whether an object may go.
+    pub(super) fn admit_delete(
+        &self,
+        ctx: &mut Context,
+        resource: &Resource,
+        key: &Key,
+        options: &DeleteOptions,
+        current: &Arc<Stored>,
+    ) -> Result<(), Status> {
+        if !self.asks(ctx, resource) {
+            return Ok(());
+        }
+        let old = convert::served(resource, &current.value);
+        let name = if options.selected { "" } else { &*key.name };
+        let subject =
+            Subject { operation: Operation::Delete, ..Subject::create(resource, &key.namespace, name) };
+        // A namespace goes only where it is still the same.
+        let uid = (resource.id() == "namespaces").then(|| metadata::text(&old, "uid"));
+        // A pod that goes at once is marked first, and removed then: the real server asks twice.
+        let over = old["metadata"]["deletionGracePeriodSeconds"].as_i64() == Some(0);
+        let twice = resource.id() == "pods" && !over && delete::grace(resource, options, &old) == 0;
+        let mut warnings = Vec::new();
+        let mut done = Ok(());
+        for _ in 0..=i32::from(twice) {
+            let mut asked = subject.attributes(ctx);
+            asked.options = delete_options(options, uid, ctx.dry_run);
+            let asking = self.asking();
+            done = asking.mutate(&asked, None, Some(&old), &mut warnings);
+            done = done.and_then(|()| asking.validate(&asked, None, Some(&old), &mut warnings));
+            if done.is_err() {
+                break;
+            }
+        }
+        warnings.into_iter().for_each(|text| ctx.warn(text));
+        done
+    }
+}
+
+impl Surroundings for Registry {
+    fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>> {
+        let same =
+            |other: &Resource| other.table == resource.table && other.api_version() != resource.api_version();
+        self.catalog.served().resources().iter().filter(|other| same(other)).cloned().collect()
+    }
+
+    fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status> {
+        let kept = Arc::new(convert::stored(from, object));
+        Ok(Value::clone(&convert::served(to, &kept)))
+    }
+
+    fn completed(&self, resource: &Resource, object: Value) -> Result<Value, String> {
+        let mut ctx = Context::new(&User::admin(), "");
+        ctx.validation = FieldValidation::Ignore;
+        accept(&mut ctx, resource, object).map_err(|unfit| unfit.to_string())
+    }
+
+    fn may(&self, user: &User, wanted: &authorization::Attributes) -> Decision {
+        self.decide(user, wanted)
+    }
+}
+
+/// What is wrong with the managed fields that a webhook has left.
+fn check_managed(fields: &Value) -> Result<(), String> {
+    for entry in fields.as_array().into_iter().flatten() {
+        let said = |field: &str| entry[field].as_str().unwrap_or_default();
+        if !matches!(said("operation"), "Apply" | "Update") {
+            return Err("operation must be `Apply` or `Update`".to_owned());
+        }
+        if !matches!(said("fieldsType"), "" | "FieldsV1") {
+            return Err(format!("unsupported fieldsType: {}", said("fieldsType")));
+        }
+    }
+    Ok(())
+}
