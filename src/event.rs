@@ -37,7 +37,7 @@ pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     Requeue, Step, WatchEvent,
 };
-pub use request::{NewFrom, Propagation, Request, RequestId, RequestOutcome};
+pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
 pub use spelling::nearest;
 
 use jiff::Timestamp;

@@ -453,6 +453,7 @@ fn carrier(
         client: connection.client.clone(),
         project: project.clone(),
         namespace: connection.namespace.clone(),
+        embedded: connection.cluster.embedded,
         events: events.clone(),
         guard,
         copies,

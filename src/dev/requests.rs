@@ -8,6 +8,7 @@ mod delete;
 mod draft_file;
 mod drafts;
 mod edit;
+mod fail;
 mod leave;
 mod new;
 mod paths;
@@ -64,6 +65,8 @@ pub(super) struct Requests {
     pub(super) client: Client,
     pub(super) project: Project,
     pub(super) namespace: String,
+    /// Whether the cluster is the embedded control plane.
+    pub(super) embedded: bool,
     pub(super) events: EventSink,
     /// What is reconciled.
     pub(super) sources: watch::Receiver<Arc<Sources>>,
@@ -165,6 +168,7 @@ impl Requests {
                 Request::Pause { scope } => self.pause(scope.clone()).await,
                 Request::Resume { scope } => self.resume(scope.clone()).await,
                 Request::Step { object } => self.step(object.clone()).await,
+                Request::FailPod { pod, how } => self.fail_pod(pod, *how).await,
                 Request::Check { object } => self.check(object.clone()).await,
                 Request::ApplyHeld { id } => self.answer(id, true).await,
                 Request::DiscardHeld { id } => self.answer(id, false).await,

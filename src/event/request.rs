@@ -7,6 +7,41 @@ use serde::{Deserialize, Serialize};
 /// Numbers requests in the order they were made.
 pub type RequestId = u64;
 
+/// How a pod that runs can be made to fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PodFailure {
+    /// Its containers end with 1 and are started again, later and later.
+    Crash,
+    /// It runs and is not ready.
+    Unready,
+    /// Its node needs the memory.
+    Evict,
+}
+
+impl PodFailure {
+    /// In the order of the list to choose from.
+    pub const ALL: [PodFailure; 3] = [PodFailure::Crash, PodFailure::Unready, PodFailure::Evict];
+
+    /// The word for it, as the annotation has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            PodFailure::Crash => "crash",
+            PodFailure::Unready => "unready",
+            PodFailure::Evict => "evict",
+        }
+    }
+
+    /// What the pod does.
+    pub fn told(self) -> &'static str {
+        match self {
+            PodFailure::Crash => "crashes, and is started again with growing delays",
+            PodFailure::Unready => "runs and is not ready",
+            PodFailure::Evict => "is evicted",
+        }
+    }
+}
+
 /// An imperative, from a key or from the command line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "camelCase")]
@@ -63,6 +98,13 @@ pub enum Request {
     PodLogs {
         /// Which; none leaves all.
         sources: Vec<LogSource>,
+    },
+    /// Make a pod of the embedded control plane fail, or let it recover.
+    FailPod {
+        /// Which pod.
+        pod: ObjectRef,
+        /// How; `None` lets it recover.
+        how: Option<PodFailure>,
     },
     /// Run two passes for an object; fails where the second one writes anything.
     Check {

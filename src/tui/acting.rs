@@ -2,11 +2,13 @@
 
 use super::action::Do;
 use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale, Unlock};
+use super::finding::open;
+use super::picker::What;
 use super::update::{Command, ask};
 use super::view::{ViewState, replicas};
 use crate::event::{PauseScope, Request, Started};
 use crate::state::{Seen, State};
-use opdev_object::meta::ObjectRef;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
 
 /// Whether an action is possible right now; if not, why, in words for the user.
@@ -23,6 +25,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         | Do::PauseKind
         | Do::Step
         | Do::Check
+        | Do::Fail
         | Do::Freeze => {
             writes(state)?;
         }
@@ -60,6 +63,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Freeze if state.copies.is_empty() => {
             return Err("no copy of the operator is known on the cluster".to_owned());
         }
+        Do::Fail => failing(view, state)?,
         Do::Held => {
             state.impact.held.first().ok_or("no change waits for your word")?;
         }
@@ -67,6 +71,22 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         _ => {}
     }
     Ok(())
+}
+
+/// Only simulated pods fail on demand.
+fn failing(view: &ViewState, state: &State) -> Result<(), String> {
+    if !connected(state)?.cluster.embedded {
+        return Err("only pods of the embedded control plane fail on demand".to_owned());
+    }
+    let targets = view.targets(state);
+    if targets.is_empty() || targets.iter().any(|seen| !is_pod(&seen.key)) {
+        return Err("no pod is selected".to_owned());
+    }
+    Ok(())
+}
+
+fn is_pod(key: &ObjectKey) -> bool {
+    key.group.is_empty() && key.kind == "Pod"
 }
 
 fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
@@ -125,6 +145,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         }
         Do::Freeze => view.layers.extend(freeze(state).map(Layer::Confirm)),
         Do::Unlock => view.layers.extend(Unlock::of(state).map(Layer::Unlock)),
+        Do::Fail => open(view, What::Failure, state),
         Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),

@@ -52,6 +52,7 @@ pub enum Do {
     PauseKind,
     Step,
     Check,
+    Fail,
     Tasks,
     Copy,
     Mark,
@@ -196,6 +197,9 @@ pub static ACTIONS: &[Action] = &[
         .about("pause kind", "Pause or resume all custom resources of the selected kind."),
     action("step", Do::Step, &["."], Section::Act)
         .about("step", "Run exactly one reconcile of the selected custom resource, paused or not."),
+    action("fail", Do::Fail, &["!"], Section::Act)
+        .about("fail", "Make a simulated pod crash, unready or evicted, or let it recover.")
+        .also(&["chaos", "crash"]),
     action("check", Do::Check, &["="], Section::Act)
         .about(
             "check",

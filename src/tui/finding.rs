@@ -37,7 +37,7 @@ pub enum Seek {
     Hold,
 }
 
-fn open(view: &mut ViewState, what: What, state: &State) {
+pub(super) fn open(view: &mut ViewState, what: What, state: &State) {
     let picker = Picker::open(what, view, state);
     view.layers.push(Layer::Picker(Box::new(picker)));
 }
@@ -179,6 +179,18 @@ impl ViewState {
             Item::Context(to) => {
                 let how = state.started.as_ref().and_then(|started| started.on_exit).unwrap_or_default();
                 return Answer::Ask(Request::Switch { to, how });
+            }
+            Item::Failure(how) => {
+                let pods = self.targets(state).into_iter().map(|seen| seen.object_ref.clone());
+                let mut requests: Vec<Request> = pods.map(|pod| Request::FailPod { pod, how }).collect();
+                return match (requests.pop(), requests.is_empty()) {
+                    (None, _) => Answer::Close,
+                    (Some(one), true) => Answer::Ask(one),
+                    (Some(last), false) => {
+                        requests.push(last);
+                        Answer::Ask(Request::Each { requests })
+                    }
+                };
             }
             Item::Theme(name) => self.theme = Theme::named(name).unwrap_or(self.theme),
         }

@@ -23,6 +23,10 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         Request::DropFinalizers { object, .. } => {
             format!("patch {} --type=merge -p '{{\"metadata\":{{\"finalizers\":null}}}}'", target(object))
         }
+        Request::FailPod { pod, how } => {
+            let change = how.map_or_else(|| "-".to_owned(), |how| format!("={} --overwrite", how.word()));
+            format!("annotate {} opdev.dev/fail{change}", target(pod))
+        }
         Request::Edit { object } => format!("edit {}", target(object)),
         Request::Each { requests } => {
             let lines: Vec<String> = requests.iter().filter_map(|request| of(request, state)).collect();

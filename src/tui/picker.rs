@@ -8,7 +8,7 @@ use super::fuzzy::Query;
 use super::keys::Key;
 use super::theme::Theme;
 use super::view::ViewState;
-use crate::event::{Destination, words};
+use crate::event::{Destination, PodFailure, words};
 use crate::state::{Changes, State};
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectKey;
@@ -31,6 +31,8 @@ pub(super) enum What {
     Context,
     /// Themes.
     Theme,
+    /// Ways for a pod to fail.
+    Failure,
 }
 
 /// Something to choose.
@@ -57,6 +59,8 @@ pub(super) enum Item {
     Namespace(Option<String>),
     Context(Destination),
     Theme(&'static str),
+    /// It recovers where it is none.
+    Failure(Option<PodFailure>),
 }
 
 /// What can be chosen, with the texts to search.
@@ -262,7 +266,9 @@ impl Picker {
         }
         let (typed, index) = match what {
             What::Jump => view.last_jump.clone(),
-            What::Palette | What::Namespace | What::Context | What::Theme => (String::new(), 0),
+            What::Palette | What::Namespace | What::Context | What::Theme | What::Failure => {
+                (String::new(), 0)
+            }
         };
         let mut picker = Picker {
             what,
@@ -415,6 +421,12 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
             for theme in Theme::names() {
                 index.push(Item::Theme(theme), theme, "");
             }
+        }
+        What::Failure => {
+            for how in PodFailure::ALL {
+                index.push(Item::Failure(Some(how)), &format!("{}: it {}", how.word(), how.told()), "");
+            }
+            index.push(Item::Failure(None), "recover: take the failure away", "");
         }
     }
     index

@@ -187,6 +187,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::PauseKind
         | Do::Step
         | Do::Check
+        | Do::Fail
         | Do::Tasks
         | Do::Unlock
         | Do::Freeze

@@ -13,6 +13,8 @@ pub(super) fn of(request: &Request) -> String {
         Request::Pause { scope } => format!("pause {scope}"),
         Request::Resume { scope } => format!("resume {scope}"),
         Request::Step { object } => format!("step {object}"),
+        Request::FailPod { pod, how: Some(how) } => format!("make {pod} {}", how.word()),
+        Request::FailPod { pod, how: None } => format!("let {pod} recover"),
         Request::Check { object } => format!("check {object}"),
         Request::ApplyHeld { id } => format!("let {} through", subject(id)),
         Request::DiscardHeld { id } => format!("discard {}", subject(id)),
@@ -59,6 +61,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Pause { .. } => "pause",
         Request::Resume { .. } => "resume",
         Request::Step { .. } => "step",
+        Request::FailPod { how, .. } => how.map_or("let recover", |_| "fail"),
         Request::Check { .. } => "check",
         Request::ApplyHeld { .. } => "let through",
         Request::DiscardHeld { .. } | Request::Discard { .. } => "discard",
@@ -115,6 +118,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Pause { .. }
         | Request::Resume { .. }
         | Request::Step { .. }
+        | Request::FailPod { .. }
         | Request::Check { .. }
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
@@ -144,6 +148,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Pause { .. }
         | Request::Resume { .. }
         | Request::Step { .. }
+        | Request::FailPod { .. }
         | Request::Check { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
@@ -188,6 +193,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Each { .. }
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
+        | Request::FailPod { .. }
         | Request::Check { .. }
         | Request::ListPaths { .. }
         | Request::Leave { .. }

@@ -22,6 +22,7 @@ pub(super) fn draw(picker: &Picker, state: &State, view: &ViewState, buffer: &mu
         What::Namespace => ("Namespace", "▸"),
         What::Context => ("Context", "▸"),
         What::Theme => ("Theme", "▸"),
+        What::Failure => ("Make it fail", "▸"),
     };
     let inner = plain_box(buffer, view, area, title);
     let room = (inner.width as usize).saturating_sub(1);

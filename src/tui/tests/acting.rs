@@ -4,7 +4,7 @@ use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};
 use crate::event::{
     Action, Asker, Draft, DraftStage, Event, Leaving, NewFrom, ObjectChange, OnExit, Paths, PauseScope,
-    Paused, Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
+    Paused, PodFailure, Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
 };
 use crate::state::State;
 use crate::tui::keys::Key;
@@ -100,6 +100,22 @@ fn p_pauses_and_resumes_an_object_or_its_kind_and_a_dot_steps() {
     );
     check("paused-120x36", &paused(sample()), "j", SIZE);
     check("paused-40x10", &paused(sample()), "j", SMALL);
+}
+
+#[test]
+fn an_exclamation_mark_makes_a_pod_fail() {
+    let state = busy();
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &state, "j !"), []);
+    assert_eq!(view.message.as_deref(), Some("fail: no pod is selected"));
+    let asked = |keys: &str| match requests(&state, keys).pop() {
+        Some(Request::FailPod { pod, how }) => (pod.gvk.kind, how.map(PodFailure::word)),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(asked("j 2 j j ! enter"), ("Pod".to_owned(), Some("crash")));
+    assert_eq!(asked("j 2 j j ! e v enter"), ("Pod".to_owned(), Some("evict")));
+    assert_eq!(asked("j 2 j j ! r e c enter"), ("Pod".to_owned(), None));
+    check("fail-120x36", &state, "j 2 j j !", SIZE);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! PodSet: create, look at the status, scale 3 → 5 → 1, delete a pod, patch from outside, delete the object.
 
 use super::world::World;
-use opdev::event::{CauseKind, Reconcile, Relation};
+use opdev::event::{CauseKind, PodFailure, Reconcile, Relation};
 use opdev_object::meta;
 use serde_json::{Value, json};
 
@@ -61,13 +61,39 @@ async fn the_tutorial_step_by_step() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn pods_fail_when_they_are_told_to() {
+    let mut world = World::start().await;
+    world.apply("samples/podset.yaml").await;
+    let three = settled(&world, 3).await;
+    let (one, other) = (&three[0], &three[1]);
+    let ready = |pod: &Value| pod["status"]["containerStatuses"][0]["ready"] == true;
+
+    world.fail(one, Some(PodFailure::Crash)).await;
+    let state = "/status/containerStatuses/0/state/waiting/reason";
+    let crashing = |pod: &Value| pod.pointer(state).is_some_and(|reason| reason == "CrashLoopBackOff");
+    let pod = world.until("v1/Pod", one, "it crashes", crashing).await;
+    assert_eq!(pod["status"]["containerStatuses"][0]["restartCount"], 1);
+    assert!(!ready(&pod));
+    world.fail(one, None).await;
+    world.until("v1/Pod", one, "it recovers", ready).await;
+
+    // What is evicted is replaced.
+    world.fail(other, Some(PodFailure::Evict)).await;
+    world.until("v1/Pod", other, "it is evicted", |pod| pod["status"]["reason"] == "Evicted").await;
+    let again = settled(&world, 3).await;
+    assert!(!again.contains(other), "{other} is still counted: {again:?}");
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pod_of_its_own_is_never_one_too_many() {
     let mut world = World::start().await;
     world.apply("samples/podset.yaml").await;
-    for replicas in [7, 2, 9, 4, 10, 3] {
+    // The last number is none of those before: what it settles on comes of it.
+    for replicas in [7, 2, 9, 4, 10, 5] {
         world.patch(PODSET, NAME, &json!({"spec": {"replicas": replicas}})).await;
     }
-    settled(&world, 3).await;
+    settled(&world, 5).await;
     // Every pod that ever was, living at the same time: never more than were asked for.
     let mut living: std::collections::BTreeSet<String> = std::collections::BTreeSet::new();
     for event in world.opdev.since(0) {
@@ -86,7 +112,7 @@ async fn a_pod_of_its_own_is_never_one_too_many() {
             _ => {}
         }
     }
-    assert_eq!(living.len(), 3);
+    assert_eq!(living.len(), 5);
     world.none_failed(NAME);
     world.opdev.stop().await;
 }

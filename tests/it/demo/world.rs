@@ -2,7 +2,7 @@
 
 use super::outside::{Outside, gvk, reference};
 use crate::inner_loop::Opdev;
-use opdev::event::{Event, Outcome, Reconcile, Request, RequestOutcome};
+use opdev::event::{Event, Outcome, PodFailure, Reconcile, Request, RequestOutcome};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +39,12 @@ impl World {
     /// Sets replicas, as the `s` key does.
     pub(super) async fn scale(&mut self, kind: &str, name: &str, replicas: i32) {
         let outcome = self.opdev.ask(Request::Scale { object: reference(kind, name), replicas }).await;
+        assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
+    }
+
+    /// Makes a pod fail or lets it recover, as the `!` key does.
+    pub(super) async fn fail(&mut self, name: &str, how: Option<PodFailure>) {
+        let outcome = self.opdev.ask(Request::FailPod { pod: reference("v1/Pod", name), how }).await;
         assert!(matches!(outcome, RequestOutcome::Done { .. }), "{name}: {outcome:?}");
     }
 
