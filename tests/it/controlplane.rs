@@ -2,6 +2,8 @@
 //! TLS over a socket, and the real kubectl and Helm.
 
 mod client;
+#[allow(clippy::needless_pass_by_value)]
+mod conversion;
 mod door;
 mod envtest;
 mod helm;

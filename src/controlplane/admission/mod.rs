@@ -6,6 +6,7 @@
 //! Asking blocks the thread: whoever writes while there are hooks does so on a thread that may block.
 
 mod client;
+mod convert;
 mod dispatch;
 mod hook;
 mod matching;
@@ -17,6 +18,7 @@ mod tls;
 #[allow(clippy::needless_pass_by_value)]
 mod tests;
 
+pub(crate) use convert::{Conversion, renamed};
 pub(crate) use dispatch::{Asking, Attributes, Operation};
 
 pub use place::Webhooks;

@@ -124,7 +124,7 @@ impl Api {
         };
         let method = parts.method.clone();
         let answer = match self.saves(&method) {
-            Ok(()) if !reads(&method) && self.registry.waits_for_webhooks() => {
+            Ok(()) if resource.converts() || (!reads(&method) && self.registry.waits_for_webhooks()) => {
                 self.waiting(user.clone(), parts, query, target, body, shape).await
             }
             Ok(()) => {

@@ -119,7 +119,7 @@ impl Call<'_> {
         let change = Change { resource: &resource, key: &key, part, way: Way::Patch };
         let stored = self.shape.registry.update(&mut ctx, change, &mut make);
         let stored = stored.map_err(|status| status.warned(&ctx.warnings))?;
-        Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
+        Ok((self.shape.answer(StatusCode::OK, &stored)?, ctx.warnings))
     }
 
     /// PATCH of a scale.
@@ -179,7 +179,7 @@ impl Call<'_> {
             Ok(merged)
         });
         let stored = made.map_err(|status| status.warned(&ctx.warnings))?;
-        Ok((self.shape.object(StatusCode::OK, &stored), ctx.warnings))
+        Ok((self.shape.answer(StatusCode::OK, &stored)?, ctx.warnings))
     }
 
     fn apply_create(&self, mut ctx: Context, applied: &Value, force: bool) -> Answer {
@@ -203,7 +203,7 @@ impl Call<'_> {
             // Somebody else was faster: then it is a change of what they made.
             Err(status) if status.is_already_exists() && !ctx.dry_run => self.apply(ctx, Part::Main),
             Err(status) => Err(status),
-            Ok(stored) => Ok((self.shape.object(StatusCode::CREATED, &stored), ctx.warnings)),
+            Ok(stored) => Ok((self.shape.answer(StatusCode::CREATED, &stored)?, ctx.warnings)),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn get(shape: &Shape, key: &Key, query: &Query) -> Result<Response<Bo
         return Err(Status::too_large_resource_version(wanted, current));
     }
     match shape.registry.store.get(&resource.table, key) {
-        Some(stored) => Ok(shape.object(StatusCode::OK, &stored)),
+        Some(stored) => shape.answer(StatusCode::OK, &stored),
         None => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
     }
 }
@@ -152,6 +152,7 @@ pub(crate) fn list(
     let mut meta = Map::new();
     meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
     if !selection.is_everything() {
+        items = shape.registry.at(&shape.resource, items)?;
         items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
     }
     if limit > 0 && items.len() > limit {
@@ -165,7 +166,7 @@ pub(crate) fn list(
             meta.insert("remainingItemCount".to_owned(), Value::from(rest));
         }
     }
-    Ok(shape.list(meta, &items))
+    Ok(shape.list(meta, &shape.registry.at(&shape.resource, items)?))
 }
 
 /// Whether an object comes after the place a page ended at.
@@ -225,7 +226,7 @@ pub(crate) fn selected(
     shape: &Shape,
     namespace: Option<&str>,
     selection: &Selection,
-) -> (u64, Vec<Arc<Stored>>) {
+) -> Result<(u64, Vec<Arc<Stored>>), Status> {
     let (store, table) = (&shape.registry.store, &shape.resource.table);
     let namespace = namespace.or_else(|| selection.only_namespace().filter(|_| shape.resource.namespaced));
     let mut listing = match (selection.only_name(), namespace) {
@@ -236,8 +237,9 @@ pub(crate) fn selected(
         }
         (_, at) => store.list(table, at),
     };
+    listing.items = shape.registry.at(&shape.resource, listing.items)?;
     if !selection.is_everything() {
         listing.items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
     }
-    (listing.revision, listing.items)
+    Ok((listing.revision, listing.items))
 }

@@ -29,7 +29,9 @@ pub(crate) struct Shape {
 impl Shape {
     /// The object as JSON text, in the form asked for.
     pub(crate) fn object_text(&self, stored: &Stored) -> Bytes {
-        if self.agreed.form == Form::Object && self.resource.is_stored_version() {
+        let turned =
+            self.resource.custom.is_some() && stored.value["apiVersion"] == self.resource.api_version();
+        if self.agreed.form == Form::Object && (self.resource.is_stored_version() || turned) {
             return stored.json();
         }
         let object = self.registry.served(&self.resource, stored);
@@ -64,8 +66,13 @@ impl Shape {
         answer::table(&*self.tables, &self.resource, objects, meta, wanted)
     }
 
+    /// One stored object as a response, at the version asked for.
+    pub(crate) fn answer(&self, code: StatusCode, stored: &Arc<Stored>) -> Result<Response<Body>, Status> {
+        Ok(self.object(code, &*self.registry.one_at(&self.resource, stored)?))
+    }
+
     /// One object as a response.
-    pub(crate) fn object(&self, code: StatusCode, stored: &Stored) -> Response<Body> {
+    fn object(&self, code: StatusCode, stored: &Stored) -> Response<Body> {
         if self.agreed.encoding == Encoding::Protobuf {
             let object = self.registry.served(&self.resource, stored);
             return document(code, &self.object_value(&object), Encoding::Protobuf);

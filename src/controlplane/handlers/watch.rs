@@ -9,6 +9,7 @@ use crate::body::{self, Body};
 use crate::error::Status;
 use crate::negotiation::{Encoding, Form};
 use crate::protobuf;
+use crate::registry::{Registry, Resource};
 use crate::storage::{Change, ChangeKind, Stored, Watch};
 use crate::table::answer::metadata_only;
 use bytes::Bytes;
@@ -68,6 +69,8 @@ struct Running {
     bookmark_at: Instant,
     ends_at: Instant,
     over: bool,
+    /// It ends with an error.
+    failed: bool,
 }
 
 /// Answers a watch.
@@ -89,7 +92,7 @@ pub(crate) fn watch(
             let status = Status::too_large_resource_version(least, current);
             return Ok(response(stream::iter([error(&status, encoding)]), encoding));
         }
-        selected(&shape, namespace, &selection)
+        selected(&shape, namespace, &selection)?
     } else {
         (wanted.revision.filter(|revision| *revision > 0).unwrap_or(current), Vec::new())
     };
@@ -109,6 +112,7 @@ pub(crate) fn watch(
         bookmark_at: now + BOOKMARK_PERIOD,
         ends_at: now + wanted.timeout,
         over: false,
+        failed: false,
     };
     let mut out = Vec::new();
     for object in &initial {
@@ -172,6 +176,24 @@ fn frame(out: &mut Vec<u8>, frame: Result<Vec<u8>, String>) {
     out.extend(frame.unwrap_or_default());
 }
 
+/// Changes with the objects as the resource serves them.
+fn at_version(
+    registry: &Registry,
+    resource: &Resource,
+    changes: Vec<Arc<Change>>,
+) -> Result<Vec<Arc<Change>>, Status> {
+    if resource.custom.is_none() {
+        return Ok(changes);
+    }
+    let turned = changes.into_iter().map(|change| {
+        let object = registry.one_at(resource, &change.object)?;
+        let previous =
+            change.previous.as_ref().map(|object| registry.one_at(resource, object)).transpose()?;
+        Ok(Arc::new(Change { object, previous, ..(*change).clone() }))
+    });
+    turned.collect()
+}
+
 impl Running {
     /// The next chunk; `None` when the watch is over.
     async fn next(&mut self) -> Option<Bytes> {
@@ -188,20 +210,18 @@ impl Running {
                 changes = self.watch.next() => {
                     // A reader that was too slow has to start again.
                     let Ok(changes) = changes else { return None };
-                    for change in changes {
-                        self.change(&mut out, &change);
-                    }
+                    self.changes(&mut out, changes).await;
                 }
                 () = sleep_until(self.ends_at) => {
                     self.over = true;
                     if !self.bookmarks {
                         return None;
                     }
-                    self.catch_up(&mut out);
+                    self.catch_up(&mut out).await;
                 }
                 () = sleep_until(self.bookmark_at), if self.bookmarks => {
                     self.bookmark_at = Instant::now() + BOOKMARK_PERIOD;
-                    self.catch_up(&mut out);
+                    self.catch_up(&mut out).await;
                 }
             }
             if !out.is_empty() {
@@ -211,16 +231,35 @@ impl Running {
     }
 
     /// What has happened until now, and a bookmark behind it.
-    fn catch_up(&mut self, out: &mut Vec<u8>) {
+    async fn catch_up(&mut self, out: &mut Vec<u8>) {
         let Ok(changes) = self.watch.ready() else {
             self.over = true;
             return;
         };
-        for change in changes {
-            self.change(out, &change);
+        self.changes(out, changes).await;
+        if self.failed {
+            return;
         }
         let position = self.watch.position();
         self.bookmark(out, position, None);
+    }
+
+    /// Changes as events; where they cannot be shown at the version asked for, an error, and the end.
+    async fn changes(&mut self, out: &mut Vec<u8>, changes: Vec<Arc<Change>>) {
+        let (registry, resource) = (self.shape.registry.clone(), self.shape.resource.clone());
+        let turned = if resource.converts() {
+            let work = move || at_version(&registry, &resource, changes);
+            tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Ok(Vec::new()))
+        } else {
+            at_version(&registry, &resource, changes)
+        };
+        match turned {
+            Ok(changes) => changes.iter().for_each(|change| self.change(out, change)),
+            Err(status) => {
+                (self.over, self.failed) = (true, true);
+                out.extend_from_slice(&error(&status, self.shape.agreed.encoding));
+            }
+        }
     }
 
     fn selects(&self, object: &Stored) -> bool {

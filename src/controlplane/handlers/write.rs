@@ -67,7 +67,7 @@ impl Call<'_> {
             .object(&mut ctx)
             .and_then(|object| self.shape.registry.create(&mut ctx, self.resource(), namespace, object))
             .map_err(|status| status.warned(&ctx.warnings))?;
-        Ok((self.shape.object(StatusCode::CREATED, &stored), ctx.warnings))
+        Ok((self.shape.answer(StatusCode::CREATED, &stored)?, ctx.warnings))
     }
 
     /// Whoever creates by a PUT or by an apply has to be allowed to create too.
@@ -81,7 +81,7 @@ impl Call<'_> {
     pub(crate) fn update(&self, part: Part) -> Answer {
         let mut ctx = self.context("UpdateOptions", false)?;
         let (code, stored) = self.put(&mut ctx, part).map_err(|status| status.warned(&ctx.warnings))?;
-        Ok((self.shape.object(code, &stored), ctx.warnings))
+        Ok((self.shape.answer(code, &stored)?, ctx.warnings))
     }
 
     fn put(&self, ctx: &mut Context, part: Part) -> Result<(StatusCode, Arc<Stored>), Status> {
@@ -141,8 +141,9 @@ impl Call<'_> {
         self.scale_answer(&stored)
     }
 
-    pub(crate) fn scale_answer(&self, stored: &Stored) -> Result<Response<Body>, Status> {
-        let object = self.shape.registry.served(self.resource(), stored);
+    pub(crate) fn scale_answer(&self, stored: &Arc<Stored>) -> Result<Response<Body>, Status> {
+        let stored = self.shape.registry.one_at(self.resource(), stored)?;
+        let object = self.shape.registry.served(self.resource(), &stored);
         let scale = scale::read(self.resource(), &object)?;
         Ok(respond::document(StatusCode::OK, &scale, self.shape.agreed.encoding))
     }
@@ -188,7 +189,7 @@ impl Call<'_> {
         let accepted = !deleted.gone && options.orphan_dependents == Some(false);
         let code = if accepted { StatusCode::ACCEPTED } else { StatusCode::OK };
         if !deleted.gone || resource.habits.returns_deleted {
-            return Ok((self.shape.object(code, &deleted.object), ctx.warnings));
+            return Ok((self.shape.answer(code, &deleted.object)?, ctx.warnings));
         }
         let mut details = Map::new();
         details.insert("name".to_owned(), Value::from(&*key.name));
@@ -207,7 +208,7 @@ impl Call<'_> {
         options.selected = true;
         let resource = self.resource();
         let selection = Selection::parse(resource, self.query, None)?;
-        let (revision, items) = selected(&self.shape, self.target.namespace.as_deref(), &selection);
+        let (revision, items) = selected(&self.shape, self.target.namespace.as_deref(), &selection)?;
         for object in &items {
             let meta = &object.value["metadata"];
             let text = |field: &str| meta[field].as_str().unwrap_or_default();

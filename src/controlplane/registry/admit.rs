@@ -171,7 +171,7 @@ impl Registry {
         self.admission.any() && resource.id() == "services"
     }
 
-    fn asking(&self) -> Asking<'_> {
+    pub(super) fn asking(&self) -> Asking<'_> {
         Asking { admission: &self.admission, around: self }
     }
 
@@ -284,7 +284,7 @@ impl Registry {
         if !self.asks(ctx, resource) {
             return Ok(());
         }
-        let old = convert::served(resource, &current.value);
+        let old = convert::served(resource, &self.one_at(resource, current)?.value);
         let name = if options.selected { "" } else { &*key.name };
         let subject =
             Subject { operation: Operation::Delete, ..Subject::create(resource, &key.namespace, name) };
@@ -318,8 +318,7 @@ impl Surroundings for Registry {
     }
 
     fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status> {
-        let kept = Arc::new(convert::stored(from, object));
-        Ok(Value::clone(&convert::served(to, &kept)))
+        self.between(from, to, object)
     }
 
     fn completed(&self, resource: &Resource, object: Value) -> Result<Value, String> {

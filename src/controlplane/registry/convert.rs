@@ -1,5 +1,5 @@
-//! Between the version objects are kept at and the version they are asked for. Custom resources only change their
-//! apiVersion; Events and autoscalers have two shapes.
+//! Between the version objects are kept at and the version they are asked for. Custom resources are the business of
+//! `versions`; Events and autoscalers have two shapes.
 
 use super::Resource;
 use serde_json::{Map, Value, json};
@@ -9,7 +9,8 @@ const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 
 /// The object as the resource serves it.
 pub(crate) fn served(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
-    if resource.is_stored_version() {
+    let turned = resource.custom.is_some() && object["apiVersion"] == resource.api_version();
+    if resource.is_stored_version() || turned {
         return object.clone();
     }
     let mut value = Value::clone(object);

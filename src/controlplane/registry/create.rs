@@ -3,9 +3,7 @@
 use super::admit::Subject;
 use super::context::Context;
 use super::strategy::Part;
-use super::{
-    Registry, Resource, allocate, convert, definitions, fields, metadata, strategy, validate, warnings,
-};
+use super::{Registry, Resource, allocate, definitions, fields, metadata, strategy, validate, warnings};
 use crate::error::{Cause, Status};
 use crate::storage::{Expected, Key, Stored};
 use serde_json::Value;
@@ -142,7 +140,7 @@ impl Registry {
         }
         strategy::complete(resource, &mut object);
         let key = Key::new(metadata::text(&object, "namespace"), &name);
-        let object = convert::stored(resource, object);
+        let object = self.stored_form(resource, object)?;
         if ctx.dry_run {
             if self.store.get(&resource.table, &key).is_some() {
                 return Err(self.name_taken(resource, &key));

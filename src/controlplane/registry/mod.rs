@@ -27,6 +27,7 @@ mod strategy;
 mod time;
 mod update;
 mod validate;
+mod versions;
 mod warnings;
 mod write;
 

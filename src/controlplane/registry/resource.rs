@@ -1,6 +1,7 @@
 //! One served resource at one version: what discovery says about it and how it is stored.
 //! Plain data with a lazily decoded schema; never touches the store.
 
+use crate::admission::Conversion;
 use crate::controllers::ResourceInfo;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
@@ -53,6 +54,8 @@ pub struct Custom {
     pub open_api_schema: Option<Arc<Value>>,
     /// `spec.preserveUnknownFields`.
     pub preserve_unknown_fields: bool,
+    /// The webhook that converts between versions.
+    pub(crate) conversion: Option<Arc<Conversion>>,
     /// The warning for a deprecated version.
     pub deprecation_warning: Option<String>,
 }

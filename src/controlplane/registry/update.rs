@@ -70,7 +70,7 @@ impl Registry {
         make: &mut Make<'_>,
     ) -> Result<Option<Arc<Stored>>, Status> {
         let Change { resource, key, part, way } = change;
-        let served = convert::served(resource, &current.value);
+        let served = convert::served(resource, &self.one_at(resource, current)?.value);
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
@@ -108,7 +108,7 @@ impl Registry {
             }
         }
         strategy::complete(resource, &mut object);
-        let object = convert::stored(resource, object);
+        let object = self.stored_form(resource, object)?;
         if fields::same(&object, &current.value) {
             return Ok(Some(current.clone()));
         }

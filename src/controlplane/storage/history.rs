@@ -18,7 +18,7 @@ pub enum ChangeKind {
 }
 
 /// One change of one object.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Change {
     /// What happened.
     pub kind: ChangeKind,

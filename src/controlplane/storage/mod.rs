@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use writer::Writer;
 
 /// How many changes each table remembers for watches and for lists at an older revision.
@@ -52,6 +52,8 @@ pub struct Stored {
     /// The revision that wrote it.
     pub revision: u64,
     json: OnceLock<Bytes>,
+    /// The object in other forms, by names that whoever made them gave.
+    forms: Mutex<Vec<(Box<str>, Arc<Stored>)>>,
 }
 
 impl Stored {
@@ -59,17 +61,43 @@ impl Stored {
         if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
         }
-        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new() })
+        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new(), forms: Mutex::default() })
     }
 
     /// An object that is not in the store: what a dry run answers.
     pub fn unsaved(value: Value) -> Arc<Self> {
-        Arc::new(Stored { value: Arc::new(value), revision: 0, json: OnceLock::new() })
+        Arc::new(Stored {
+            value: Arc::new(value),
+            revision: 0,
+            json: OnceLock::new(),
+            forms: Mutex::default(),
+        })
     }
 
     /// An object as it was read back.
     fn saved(value: Value, revision: u64) -> Arc<Self> {
-        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new() })
+        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new(), forms: Mutex::default() })
+    }
+
+    /// The object with another content, of the same revision.
+    pub fn with_value(&self, value: Value) -> Arc<Self> {
+        Stored::saved(value, self.revision)
+    }
+
+    /// A form of the object that was kept under this name.
+    pub fn form(&self, name: &str) -> Option<Arc<Stored>> {
+        let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        forms.iter().find(|(known, _)| &**known == name).map(|(_, form)| form.clone())
+    }
+
+    /// Keeps a form of the object for as long as the object itself; the oldest of many makes way.
+    pub fn keep_form(&self, name: &str, form: Arc<Stored>) {
+        const MOST: usize = 4;
+        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        if forms.len() >= MOST {
+            forms.remove(0);
+        }
+        forms.push((name.into(), form));
     }
 
     /// Appends the object's JSON text, without keeping it where it was not asked for yet.

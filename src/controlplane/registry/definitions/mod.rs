@@ -22,12 +22,6 @@ pub(crate) fn warn(ctx: &mut Context, object: &Value) {
     for fault in opdev_object::definition::expensive(object) {
         ctx.warn(format!("{}: a real API server may refuse this: {}", fault.error.path, fault.error.message));
     }
-    if object["spec"]["conversion"]["strategy"] == "Webhook" {
-        ctx.warn(
-            "conversion webhooks are not called by the embedded control plane yet: \
-             versions differ only in their apiVersion",
-        );
-    }
 }
 
 /// Marks a definition that is going: its resources have to go first.

@@ -1,5 +1,6 @@
 //! From a definition to the resources it serves, one per served version.
 
+use crate::admission::Conversion;
 use crate::registry::resource::{Custom, Habits, Resource, ScalePaths, Subresource, resource_id};
 use serde_json::Value;
 use std::sync::{Arc, OnceLock};
@@ -112,6 +113,7 @@ fn custom(definition: &Value, version: &Value, group: &str) -> Custom {
             .collect(),
         open_api_schema: schema.is_object().then(|| Arc::new(schema.clone())),
         preserve_unknown_fields: definition["spec"]["preserveUnknownFields"] == true,
+        conversion: Conversion::of(definition).map(Arc::new),
         deprecation_warning: deprecation,
     }
 }

@@ -1,0 +1,198 @@
+//! ConversionReviews: the objects of a definition at another of its versions. What a webhook may change is everything
+//! but who an object is; the texts of wrong answers are those of the real server.
+
+use super::client;
+use super::dispatch::Asking;
+use super::hook::ClientConfig;
+use super::place::Nowhere;
+use super::review::check_head;
+use crate::error::Cause;
+use crate::registry::metadata;
+use bytes::Bytes;
+use opdev_object::meta::group_version;
+use opdev_object::names::{label_key, label_value};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// How long a conversion may take, as the real server's client has it.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// How the versions of a definition are converted, where a webhook does that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    client: ClientConfig,
+    versions: Vec<String>,
+    /// Tells the results of one configuration from those of another.
+    pub(crate) mark: String,
+}
+
+impl Conversion {
+    /// Reads a definition; `None` where its versions only differ in their name.
+    pub(crate) fn of(definition: &Value) -> Option<Self> {
+        let conversion = &definition["spec"]["conversion"];
+        if conversion["strategy"] != "Webhook" {
+            return None;
+        }
+        let webhook = &conversion["webhook"];
+        let versions = webhook["conversionReviewVersions"].as_array().into_iter().flatten();
+        let meta = &definition["metadata"];
+        Some(Conversion {
+            client: ClientConfig::read(&webhook["clientConfig"]),
+            versions: versions.filter_map(Value::as_str).map(str::to_owned).collect(),
+            mark: format!("{}/{}", meta["uid"].as_str().unwrap_or_default(), meta["generation"]),
+        })
+    }
+}
+
+/// `group/version, Kind=kind` of an object.
+fn kind_of(object: &Value) -> String {
+    let text = |field: &str| object[field].as_str().unwrap_or_default();
+    format!("{}, Kind={}", group_version(text("apiVersion")), text("kind"))
+}
+
+impl Asking<'_> {
+    /// Objects of one kind at another version, in their order. Blocks.
+    ///
+    /// # Errors
+    /// The words of the real server, where the webhook cannot be asked or its answer cannot be used.
+    pub(crate) fn convert(
+        self,
+        conversion: &Conversion,
+        objects: &[&Value],
+        wanted: &str,
+    ) -> Result<Vec<Value>, String> {
+        let Some(first) = objects.first() else { return Ok(Vec::new()) };
+        let about = format!("conversion webhook for {}", kind_of(first));
+        let known = conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
+        let version = known.ok_or("no supported conversion review versions")?;
+        let uid = metadata::new_uid();
+        let review = json!({"kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
+            "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
+            "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}}});
+        let call = self.call(&conversion.client, Bytes::from(review.to_string()), LIMIT);
+        let text = match client::wait(self.admission.caller.clone(), call, LIMIT) {
+            Ok(text) => text,
+            Err(Nowhere::Failed(why)) => {
+                let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);
+                return Err(format!("{about} failed: {why}"));
+            }
+            Err(Nowhere::Simulated(service)) => {
+                tracing::warn!(
+                    service,
+                    "a conversion webhook was not asked: the pods behind it are simulated"
+                );
+                return Ok(objects.iter().map(|object| renamed(object, wanted)).collect());
+            }
+        };
+        let converted = read(&text, version, &uid).map_err(|why| format!("{about} failed: {why}"))?;
+        if converted.len() != objects.len() {
+            return Err(format!("{about} returned {} objects, expected {}", converted.len(), objects.len()));
+        }
+        let pairs = objects.iter().zip(converted);
+        pairs
+            .map(|(old, new)| checked(old, new, wanted).map_err(|why| format!("{about} returned {why}")))
+            .collect()
+    }
+}
+
+/// The object under another version's name.
+pub(crate) fn renamed(object: &Value, api_version: &str) -> Value {
+    let mut object = object.clone();
+    object["apiVersion"] = Value::from(api_version);
+    object
+}
+
+/// The objects of an answer.
+fn read(text: &[u8], version: &str, uid: &str) -> Result<Vec<Value>, String> {
+    let review: Value =
+        serde_json::from_slice(text).unwrap_or_else(|_| Value::from(String::from_utf8_lossy(text).as_ref()));
+    check_head("apiextensions.k8s.io", version, "ConversionReview", &review)?;
+    let response = &review["response"];
+    let kind = review["kind"].as_str().unwrap_or_default();
+    if version == "v1" && kind.is_empty() {
+        return Err(
+            "expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind="
+                .to_owned(),
+        );
+    }
+    if !response.is_object() {
+        return Err("no response provided".to_owned());
+    }
+    let answered = response["uid"].as_str().unwrap_or_default();
+    if version == "v1" && answered != uid {
+        return Err(format!("expected response.uid={uid:?}, got {answered:?}"));
+    }
+    let result = &response["result"];
+    let said = |field: &str| result[field].as_str().unwrap_or_default();
+    if said("status") != "Success" {
+        return Err(match said("message") {
+            "" => format!("response.result.status was '{}', not 'Success'", said("status")),
+            message => message.to_owned(),
+        });
+    }
+    Ok(response["convertedObjects"].as_array().cloned().unwrap_or_default())
+}
+
+/// A converted object with the metadata of the one before, but for labels and annotations.
+fn checked(old: &Value, mut new: Value, wanted: &str) -> Result<Value, String> {
+    let invalid = |why: String| format!("invalid object at index 0: {why}");
+    let text = |object: &Value, field: &str| object[field].as_str().unwrap_or_default().to_owned();
+    let found = text(&new, "apiVersion");
+    if found != wanted {
+        let (wanted, found) = (group_version(wanted), group_version(&found));
+        return Err(invalid(format!("invalid groupVersion (expected {wanted}, received {found})")));
+    }
+    let (kind, other) = (text(old, "kind"), text(&new, "kind"));
+    if kind != other {
+        return Err(invalid(format!("invalid kind (expected {kind}, received {other})")));
+    }
+    for (field, name) in [("name", "name"), ("namespace", "namespace"), ("uid", "UID")] {
+        let (was, is) = (metadata::text(old, field), metadata::text(&new, field));
+        if was != is {
+            return Err(format!("invalid object: must have the same {name}: {was} != {is}"));
+        }
+    }
+    let metadata = restored(old, &new).map_err(|why| format!("invalid metadata: {why}"))?;
+    new["metadata"] = Value::Object(metadata);
+    Ok(new)
+}
+
+fn restored(old: &Value, new: &Value) -> Result<Map<String, Value>, String> {
+    let mut kept = old["metadata"].as_object().cloned().unwrap_or_default();
+    let Some(changed) = new["metadata"].as_object() else {
+        return Err("missing metadata in converted object".to_owned());
+    };
+    for field in ["labels", "annotations"] {
+        match changed.get(field) {
+            None | Some(Value::Null) => _ = kept.remove(field),
+            Some(Value::Object(map)) => {
+                if kept.get(field).and_then(Value::as_object) != Some(map) {
+                    check_texts(field, map)?;
+                }
+                kept.insert(field.to_owned(), Value::Object(map.clone()));
+            }
+            Some(_) => return Err(format!("invalid metadata.{field} in converted object")),
+        }
+    }
+    Ok(kept)
+}
+
+fn check_texts(field: &str, map: &Map<String, Value>) -> Result<(), String> {
+    let mut causes = Vec::new();
+    for (key, value) in map {
+        let Some(text) = value.as_str() else {
+            return Err(format!("metadata.{field}[{key}] must be a string in converted object"));
+        };
+        let place = if field == "labels" { "metadata.labels" } else { "metadata.annotation" };
+        causes.extend(label_key(key).iter().map(|why| Cause::invalid(place, &json!(key), why)));
+        if field == "labels" {
+            causes.extend(label_value(text).iter().map(|why| Cause::invalid(place, value, why)));
+        }
+    }
+    let texts: Vec<String> = causes.iter().map(ToString::to_string).collect();
+    match texts.as_slice() {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
+}
