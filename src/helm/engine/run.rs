@@ -25,7 +25,6 @@ pub(super) fn execute(
     state: Option<&mut State>,
 ) -> Result<(Outputs, Outputs), RenderError> {
     on_deep_stack(|| run(chart, values, input, state))
-        .unwrap_or_else(|error| Err(RenderError::new(format!("rendering could not start: {error}"))))
 }
 
 /// One render, ready to run.

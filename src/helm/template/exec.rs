@@ -166,7 +166,7 @@ impl<'t> Exec<'t, '_, '_> {
         self.base = self.vars.len();
         self.vars.resize(self.base + tree.slots, Got::default());
         self.vars[self.base] = data.clone();
-        self.walk(data, &tree.root)?;
+        super::on_deep_stack(|| self.walk(data, &tree.root))?;
         self.context.depth -= 1;
         self.vars.truncate(outer.2);
         (self.tree, self.base) = (outer.0, outer.1);

@@ -38,6 +38,5 @@ fn endless_programs_are_refused() {
         }
         // A map may hold itself as long as nobody reads all of it.
         assert_eq!(render(&format!("{ITSELF}{{{{ $d.a.a.a | len }}}}"), Compat::V3).unwrap(), b"1");
-    })
-    .unwrap();
+    });
 }

@@ -43,18 +43,14 @@ pub use text::Str;
 pub(crate) use text::text_of;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
 
-/// Runs a render on a stack deep enough for templates that call themselves a thousand times.
-///
-/// # Errors
-/// The thread could not be started.
-pub fn on_deep_stack<T: Send>(render: impl FnOnce() -> T + Send) -> std::io::Result<T> {
-    const STACK: usize = 512 << 20;
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("render".to_owned()).stack_size(STACK);
-        let handle = thread.spawn_scoped(scope, render)?;
-        match handle.join() {
-            Ok(value) => Ok(value),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    })
+/// How much stack there must be where a template's body begins. Between two bodies only what is limited nests: 500
+/// control structures and parentheses, 1000 levels of a value.
+const ROOM: usize = if cfg!(debug_assertions) { 64 << 20 } else { 4 << 20 };
+/// How much more is taken at once where there is less.
+const MORE: usize = if cfg!(debug_assertions) { 256 << 20 } else { 64 << 20 };
+
+/// Goes on with stack enough for a template's body. Templates call themselves thousands of times, deeper than any
+/// thread's stack; so the stack grows where it has to, and a usual render stays on the thread it is asked on.
+pub fn on_deep_stack<T>(render: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(ROOM, MORE, render)
 }

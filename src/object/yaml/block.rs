@@ -278,12 +278,8 @@ impl<'t> Reader<'t> {
         let mark = self.mark();
         let kind = match self.peek()? {
             b'|' => self.literal(indent)?,
-            b'"' => {
-                let text = self.double_quoted()?;
-                self.close(Kind::String(text))?
-            }
-            b'\'' => {
-                let text = self.single_quoted()?;
+            quote @ (b'"' | b'\'') => {
+                let text = self.quoted(quote, indent)?;
                 self.close(Kind::String(text))?
             }
             b'[' if self.byte(1) == Some(b']') => {
@@ -322,54 +318,79 @@ impl<'t> Reader<'t> {
         Some(kind)
     }
 
-    fn double_quoted(&mut self) -> Option<String> {
-        let line = self.rest();
+    /// Text in quotes, over several lines if the next ones stand deeper than `indent`.
+    fn quoted(&mut self, quote: u8, indent: usize) -> Option<String> {
+        self.at += 1;
         let mut text = Vec::new();
-        let mut i = 1;
+        // How much of it stays where a line ends: blanks there do not count.
+        let mut solid = 0;
         loop {
-            match *line.get(i)? {
-                b'"' => break,
-                b'\t' => return None,
+            let run = self.rest().iter().position(|b| *b == quote || matches!(b, b'\\' | b'\t'));
+            let run = run.map_or(self.rest(), |end| &self.rest()[..end]);
+            text.extend_from_slice(run);
+            if let Some(last) = run.iter().rposition(|b| *b != b' ') {
+                solid = text.len() - run.len() + last + 1;
+            }
+            self.at += run.len();
+            match self.peek()? {
+                b'\n' => {
+                    text.truncate(solid);
+                    self.fold(indent, &mut text)?;
+                    solid = text.len();
+                }
+                b'\'' if quote == b'\'' && self.byte(1) == Some(b'\'') => {
+                    text.push(b'\'');
+                    solid = text.len();
+                    self.at += 2;
+                }
+                b'\\' if quote == b'\'' => {
+                    text.push(b'\\');
+                    solid = text.len();
+                    self.at += 1;
+                }
                 b'\\' => {
-                    text.push(match *line.get(i + 1)? {
+                    text.push(match self.byte(1)? {
                         b'n' => b'\n',
                         b't' => b'\t',
                         b'"' => b'"',
                         b'\\' => b'\\',
                         _ => return None,
                     });
-                    i += 2;
+                    solid = text.len();
+                    self.at += 2;
                 }
-                byte => {
-                    text.push(byte);
-                    i += 1;
-                }
+                b'\t' => return None,
+                _ => break,
             }
         }
-        self.at += i + 1;
+        self.at += 1;
         String::from_utf8(text).ok()
     }
 
-    fn single_quoted(&mut self) -> Option<String> {
-        let line = self.rest();
-        let mut text = Vec::new();
-        let mut i = 1;
+    /// From the end of a line of quoted text to where the next one goes on: a space, or the empty lines between.
+    fn fold(&mut self, indent: usize, text: &mut Vec<u8>) -> Option<()> {
+        let mut empty = 0;
         loop {
-            match (*line.get(i)?, line.get(i + 1)) {
-                (b'\'', Some(b'\'')) => {
-                    text.push(b'\'');
-                    i += 2;
-                }
-                (b'\'', _) => break,
-                (b'\t', _) => return None,
-                (byte, _) => {
-                    text.push(byte);
-                    i += 1;
+            self.end_line();
+            let line = self.rest();
+            let column = line.iter().take_while(|b| **b == b' ').count();
+            match line.get(column) {
+                None if self.at + line.len() >= self.text.len() => return None,
+                None => empty += 1,
+                Some(b'\t') => return None,
+                Some(_) if column <= indent => return None,
+                Some(_) => {
+                    self.at += column;
+                    break;
                 }
             }
         }
-        self.at += i + 1;
-        String::from_utf8(text).ok()
+        if empty == 0 {
+            text.push(b' ');
+        } else {
+            text.extend(std::iter::repeat_n(b'\n', empty));
+        }
+        Some(())
     }
 
     /// Plain text, over several lines if the next ones stand deeper than `indent`.
@@ -518,6 +539,8 @@ mod tests {
             "a: |\n  x\n ",
             "a: -1\nb: -x\nc: 0o17\n-d: 1\nn: 1\n",
             "a: naïve “text”\nb: x\n",
+            "a: 'x  \n  y: ''z''\n\n\n    # no comment  '\nb: \"x\\n\n  \\\"y\n\n  z\" # c\n",
+            "- 'a\n  b'\n- \"\n  c\"\n",
         ] {
             assert!(taken(text), "{text}");
         }
@@ -535,7 +558,10 @@ mod tests {
             "a:\tb\n",
             "a: 1\n b: 2\n",
             "a: 1\n---\nb: 2\n",
-            "a: 'x\n  y'\n",
+            "a: 'x\ny'\n",
+            "a: 'x\n\ty'\n",
+            "a: \"x\\\n  y\"\n",
+            "a: 'x\n\n",
             "? a\n: b\n",
             "a: [1]\n",
             "a: >\n  x\n",
@@ -554,11 +580,11 @@ mod tests {
 
     #[test]
     fn reads_as_the_parser_does() {
-        const PARTS: [&str; 46] = [
+        const PARTS: [&str; 50] = [
             "a:", "b: ", "c: 1", "- ", "-", "- x", "\n", "\n", "\n", "\n  ", "\n  ", "\n    ", "\n- ",
             "\n  - ", " ", "  ", "# c", " # d", "|", "|-", ">", "\"q\"", "'s'", "'", "\"", "\\n", "{}", "[]",
             "x y", "x", ":", ": ", "1.5", "yes", "~", "\t", "é", "-x", "--- ", "\n---\n", "...", "a.b/c: d",
-            "\"k\": v", "- a: 1", "\n\n", "#",
+            "\"k\": v", "- a: 1", "\n\n", "#", "\n  y'", "\n   z\"", "a: 'x", "b: \"x ",
         ];
         let mut seed = 88_172_645_463_325_252_u64;
         let mut draw = |below: usize| {

@@ -101,6 +101,8 @@ impl<'t> Scanner<'t> {
 
     /// Takes the token that was peeked at.
     pub(super) fn take(&mut self) -> Option<Token> {
+        // Nobody asks for a key of a token that is gone.
+        self.key_of.remove(&self.taken);
         self.taken += 1;
         self.tokens.pop_front()
     }

@@ -254,7 +254,7 @@ impl Program for Templates {
             Box::new(Diagnostic::error(format!("no thread to render on: {error}"), None))
         };
         let clock = time::stop_after(limits.time, Arc::clone(&stop), || {}).map_err(no_thread)?;
-        let done = on_deep_stack(|| self.run(observed, host, &stop, limits)).map_err(no_thread)?;
+        let done = on_deep_stack(|| self.run(observed, host, &stop, limits));
         drop(clock);
         done
     }

@@ -9,7 +9,7 @@ fn main() {
 /// start, for which it copies 200 pages: more than half of what `opdev render` takes for a small chart. It stands here
 /// and not in a configuration of Cargo's, so that `cargo install` does it, too.
 fn link_at_a_fixed_address() {
-    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=tests/oracles/build.rs");
     let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     let features = target("FEATURE");
     let glibc = target("OS") == "linux" && target("ENV") == "gnu" && !features.contains("crt-static");
