@@ -17,6 +17,7 @@ mod preferences;
 mod reconcile;
 mod request;
 mod spelling;
+mod values;
 pub mod words;
 
 pub use connection::{
@@ -39,6 +40,7 @@ pub use reconcile::{
 };
 pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
 pub use spelling::nearest;
+pub use values::{EffectiveValue, ValueFrom, ValuesExplained};
 
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -104,6 +106,8 @@ pub enum Event {
     Leaving(Leaving),
     /// The files and folders that a typed path may lead to.
     PathsListed(Paths),
+    /// The effective values of the custom resource whose values are looked at.
+    ValuesExplained(Arc<ValuesExplained>),
     /// What can be undone, all of it, newest first.
     UndoChanged {
         /// One for each deed.

@@ -147,13 +147,11 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
 
 /// The effective values as text.
 fn explained(chart: &Chart, user: &Value, layers: &[Layer]) -> Result<String> {
-    let (taken, mut warnings) = dependencies::process(chart, user).map_err(anyhow::Error::msg)?;
-    let coalesced = values::coalesce(&taken, user).map_err(anyhow::Error::msg)?;
-    warnings.extend(coalesced.warnings);
+    let (explained, warnings) = explain::effective(chart, user, layers).map_err(anyhow::Error::msg)?;
     for warning in chart.warnings.iter().chain(&warnings) {
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
-    Ok(explain::text(&explain::explain(&taken, chart, &coalesced.values, layers)))
+    Ok(explain::text(&explained))
 }
 
 fn check_release_name(name: &str) -> Result<()> {

@@ -305,6 +305,11 @@ impl Running {
                         let listing = async move { carrier.list_paths(typed).await };
                         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
                     }
+                    Some((_, Request::ExplainValues { object })) => {
+                        let carrier = self.carrier.clone();
+                        let explaining = async move { carrier.explain_values(object).await };
+                        self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(explaining));
+                    }
                     Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
                     Some((id, request)) => self.dispatch(id, request),
                 },

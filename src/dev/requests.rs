@@ -20,6 +20,7 @@ mod send;
 mod skeleton;
 mod tasks;
 mod undo;
+mod values;
 mod words;
 mod writing;
 
@@ -192,6 +193,7 @@ impl Requests {
                 // Logs are a level, not a task, and leaving ends all tasks: `inner_loop` does these.
                 Request::PodLogs { .. }
                 | Request::ListPaths { .. }
+                | Request::ExplainValues { .. }
                 | Request::Leave { .. }
                 | Request::Switch { .. }
                 | Request::Quit { .. } => Ok(Done::default()),

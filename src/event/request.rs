@@ -192,6 +192,11 @@ pub enum Request {
         /// What was typed.
         typed: String,
     },
+    /// Tell the effective values of a custom resource that a chart feeds, and where each comes from.
+    ExplainValues {
+        /// Which object.
+        object: ObjectRef,
+    },
     /// Stop opdev, after something was done about the custom resources.
     Leave {
         /// What.

@@ -49,6 +49,7 @@ pub fn plain(event: &Event) -> Option<String> {
         // A notice tells of each, and the answer of a request what became of it.
         | Event::CopiesChanged(_)
         | Event::PathsListed(_)
+        | Event::ValuesExplained(_)
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {
             Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),

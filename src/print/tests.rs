@@ -3,13 +3,13 @@
 use super::{json, plain};
 use crate::event::{
     Action, Binding, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
-    Diagnostic, Draft, DraftStage, Event, Failure, FieldChange, Finding, Held, HeldChange, Hurt, KindHealth,
-    KindStatus, Leaving, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone, ObjectSeen, OnExit,
-    Outcome, Paths, PauseScope, Paused, Place, PodLine, PodLog, Preferences, PrinterColumn, Protection,
-    ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
-    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, Trouble,
-    TroubleKind, TypeChanged, Undoable, Verdict, WatchEvent, Weight,
+    Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange, Finding, Held, HeldChange,
+    Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone,
+    ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Place, PodLine, PodLog, Preferences,
+    PrinterColumn, Protection, ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation,
+    Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review,
+    Sample, Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice,
+    Trouble, TroubleKind, TypeChanged, Undoable, ValueFrom, ValuesExplained, Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -292,6 +292,7 @@ fn all() -> Vec<Event> {
         draft(DraftStage::Closed),
         Event::UndoChanged { entries: vec![undoable()] },
         Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left: vec![object("A")] }),
+        Event::ValuesExplained(Arc::new(values_explained())),
         Event::PathsListed(Paths { typed: "sam".to_owned(), found: vec!["samples/".to_owned()] }),
         Event::Noticed(notice),
         Event::RulesMissing { missing: vec![missing_rule()] },
@@ -400,6 +401,17 @@ fn missing_rule() -> MissingRule {
     }
 }
 
+fn values_explained() -> ValuesExplained {
+    let value = EffectiveValue {
+        path: "image.tag".to_owned(),
+        value: "\"1\"".to_owned(),
+        from: ValueFrom::Default,
+        origin: "charts/web/values.yaml:3".to_owned(),
+    };
+    let (chart, values) = ("charts/web".to_owned(), vec![value]);
+    ValuesExplained { at: at(), object: object("A"), chart, values, problem: None }
+}
+
 fn variant(event: &Event) -> usize {
     match event {
         Event::Started(_) => 0,
@@ -433,13 +445,14 @@ fn variant(event: &Event) -> usize {
         Event::Leaving(_) => 28,
         Event::PathsListed(_) => 29,
         Event::RulesMissing { .. } => 30,
+        Event::ValuesExplained(_) => 31,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..31).collect());
+    assert_eq!(seen, (0..32).collect());
 }
 
 #[test]

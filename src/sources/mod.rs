@@ -7,6 +7,7 @@ pub mod definitions;
 pub mod load;
 mod overrides;
 mod reconcilers;
+pub mod values;
 mod watches;
 
 pub use crate::event::nearest;

@@ -45,7 +45,7 @@ use crate::event::LoopFound;
 use crate::event::{
     ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, MissingRule, Notice, Paths,
     Paused, Preferences, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged,
-    Started, Undoable,
+    Started, Undoable, ValuesExplained,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -128,6 +128,8 @@ pub struct State {
     pub leaving: Option<Arc<Leaving>>,
     /// What the path typed last may lead to.
     pub paths: Arc<Paths>,
+    /// The effective values that were looked at last.
+    pub values: Option<Arc<ValuesExplained>>,
     /// What can be undone, newest first.
     pub undo: Arc<[Undoable]>,
     /// What the roles of the operator's ServiceAccount lack.

@@ -43,6 +43,7 @@ impl State {
             Event::DraftChanged(draft) => self.drafts.take(draft),
             Event::Leaving(leaving) => self.leaving = Some(Arc::new(leaving)),
             Event::PathsListed(paths) => self.paths = Arc::new(paths),
+            Event::ValuesExplained(explained) => self.values = Some(explained),
             Event::UndoChanged { entries } => self.undo = entries.into(),
             Event::Noticed(notice) => self.noticed(notice),
             Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),

@@ -262,6 +262,12 @@ pub static ACTIONS: &[Action] = &[
     action("pod-logs", Do::Show(Tab::Pods), &["O"], Section::Look)
         .about("pod logs", "Follow the logs of the selected object's pods for as long as they are shown.")
         .also(&["output"]),
+    action("values", Do::Show(Tab::Values), &["E"], Section::Look)
+        .about(
+            "values",
+            "Show the effective values of the selected custom resource's chart, and who gives each.",
+        )
+        .also(&["explain", "origin"]),
     action("next-container", Do::See(See::NextContainer), &["x"], Section::Look)
         .about("container", "Show the logs of the next container alone, and after the last those of all."),
     action("older-version", Do::See(See::OlderVersion), &["<"], Section::Look)

@@ -11,6 +11,7 @@ mod log_groups;
 mod pass;
 pub(super) mod pods;
 pub(super) mod search;
+pub(super) mod values;
 mod yaml;
 
 use super::filter::Filter;
@@ -74,7 +75,9 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
             Tab::Pods => state.pod_logs.total.wrapping_add(state.version),
             // Made of versions that may be large: only what is new of the object itself, or who wrote it, counts.
             Tab::History => state.history.total,
-            Tab::Events | Tab::Impact | Tab::Describe | Tab::Conditions | Tab::Objects => state.version,
+            Tab::Events | Tab::Impact | Tab::Values | Tab::Describe | Tab::Conditions | Tab::Objects => {
+                state.version
+            }
             Tab::Status if view.pass().is_none() => state.version,
             Tab::Status | Tab::Calls | Tab::Yaml => 0,
         },
@@ -104,6 +107,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         Tab::History => finish(history::rows(view, state, width), &made_of),
         Tab::Pods => finish(pods::rows(view, state, width), &made_of),
         Tab::Impact => finish(impact::rows(view, state, width), &made_of),
+        Tab::Values => finish(values::rows(view, state, width), &made_of),
         Tab::Events => finish(events(view, state), &made_of),
     };
     view.lines = Lines { rows, made_of: Some(made_of) };

@@ -51,6 +51,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
         | Request::ListPaths { .. }
+        | Request::ExplainValues { .. }
         | Request::Reload
         | Request::Cancel { .. }
         | Request::Leave { .. }

@@ -286,9 +286,11 @@ impl Loop {
         }
     }
 
-    /// Logs are followed as long as they are on the screen.
+    /// Logs are followed and values are asked for as long as they are on the screen.
     fn follow(&mut self) {
-        if let Some(request) = super::seeing::follow(&mut self.view, &self.state) {
+        let logs = super::seeing::follow(&mut self.view, &self.state);
+        let values = super::detail::values::follow(&mut self.view, &self.state);
+        for request in logs.into_iter().chain(values) {
             let id = self.view.next_request;
             self.view.next_request += 1;
             self.ask(id, request);

@@ -52,6 +52,8 @@ pub(super) struct Seeing {
     pub(super) container: Option<(String, String)>,
     /// Containers whose logs were asked for.
     pub(super) following: Vec<LogSource>,
+    /// The object whose effective values were asked for.
+    pub(super) values_asked: Option<super::detail::values::Asked>,
 }
 
 impl Seeing {

@@ -83,13 +83,15 @@ pub enum Tab {
     Pods,
     /// What the last saves of its type and its reconciler change.
     Impact,
+    /// The values that its chart gets, each with who gives it.
+    Values,
     /// Kubernetes Events and notices.
     Events,
 }
 
 impl Tab {
     /// In the order of the tab bar.
-    pub const ALL: [Tab; 11] = [
+    pub const ALL: [Tab; 12] = [
         Tab::Status,
         Tab::Objects,
         Tab::Calls,
@@ -100,6 +102,7 @@ impl Tab {
         Tab::History,
         Tab::Pods,
         Tab::Impact,
+        Tab::Values,
         Tab::Events,
     ];
 
@@ -116,6 +119,7 @@ impl Tab {
             Tab::History => "History",
             Tab::Pods => "Pod logs",
             Tab::Impact => "Impact",
+            Tab::Values => "Values",
             Tab::Events => "Events",
         }
     }

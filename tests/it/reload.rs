@@ -2,7 +2,8 @@
 //! replaces nothing, and `watches.yaml` itself is live.
 
 use crate::inner_loop::Opdev;
-use opdev::event::{CauseKind, Event, KindHealth, Outcome, Reconcile, Request, RequestOutcome};
+use opdev::event::{CauseKind, Event, KindHealth, Outcome, Reconcile, Request, RequestOutcome, ValueFrom};
+use opdev_object::meta::ObjectRef;
 use std::fs;
 
 fn files_of(reconcile: &Reconcile) -> Vec<&str> {
@@ -64,6 +65,59 @@ async fn a_saved_template_reconciles_only_its_kind_and_names_the_file() {
         matches!(event, Event::Reconciled(pass) if pass.object.gvk.kind == "Hello" && !files_of(pass).is_empty())
     });
     assert!(!hello_ran, "Hello was reconciled for a file of Memcached");
+    opdev.stop().await;
+}
+
+/// The line of the chart's values.yaml that says this.
+fn line_of(text: &str, wanted: &str) -> usize {
+    text.lines().position(|line| line.trim_start().starts_with(wanted)).unwrap() + 1
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_effective_values_say_who_gives_each_and_follow_a_save() {
+    let mut opdev = with_both_samples().await;
+    let memcached = |event: &Event| match event {
+        Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Memcached" => Some(seen.object_ref.clone()),
+        _ => None,
+    };
+    let object = opdev.wait("the custom resource", 0, memcached).await;
+    let mut text = String::new();
+    opdev.edit("charts/memcached/values.yaml", |before| {
+        text = format!("# one more line\n{before}\nsession:\n  token: hunter22\n");
+        text.clone()
+    });
+    opdev
+        .wait("the save", 0, |event| match event {
+            Event::ReloadSettled(settled) if settled.files == ["charts/memcached/values.yaml"] => Some(()),
+            _ => None,
+        })
+        .await;
+    let mark = opdev.mark();
+    opdev.begin(Request::ExplainValues { object: object.clone() }).await;
+    let told = opdev
+        .wait("the values", mark, |event| match event {
+            Event::ValuesExplained(told) => Some(told.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!((told.chart.as_str(), told.problem.as_deref()), ("charts/memcached", None));
+    assert_eq!(told.object.key(), object.key());
+    let of = |path: &str| told.values.iter().find(|value| value.path == path).unwrap();
+    assert_eq!(of("replicaCount").from, ValueFrom::CustomResource);
+    let pull = of("image.pullPolicy");
+    assert_eq!(pull.from, ValueFrom::Default);
+    let line = line_of(&text, "pullPolicy:");
+    assert_eq!(pull.origin, format!("charts/memcached/values.yaml:{line}"));
+    assert_eq!(of("session.token").value, "\"••••••\"");
+    let gone = ObjectRef { name: "nobody".to_owned(), uid: None, ..object };
+    let mark = opdev.mark();
+    opdev.begin(Request::ExplainValues { object: gone }).await;
+    opdev
+        .wait("the refusal", mark, |event| match event {
+            Event::ValuesExplained(told) => told.problem.clone().filter(|why| why.contains("not found")),
+            _ => None,
+        })
+        .await;
     opdev.stop().await;
 }
 

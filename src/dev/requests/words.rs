@@ -35,6 +35,7 @@ pub(super) fn of(request: &Request) -> String {
         Request::Cancel { id } => format!("cancel request {id}"),
         Request::PodLogs { sources } => format!("follow the logs of {} containers", sources.len()),
         Request::ListPaths { typed } => format!("list {typed}"),
+        Request::ExplainValues { object } => format!("explain the values of {object}"),
         Request::Switch { to, .. } => format!("switch to {to}"),
         Request::Leave { .. } | Request::Quit { .. } => "quit".to_owned(),
     }
@@ -80,6 +81,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Cancel { .. } => "cancel",
         Request::PodLogs { .. } => "follow",
         Request::ListPaths { .. } => "list",
+        Request::ExplainValues { .. } => "explain the values of",
         Request::Switch { .. } => "switch",
         Request::Leave { .. } | Request::Quit { .. } => "quit",
     }
@@ -97,6 +99,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Discard { .. }
         | Request::PodLogs { .. }
         | Request::ListPaths { .. }
+        | Request::ExplainValues { .. }
         | Request::Leave { .. }
         | Request::Switch { .. }
         | Request::Quit { .. }
@@ -159,6 +162,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
         | Request::ListPaths { .. }
+        | Request::ExplainValues { .. }
         | Request::Leave { .. }
         | Request::Switch { .. }
         | Request::Quit { .. } => "it may have been carried out all the same",
@@ -196,6 +200,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::FailPod { .. }
         | Request::Check { .. }
         | Request::ListPaths { .. }
+        | Request::ExplainValues { .. }
         | Request::Leave { .. }
         | Request::Switch { .. }
         | Request::Quit { .. } => None,

@@ -1,7 +1,7 @@
 //! Where each effective value comes from: a chart's values.yaml, a parent chart's, a global, or what a user gave.
 //! Looks at the same inputs as `coalesce` and never decides a value itself.
 
-use crate::chart::Chart;
+use crate::chart::{Chart, dependencies};
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -61,6 +61,22 @@ impl Explained {
         let escape = |key: &String| key.replace('.', "\\.");
         self.path.iter().map(escape).collect::<Vec<_>>().join(".")
     }
+}
+
+/// The effective values of a loaded chart with a user's values, where each comes from, and Helm's warnings. `layers`
+/// are what `user` was merged of.
+///
+/// # Errors
+/// Helm's text about dependencies or values that do not go together.
+pub fn effective(
+    chart: &Chart,
+    user: &Value,
+    layers: &[Layer],
+) -> Result<(Vec<Explained>, Vec<String>), String> {
+    let (taken, mut warnings) = dependencies::process(chart, user)?;
+    let coalesced = super::coalesce(&taken, user)?;
+    warnings.extend(coalesced.warnings);
+    Ok((explain(&taken, chart, &coalesced.values, layers), warnings))
 }
 
 /// Every effective value of a chart as a release takes it (see `dependencies::process`), sorted by path.
@@ -239,7 +255,8 @@ pub fn text(explained: &[Explained]) -> String {
     rows.iter().map(|[path, value, origin]| format!("{path:<paths$}  {value:<values$}  {origin}\n")).collect()
 }
 
-fn shown(value: &Value, widest: usize) -> String {
+/// A value in one line, as `toJson` writes it, cut where it is longer than so many characters.
+pub fn shown(value: &Value, widest: usize) -> String {
     let text = match value {
         // Every number of a file is a float64.
         Value::Number(number) if number.is_f64() => {
@@ -274,8 +291,7 @@ fn compact(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::chart::{FileSet, dependencies};
-    use crate::values::coalesce;
+    use crate::chart::FileSet;
     use serde_json::json;
 
     #[test]
@@ -302,9 +318,7 @@ mod tests {
         for layer in &layers {
             crate::values::merge(&mut user, layer.values.clone());
         }
-        let (taken, _) = dependencies::process(&chart, &user).unwrap();
-        let values = coalesce(&taken, &user).unwrap().values;
-        let said = text(&explain(&taken, &chart, &values, &layers));
+        let said = text(&effective(&chart, &user, &layers).unwrap().0);
         let wanted = "\
 db.empty              {}       charts/db/values.yaml:7
 db.exports.data.port  5432     charts/db/values.yaml:6

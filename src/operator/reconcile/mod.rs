@@ -22,7 +22,6 @@ pub(super) mod selector;
 mod status;
 mod uninstall;
 mod upgrade;
-mod values;
 mod verdict;
 mod wait;
 
@@ -36,6 +35,7 @@ use super::manager::Settings;
 use super::watch::hub::Hub;
 use crate::event::{ObjectChange, Outcome, Requeue, mask};
 use crate::sources::broken::chart_secrets;
+use crate::sources::values;
 use crate::sources::{ChartReconciler, Reconciler, Watch};
 use anyhow::anyhow;
 use apply::Effects;

@@ -99,6 +99,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
                 view.subject(state).map(|seen| format!("{} {}", seen.key.kind, seen.key.name))
             }
             Tab::Impact => view.root(state).map(|seen| seen.key.kind.clone()),
+            Tab::Values => name(view.root(state)),
             Tab::Log if view.all => Some("all".to_owned()),
             Tab::Status | Tab::Objects | Tab::Calls | Tab::Log => {
                 view.pass().map(|pass| format!("#{}", pass.id))

@@ -3,9 +3,11 @@
 use super::fixture::{at, busy, events, object, of, pass, reference, seen, seen_at, sources, started};
 use super::frames::{check, screen, text};
 use super::history::past;
-use crate::event::{Event, Outcome, PodLine, PodLog, Request, Started};
+use crate::event::{
+    EffectiveValue, Event, Outcome, PodLine, PodLog, Request, Started, ValueFrom, ValuesExplained,
+};
 use crate::state::State;
-use crate::tui::detail::pods;
+use crate::tui::detail::{pods, values};
 use crate::tui::seeing;
 use crate::tui::view::{Pane, Tab, ViewState};
 use serde_json::json;
@@ -100,6 +102,74 @@ fn logs_are_followed_while_they_are_in_sight() {
     let mut view = ViewState::default();
     screen(&played, &mut view, "j O", (120, 36));
     assert_eq!(seeing::follow(&mut view, &played), None);
+}
+
+/// The effective values of an object of the past, one of each giver.
+fn explained(name: &str) -> Event {
+    let value = |path: &str, value: &str, from: ValueFrom, origin: &str| EffectiveValue {
+        path: path.to_owned(),
+        value: value.to_owned(),
+        from,
+        origin: origin.to_owned(),
+    };
+    let values = vec![
+        value("auth.password", "\"••••••\"", ValueFrom::Default, "charts/memcached/values.yaml:9"),
+        value("cache.size", "64", ValueFrom::Subchart, "charts/memcached/charts/cache/values.yaml:1"),
+        value("cache.zone", "\"a\"", ValueFrom::Global, "charts/memcached/values.yaml:3 (global)"),
+        value("image.tag", "\"1.6\"", ValueFrom::Override, "override in watches.yaml"),
+        value("replicaCount", "3", ValueFrom::CustomResource, "custom resource"),
+        value("odd", "[1,\"\\u001b\"]", ValueFrom::Unknown, "?"),
+    ];
+    let chart = "charts/memcached".to_owned();
+    let object = reference("Memcached", name);
+    Event::ValuesExplained(Arc::new(ValuesExplained {
+        at: at("17:02:12"),
+        object,
+        chart,
+        values,
+        problem: None,
+    }))
+}
+
+#[test]
+fn effective_values_say_who_gives_each() {
+    let mut state = past();
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "j E", (120, 36));
+    let name = view.root(&state).unwrap().key.name.clone();
+    check("values-asked-80x24", &state, "j E", (80, 24));
+    state.reduce(explained(&name));
+    for (width, height) in SIZES {
+        check(&format!("values-{width}x{height}"), &state, "j E", (width, height));
+    }
+    check("values-filtered-120x36", &state, "j E 4 / c u s t o m enter", (120, 36));
+    let Event::ValuesExplained(told) = explained(&name) else { panic!() };
+    let problem = Some("Memcached is reconciled by config/reconcilers/memcached.ts".to_owned());
+    let none = ValuesExplained { values: Vec::new(), problem, ..ValuesExplained::clone(&told) };
+    state.reduce(Event::ValuesExplained(Arc::new(none)));
+    check("values-none-80x24", &state, "j E", (80, 24));
+}
+
+#[test]
+fn effective_values_are_asked_for_while_they_are_in_sight() {
+    let mut state = past();
+    let mut view = ViewState::default();
+    let asked = |keys: &str, state: &State, view: &mut ViewState| {
+        screen(state, view, keys, (120, 36));
+        values::follow(view, state).map(|request| match request {
+            Request::ExplainValues { object } => object.name,
+            other => panic!("{other:?}"),
+        })
+    };
+    assert_eq!(asked("j", &state, &mut view), None, "not in sight");
+    let first = asked("E", &state, &mut view).unwrap();
+    assert_eq!(asked("", &state, &mut view), None, "nothing has changed");
+    let second = asked("1 j", &state, &mut view).unwrap();
+    assert_ne!(first, second, "another object is selected");
+    state.reduce(sources(9, &["charts/memcached/values.yaml"]));
+    assert_eq!(asked("", &state, &mut view), Some(second.clone()), "a save may change any value");
+    assert_eq!(asked("y", &state, &mut view), None, "the tab was left");
+    assert_eq!(asked("E", &state, &mut view), Some(second), "and came back");
 }
 
 #[test]

@@ -1,0 +1,181 @@
+//! The values a chart gets: the custom resource's spec with the operator's overrides on top; and where each effective
+//! value comes from. Pure.
+
+use super::ChartReconciler;
+use super::broken::chart_secrets;
+use crate::event::{EffectiveValue, ValueFrom, mask};
+use anyhow::{Context, anyhow};
+use opdev_helm::values;
+use opdev_helm::values::explain::{self, Explained, Layer, Origin};
+use opdev_object::meta;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// What the layers of a release's values are called.
+const CUSTOM_RESOURCE: &str = "custom resource";
+const OVERRIDE: &str = "override in watches.yaml";
+/// The longest value that is told, in characters.
+const LONGEST: usize = 400;
+
+/// The spec of a custom resource.
+pub(crate) fn spec(object: &Value) -> anyhow::Result<Value> {
+    match object.get("spec") {
+        Some(spec @ Value::Object(_)) => Ok(spec.clone()),
+        _ => Err(anyhow!(
+            "failed to get spec: expected map[string]interface{{}}; {} has no spec that is an object",
+            meta::name(object).unwrap_or_default()
+        )),
+    }
+}
+
+/// The spec with each override set as a string.
+pub(crate) fn with_overrides(spec: &Value, overrides: &BTreeMap<String, String>) -> anyhow::Result<Value> {
+    Ok(merge(spec, &forced(overrides)?))
+}
+
+/// The values that the overrides are.
+fn forced(overrides: &BTreeMap<String, String>) -> anyhow::Result<Value> {
+    let mut forced = Value::Object(Map::new());
+    for (key, value) in overrides {
+        values::parse_set_string(&mut forced, &format!("{key}={value}"))
+            .map_err(|error| anyhow!(error))
+            .with_context(|| format!("failed to parse override {key:?}"))?;
+    }
+    Ok(forced)
+}
+
+/// Every effective value that a custom resource's release has, and where it comes from, masked.
+///
+/// # Errors
+/// What Helm says about values that do not go together, or that there is no chart or no spec.
+pub(crate) fn effective(fed: &ChartReconciler, object: &Value) -> anyhow::Result<Vec<EffectiveValue>> {
+    let chart = fed.chart.as_ref().ok_or_else(|| anyhow!("{} has not loaded yet", fed.path))?;
+    let spec = spec(object)?;
+    let user = with_overrides(&spec, &fed.overrides)?;
+    let layers = [
+        Layer { name: CUSTOM_RESOURCE.to_owned(), values: spec, text: None },
+        Layer { name: OVERRIDE.to_owned(), values: forced(&fed.overrides)?, text: None },
+    ];
+    let (explained, _) = explain::effective(chart, &user, &layers).map_err(|error| anyhow!(error))?;
+    let mut secrets = mask::secrets(&user);
+    chart_secrets(chart, &mut secrets);
+    let secrets = mask::known(secrets);
+    Ok(explained.iter().map(|one| masked(one, &fed.path, &secrets)).collect())
+}
+
+/// One value as it may be shown: masked by its path, as it would be in its custom resource, and by what is known to be
+/// secret elsewhere.
+fn masked(one: &Explained, folder: &str, secrets: &[String]) -> EffectiveValue {
+    let whole = one.path.iter().rev().fold(one.value.clone(), |inner, key| json!({key: inner}));
+    let whole = mask::object(&json!({"spec": whole}));
+    let own = one.path.iter().try_fold(&whole["spec"], |value, key| value.get(key));
+    let mut value = own.cloned().unwrap_or_else(|| Value::from(mask::MASK));
+    mask::value(&mut value, secrets);
+    let (from, origin) = told(&one.origin, folder);
+    EffectiveValue { path: one.dotted(), value: explain::shown(&value, LONGEST), from, origin }
+}
+
+/// Where a value comes from, files named from the project's root on.
+fn told(origin: &Origin, folder: &str) -> (ValueFrom, String) {
+    match origin {
+        Origin::File(name, _) => {
+            let from = if name.contains('/') { ValueFrom::Subchart } else { ValueFrom::Default };
+            (from, format!("{folder}/{origin}"))
+        }
+        Origin::Given(name, _) if name == OVERRIDE => (ValueFrom::Override, name.clone()),
+        Origin::Given(name, _) => (ValueFrom::CustomResource, name.clone()),
+        Origin::Global(inner) => (ValueFrom::Global, format!("{} (global)", told(inner, folder).1)),
+        Origin::Imported(_) => (ValueFrom::Subchart, origin.to_string()),
+        Origin::Unknown => (ValueFrom::Unknown, origin.to_string()),
+    }
+}
+
+/// Objects merge field by field, everything else is replaced.
+fn merge(base: &Value, over: &Value) -> Value {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            let mut merged = base.clone();
+            for (key, value) in over {
+                let value = base.get(key).map_or_else(|| value.clone(), |base| merge(base, value));
+                merged.insert(key.clone(), value);
+            }
+            Value::Object(merged)
+        }
+        (_, over) => over.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_helm::chart::{Chart, FileSet};
+
+    #[test]
+    fn overrides_win_as_strings_and_lists_are_replaced() {
+        let spec = json!({"image": {"tag": "1", "name": "web"}, "list": [1, 2], "replicas": 3});
+        let overrides = BTreeMap::from([
+            ("image.tag".to_owned(), "2".to_owned()),
+            ("replicas".to_owned(), "5".to_owned()),
+            ("list".to_owned(), "{a}".to_owned()),
+        ]);
+        assert_eq!(
+            with_overrides(&spec, &overrides).unwrap(),
+            json!({"image": {"tag": "2", "name": "web"}, "list": ["a"], "replicas": "5"})
+        );
+    }
+
+    #[test]
+    fn every_effective_value_has_an_origin_and_secrets_are_masked() {
+        let files: FileSet = [
+            ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            (
+                "values.yaml",
+                "replicas: 1\nimage:\n  tag: one\nadmin:\n  password: hunter22\nglobal: {zone: z}\nurl: http://x:hunter22@y\n",
+            ),
+            ("charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n"),
+            ("charts/db/values.yaml", "size: 5Gi\nenv:\n- {name: API_TOKEN, value: swordfish}\n"),
+        ]
+        .into_iter()
+        .map(|(path, text)| (path, text.as_bytes()))
+        .collect();
+        let fed = ChartReconciler {
+            path: "charts/web".to_owned(),
+            chart: Some(Chart::load(&files).unwrap().into()),
+            watch_dependents: true,
+            overrides: BTreeMap::from([("image.tag".to_owned(), "two".to_owned())]),
+            dry_run_option: String::new(),
+        };
+        let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3, "image": {"tag": "three"},
+            "apiToken": "tell-nobody"}});
+        let said: Vec<String> = effective(&fed, &object)
+            .unwrap()
+            .iter()
+            .map(|one| format!("{} {} {:?} {}", one.path, one.value, one.from, one.origin))
+            .collect();
+        let wanted = [
+            "admin.password \"••••••\" Default charts/web/values.yaml:5",
+            "apiToken \"••••••\" CustomResource custom resource",
+            "db.env [{\"name\":\"API_TOKEN\",\"value\":\"••••••\"}] Subchart charts/web/charts/db/values.yaml:2",
+            "db.global.zone \"z\" Global charts/web/values.yaml:6 (global)",
+            "db.size \"5Gi\" Subchart charts/web/charts/db/values.yaml:1",
+            "global.zone \"z\" Default charts/web/values.yaml:6",
+            "image.tag \"two\" Override override in watches.yaml",
+            "replicas 3 CustomResource custom resource",
+            "url \"http://x:••••••@y\" Default charts/web/values.yaml:7",
+        ];
+        assert_eq!(said, wanted);
+        assert!(effective(&fed, &json!({})).is_err(), "no spec");
+    }
+
+    #[test]
+    fn a_missing_spec_is_an_error_in_the_engines_words() {
+        assert!(
+            spec(&json!({"metadata": {"name": "a"}}))
+                .unwrap_err()
+                .to_string()
+                .starts_with("failed to get spec: expected map[string]interface{}")
+        );
+        assert!(spec(&json!({"spec": []})).is_err());
+        assert_eq!(spec(&json!({"spec": {}})).unwrap(), json!({}));
+    }
+}

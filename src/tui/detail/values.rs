@@ -1,0 +1,103 @@
+//! The effective values of the selected custom resource's release, each with who gives it. They are asked for as long
+//! as they are in sight, and again when the object or the sources have changed.
+
+use super::super::text::{Row, clean, cut, left, width};
+use super::super::theme::Role;
+use super::super::view::{Pane, Tab, ViewState};
+use super::nothing;
+use crate::event::{EffectiveValue, Request, ValueFrom, ValuesExplained, words};
+use crate::state::{Seen, State};
+use std::sync::Arc;
+
+/// What values were asked for: an object as it was seen, under a set of sources.
+#[derive(Clone, Debug)]
+pub(in crate::tui) struct Asked {
+    seen: Arc<Seen>,
+    sources: u64,
+}
+
+impl PartialEq for Asked {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.seen, &other.seen) && self.sources == other.sources
+    }
+}
+
+/// What to ask for so that the values in sight are those of now, where that has changed.
+pub(in crate::tui) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
+    let hidden = (view.zoom || view.compact) && view.focus != Pane::Detail;
+    let wanted = view.root(state).filter(|seen| {
+        view.tab == Tab::Values && !hidden && !view.leaving && state.gone_at(&seen.key).is_none()
+    });
+    let sources = state.reload.live.as_ref().map_or(0, |live| live.sources);
+    let wanted = wanted.map(|seen| Asked { seen: Arc::clone(seen), sources });
+    if wanted == view.seeing.values_asked {
+        return None;
+    }
+    view.seeing.values_asked.clone_from(&wanted);
+    wanted.map(|asked| Request::ExplainValues { object: asked.seen.object_ref.clone() })
+}
+
+/// The rows of the tab.
+pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
+    let Some(root) = view.root(state) else {
+        return nothing(
+            "Nothing is selected. The values of a custom resource's chart show here, each with who gives it.",
+            cells,
+        );
+    };
+    let own = |told: &&Arc<ValuesExplained>| told.object.key() == *root.key;
+    let Some(told) = state.values.as_ref().filter(own) else {
+        return nothing("Reading the values.", cells);
+    };
+    if let Some(problem) = &told.problem {
+        return nothing(&words::one_line(problem), cells);
+    }
+    let columns = Columns::of(&told.values, cells);
+    let given = |from: ValueFrom| told.values.iter().filter(|value| value.from == from).count();
+    let mut heading = Row::new(Role::Title, format!(" {} values of {}", told.values.len(), told.chart));
+    for (from, words) in [
+        (ValueFrom::CustomResource, "by the custom resource"),
+        (ValueFrom::Override, "by overrides"),
+        (ValueFrom::Global, "by globals"),
+    ] {
+        if given(from) > 0 {
+            heading = heading.and(Role::Dim, " · ").and(role(from), format!("{} {words}", given(from)));
+        }
+    }
+    let rows = told.values.iter().map(|value| columns.row(value));
+    std::iter::once(heading).chain(rows).collect()
+}
+
+/// How a giver looks: what is not the chart's own stands out.
+fn role(from: ValueFrom) -> Role {
+    match from {
+        ValueFrom::Default | ValueFrom::Subchart => Role::Dim,
+        ValueFrom::Global => Role::Changed,
+        ValueFrom::CustomResource => Role::Good,
+        ValueFrom::Override => Role::Busy,
+        ValueFrom::Unknown => Role::Bad,
+    }
+}
+
+/// How wide path and value are; the origin has the rest.
+struct Columns {
+    path: usize,
+    value: usize,
+}
+
+impl Columns {
+    fn of(values: &[EffectiveValue], cells: usize) -> Columns {
+        let widest = |text: fn(&EffectiveValue) -> &str, most: usize| {
+            values.iter().map(|value| width(text(value))).max().unwrap_or(0).min(most)
+        };
+        let most = (cells / 3).max(8);
+        Columns { path: widest(|value| &value.path, most), value: widest(|value| &value.value, most) }
+    }
+
+    fn row(&self, value: &EffectiveValue) -> Row {
+        let fit = |text: &str, cells: usize| left(&cut(&clean(text), cells), cells);
+        Row::new(Role::Key, format!(" {}", fit(&value.path, self.path)))
+            .and(Role::Text, format!("  {}", fit(&value.value, self.value)))
+            .and(role(value.from), format!("  {}", clean(&value.origin)))
+    }
+}
