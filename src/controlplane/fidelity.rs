@@ -27,7 +27,7 @@ const GAPS: [Gap; 11] = [
     ),
     gap(
         "controllers",
-        "CronJobs, autoscalers, quotas and ReplicationControllers are stored, nothing acts on them; load balancers stay pending",
+        "autoscalers, LimitRanges and ReplicationControllers are stored, nothing acts on them; load balancers stay pending",
     ),
     gap(
         "CEL",

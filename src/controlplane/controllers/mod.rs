@@ -4,6 +4,7 @@
 
 mod aggregation;
 mod conditions;
+mod cronjob;
 mod daemonset;
 mod deployment;
 mod disruption;
@@ -19,6 +20,7 @@ mod node;
 mod owners;
 mod pods;
 mod quantity;
+mod quota;
 mod recorder;
 mod replicaset;
 mod revision;
@@ -41,6 +43,11 @@ pub use stage::Stage;
 use std::sync::Arc;
 pub use view::{Change, Key, ResourceInfo, View};
 pub use write::{Hold, Note, NoteKind, Propagation, Refusal, Sync, Write};
+
+/// Whether a pod asks for nothing and is limited in nothing.
+pub(crate) fn best_effort(pod: &serde_json::Value) -> bool {
+    kubelet::qos_class(pod) == "BestEffort"
+}
 
 /// Who a controller's writes are attributed to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +147,8 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(statefulset::StatefulSets),
         Box::new(daemonset::DaemonSets),
         Box::new(job::Jobs),
+        Box::new(cronjob::CronJobs),
+        Box::new(quota::ResourceQuotas),
         Box::new(endpoints::EndpointSlices),
         Box::new(endpoints::Endpoints),
         Box::new(volumes::Binder),

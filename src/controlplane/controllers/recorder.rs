@@ -1,20 +1,27 @@
-//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them.
-//! Never decides what is worth saying.
+//! Turns notes into Kubernetes Events, counting equal ones instead of repeating them and combining similar ones, as
+//! client-go's correlator does. Never decides what is worth saying.
 
 use super::fields::{stamp, text};
 use super::view::View;
 use super::write::{Note, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// Remembers which Event tells what.
 #[derive(Default)]
 pub(crate) struct Recorder {
     told: HashMap<String, String>,
+    /// The messages of one reason about one object, and when the last one came.
+    similar: HashMap<String, (BTreeSet<String>, Timestamp)>,
     newest: i128,
 }
+
+/// So many different messages of one reason are told apart; then they are combined.
+const TOLD_APART: usize = 10;
+/// After so long without one they are told apart again, in seconds.
+const FORGOTTEN: i64 = 600;
 
 /// More than this many remembered events and the memory starts afresh.
 const REMEMBERED: usize = 4096;
@@ -27,19 +34,25 @@ impl Recorder {
             "" => "default",
             namespace => namespace,
         };
-        let identity = format!(
+        let kin = format!(
             "{namespace}\n{component}\n{}\n{}\n{}\n{}\n{}\n{}",
             text(&note.regarding, "/kind"),
             text(&note.regarding, "/name"),
             text(&note.regarding, "/uid"),
             text(&note.regarding, "/fieldPath"),
+            note.kind.text(),
             note.reason,
-            note.message,
         );
+        let combined = self.too_many(&kin, &note.message, now);
+        let message = match combined {
+            true => format!("(combined from similar events): {}", note.message),
+            false => note.message.clone(),
+        };
+        let identity = if combined { kin } else { format!("{kin}\n{message}") };
         if let Some(name) = self.told.get(&identity)
             && let Some(event) = view.get("events", Some(namespace), name)
         {
-            return more(&event, namespace, name, now);
+            return more(&event, namespace, name, &message, now);
         }
         if self.told.len() >= REMEMBERED {
             self.told.clear();
@@ -58,7 +71,7 @@ impl Recorder {
                 "apiVersion": "v1", "kind": "Event",
                 "metadata": {"name": name, "namespace": namespace},
                 "involvedObject": note.regarding,
-                "reason": note.reason, "message": note.message, "type": note.kind.text(),
+                "reason": note.reason, "message": message, "type": note.kind.text(),
                 "source": source,
                 "firstTimestamp": stamp(now), "lastTimestamp": stamp(now), "count": 1,
                 "eventTime": null,
@@ -66,14 +79,32 @@ impl Recorder {
             }),
         }
     }
+
+    /// Whether too many different messages of this reason have come already.
+    fn too_many(&mut self, kin: &str, message: &str, now: Timestamp) -> bool {
+        if self.similar.len() >= REMEMBERED {
+            self.similar.clear();
+        }
+        let (messages, last) = self.similar.entry(kin.to_owned()).or_insert_with(|| (BTreeSet::new(), now));
+        if super::fields::seconds_between(*last, now) > FORGOTTEN {
+            messages.clear();
+        }
+        *last = now;
+        messages.insert(message.to_owned());
+        let many = messages.len() >= TOLD_APART;
+        if many {
+            messages.pop_first();
+        }
+        many
+    }
 }
 
-fn more(event: &Arc<Value>, namespace: &str, name: &str, now: Timestamp) -> Write {
+fn more(event: &Arc<Value>, namespace: &str, name: &str, message: &str, now: Timestamp) -> Write {
     let count = super::fields::count(event, "/count") + 1;
     Write::Patch {
         resource: "events".into(),
         namespace: Some(namespace.to_owned()),
         name: name.to_owned(),
-        patch: json!({"count": count, "lastTimestamp": stamp(now)}),
+        patch: json!({"count": count, "lastTimestamp": stamp(now), "message": message}),
     }
 }

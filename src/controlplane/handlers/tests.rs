@@ -10,6 +10,7 @@ mod binary;
 mod definitions;
 mod lists;
 mod patches;
+mod quotas;
 mod refusals;
 mod rules;
 mod watches;

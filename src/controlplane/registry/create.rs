@@ -5,9 +5,10 @@ use super::context::Context;
 use super::strategy::Part;
 use super::{Registry, Resource, allocate, definitions, fields, metadata, strategy, validate, warnings};
 use crate::error::{Cause, Status};
+use crate::quota;
 use crate::storage::{Expected, Key, Stored};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 const BEING_DELETED: &str = "object is being deleted: ";
 /// How often a generated name is tried.
@@ -141,6 +142,8 @@ impl Registry {
         strategy::complete(resource, &mut object);
         let key = Key::new(metadata::text(&object, "namespace"), &name);
         let object = self.stored_form(resource, object)?;
+        // Held to the end, and so only once nobody has to be asked any more.
+        let _quotas = self.within_quotas(resource, &object, None)?;
         if ctx.dry_run {
             if self.store.get(&resource.table, &key).is_some() {
                 return Err(self.name_taken(resource, &key));
@@ -161,6 +164,45 @@ impl Registry {
             }
             Err(_) => Err(self.name_taken(resource, &key)),
         }
+    }
+
+    /// Refuses what would be more than a quota of the namespace allows. Until the guard is dropped, nobody else uses any.
+    pub(super) fn within_quotas(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        current: Option<&Value>,
+    ) -> Result<Option<MutexGuard<'_, ()>>, Status> {
+        let namespace = metadata::text(object, "namespace");
+        if !resource.namespaced || self.store.list("resourcequotas", Some(namespace)).items.is_empty() {
+            return Ok(None);
+        }
+        let guard = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
+        let id = resource.id();
+        for found in &self.store.list("resourcequotas", Some(namespace)).items {
+            let limits =
+                quota::hard(&found.value).any(|(name, _)| quota::consumer(name).as_deref() == Some(&id));
+            if !limits {
+                continue;
+            }
+            let uid = metadata::text(object, "uid");
+            let others = self.store.list(&resource.table, Some(namespace)).items;
+            let total = |name: &str| {
+                others
+                    .iter()
+                    .map(|other| &other.value)
+                    .filter(|other| {
+                        metadata::text(other, "uid") != uid && quota::covers(&found.value, &id, other)
+                    })
+                    .map(|other| quota::used(name, other))
+                    .sum()
+            };
+            if let Some(why) = quota::refusal(&found.value, &id, object, current, total) {
+                let name = metadata::text(object, "name");
+                return Err(Status::forbidden(&resource.group, &resource.plural, name, &why));
+            }
+        }
+        Ok(Some(guard))
     }
 
     /// The 409 of a name that is taken, if only by an object that is going away.

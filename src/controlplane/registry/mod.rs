@@ -20,7 +20,7 @@ pub(crate) mod metadata;
 mod names;
 mod pods;
 mod policy;
-mod quantity;
+pub(crate) mod quantity;
 mod resource;
 pub(crate) mod scale;
 mod strategy;
@@ -61,6 +61,7 @@ pub struct Registry {
     pub catalog: Catalog,
     clock: Clock,
     services: Mutex<()>,
+    quotas: Mutex<()>,
     rbac: bool,
     admission: Admission,
 }
@@ -74,8 +75,8 @@ impl std::fmt::Debug for Registry {
 impl Registry {
     /// A store with these resources served.
     pub fn new(store: Store, catalog: Catalog, clock: Clock) -> Self {
-        let (services, admission) = (Mutex::new(()), Admission::default());
-        Registry { store: Arc::new(store), catalog, clock, services, rbac: false, admission }
+        let (services, quotas, admission) = (Mutex::new(()), Mutex::new(()), Admission::default());
+        Registry { store: Arc::new(store), catalog, clock, services, quotas, rbac: false, admission }
     }
 
     /// The time it is.

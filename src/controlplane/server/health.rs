@@ -41,6 +41,10 @@ pub(crate) fn version() -> Value {
     json!({
         "major": "1",
         "minor": MINOR,
+        "emulationMajor": "1",
+        "emulationMinor": "36",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "35",
         "gitVersion": git_version(),
         "gitCommit": "",
         "gitTreeState": "",

@@ -134,10 +134,10 @@ pub(super) fn secret(row: Row<'_>) -> Vec<Value> {
     vec![row.name(), row.text("/type").into(), size(row.fields("/data")).into(), row.age()]
 }
 
-pub(super) const SERVICE_ACCOUNT: &[&str] = &["Name", "Secrets:integer", "Age"];
+pub(super) const SERVICE_ACCOUNT: &[&str] = &["Name", "Age"];
 
 pub(super) fn service_account(row: Row<'_>) -> Vec<Value> {
-    vec![row.name(), row.list("/secrets").len().into(), row.age()]
+    vec![row.name(), row.age()]
 }
 
 pub(super) const LEASE: &[&str] = &["Name", "Holder", "Age"];

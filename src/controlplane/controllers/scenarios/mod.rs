@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "json! at the call reads better without borrows")]
 
+mod schedules;
 mod sets;
 
 use super::fields::{count, deleting, int, list, name, put, text};

@@ -1,8 +1,9 @@
-//! What is refused of jobs and cron jobs. Read `schedule` for the five fields of cron.
+//! What is refused of jobs and cron jobs. Read `crate::schedule` for the five fields of cron.
 
 use super::place::{absent, at_least_zero, immutable, one_of, selector};
-use super::{pod, schedule};
+use super::pod;
 use crate::error::Cause;
+use crate::schedule;
 use opdev_object::selector::LabelSelector;
 use serde_json::Value;
 

@@ -8,7 +8,6 @@ mod place;
 mod pod;
 mod rbac;
 mod scaling;
-mod schedule;
 mod storage;
 mod webhooks;
 mod workloads;

@@ -1,0 +1,54 @@
+//! ResourceQuotas: what is used of what they limit. Never refuses anything; the registry does.
+
+use super::fields::{self, deleting, with_status};
+use super::view::{Change, Key, View};
+use super::write::{Sync, Write};
+use super::{Actor, Controller};
+use crate::quota;
+use jiff::Timestamp;
+use opdev_object::meta;
+use serde_json::Value;
+
+/// See the module.
+pub(crate) struct ResourceQuotas;
+
+/// The resource of quotas.
+pub(crate) const RESOURCE: &str = "resourcequotas";
+
+impl Controller for ResourceQuotas {
+    fn name(&self) -> &'static str {
+        "resourcequota-controller"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::kube_controller_manager("system:serviceaccount:kube-system:resourcequota-controller")
+    }
+
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        let Some(namespace) = change.object().and_then(|object| meta::namespace(object)) else {
+            return Vec::new();
+        };
+        let quotas = view.list(RESOURCE, Some(namespace));
+        let changed = change.key().filter(|_| change.resource == RESOURCE);
+        let counts = |found: &Value| {
+            quota::hard(found).any(|(name, _)| quota::consumer(name).as_deref() == Some(&change.resource))
+        };
+        let of = |found: &std::sync::Arc<Value>| Key::of(RESOURCE, found);
+        let mut keys: Vec<Key> = quotas.iter().filter(|found| counts(found)).map(of).collect();
+        keys.extend(changed);
+        keys
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, _: Timestamp) -> Sync {
+        let Some(found) = key.read(view).filter(|found| !deleting(found)) else { return Sync::done() };
+        let namespace = key.namespace.as_deref();
+        let mut status = fields::status(&found);
+        status.insert("hard".into(), found.pointer("/spec/hard").cloned().unwrap_or_default());
+        status.insert("used".into(), quota::usage(&found, |resource| view.list(resource, namespace)).into());
+        if status == fields::status(&found) {
+            return Sync::done();
+        }
+        let object = with_status(&found, status);
+        Sync { writes: vec![Write::UpdateStatus { resource: RESOURCE.into(), object }], ..Sync::default() }
+    }
+}

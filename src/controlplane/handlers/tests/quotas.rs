@@ -1,0 +1,47 @@
+//! Quotas: what is refused, and what is not counted.
+
+use super::*;
+
+/// In the words of the real server (1.36).
+#[tokio::test]
+async fn a_quota_refuses_what_would_be_too_much() {
+    let api = api();
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "few"},
+        "spec": {"hard": {"configmaps": "1", "requests.cpu": "300m", "count/deployments.apps": "0"}}});
+    post(&api, "/api/v1/namespaces/default/resourcequotas", quota).await.expect(StatusCode::CREATED);
+    post(&api, MAPS, config_map("one")).await.expect(StatusCode::CREATED);
+    let refused = post(&api, MAPS, config_map("two")).await;
+    assert_eq!(
+        (refused.code, refused.message()),
+        (
+            403,
+            "configmaps \"two\" is forbidden: exceeded quota: few, requested: configmaps=1, used: configmaps=1, \
+             limited: configmaps=1"
+        )
+    );
+    let refused = post(&api, "/apis/apps/v1/namespaces/default/deployments", deployment("a")).await;
+    assert_eq!(
+        refused.message(),
+        "deployments.apps \"a\" is forbidden: exceeded quota: few, requested: count/deployments.apps=1, used: \
+         count/deployments.apps=0, limited: count/deployments.apps=0"
+    );
+    let pod = |name: &str, resources: Value| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"containers": [{"name": "main", "image": "nginx", "resources": resources}]}})
+    };
+    let pods = "/api/v1/namespaces/default/pods";
+    let bare = post(&api, pods, pod("bare", json!({}))).await;
+    let said = "pods \"bare\" is forbidden: failed quota: few: must specify requests.cpu for: main";
+    assert_eq!((bare.code, bare.message()), (403, said));
+    let asks = |cpu: &str| json!({"requests": {"cpu": cpu}});
+    post(&api, pods, pod("small", asks("200m"))).await.expect(StatusCode::CREATED);
+    let large = post(&api, pods, pod("large", asks("0.2"))).await;
+    assert_eq!(
+        large.message(),
+        "pods \"large\" is forbidden: exceeded quota: few, requested: requests.cpu=200m, used: requests.cpu=200m, \
+         limited: requests.cpu=300m"
+    );
+    // Where there is no quota, nothing is counted.
+    let elsewhere = post(&api, "/api/v1/namespaces/kube-system/configmaps", config_map("two")).await;
+    assert_eq!(elsewhere.code, 201, "{}", elsewhere.message());
+}
