@@ -5,4 +5,5 @@
 pub mod compare;
 pub mod entry;
 pub mod generate;
+pub mod http;
 pub mod random;

@@ -1,9 +1,9 @@
-//! `soak yaml|template|chart|go SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
+//! `soak yaml|template|chart|go|http SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
 //! A panic, a case of more than ten seconds of work or more than 2 GiB of memory ends it with the input written to
 //! `artifacts`.
 
 use opdev_fuzz::random::Random;
-use opdev_fuzz::{entry, generate};
+use opdev_fuzz::{entry, generate, http};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().collect();
     let (kind, seconds) = match arguments.get(1..3) {
         Some([kind, seconds]) => (kind.clone(), seconds.parse::<u64>()?),
-        _ => return Err("usage: soak yaml|template|chart|go SECONDS [SEED]".into()),
+        _ => return Err("usage: soak yaml|template|chart|go|http SECONDS [SEED]".into()),
     };
     let seed = arguments.get(3).map_or(Ok(1), |seed| seed.parse())?;
     let current: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -76,8 +76,14 @@ fn main() -> Result<(), Failure> {
     while begun.elapsed().as_secs() < seconds {
         let input = match kind.as_str() {
             "go" => generate::go::text(&seeds, count, &mut random),
+            "http" => generate::http::request(&mut random),
             _ => input(&kind, &mut random),
         };
+        if kind == "http" {
+            // A stack that overflows ends the process without a word.
+            std::fs::create_dir_all("artifacts")?;
+            std::fs::write("artifacts/http-current", &input)?;
+        }
         if let Ok(mut current) = current.lock() {
             current.clone_from(&input);
         }
@@ -86,6 +92,7 @@ fn main() -> Result<(), Failure> {
             "yaml" => entry::yaml(&input),
             "template" => entry::template(&input),
             "go" => entry::go(&input),
+            "http" => http::request(&input),
             _ => entry::chart(&input),
         };
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {

@@ -2,6 +2,7 @@
 
 pub mod functions;
 pub mod go;
+pub mod http;
 mod pools;
 pub mod template;
 pub mod yaml;
