@@ -8,6 +8,7 @@ pub mod render;
 mod run;
 pub mod serve;
 mod tail;
+mod webhooks;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

@@ -1,6 +1,7 @@
 //! `opdev serve`: the embedded control plane alone, for kubectl, Helm and other people's tests.
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
+use crate::cli::webhooks::{Certificates, WebhookArgs};
 use crate::dev::data::DataFolder;
 use crate::dev::lock::Lock;
 use anyhow::{Context, Result};
@@ -35,6 +36,8 @@ pub struct ServeArgs {
     /// Start empty: delete what --data-dir holds
     #[arg(long, requires = "data_dir")]
     fresh: bool,
+    #[command(flatten)]
+    webhooks: WebhookArgs,
     /// Only write etcd, kube-apiserver and kubectl for envtest into this folder (KUBEBUILDER_ASSETS), and end.
     /// No controllers run there unless the variable OPDEV_ENVTEST_CONTROLLERS says cluster or all
     #[arg(long, value_name = "DIR", conflicts_with_all = ["listen", "kubeconfig", "controllers", "rbac", "data_dir"])]
@@ -91,6 +94,7 @@ fn serve(args: &ServeArgs) -> Result<()> {
         let mut config = Config::default();
         config.controllers = args.controllers.into();
         config.rbac = args.rbac;
+        args.webhooks.apply(&mut config.webhooks);
         let data = args.data_dir.as_deref().map(|folder| DataFolder::take(folder, "opdev serve", args.fresh));
         let data = data.transpose()?;
         config.data_dir = data.as_ref().map(|data| data.path.clone());
@@ -100,14 +104,19 @@ fn serve(args: &ServeArgs) -> Result<()> {
         if let Some(moved) = plane.moved_aside() {
             writeln!(std::io::stderr(), "warning: {moved}")?;
         }
+        let certificates = args.webhooks.certificates(&plane)?;
         let kept = data.as_ref().map(|data| data.path.as_path());
-        announce(&path, listening.address, (args.rbac, kept), began)?;
+        let told = Told { rbac: args.rbac, kept, certificates: certificates.as_ref() };
+        announce(&path, listening.address, &told, began)?;
         let signal = stop.await;
         tell(&format!("{signal}: stopping\n"))?;
         plane.stop().await;
         // Without a folder its certificates died with the plane; a file somebody else has written meanwhile stays.
         if data.is_none() && fs::read_to_string(&path).is_ok_and(|text| text == listening.kubeconfig) {
             let _ = fs::remove_file(&path);
+        }
+        if let Some(certificates) = certificates.filter(|_| data.is_none()) {
+            certificates.remove();
         }
         Ok(())
     })
@@ -126,21 +135,25 @@ fn lock_kubeconfig(path: &Path) -> Result<Lock> {
     }
 }
 
-fn announce(
-    kubeconfig: &Path,
-    address: SocketAddr,
-    (rbac, data): (bool, Option<&Path>),
-    began: Instant,
-) -> Result<()> {
+/// What is told at the start beside the address.
+struct Told<'a> {
+    rbac: bool,
+    /// Where objects are kept.
+    kept: Option<&'a Path>,
+    certificates: Option<&'a Certificates>,
+}
+
+fn announce(kubeconfig: &Path, address: SocketAddr, told: &Told<'_>, began: Instant) -> Result<()> {
     let mut text = format!(
         "control plane ready at https://{address} after {} ms\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n",
         began.elapsed().as_millis(),
         quoted(kubeconfig),
     );
-    if let Some(data) = data {
+    if let Some(data) = told.kept {
         text.push_str(&format!("objects are kept in {}\n\n", data.display()));
     }
-    text.push_str(&differences(rbac));
+    text.extend(told.certificates.map(Certificates::told));
+    text.push_str(&differences(told.rbac));
     text.push_str("\nCtrl-C stops it.\n");
     tell(&text)
 }

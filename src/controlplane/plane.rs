@@ -8,7 +8,7 @@ use crate::identity::User;
 use crate::registry::{Clock, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
-use crate::server::{self, InProcess, Listen, Listening};
+use crate::server::{self, InProcess, Listen, Listening, Serving};
 use crate::storage::{MovedAside, Store};
 use crate::table::Printers;
 use crate::tokens::Tokens;
@@ -133,6 +133,20 @@ impl ControlPlane {
     /// The verbs without any way in around them.
     pub fn api(&self) -> &Arc<Api> {
         &self.api
+    }
+
+    /// A certificate of the plane's own authority, with its key, for a webhook server on this machine: believed where a
+    /// webhook's configuration leads here, whatever name and authority it says.
+    ///
+    /// # Errors
+    /// Where no key can be made.
+    pub fn webhook_certificate(&self) -> Result<Serving, Error> {
+        self.authority.webhook_server().map_err(Error)
+    }
+
+    /// The certificate of the plane's own authority, PEM.
+    pub fn authority(&self) -> String {
+        self.authority.certificate()
     }
 
     /// Listens on a loopback address with TLS, and says how to get in. May be called more than once.

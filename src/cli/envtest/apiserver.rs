@@ -59,6 +59,8 @@ pub(super) fn run(arguments: Vec<String>) -> Result<()> {
     let mut config = Config::default();
     config.controllers = controllers(std::env::var(CONTROLLERS).ok().as_deref())?;
     config.rbac = by_roles(&flags);
+    // There is no network of services under envtest either.
+    config.webhooks.strict = true;
     let chosen = match config.controllers {
         Controllers::None => "none",
         Controllers::ClusterOnly => "cluster",

@@ -126,6 +126,19 @@ impl Authority {
         Ok(config)
     }
 
+    /// A serving certificate, with its key, for a webhook server on this machine.
+    pub(crate) fn webhook_server(&self) -> Result<Serving, Failure> {
+        let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+        let mut params = dated(CertificateParams::new(names)?, self.valid);
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, "webhook-server");
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.issuer)?.pem();
+        Ok(Serving { certificate, key: key.serialize_pem() })
+    }
+
     /// A serving certificate for this address and for the names of the API server inside a cluster.
     fn serving(&self, address: IpAddr) -> Result<(Chain, PrivateKeyDer<'static>), Failure> {
         let names = ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];

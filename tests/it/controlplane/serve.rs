@@ -1,5 +1,7 @@
 //! `opdev serve`, the process: what it writes, what it says, how it stops.
 
+use super::webhook_server::{Webhook, given};
+use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Stdio;
@@ -69,4 +71,50 @@ async fn it_says_what_is_wrong() {
         child.stderr.take().unwrap().read_to_string(&mut text).await.unwrap();
         assert!(text.starts_with("error: ") && text.contains(said), "{text}");
     }
+}
+
+#[tokio::test]
+async fn webhook_servers_find_a_certificate_and_their_service_a_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mapping = format!("default/hooks={}", listener.local_addr().unwrap().port());
+    let mut child = serve(folder.path(), &["--webhook-certs", "certs", "--webhook", &mapping]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut text = String::new();
+    while !text.contains("Ctrl-C") {
+        text.push_str(&lines.next_line().await.unwrap().expect("it goes on"));
+        text.push('\n');
+    }
+    let certs = folder.path().join("certs");
+    assert!(text.contains("webhook servers on this machine find tls.crt and tls.key in"), "{text}");
+    let read = |name: &str| std::fs::read_to_string(certs.join(name)).unwrap();
+    assert_eq!(std::fs::metadata(certs.join("tls.key")).unwrap().permissions().mode() & 0o777, 0o600);
+    let server = Webhook::start_on(listener, given(&read("tls.crt"), &read("tls.key"), &read("ca.crt")));
+    server.deny("/v", json!({"message": "no"}));
+
+    let kubeconfig = std::fs::read_to_string(folder.path().join(".opdev/kubeconfig")).unwrap();
+    let kubeconfig = kube::config::Kubeconfig::from_yaml(&kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
+    let client = kube::Client::try_from(config).unwrap();
+    let create = async |path: &str, object: Value| {
+        let request = http::Request::post(path).header("content-type", "application/json");
+        client.request::<Value>(request.body(object.to_string().into_bytes()).unwrap()).await
+    };
+    let service = json!({"metadata": {"name": "hooks"}, "spec": {"ports": [{"port": 443}]}});
+    create("/api/v1/namespaces/default/services", service).await.unwrap();
+    // Nobody has filled in an authority, as where cert-manager would.
+    let to = json!({"service": {"namespace": "default", "name": "hooks", "path": "/v"}});
+    let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+        "resources": ["configmaps"]}]);
+    let hook = json!({"name": "v.example.com", "clientConfig": to, "sideEffects": "None", "rules": rules,
+        "admissionReviewVersions": ["v1"]});
+    let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    create(path, json!({"metadata": {"name": "v"}, "webhooks": [hook]})).await.unwrap();
+    let refused = create("/api/v1/namespaces/default/configmaps", json!({"metadata": {"name": "a"}})).await;
+    let Err(kube::Error::Api(status)) = refused else { panic!("{refused:?}") };
+    assert_eq!(status.message, "admission webhook \"v.example.com\" denied the request: no");
+    let id = child.id().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(ends(&mut child).await, 0);
+    assert_eq!(std::fs::read_dir(&certs).unwrap().count(), 0);
 }

@@ -12,7 +12,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -44,7 +45,7 @@ struct State {
 
 /// A leaf for these names, and the authority that signed it.
 pub(crate) struct Identity {
-    pub(crate) chain: Vec<rustls::pki_types::CertificateDer<'static>>,
+    pub(crate) chain: Vec<CertificateDer<'static>>,
     pub(crate) key: PrivateKeyDer<'static>,
     pub(crate) authority: String,
     /// The leaf, PEM.
@@ -62,6 +63,13 @@ pub(crate) fn identity(names: &[&str]) -> Identity {
     Identity { chain: vec![leaf.der().clone()], key, authority, certificate: leaf.pem() }
 }
 
+/// A leaf and its key, PEM, as a plane hands them out.
+pub(crate) fn given(certificate: &str, key: &str, authority: &str) -> Identity {
+    let chain = CertificateDer::pem_slice_iter(certificate.as_bytes()).map(Result::unwrap).collect();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    Identity { chain, key, authority: authority.to_owned(), certificate: certificate.to_owned() }
+}
+
 impl Webhook {
     /// A server for these names.
     pub(crate) async fn start_for(names: &[&str]) -> Webhook {
@@ -70,6 +78,11 @@ impl Webhook {
 
     /// A server with this certificate.
     pub(crate) async fn start_as(identity: Identity) -> Webhook {
+        Webhook::start_on(TcpListener::bind("127.0.0.1:0").await.unwrap(), identity)
+    }
+
+    /// A server with this certificate, where somebody knows it will be.
+    pub(crate) fn start_on(listener: TcpListener, identity: Identity) -> Webhook {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -78,7 +91,6 @@ impl Webhook {
             .with_single_cert(identity.chain, identity.key)
             .unwrap();
         let acceptor = TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State {
             answers: Mutex::default(),

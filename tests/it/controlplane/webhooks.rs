@@ -1,7 +1,7 @@
 //! Admission webhooks over real HTTPS: when they are asked and what, what their answers do, and the words of the real
 //! server where something goes wrong.
 
-use super::webhook_server::{Webhook, identity, response};
+use super::webhook_server::{Webhook, given, identity, response};
 use http::Request;
 use http_body_util::{BodyExt, Full};
 use opdev_controlplane::{Config, ControlPlane, Controllers};
@@ -505,4 +505,88 @@ async fn what_controllers_write_is_shown_too() {
     let user = &asked[0].1["userInfo"]["username"];
     assert_eq!(user, "system:serviceaccount:kube-system:replicaset-controller");
     plane.stop().await;
+}
+
+/// A configuration's client by a service, without an authority, as manifests for cert-manager leave it.
+fn by_service(name: &str) -> Value {
+    json!({"service": {"namespace": "default", "name": name, "path": "/v"}})
+}
+
+fn service(name: &str, annotations: Value) -> Value {
+    json!({"metadata": {"name": name, "annotations": annotations}, "spec": {"selector": {"app": name},
+        "ports": [{"port": 443, "targetPort": 9443}]}})
+}
+
+const SERVICES: &str = "/api/v1/namespaces/default/services";
+
+#[tokio::test]
+async fn a_service_leads_to_an_operator_on_this_machine() {
+    let plane = bare_plane().await;
+    let pair = plane.webhook_certificate().unwrap();
+    let server = Webhook::start_as(given(&pair.certificate, &pair.key, &plane.authority())).await;
+    server.allow("/v");
+    configure(&plane, "Validating", "v", json!([hook("v", by_service("hooks"), json!({}))])).await;
+    let (_, _, body) = ask(&plane, "POST", MAPS, map("a")).await;
+    let message = "Internal error occurred: failed calling webhook \"v.example.com\": failed to call webhook: Post \
+                   \"https://hooks.default.svc:443/v?timeout=10s\": service \"hooks\" not found";
+    assert_eq!(body["message"], message);
+    let annotations = json!({"opdev.dev/local-port": server.port.to_string()});
+    assert_eq!(ask(&plane, "POST", SERVICES, service("hooks", annotations)).await.0, 201);
+    assert_eq!(ask(&plane, "POST", MAPS, map("a")).await.0, 201);
+    assert_eq!(server.paths(), ["/v"]);
+
+    // Whoever is there by another authority's word has to have the service's name.
+    let real = Webhook::start_for(&["hooks.default.svc"]).await;
+    real.allow("/v");
+    let port = json!({"metadata": {"annotations": {"opdev.dev/local-port": real.port.to_string()}}});
+    merge(&plane, &format!("{SERVICES}/hooks"), port).await;
+    let (code, _, body) = ask(&plane, "POST", MAPS, map("b")).await;
+    assert_eq!(code, 500);
+    assert!(body["message"].as_str().unwrap().ends_with("x509: certificate signed by unknown authority"));
+    let mut client = by_service("hooks");
+    client["caBundle"] = json!(real.bundle);
+    configure(&plane, "Validating", "v", json!([hook("v", client, json!({}))])).await;
+    assert_eq!(ask(&plane, "POST", MAPS, map("b")).await.0, 201);
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_service_of_simulated_pods_is_skipped_or_fails_as_configured() {
+    for strict in [false, true] {
+        let mut config = Config::default();
+        config.webhooks.strict = strict;
+        let plane = ControlPlane::start_with(config).await.unwrap();
+        // A port of this machine on which nobody listens.
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let mut object = service("hooks", Value::Null);
+        object["spec"]["ports"][0]["targetPort"] = json!(free);
+        ask(&plane, "POST", SERVICES, object).await;
+        ask(&plane, "POST", APPS, deployment("hooks")).await;
+        let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
+        tokio::time::timeout(Duration::from_secs(30), async {
+            let addressed = |list: Value| {
+                let items = list["items"].as_array().cloned().unwrap_or_default();
+                items.iter().any(|slice| slice["endpoints"][0]["addresses"].is_array())
+            };
+            while !addressed(ask(&plane, "GET", slices, Value::Null).await.2) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        })
+        .await
+        .unwrap();
+        for sort in ["Mutating", "Validating"] {
+            configure(&plane, sort, "v", json!([hook("v", by_service("hooks"), json!({}))])).await;
+            let (code, warnings, body) = ask(&plane, "POST", &format!("{MAPS}?dryRun=All"), map("a")).await;
+            let message = body["message"].as_str().unwrap_or_default();
+            if strict {
+                assert!(code == 500 && message.ends_with(":443: connect: connection refused"), "{body:#}");
+            } else {
+                let told = "299 - \"admission webhook \\\"v.example.com\\\" was not asked: the pods behind service \
+                            default/hooks are simulated and nothing listens for it on this machine\"";
+                assert_eq!((code, warnings), (201, vec![told.to_owned()]));
+            }
+            configure(&plane, sort, "v", json!([])).await;
+        }
+        plane.stop().await;
+    }
 }
