@@ -26,7 +26,7 @@ use weigh::{Decision, Weighed};
 pub(super) struct Crds {
     /// Whether nothing that anybody could notice goes through without the user's word.
     cautious: bool,
-    applied: BTreeMap<String, u64>,
+    applied: BTreeMap<String, Option<u64>>,
     held: BTreeMap<String, Waiting>,
     /// Definitions that the API server refused, or would refuse.
     refused: BTreeMap<String, (u64, Diagnostic)>,
@@ -125,7 +125,7 @@ impl Crds {
         if let Some(waiting) = self.held.remove(&name) {
             outcome.events.push(released(waiting.id, Verdict::Undone));
         }
-        if self.applied.get(&name) == Some(&hash) {
+        if self.applied.get(&name) == Some(&Some(hash)) {
             return;
         }
         let result = self.consider(client, definition, hash, origin, outcome).await;
@@ -154,7 +154,7 @@ impl Crds {
         let nothing_to_do =
             live.as_ref().is_some_and(|live| definition.scaffolded || impact::same(live, &definition.crd));
         if nothing_to_do {
-            self.applied.insert(name, hash);
+            self.applied.insert(name, Some(hash));
             return Ok(());
         }
         let objects = match &live {
@@ -192,7 +192,7 @@ impl Crds {
     ) -> Result<()> {
         let name = definition.name();
         let warnings = apply(client, name, &definition.crd).await?;
-        self.applied.insert(name.to_owned(), hash);
+        self.applied.insert(name.to_owned(), Some(hash));
         outcome
             .warnings
             .extend(warnings.into_iter().map(|text| format!("CustomResourceDefinition {name}: {text}")));
@@ -296,9 +296,11 @@ impl Crds {
         Some(Ok((kind, outcome)))
     }
 
-    /// What was refused or discarded is tried once more.
+    /// What was refused or discarded is tried once more, and what was applied is compared with the server's once more:
+    /// it may have lost it.
     pub(super) fn ask_again(&mut self) {
         self.refused.clear();
+        self.applied.values_mut().for_each(|hash| *hash = None);
     }
 
     /// Kinds that the files do not define any more: said once, never deleted.

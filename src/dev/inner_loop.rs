@@ -16,6 +16,7 @@ use super::preferences::Files;
 use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
+use super::returned::Returned;
 use super::service_account::Keeper;
 use crate::event::{
     Asker, Cluster, Destination, Event, Level, Notice, OnExit, Protection, Request, RequestFinished,
@@ -227,6 +228,8 @@ impl Running {
             let tending = tender.run(events.clone(), to_manager.clone(), awake);
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(tending));
         }
+        let returned = Returned::of(connection, events, &to_reloader, &woken);
+        tasks.spawn(shutdown.clone().run_until_cancelled_owned(returned.run()));
         let observer = Observer::new(
             connection.client.clone(),
             namespace.clone(),

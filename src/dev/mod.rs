@@ -21,6 +21,7 @@ mod preferences;
 pub mod project;
 mod reload;
 mod requests;
+mod returned;
 mod service_account;
 mod settings;
 mod shadow;

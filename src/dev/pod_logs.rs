@@ -1,7 +1,7 @@
 //! Follows the logs of pods for as long as somebody looks at them: what is wanted is a level, told as a whole each time.
 //! Values of the Secrets that a pod uses are masked before a line becomes an event.
 
-use crate::event::{Event, LogSource, PodLine, PodLog, mask};
+use crate::event::{Event, LogSource, PodLine, PodLog, mask, words};
 use crate::tap::EventSink;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +10,17 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Pod, PodSpec, Secret};
 use kube::api::LogParams;
 use kube::{Api, Client};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Lines of the past to begin with.
 const TAIL: i64 = 200;
+/// Before a log that broke off is opened again.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// Longer lines are cut.
 const LONGEST: usize = 8 * 1024;
 /// Lines that are told together where many come at once.
@@ -60,7 +65,8 @@ impl PodLogs {
     }
 }
 
-/// Follows one log to its end.
+/// Follows one log until its container has ended. A log that breaks off, because the node rotates it or a connection
+/// is lost, is opened again where it broke off.
 async fn follow(client: Client, source: LogSource, events: EventSink) {
     let tell = async |fresh: bool, lines: Vec<PodLine>, ended: Option<String>| {
         let (at, source) = (Timestamp::now(), source.clone());
@@ -69,34 +75,145 @@ async fn follow(client: Client, source: LogSource, events: EventSink) {
     tell(true, Vec::new(), None).await;
     let pods: Api<Pod> = Api::namespaced(client.clone(), &source.namespace);
     let secrets = secrets(&client, &pods, &source).await;
-    let params = LogParams {
+    let mut last: Last = Last::default();
+    let (mut pause, mut waits) = (FIRST_PAUSE, false);
+    loop {
+        last.opens();
+        let opened = pods.log_stream(&source.pod, &params(&source, &last)).await;
+        let mut why = match opened {
+            // What the server says of a log is its last word; without an answer there may be one later.
+            Err(error @ kube::Error::Api(_)) if last.at.is_none() => {
+                return tell(false, Vec::new(), Some(mask::text(&refusal(&error), &secrets))).await;
+            }
+            Err(error) => mask::text(&refusal(&error), &secrets),
+            Ok(stream) => {
+                let mut why = "the log broke off".to_owned();
+                let mut lines = stream.lines().ready_chunks(BATCH);
+                while let Some(chunk) = lines.next().await {
+                    let mut fresh = Vec::with_capacity(chunk.len());
+                    for line in chunk {
+                        match line {
+                            Ok(text) => fresh.extend(last.take(self::line(&text, &secrets))),
+                            Err(error) => why = format!("the log broke off: {error}"),
+                        }
+                    }
+                    pause = FIRST_PAUSE;
+                    // What was told already is worth a word only where the user waits for one.
+                    if !fresh.is_empty() || std::mem::take(&mut waits) {
+                        waits = false;
+                        tell(false, fresh, None).await;
+                    }
+                }
+                why
+            }
+        };
+        match fate(&pods, &source).await {
+            Fate::Over(end) => return tell(false, Vec::new(), Some(end)).await,
+            Fate::Runs => {}
+            Fate::Unknown(error) => why = error,
+        }
+        tracing::debug!(pod = source.pod, container = source.container, "{why}; opened again");
+        // A rotation is no news.
+        if pause > FIRST_PAUSE {
+            waits = true;
+            tell(false, Vec::new(), Some(format!("{why}; it is opened again"))).await;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+fn params(source: &LogSource, last: &Last) -> LogParams {
+    LogParams {
         container: Some(source.container.clone()),
-        follow: true,
-        tail_lines: Some(TAIL),
+        follow: !source.previous,
+        previous: source.previous,
+        // The time is told in whole seconds: lines of that second come once more, and `Last` drops them.
+        since_time: last.at.and_then(|at| Timestamp::from_second(at.as_second()).ok()),
+        tail_lines: last.at.is_none().then_some(TAIL),
         timestamps: true,
         ..LogParams::default()
-    };
-    let stream = match pods.log_stream(&source.pod, &params).await {
-        Ok(stream) => stream,
-        Err(error) => return tell(false, Vec::new(), Some(mask::text(&refusal(&error), &secrets))).await,
-    };
-    let mut lines = stream.lines().ready_chunks(BATCH);
-    while let Some(chunk) = lines.next().await {
-        let mut fresh = Vec::with_capacity(chunk.len());
-        let mut broken = None;
-        for line in chunk {
-            match line {
-                Ok(text) => fresh.push(self::line(&text, &secrets)),
-                Err(error) => broken = Some(format!("the log broke off: {error}")),
+    }
+}
+
+/// Where a log was broken off.
+#[derive(Default)]
+struct Last {
+    /// The time of the newest line.
+    at: Option<Timestamp>,
+    /// The lines of that time.
+    told: Vec<String>,
+    /// Those of them that come once more, while the log that was opened again has not come to where it broke off.
+    again: Option<Vec<String>>,
+}
+
+impl Last {
+    /// The log is opened again.
+    fn opens(&mut self) {
+        self.again = self.at.map(|_| self.told.clone());
+    }
+
+    /// A line, unless it has been told, or is from before what was told first.
+    fn take(&mut self, line: PodLine) -> Option<PodLine> {
+        if let (Some(again), Some(at)) = (&mut self.again, self.at) {
+            match line.at.cmp(&at) {
+                Ordering::Less => return None,
+                Ordering::Equal => {
+                    if let Some(known) = again.iter().position(|told| *told == line.text) {
+                        again.swap_remove(known);
+                        return None;
+                    }
+                }
+                Ordering::Greater => self.again = None,
             }
         }
-        let over = broken.is_some();
-        tell(false, fresh, broken).await;
-        if over {
-            return;
+        if self.at.is_none_or(|at| at < line.at) {
+            self.told.clear();
+            self.at = Some(line.at);
         }
+        if self.at == Some(line.at) {
+            self.told.push(line.text.clone());
+        }
+        Some(line)
     }
-    tell(false, Vec::new(), Some("the container has ended".to_owned())).await;
+}
+
+/// What became of a container whose log has ended.
+enum Fate {
+    /// It runs: the log goes on.
+    Runs,
+    /// It has ended, in words.
+    Over(String),
+    /// Nobody tells.
+    Unknown(String),
+}
+
+async fn fate(pods: &Api<Pod>, source: &LogSource) -> Fate {
+    if source.previous {
+        return Fate::Over("this run has ended".to_owned());
+    }
+    let pod = match pods.get_opt(&source.pod).await {
+        Ok(Some(pod)) if source.uid.is_none() || pod.metadata.uid == source.uid => pod,
+        Ok(_) => return Fate::Over("the pod is gone".to_owned()),
+        Err(error) => return Fate::Unknown(refusal(&error)),
+    };
+    let status = pod.status.unwrap_or_default();
+    let all =
+        [status.init_container_statuses, status.container_statuses, status.ephemeral_container_statuses];
+    let found = all.into_iter().flatten().flatten().find(|one| one.name == source.container);
+    let Some(found) = found else { return Fate::Over("the container has ended".to_owned()) };
+    if u64::try_from(found.restart_count).is_ok_and(|restarts| restarts != source.restarts) {
+        return Fate::Over("the container was restarted".to_owned());
+    }
+    let state = found.state.unwrap_or_default();
+    match (state.running, state.terminated) {
+        (Some(_), _) => Fate::Runs,
+        (None, Some(end)) => {
+            let reason = end.reason.map_or_else(String::new, |reason| format!(", {reason}"));
+            Fate::Over(format!("the container has ended (exit code {}{reason})", end.exit_code))
+        }
+        (None, None) => Fate::Over("the container has ended".to_owned()),
+    }
 }
 
 fn refusal(error: &kube::Error) -> String {
@@ -105,7 +222,10 @@ fn refusal(error: &kube::Error) -> String {
             403 => format!("the kubeconfig's user may not read pods/log: {}", status.message),
             _ => status.message.clone(),
         },
-        other => other.to_string(),
+        other => {
+            tracing::debug!("{}", words::error(other));
+            "the API server does not answer".to_owned()
+        }
     }
 }
 
@@ -182,7 +302,10 @@ mod tests {
             } else if path.contains("/pods/web") {
                 let env = json!([{"name": "P", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}}]);
                 let spec = json!({"containers": [{"name": "c", "image": "i", "env": env}]});
-                (200, json!({"metadata": {"name": "web"}, "spec": spec}).to_string())
+                let ended = json!([{"name": "c", "ready": false, "restartCount": 0, "image": "", "imageID": "",
+                    "state": {"terminated": {"exitCode": 3, "reason": "Error"}}}]);
+                let status = json!({"containerStatuses": ended});
+                (200, json!({"metadata": {"name": "web"}, "spec": spec, "status": status}).to_string())
             } else {
                 (404, json!({"kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "no such pod"}).to_string())
             };
@@ -200,6 +323,7 @@ mod tests {
             uid: None,
             container: "c".to_owned(),
             restarts: 0,
+            previous: false,
         }
     }
 
@@ -223,13 +347,41 @@ mod tests {
         }
         let (lines, ended) = &all["web"];
         assert_eq!(lines, &["listening", &format!("password is {}", mask::MASK), "no time"]);
-        assert_eq!(ended.as_deref(), Some("the container has ended"));
+        assert_eq!(ended.as_deref(), Some("the container has ended (exit code 3, Error)"));
         assert_eq!(all["gone"].1.as_deref(), Some("no such pod"));
         let asked = asked.lock().unwrap();
         let log = asked.iter().find(|path| path.contains("/pods/web/log")).unwrap();
         for part in ["container=c", "follow=true", "tailLines=200", "timestamps=true"] {
             assert!(log.contains(part), "{log}");
         }
+    }
+
+    #[test]
+    fn lines_that_come_again_are_told_once() {
+        let line = |time: &str, text: &str| PodLine {
+            at: format!("2026-03-01T17:00:{time}Z").parse().unwrap(),
+            text: text.to_owned(),
+        };
+        let mut last = Last::default();
+        let told = |lines: &[(&str, &str)], last: &mut Last| {
+            last.opens();
+            let lines = lines.iter().filter_map(|(time, text)| last.take(line(time, text)));
+            lines.map(|line| line.text).collect::<Vec<_>>().join(" ")
+        };
+        let first = [("00.5", "a"), ("01.1", "b"), ("01.2", "c"), ("01.2", "c")];
+        assert_eq!(told(&first, &mut last), "a b c c", "twice is twice");
+        assert_eq!(last.at.unwrap().as_second(), line("01", "").at.as_second());
+        let again = [
+            ("01.0", "before a"),
+            ("01.1", "b"),
+            ("01.2", "c"),
+            ("01.2", "c"),
+            ("01.2", "c"),
+            ("01.9", "d"),
+            ("02", "b"),
+        ];
+        assert_eq!(told(&again, &mut last), "c d b");
+        assert_eq!(told(&[("02", "b")], &mut last), "");
     }
 
     #[tokio::test]

@@ -57,4 +57,7 @@ pub struct Leaving {
     pub total: u32,
     /// Those that are not done.
     pub left: Vec<ObjectRef>,
+    /// Those of the same kinds that are not this operator's, and are not touched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spared: Vec<ObjectRef>,
 }

@@ -19,6 +19,9 @@ pub struct LogSource {
     pub container: String,
     /// How often it was restarted.
     pub restarts: u64,
+    /// Whether the log is that of its last run before the newest restart.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub previous: bool,
 }
 
 impl LogSource {

@@ -80,7 +80,12 @@ fn leaving(leaving: &Leaving) -> String {
     let left = leaving.left.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let waits = if left.is_empty() { String::new() } else { format!("; still there: {left}") };
     let done = (leaving.total as usize).saturating_sub(leaving.left.len());
-    format!("leaving    {done} of {} {word}{waits}", leaving.total)
+    let spared = leaving.spared.iter().take(5).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let more = leaving.spared.len().saturating_sub(5);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let spared =
+        if spared.is_empty() { spared } else { format!("; not this operator's, and spared: {spared}{more}") };
+    format!("leaving    {done} of {} {word}{waits}{spared}", leaving.total)
 }
 
 fn started(started: &Started) -> String {

@@ -291,7 +291,12 @@ fn all() -> Vec<Event> {
         draft(DraftStage::Review(review())),
         draft(DraftStage::Closed),
         Event::UndoChanged { entries: vec![undoable()] },
-        Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left: vec![object("A")] }),
+        Event::Leaving(Leaving {
+            how: OnExit::Uninstall,
+            total: 3,
+            left: vec![object("A")],
+            spared: vec![object("B")],
+        }),
         Event::ValuesExplained(Arc::new(values_explained())),
         Event::PathsListed(Paths { typed: "sam".to_owned(), found: vec!["samples/".to_owned()] }),
         Event::Noticed(notice),
@@ -330,6 +335,7 @@ fn pod_log() -> PodLog {
         uid: None,
         container: "web".to_owned(),
         restarts: 2,
+        previous: false,
     };
     let lines = vec![PodLine { at: at(), text: "listening".to_owned() }];
     PodLog { at: at(), source, fresh: true, lines, ended: Some("the container has ended".to_owned()) }

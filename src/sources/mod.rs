@@ -14,6 +14,7 @@ pub use crate::event::nearest;
 use crate::event::{Diagnostic, Sample};
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;
+use opdev_object::selector::LabelSelector;
 use opdev_types::contract::{Limits, Program};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -125,6 +126,16 @@ pub struct Allow {
 }
 
 impl Watch {
+    /// Whether its selector picks an object. One that cannot be read picks nothing.
+    pub fn picks(&self, object: &Value) -> bool {
+        if self.selector.is_null() {
+            return true;
+        }
+        let labels =
+            object.pointer("/metadata/labels").and_then(Value::as_object).cloned().unwrap_or_default();
+        LabelSelector::from_json(&self.selector).is_ok_and(|selector| selector.matches(&labels))
+    }
+
     /// The file or folder that feeds it, relative to the project's root.
     pub fn path(&self) -> &str {
         match &self.reconciler {

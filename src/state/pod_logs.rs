@@ -69,6 +69,7 @@ mod tests {
             uid: None,
             container: "c".to_owned(),
             restarts: 0,
+            previous: false,
         }
     }
 

@@ -270,6 +270,9 @@ pub static ACTIONS: &[Action] = &[
         .also(&["explain", "origin"]),
     action("next-container", Do::See(See::NextContainer), &["x"], Section::Look)
         .about("container", "Show the logs of the next container alone, and after the last those of all."),
+    action("previous-logs", Do::See(See::Previous), &["t"], Section::Look)
+        .about("before", "Show the pod logs of the runs before the last restarts, or those of now.")
+        .also(&["previous"]),
     action("older-version", Do::See(See::OlderVersion), &["<"], Section::Look)
         .about("older", "Show the version of the selected object before this one.")
         .footer(&[Pane::Detail]),

@@ -32,11 +32,19 @@ pub(super) struct How {
     pub(super) owners: bool,
     /// The version looked at; the newest where it is none, or that of another object.
     pub(super) version: Option<(ObjectKey, u64)>,
+    /// Whether logs of pods are those of the runs before the last restarts.
+    pub(super) previous: bool,
 }
 
 impl Default for How {
     fn default() -> Self {
-        How { grouping: [Grouping::Open, Grouping::Flat], managed: false, owners: false, version: None }
+        How {
+            grouping: [Grouping::Open, Grouping::Flat],
+            managed: false,
+            owners: false,
+            version: None,
+            previous: false,
+        }
     }
 }
 
@@ -79,6 +87,7 @@ pub enum See {
     NewerVersion,
     Deleted,
     NextContainer,
+    Previous,
 }
 
 /// Whether one is possible right now; if not, why.
@@ -109,7 +118,7 @@ pub(super) fn enabled(see: See, view: &ViewState, state: &State) -> Result<(), S
         See::NextContainer if view.tab == Tab::Pods && pods::sources(view, state).is_empty() => {
             Err("there is no container that has run".to_owned())
         }
-        See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer => Ok(()),
+        See::FoldLog | See::ManagedFields | See::Deleted | See::NextContainer | See::Previous => Ok(()),
     }
 }
 
@@ -141,6 +150,11 @@ pub(super) fn perform(view: &mut ViewState, see: See, state: &State) {
         See::NewerVersion => step(view, state, true),
         See::Deleted => view.seeing.gone = !view.seeing.gone,
         See::NextContainer => next_container(view, state),
+        See::Previous => {
+            view.seeing.how.previous = view.tab != Tab::Pods || !view.seeing.how.previous;
+            view.show(Tab::Pods);
+            (view.scroll, view.stick) = (0, true);
+        }
     }
 }
 

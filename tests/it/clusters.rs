@@ -3,9 +3,11 @@
 
 mod canary;
 mod copies;
-mod door;
+pub(crate) mod door;
 mod faults;
 mod guard;
 mod kubeconfigs;
+pub(crate) mod kubelet;
+pub(crate) mod logs;
 mod processes;
 mod switching;

@@ -6,6 +6,8 @@ mod acting;
 mod editing;
 mod finding;
 mod leaving;
+mod logs;
+mod rights;
 mod runs;
 mod seeing;
 mod switching;

@@ -23,8 +23,6 @@ use tower::{BoxError, Service};
 
 /// How often a connection that closed without a word is tried again.
 const TELLING: usize = 4;
-/// What the transport says of one.
-const NOT_READY: &str = "connection was not ready";
 /// How long an answer may take to begin; the API server itself gives up after as long.
 const LONGEST: Duration = Duration::from_secs(60);
 /// After this the user is told that a call waits.
@@ -115,25 +113,25 @@ impl Link {
         // just the closed connection, and asking again tells why.
         for _ in 0..TELLING {
             match &asked {
-                Err(problem) if problem.what.contains(NOT_READY) => asked = self.probe_once().await,
-                Ok(()) | Err(_) => break,
+                Err((_, Cause::Untold)) => asked = self.probe_once().await,
+                Ok(()) | Err((_, Cause::Told)) => break,
             }
         }
-        asked
+        asked.map_err(|(problem, _)| problem)
     }
 
-    async fn probe_once(&self) -> Result<(), Problem> {
-        let request =
-            Request::get("/api").body(Body::empty()).map_err(|error| self.plain(&error.to_string()))?;
+    async fn probe_once(&self) -> Result<(), (Problem, Cause)> {
+        let request = Request::get("/api").body(Body::empty());
+        let request = request.map_err(|error| (self.plain(&error.to_string()), Cause::Told))?;
         let names = self.target().await.names;
         match self.clone().answer(request, 1).await {
             Ok(response) if response.status() == StatusCode::UNAUTHORIZED => {
                 let credential = self.0.dial.lock().await.line.credential.clone();
-                Err(names.refused(&credential))
+                Err((names.refused(&credential), Cause::Told))
             }
             Ok(_) => Ok(()),
-            Err(Failed::Explained(problem)) => Err(problem),
-            Err(Failed::Unanswered(why)) => Err(names.unanswered(&why)),
+            Err(Failed::Explained(problem)) => Err((problem, Cause::Told)),
+            Err(Failed::Unanswered(why, cause)) => Err((names.unanswered(&why), cause)),
         }
     }
 
@@ -166,7 +164,7 @@ impl Link {
             asked += 1;
             let kept = body.as_ref().and_then(Body::try_clone);
             let Some(now) = body.take() else {
-                return Err(Failed::Unanswered("the request cannot be sent twice".to_owned()));
+                return Err(Failed::Unanswered("the request cannot be sent twice".to_owned(), Cause::Told));
             };
             let mut request = Request::from_parts(parts.clone(), now);
             if let Some(header) = &line.header {
@@ -239,7 +237,7 @@ impl Link {
                         }
                         drop(dial);
                         return Err(self
-                            .unanswered(&format!("timed out after {} s", LONGEST.as_secs()))
+                            .unanswered(&format!("timed out after {} s", LONGEST.as_secs()), Cause::Told)
                             .await);
                     }
                 }
@@ -247,14 +245,14 @@ impl Link {
         };
         match sent {
             Ok(response) => Ok(response),
-            Err(error) => Err(self.unanswered(&words::error(&error)).await),
+            Err(error) => Err(self.unanswered(&words::error(&error), Cause::of(&error)).await),
         }
     }
 
-    async fn unanswered(&self, why: &str) -> Failed {
+    async fn unanswered(&self, why: &str, cause: Cause) -> Failed {
         let problem = self.target().await.names.unanswered(why);
         self.report(problem);
-        Failed::Unanswered(why.to_owned())
+        Failed::Unanswered(why.to_owned(), cause)
     }
 
     fn report(&self, problem: Problem) -> Failed {
@@ -297,14 +295,37 @@ impl Link {
 /// Why there is no answer.
 enum Failed {
     Explained(Problem),
-    Unanswered(String),
+    Unanswered(String, Cause),
+}
+
+/// Whether a connection that failed said why.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Told,
+    /// It was closed, and that is all.
+    Untold,
+}
+
+impl Cause {
+    /// What the system and TLS have to say comes as an error of input and output; where there is none of them, the
+    /// transport has only seen a connection that was not there any more.
+    fn of(error: &(dyn std::error::Error + 'static)) -> Cause {
+        let mut next = Some(error);
+        while let Some(error) = next {
+            if error.is::<std::io::Error>() {
+                return Cause::Told;
+            }
+            next = error.source();
+        }
+        Cause::Untold
+    }
 }
 
 impl From<Failed> for BoxError {
     fn from(failed: Failed) -> BoxError {
         match failed {
             Failed::Explained(problem) => problem.what.into(),
-            Failed::Unanswered(why) => why.into(),
+            Failed::Unanswered(why, _) => why.into(),
         }
     }
 }

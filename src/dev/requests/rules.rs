@@ -35,7 +35,7 @@ impl Requests {
         let draft = self.drafts.open(id, draft);
         let draft = draft.lock().await;
         self.tell(id, &draft, DraftStage::Review(review)).await;
-        Ok(Done::default())
+        Ok(Done::said("nothing is written yet; the rules are shown"))
     }
 }
 

@@ -79,6 +79,11 @@ impl Rules {
         let all: Vec<&MissingRule> = missing.iter().collect();
         let after = rules::with_rules(&base, &kind, &name, &all)
             .with_context(|| format!("{file}: the rules cannot be added"))?;
+        if before.as_ref() == Some(&after) {
+            bail!(
+                "{file} has the rules that are missing; the API server takes them up as soon as the file is right"
+            );
+        }
         let mut notes = Vec::new();
         if self.root.join("go.mod").is_file() {
             notes.push(
@@ -257,22 +262,16 @@ impl Keeper {
 
     /// A call was refused: which rule it wants, told once for each verb and namespace.
     async fn lacks(&mut self, refusal: Refusal) {
+        if self.rules.applies && self.is_allowed(&self.of(&refusal)).await {
+            // The roles were mended while the refusal was on its way.
+            return;
+        }
         let news = {
             let mut missing = self.rules.lock();
             let same =
                 |known: &MissingRule| known.group == refusal.group && known.resource == refusal.resource;
             let index = missing.iter().position(same).unwrap_or_else(|| {
-                missing.push(MissingRule {
-                    at: Timestamp::now(),
-                    verbs: Vec::new(),
-                    group: refusal.group.clone(),
-                    resource: refusal.resource.clone(),
-                    namespaces: Vec::new(),
-                    message: refusal.message.clone(),
-                    allow: Vec::new(),
-                    role: format!("{} {}", self.home.kind, self.home.name),
-                    file: self.home.file.clone(),
-                });
+                missing.push(MissingRule { verbs: Vec::new(), namespaces: Vec::new(), ..self.of(&refusal) });
                 missing.len() - 1
             });
             let rule = &mut missing[index];
@@ -295,6 +294,21 @@ impl Keeper {
         let hint =
             format!("missing in {role} ({file}); key A adds it, once you have seen the change:\n{lines}");
         self.notice(Level::Error, format!("forbidden: {}", rule.message), Some(hint)).await;
+    }
+
+    /// The rule that one refusal asks for.
+    fn of(&self, refusal: &Refusal) -> MissingRule {
+        MissingRule {
+            at: Timestamp::now(),
+            verbs: vec![refusal.verb.clone()],
+            group: refusal.group.clone(),
+            resource: refusal.resource.clone(),
+            namespaces: Some(refusal.namespace.clone()).filter(|name| !name.is_empty()).into_iter().collect(),
+            message: refusal.message.clone(),
+            allow: Vec::new(),
+            role: format!("{} {}", self.home.kind, self.home.name),
+            file: self.home.file.clone(),
+        }
     }
 
     /// What is missing no longer is told of no longer.

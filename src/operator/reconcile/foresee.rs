@@ -7,7 +7,7 @@ use super::release::History;
 use super::render::{Identity, Lookups};
 use super::upgrade::Wish;
 use super::verdict::{Fault, Verdict};
-use super::{Pass, objects, selector, values};
+use super::{Pass, objects, values};
 use crate::event::{Action, ObjectChange, Outcome};
 use opdev_object::meta;
 
@@ -42,7 +42,7 @@ impl Pass {
         if meta::deletion_timestamp(&self.parent.object).is_some() {
             return Ok(waits("read-only: its release would be uninstalled".to_owned()));
         }
-        if !selector::picks(&self.watch.selector, &self.parent.object) {
+        if !self.watch.picks(&self.parent.object) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
         let chart = self.chart()?;

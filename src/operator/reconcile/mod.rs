@@ -208,7 +208,7 @@ impl Pass {
         if meta::deletion_timestamp(&self.parent.object).is_some() {
             return self.uninstall().await;
         }
-        if !selector::picks(&self.watch.selector, &self.parent.object) {
+        if !self.watch.picks(&self.parent.object) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
         let period = self.period().map_err(Fault::plain)?;

@@ -17,22 +17,23 @@ const MOST: usize = 12;
 /// Lines that are shown, the newest of all.
 const LINES: usize = 2_000;
 
-/// Every container of the pods of the selected object that has run: those of one pod stand together.
+/// Every container of the pods of the selected object that has run, or, where the runs before are looked at, that has
+/// been restarted: those of one pod stand together.
 pub(in crate::tui) fn sources(view: &ViewState, state: &State) -> Vec<LogSource> {
     let Some(seen) = view.subject(state) else { return Vec::new() };
     if seen.key.kind == "Pod" && seen.key.group.is_empty() {
-        return containers(seen);
+        return containers(seen, view.seeing.how.previous);
     }
     let nodes = tree::owned(state, &seen.key);
     let pods = nodes
         .iter()
         .map(|node| &node.seen)
         .filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
-    pods.flat_map(containers).collect()
+    pods.flat_map(|pod| containers(pod, view.seeing.how.previous)).collect()
 }
 
 /// The containers of a pod that have something to say: those that run, or have ended.
-fn containers(pod: &Arc<Seen>) -> Vec<LogSource> {
+fn containers(pod: &Arc<Seen>, previous: bool) -> Vec<LogSource> {
     let mut sources = Vec::new();
     for statuses in ["initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses"] {
         let statuses = pod.object.pointer(&format!("/status/{statuses}")).and_then(Value::as_array);
@@ -43,13 +44,14 @@ fn containers(pod: &Arc<Seen>) -> Vec<LogSource> {
                     .any(|state| status.pointer(&format!("/{field}/{state}")).is_some())
             };
             let name = status.get("name").and_then(Value::as_str).unwrap_or_default();
-            if has("state") || has("lastState") {
+            if has("lastState") || (has("state") && !previous) {
                 sources.push(LogSource {
                     namespace: pod.key.namespace.clone().unwrap_or_default(),
                     pod: pod.key.name.clone(),
                     uid: pod.object_ref.uid.clone(),
                     container: name.to_owned(),
                     restarts: status.get("restartCount").and_then(Value::as_u64).unwrap_or(0),
+                    previous,
                 });
             }
         }
@@ -100,10 +102,17 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let all = sources(view, state);
     let shown = shown(view, state);
     if shown.is_empty() {
-        let text = format!(
-            "{} {} has no pod with a container that has run yet. Its logs show here.",
-            seen.key.kind, seen.key.name
-        );
+        let (kind, name) = (&seen.key.kind, &seen.key.name);
+        let text = match view.seeing.how.previous {
+            true => format!(
+                "No container of {kind} {name} was restarted. Logs of runs before a restart show here; {} goes back to \
+                 those of now.",
+                key_of(view, See::Previous)
+            ),
+            false => {
+                format!("{kind} {name} has no pod with a container that has run yet. Its logs show here.")
+            }
+        };
         return nothing(&text, cells);
     }
     let mut rows = vec![heading(view, &all, &shown)];
@@ -139,8 +148,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
 }
 
 fn heading(view: &ViewState, all: &[LogSource], shown: &[LogSource]) -> Row {
-    let key =
-        view.keymap.keys(Do::See(See::NextContainer)).first().map(ToString::to_string).unwrap_or_default();
+    let key = key_of(view, See::NextContainer);
     let what = match shown {
         [one] => format!(" {} {}", one.pod, one.container),
         many => format!(" {} containers", many.len()),
@@ -152,7 +160,13 @@ fn heading(view: &ViewState, all: &[LogSource], shown: &[LogSource]) -> Row {
         _ if more > 0 => format!("  and {more} more that are not followed; {key} for one alone"),
         _ => format!("  {key} for one alone"),
     };
-    Row::new(Role::Title, what).and(Role::Dim, rest)
+    let row = Row::new(Role::Title, what);
+    let row = if view.seeing.how.previous { row.and(Role::Changed, "  before the restart") } else { row };
+    row.and(Role::Dim, rest)
+}
+
+fn key_of(view: &ViewState, see: See) -> String {
+    view.keymap.keys(Do::See(see)).first().map(ToString::to_string).unwrap_or_default()
 }
 
 /// The end of the pod's name, by which the pods of one owner differ, and the container where pods have several.

@@ -77,6 +77,14 @@ pub(super) fn progress(state: &State, view: &ViewState, buffer: &mut Buffer, bod
     if leaving.left.len() > most {
         rows.push(Row::new(Role::Dim, format!("   and {} more ", leaving.left.len() - most)));
     }
+    if let Some(first) = leaving.spared.first() {
+        let more = match leaving.spared.len() {
+            1 => String::new(),
+            many => format!(" and {} more", many - 1),
+        };
+        let text = format!("not this operator's, and spared: {first}{more}");
+        rows.push(Row::new(Role::Dim, format!(" {} ", cut(&text, (body.width as usize).saturating_sub(10)))));
+    }
     let then = if goes_on { " leaves the rest as it is and goes on " } else { " leaves the rest as it is " };
     rows.push(Row::new(Role::Key, " q").and(Role::Dim, then));
     boxed(title, &rows, None, view, buffer, body);

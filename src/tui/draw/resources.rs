@@ -223,6 +223,9 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     if state.started.is_none() {
         return words_of(&["Starting. Custom resources of the project's kinds show here.".to_owned()], area);
     }
+    if state.reload.live.is_none() {
+        return words_of(&["The project is being read.".to_owned()], area);
+    }
     if state.kinds().is_empty() {
         let text = "No kinds yet. Name a kind and its chart in watches.yaml; opdev takes it in as you save.";
         return words_of(&[text.to_owned()], area);

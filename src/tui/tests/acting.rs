@@ -381,7 +381,7 @@ fn leaving_a_cluster_that_lives_on_asks_once() {
     check("leave-40x10", &state, "q j", SMALL);
     let mut state = state;
     let left = vec![reference("Memcached", "memcached-sample")];
-    state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left }));
+    state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left, spared: Vec::new() }));
     check("leaving-120x36", &state, "q j enter", SIZE);
     check("leaving-40x10", &state, "q j enter", SMALL);
     let mut view = ViewState::default();

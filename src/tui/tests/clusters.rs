@@ -167,7 +167,7 @@ fn a_cluster_that_lives_on_is_asked_about_before_it_is_left_for_another_one() {
     let embedded = Request::Switch { to: Destination::Embedded, how: OnExit::Leave };
     assert_eq!(requests(&state, "g c e m b e d enter q"), [embedded]);
     let left = vec![reference("Memcached", "memcached-sample")];
-    state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left }));
+    state.reduce(Event::Leaving(Leaving { how: OnExit::Uninstall, total: 3, left, spared: Vec::new() }));
     let shown = text(&screen(&state, &mut ViewState::default(), &format!("{keys} enter"), SIZE));
     assert!(shown.contains("2 of 3 gone") && shown.contains("and goes on"), "{shown}");
 }

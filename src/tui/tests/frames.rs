@@ -126,7 +126,12 @@ fn the_first_start_explains_itself() {
     check("starting-120x36", &State::default(), "", HOME);
     check("empty-120x36", &of(vec![started(), sources(1, &[])]), "", HOME);
     check("empty-80x24", &of(vec![started(), sources(1, &[])]), "", (80, 24));
-    check("no-kinds-80x24", &of(vec![started()]), "", (80, 24));
+    check("reading-80x24", &of(vec![started()]), "", (80, 24));
+    let mut none = sources(1, &[]);
+    if let Event::SourcesChanged(sources) = &mut none {
+        std::sync::Arc::make_mut(sources).kinds.clear();
+    }
+    check("no-kinds-80x24", &of(vec![started(), none]), "", (80, 24));
 }
 
 #[test]

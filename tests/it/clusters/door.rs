@@ -1,6 +1,7 @@
 //! An API server on a port of this machine, plain HTTP, over an embedded control plane in this process. It notes
 //! every request, can be killed and started again on its port with its data, and answers as its faults say.
 
+use super::kubelet::Kubelet;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Full};
@@ -39,6 +40,7 @@ struct Shared {
     /// The only bearer token that is let in; without one everybody is.
     token: Mutex<Option<String>>,
     seen_headers: Mutex<Vec<http::HeaderMap>>,
+    kubelet: Mutex<Option<Kubelet>>,
 }
 
 /// The door. The plane behind it lives as long.
@@ -101,6 +103,13 @@ impl Door {
         self.serve(listener);
     }
 
+    /// Another server takes the port, without any data, as one that keeps them in memory does when it is restarted.
+    pub(crate) async fn restart_empty(&mut self) {
+        self.kill();
+        self.plane = ControlPlane::start().await.unwrap();
+        self.restart().await;
+    }
+
     /// Breaks requests from now on.
     pub(crate) fn fault(&self, fault: impl FnMut(&Method, &str) -> Option<Answer> + Send + 'static) {
         *self.shared.fault.lock().unwrap() = Some(Box::new(fault));
@@ -109,6 +118,11 @@ impl Door {
     /// Breaks nothing any more.
     pub(crate) fn mend(&self) {
         *self.shared.fault.lock().unwrap() = None;
+    }
+
+    /// Pods have logs from now on.
+    pub(crate) fn kubelet(&self) -> Kubelet {
+        self.shared.kubelet.lock().unwrap().get_or_insert_default().clone()
     }
 
     /// Lets only this bearer token in.
@@ -209,6 +223,10 @@ async fn answer(
             let _ = until.wait_for(|go| *go).await;
         }
         None => {}
+    }
+    let kubelet = shared.kubelet.lock().unwrap().clone();
+    if let Some(log) = kubelet.and_then(|kubelet| kubelet.answer(request.uri())) {
+        return Ok(log);
     }
     service.call(request).await
 }

@@ -115,6 +115,40 @@ async fn a_server_that_is_killed_and_started_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_comes_back_empty_gets_its_crds_again() {
+    let mut world = installed().await;
+    let mark = world.opdev.mark();
+    world.door.kill();
+    world.trouble(mark, TroubleKind::Unreachable).await;
+    world.door.restart_empty().await;
+    world.well(mark).await;
+    let said = |event: &Event| match event {
+        Event::Noticed(notice) if notice.message.contains("the CRDs are installed again") => Some(()),
+        _ => None,
+    };
+    world.opdev.wait("a word about it", mark, said).await;
+    world
+        .opdev
+        .wait("the CRD", mark, |event| match event {
+            Event::TypeChanged(changed) if changed.kind.kind == "Memcached" => Some(()),
+            _ => None,
+        })
+        .await;
+    world
+        .opdev
+        .wait("the end of the object of before", mark, |event| match event {
+            Event::ObjectGone(gone) if gone.object_ref.gvk.kind == "Memcached" => Some(()),
+            _ => None,
+        })
+        .await;
+    // All goes on as at the first start.
+    let mark = world.opdev.mark();
+    world.opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    world.opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    world.opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn watches_that_are_cut_and_too_old() {
     let world = installed().await;
     let mark = world.opdev.mark();

@@ -15,13 +15,13 @@ mod releases;
 pub(in crate::operator) mod shadow;
 mod status;
 
+use super::Job;
 use super::engine::{Clock, MOST_SAID};
 use super::inject::Owner;
 use super::parent::Parent;
 use super::recorder::{self, Note};
 use super::renders::Renders;
 use super::verdict::{self, Fault, Report, Verdict};
-use super::{Job, selector};
 use crate::event::{Level, Outcome, Requeue, mask};
 use crate::operator::api::{Api, ApiError, At};
 use crate::operator::manager::Settings;
@@ -178,7 +178,7 @@ impl Pass {
     async fn reconcile(&mut self) -> Result<Verdict, Fault> {
         if self.settings.read_only.holds() {
             let Some(program) = self.typed.program.clone() else { return Err(self.no_program()) };
-            if !selector::picks(&self.watch.selector, &self.parent.object) {
+            if !self.watch.picks(&self.parent.object) {
                 return Ok(Verdict::new(Outcome::Unchanged));
             }
             let words = self.foresee(&program).await.unwrap_or_else(|why| format!("read-only: {why}"));
@@ -188,7 +188,7 @@ impl Pass {
         if leaving && !self.parent.has_finalizer(&[FINALIZER]) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
-        if !leaving && !selector::picks(&self.watch.selector, &self.parent.object) {
+        if !leaving && !self.watch.picks(&self.parent.object) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
         if self.own_only && self.own.guard.is_paused() {

@@ -10,13 +10,13 @@ use crate::event::{Action, ObjectChange, ShadowObject, mask};
 use crate::operator::api::{Api, At};
 use crate::operator::manager::{Settings, Shadowed};
 use crate::operator::read_only::ReadOnly;
+use crate::operator::reconcile;
 use crate::operator::reconcile::compare::changes;
 use crate::operator::reconcile::engine::Clock;
 use crate::operator::reconcile::foresee;
 use crate::operator::reconcile::inject::Owner;
 use crate::operator::reconcile::parent::Parent;
 use crate::operator::reconcile::verdict::status_changes;
-use crate::operator::reconcile::{self, selector};
 use crate::operator::watch::hub::Hub;
 use crate::sources::{TypeReconciler, Watch, broken};
 use futures::stream::{self, StreamExt};
@@ -60,7 +60,7 @@ pub(in crate::operator) async fn run(mut trial: Trial) -> Shadowed {
     let deadline = Instant::now() + LONGEST;
     let picked = trial.objects.iter().filter(|object| {
         let leaving = meta::deletion_timestamp(object).is_some();
-        selector::picks(&trial.watch.selector, object) && (!leaving || program.facts().finalizes)
+        trial.watch.picks(object) && (!leaving || program.facts().finalizes)
     });
     let mut objects: Vec<Arc<Value>> = picked.cloned().collect();
     objects.sort_by_key(|object| {
