@@ -3,6 +3,7 @@
 //! Read `view` (what they see) and `write` (what they ask for) first, then any one controller.
 
 mod aggregation;
+mod autoscaler;
 mod conditions;
 mod cronjob;
 mod daemonset;
@@ -148,6 +149,7 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(daemonset::DaemonSets),
         Box::new(job::Jobs),
         Box::new(cronjob::CronJobs),
+        Box::new(autoscaler::Autoscalers),
         Box::new(quota::ResourceQuotas),
         Box::new(endpoints::EndpointSlices),
         Box::new(endpoints::Endpoints),

@@ -46,7 +46,7 @@ const SERVED: &str = "
  v1 ConfigMap configmaps +|v1 Secret secrets +|v1 ServiceAccount serviceaccounts +|v1 Endpoints endpoints +
  v1 PersistentVolumeClaim persistentvolumeclaims +|v1 Event events +|apps/v1 Deployment deployments +
  apps/v1 ReplicaSet replicasets +|apps/v1 StatefulSet statefulsets +|apps/v1 DaemonSet daemonsets +
- apps/v1 ControllerRevision controllerrevisions +|batch/v1 Job jobs +|batch/v1 CronJob cronjobs +|v1 ResourceQuota resourcequotas +|coordination.k8s.io/v1 Lease leases +
+ apps/v1 ControllerRevision controllerrevisions +|batch/v1 Job jobs +|batch/v1 CronJob cronjobs +|autoscaling/v2 HorizontalPodAutoscaler horizontalpodautoscalers +|v1 ResourceQuota resourcequotas +|coordination.k8s.io/v1 Lease leases +
  discovery.k8s.io/v1 EndpointSlice endpointslices +|storage.k8s.io/v1 StorageClass storageclasses -
  policy/v1 PodDisruptionBudget poddisruptionbudgets +
  cache.my.domain/v1 Memcached memcacheds +|cache.my.domain/v1 Fleet fleets -

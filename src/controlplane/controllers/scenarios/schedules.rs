@@ -1,4 +1,4 @@
-//! CronJobs over hours of simulated time, and quotas that follow what is there.
+//! CronJobs over hours of simulated time; quotas and autoscalers that follow what is there.
 
 use super::super::fields::{list, name, put, text};
 use super::super::simulation::Simulation;
@@ -126,5 +126,39 @@ fn a_quota_follows_what_is_used() {
     assert_eq!(status(&cluster)["used"]["pods"], "1");
     let left = cluster.list("pods");
     assert!(left.iter().all(|pod| name(pod).starts_with("web-")), "{left:?}");
+    at_rest(&mut cluster);
+}
+
+#[test]
+fn an_autoscaler_keeps_its_bounds_and_says_that_nothing_is_measured() {
+    let mut cluster = Simulation::new();
+    cluster.create("apps/deployments", super::deployment(1, json!({})));
+    let scaler = json!({
+        "apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"minReplicas": 3, "maxReplicas": 5,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}]},
+    });
+    cluster.create("autoscaling/horizontalpodautoscalers", scaler);
+    cluster.settle();
+    let replicas =
+        |cluster: &Simulation| cluster.get("apps/deployments", "web").unwrap()["spec"]["replicas"].clone();
+    assert_eq!(replicas(&cluster), 3);
+    let status = cluster.get("autoscaling/horizontalpodautoscalers", "web").unwrap()["status"].clone();
+    assert_eq!((&status["currentReplicas"], &status["desiredReplicas"]), (&json!(3), &json!(3)));
+    // As the real one (1.36) without a metrics server.
+    assert_eq!(
+        status["conditions"][1]["message"],
+        "the HPA was unable to compute the replica count: failed to get cpu utilization: unable to get metrics for \
+         resource cpu: unable to fetch metrics from resource metrics API: the server could not find the requested \
+         resource (get pods.metrics.k8s.io)"
+    );
+    let told = cluster.told("web");
+    let size = "SuccessfulRescale New size: 3; reason: Current number of replicas below Spec.MinReplicas";
+    assert!(told.contains(&size.to_owned()), "{told:?}");
+    cluster.edit("apps/deployments", "web", |web| put(web, "/spec/replicas", 9.into()));
+    cluster.settle();
+    assert_eq!(replicas(&cluster), 5);
     at_rest(&mut cluster);
 }
