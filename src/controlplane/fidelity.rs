@@ -27,7 +27,7 @@ const GAPS: [Gap; 11] = [
     ),
     gap(
         "controllers",
-        "LimitRanges and ReplicationControllers are stored, nothing acts on them; autoscalers keep their bounds and have no metrics; load balancers stay pending",
+        "ReplicationControllers are stored, nothing acts on them; autoscalers keep their bounds and have no metrics; load balancers stay pending",
     ),
     gap(
         "CEL",

@@ -47,6 +47,7 @@ pub mod error;
 mod fidelity;
 pub mod handlers;
 mod identity;
+mod limits;
 mod negotiation;
 mod openapi;
 mod plane;

@@ -62,7 +62,7 @@ fn amount(container: &Value, list: &str, name: &str) -> i128 {
 }
 
 /// What a pod asks for: all containers together, or the largest of those that run before them.
-fn pod_amount(pod: &Value, list: &str, name: &str) -> i128 {
+pub(crate) fn pod_amount(pod: &Value, list: &str, name: &str) -> i128 {
     let of = |container: &Value| amount(container, list, name);
     let sidecar = |container: &&Value| text(container, "/restartPolicy") == "Always";
     let init = items(pod, "/spec/initContainers");

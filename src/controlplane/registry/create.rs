@@ -5,8 +5,8 @@ use super::context::Context;
 use super::strategy::Part;
 use super::{Registry, Resource, allocate, definitions, fields, metadata, strategy, validate, warnings};
 use crate::error::{Cause, Status};
-use crate::quota;
 use crate::storage::{Expected, Key, Stored};
+use crate::{limits, quota};
 use serde_json::Value;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -63,8 +63,10 @@ impl Registry {
             fields::updated(ctx, resource, None, &mut object, Part::Main, self.now());
         }
         let subject = Subject::create(resource, namespace, &asked);
+        self.fill_limits(resource, namespace, &mut object);
         self.mutated(ctx, &subject, &mut object, None)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
+        self.check_limits(resource, namespace, &object)?;
         self.check_escalation(ctx, resource, namespace, &object, None)?;
         metadata::stamp(&mut object, self.now());
         let asked = metadata::text(&object, "name").to_owned();
@@ -164,6 +166,37 @@ impl Registry {
             }
             Err(_) => Err(self.name_taken(resource, &key)),
         }
+    }
+
+    fn limit_ranges(&self, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
+        match resource.id().as_str() {
+            "pods" | "persistentvolumeclaims" => self.store.list("limitranges", Some(namespace)).items,
+            _ => Vec::new(),
+        }
+    }
+
+    /// Gives a pod's containers what the namespace's LimitRanges have for those that name nothing.
+    fn fill_limits(&self, resource: &Resource, namespace: &str, object: &mut Value) {
+        if resource.id() == "pods" {
+            for range in self.limit_ranges(resource, namespace) {
+                limits::fill(object, &range.value);
+            }
+        }
+    }
+
+    /// Refuses what is outside of the bounds of the namespace's LimitRanges.
+    fn check_limits(&self, resource: &Resource, namespace: &str, object: &Value) -> Result<(), Status> {
+        for range in self.limit_ranges(resource, namespace) {
+            let wrong = limits::wrong(&resource.id(), object, &range.value);
+            let why = match wrong.as_slice() {
+                [] => continue,
+                [one] => one.clone(),
+                all => format!("[{}]", all.join(", ")),
+            };
+            let name = metadata::text(object, "name");
+            return Err(Status::forbidden(&resource.group, &resource.plural, name, &why));
+        }
+        Ok(())
     }
 
     /// Refuses what would be more than a quota of the namespace allows. Until the guard is dropped, nobody else uses any.

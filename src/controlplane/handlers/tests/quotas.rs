@@ -1,4 +1,4 @@
-//! Quotas: what is refused, and what is not counted.
+//! Quotas and LimitRanges: what is refused, what is filled in, and what is not counted.
 
 use super::*;
 
@@ -44,4 +44,36 @@ async fn a_quota_refuses_what_would_be_too_much() {
     // Where there is no quota, nothing is counted.
     let elsewhere = post(&api, "/api/v1/namespaces/kube-system/configmaps", config_map("two")).await;
     assert_eq!(elsewhere.code, 201, "{}", elsewhere.message());
+}
+
+/// In the words of the real server (1.36).
+#[tokio::test]
+async fn a_limit_range_fills_in_and_refuses() {
+    let api = api();
+    let range = json!({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "usual"}, "spec": {"limits": [
+        {"type": "Container", "default": {"cpu": "200m"}, "max": {"cpu": "500m"}, "min": {"cpu": "100m"}}]}});
+    let range = post(&api, "/api/v1/namespaces/default/limitranges", range).await.expect(StatusCode::CREATED);
+    assert_eq!(range["spec"]["limits"][0]["defaultRequest"], json!({"cpu": "200m"}));
+    let pod = |resources: Value| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"},
+            "spec": {"containers": [{"name": "main", "image": "nginx", "resources": resources}]}})
+    };
+    let pods = "/api/v1/namespaces/default/pods";
+    let filled = post(&api, pods, pod(json!({}))).await.expect(StatusCode::CREATED);
+    let resources = &filled["spec"]["containers"][0]["resources"];
+    assert_eq!(*resources, json!({"limits": {"cpu": "200m"}, "requests": {"cpu": "200m"}}));
+    assert_eq!(
+        filled["metadata"]["annotations"]["kubernetes.io/limit-ranger"],
+        "LimitRanger plugin set: cpu request for container main; cpu limit for container main"
+    );
+    let asked = json!({"requests": {"cpu": "50m"}, "limits": {"cpu": "2"}});
+    let refused = post(&api, pods, pod(asked)).await;
+    assert_eq!(
+        (refused.code, refused.message()),
+        (
+            403,
+            "pods \"a\" is forbidden: [minimum cpu usage per Container is 100m, but request is 50m, maximum cpu usage per \
+             Container is 500m, but limit is 2]"
+        )
+    );
 }

@@ -45,7 +45,8 @@ pub(crate) fn apply(resource: &Resource, object: &mut Value) {
         ("", "namespaces") => namespace(object),
         ("", "persistentvolumeclaims") => claim(object),
         ("", "persistentvolumes") => volume(object),
-        ("", "resourcequotas" | "limitranges" | "configmaps" | "serviceaccounts" | "nodes") => {}
+        ("", "limitranges") => crate::limits::complete(object),
+        ("", "resourcequotas" | "configmaps" | "serviceaccounts" | "nodes") => {}
         ("apps", "deployments") => workloads::deployment(object),
         ("apps", "replicasets") => workloads::replica_set(object),
         ("apps", "statefulsets") => workloads::stateful_set(object),
