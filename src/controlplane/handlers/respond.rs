@@ -29,9 +29,8 @@ pub(crate) struct Shape {
 impl Shape {
     /// The object as JSON text, in the form asked for.
     pub(crate) fn object_text(&self, stored: &Stored) -> Bytes {
-        let turned =
-            self.resource.custom.is_some() && stored.value["apiVersion"] == self.resource.api_version();
-        if self.agreed.form == Form::Object && (self.resource.is_stored_version() || turned) {
+        let turned = self.resource.custom.is_some() && self.resource.is_at(&stored.value);
+        if self.agreed.form == Form::Object && (turned || self.resource.is_stored_version()) {
             return stored.json();
         }
         let object = self.registry.served(&self.resource, stored);

@@ -185,7 +185,14 @@ fn at_version(
     if resource.custom.is_none() {
         return Ok(changes);
     }
+    let there = |change: &Arc<Change>| {
+        resource.is_at(&change.object.value)
+            && change.previous.as_ref().is_none_or(|previous| resource.is_at(&previous.value))
+    };
     let turned = changes.into_iter().map(|change| {
+        if there(&change) {
+            return Ok(change);
+        }
         let object = registry.one_at(resource, &change.object)?;
         let previous =
             change.previous.as_ref().map(|object| registry.one_at(resource, object)).transpose()?;

@@ -9,8 +9,7 @@ const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 
 /// The object as the resource serves it.
 pub(crate) fn served(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
-    let turned = resource.custom.is_some() && object["apiVersion"] == resource.api_version();
-    if resource.is_stored_version() || turned {
+    if (resource.custom.is_some() && resource.is_at(object)) || resource.is_stored_version() {
         return object.clone();
     }
     let mut value = Value::clone(object);
