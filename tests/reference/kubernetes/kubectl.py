@@ -62,7 +62,7 @@ COMMANDS = """
 version -o json
 create namespace kc
 config set-context --current --namespace=kc
-wait --for=jsonpath={.metadata.name}=default serviceaccount/default --timeout=20s
+wait --for=create serviceaccount/default --timeout=20s
 diff -f web.yaml
 apply -f web.yaml
 rollout status deployment/web --timeout=30s
@@ -192,6 +192,13 @@ EQUAL = [
     (re.compile(r"\b(j1|j2|web)-[bcdfghjklmnpqrstvwxz2456789]{5}\b"), r"\1-ID"),
     (re.compile(r"/tmp/\S+"), "FILE"),
     (re.compile(r"https://\S+"), "URL"),
+    (re.compile(r"FILE\t.*"), "FILE"),
+    (re.compile(r"pod-template-hash=\w+"), "pod-template-hash=HASH"),
+    (re.compile(r"SHA256=\w+"), "SHA256=…"),
+    (re.compile(r"\b(reference-node|opdev)\b"), "NODE"),
+    (re.compile(r'Context "\w+"'), "Context"),
+    # How often it is looked at hangs on how quick the other side is.
+    (re.compile(r"Waiting for .* (rollout|spec update|roll out).*\n|Waiting for \d+ pods.*\n|partitioned roll out.*\n"), ""),
     (re.compile(r" +"), " "),
 ]
 
