@@ -140,6 +140,16 @@ impl Hooks {
         Hooks { mutating: read(mutating), validating: read(validating) }
     }
 
+    /// Whether any rule names the resource: the same in other groups and versions counts, for those may stand for it.
+    pub(super) fn may_concern(&self, plural: &str) -> bool {
+        let named = |item: &String| {
+            let resource = item.split('/').next().unwrap_or_default();
+            resource == "*" || resource == plural
+        };
+        let hooks = self.mutating.iter().chain(&self.validating);
+        hooks.flat_map(|hook| &hook.rules).any(|rule| rule.resources.iter().any(named))
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.mutating.is_empty() && self.validating.is_empty()
     }

@@ -71,6 +71,11 @@ impl Admission {
         self.any.load(Ordering::Acquire)
     }
 
+    /// Whether any webhook might be asked about objects of a resource, in whatever group or version.
+    pub(crate) fn may_concern(&self, plural: &str) -> bool {
+        self.any() && self.hooks().may_concern(plural)
+    }
+
     /// Takes in what is configured now.
     pub(crate) fn configure(&self, view: &dyn View) {
         let hooks = Hooks::of(&view.list(MUTATING, None), &view.list(VALIDATING, None));

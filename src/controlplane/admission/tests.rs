@@ -1,6 +1,6 @@
 //! Where services lead and what rules meet, without a socket.
 
-use super::hook::ClientConfig;
+use super::hook::{ClientConfig, Hooks};
 use super::place::{Found, Nowhere, Webhooks, find};
 use crate::controllers::{ResourceInfo, View};
 use serde_json::{Value, json};
@@ -109,6 +109,16 @@ fn a_service_that_leads_nowhere_says_so_as_the_real_server_does() {
     let headless = json!({"clusterIP": "None", "ports": [{"port": 443}]});
     let unrouted = failed("cannot route to service with ClusterIP \"None\"");
     assert_eq!(why(vec![service(headless, Value::Null)]), unrouted);
+}
+
+#[test]
+fn a_resource_that_no_rule_names_waits_for_nobody() {
+    let hooks = |resources: &[&str]| {
+        let hook = json!({"rules": [{"apiGroups": ["apps"], "resources": resources}]});
+        Hooks::of(&[], &[Arc::new(json!({"webhooks": [hook]}))])
+    };
+    assert!(hooks(&["pods/*"]).may_concern("pods") && hooks(&["*/scale"]).may_concern("pods"));
+    assert!(hooks(&["*"]).may_concern("pods") && !hooks(&["deployments", "pods2"]).may_concern("pods"));
 }
 
 #[test]

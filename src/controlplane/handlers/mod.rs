@@ -124,7 +124,7 @@ impl Api {
         };
         let method = parts.method.clone();
         let answer = match self.saves(&method) {
-            Ok(()) if resource.converts() || (!reads(&method) && self.registry.waits_for_webhooks()) => {
+            Ok(()) if resource.converts() || (!reads(&method) && self.registry.may_wait_for(resource)) => {
                 self.waiting(user.clone(), parts, query, target, body, shape).await
             }
             Ok(()) => {

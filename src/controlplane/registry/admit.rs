@@ -150,6 +150,11 @@ impl Registry {
         self.admission.any()
     }
 
+    /// Whether a write of a resource may have to wait for a webhook.
+    pub(crate) fn may_wait_for(&self, resource: &Resource) -> bool {
+        self.admission.may_concern(&resource.plural)
+    }
+
     /// Whether webhooks are asked about a write: never about what configures them.
     pub(super) fn asks(&self, ctx: &Context, resource: &Resource) -> bool {
         const EXEMPT: [&str; 6] = [
