@@ -184,14 +184,17 @@ impl Registry {
         }
         if resource.id() == "services" {
             allocate::keep(object, current);
-            let causes = allocate::families(object);
+            // As on a create, what cannot be allocated is told before anything else is looked at.
+            let mut causes = allocate::families(object);
+            if causes.is_empty() {
+                causes = self.allocate_service(object);
+            }
             if !causes.is_empty() {
                 return causes;
             }
         }
         let mut causes = validate::update(resource, object, current);
         match resource.id().as_str() {
-            "services" if causes.is_empty() => causes.extend(self.allocate_service(object)),
             definitions::ID => {
                 causes.extend(definitions::validate(object));
                 causes.extend(definitions::validate_update(object, current));

@@ -118,3 +118,20 @@ async fn apply_defaults_and_keeps_what_others_own() {
     let status = status.expect(StatusCode::OK);
     assert_eq!((&status["status"]["replicas"], &status["spec"]["replicas"]), (&json!(4), &json!(4)));
 }
+
+/// A load balancer that keeps the callers' addresses is checked at a port of its own.
+#[tokio::test]
+async fn a_load_balancer_gets_its_port_of_health_checks() {
+    let api = api();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "lb"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
+    post(&api, "/api/v1/namespaces/default/services", service).await.expect(StatusCode::CREATED);
+    let path = "/api/v1/namespaces/default/services/lb";
+    let merge = "application/merge-patch+json";
+    let local = json!({"spec": {"externalTrafficPolicy": "Local"}});
+    let local = ask_as(&api, "PATCH", path, merge, local).await.expect(StatusCode::OK);
+    assert!(local["spec"]["healthCheckNodePort"].as_i64().is_some_and(|port| port >= 30_000), "{local}");
+    let cluster = json!({"spec": {"externalTrafficPolicy": "Cluster"}});
+    let cluster = ask_as(&api, "PATCH", path, merge, cluster).await.expect(StatusCode::OK);
+    assert_eq!(cluster["spec"].get("healthCheckNodePort"), None);
+}
