@@ -148,9 +148,8 @@ impl Copies {
                 continue;
             }
             let message = format!(
-                "a copy of this operator runs on the cluster: {} in {} ({} replicas), known by {}; both reconcile the same objects",
+                "a copy of this operator runs on the cluster: {} ({} replicas), known by {}; both reconcile the same objects",
                 copy.object,
-                copy.object.namespace.as_deref().unwrap_or_default(),
                 copy.replicas,
                 copy.why.join(", ")
             );
@@ -240,7 +239,7 @@ impl Copies {
         self.look().await;
         let by_olm = meta::owner_references(&live).iter().any(|owner| owner.kind == "ClusterServiceVersion");
         let note = if by_olm { "; OLM may scale it up again" } else { "" };
-        Ok(format!("{object} is frozen; its {had} replicas come back when opdev ends{note}"))
+        Ok(format!("its {had} replicas come back when opdev ends{note}; {object} was frozen"))
     }
 
     /// Gives a frozen copy its replicas back.

@@ -1,5 +1,9 @@
 //! Watches what the panes show: the custom resources and the kinds their objects are made of.
 //! Only looks; reconciles have watches of their own in `operator`.
+//! Lists come whole, in pages of 500, and each object is told as it comes, so that the first rows do not wait for the last
+//! page: 0.5 to 0.9 s from the start of the process with 13,000 pods (63 MB of JSON) as with 10,000 other objects (82 MB),
+//! two busy cores, `benches/lists.rs`. Lists of metadata would be a second way for few: all rows but those of accounts,
+//! roles and policies read status, type or data, and versions are kept of whole objects.
 
 use crate::event::{Event, ObjectGone, ObjectSeen, mask};
 use crate::tap::EventSink;

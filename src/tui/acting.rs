@@ -186,16 +186,15 @@ fn freeze(state: &State) -> Option<Confirm> {
     let objects = vec![object.clone()];
     let (title, word, request) = match copy.frozen {
         None => (
-            format!(
-                "Freeze the copy on the cluster? Its replicas ({}) come back when opdev ends",
-                copy.replicas
-            ),
+            format!("Freeze {} (replicas: {}) until opdev ends?", object.name, copy.replicas),
             "Freeze",
             Request::Freeze { object },
         ),
-        Some(had) => {
-            (format!("Give the copy its replicas ({had}) back?"), "Give back", Request::Unfreeze { object })
-        }
+        Some(had) => (
+            format!("Give {} its replicas ({had}) back?", object.name),
+            "Give back",
+            Request::Unfreeze { object },
+        ),
     };
     Some(Confirm { title, objects, word, request, on_yes: false })
 }

@@ -146,7 +146,11 @@ fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> 
 
 /// What is under way, paused and marked, where there is any.
 fn header_counts(state: &State, view: &ViewState, mut left: Row) -> Row {
+    let running = state.copies.iter().filter(|copy| copy.replicas > 0).count();
+    let frozen = state.copies.iter().filter(|copy| copy.frozen.is_some()).count();
     for (count, word, role) in [
+        (running, if running == 1 { "copy runs" } else { "copies run" }, Role::Bad),
+        (frozen, if frozen == 1 { "copy frozen" } else { "copies frozen" }, Role::Changed),
         (state.requests.in_flight.len(), "asked", Role::Busy),
         (state.paused.len(), "paused", Role::Busy),
         (view.marks.len(), "marked", Role::Changed),
