@@ -344,9 +344,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn identifier(&mut self) -> Token<'a> {
-        while self.peek().is_some_and(is_alphanumeric) {
-            self.next();
-        }
+        self.word();
         if !self.at_terminator() {
             return self.bad_character();
         }
@@ -362,10 +360,26 @@ impl<'a> Lexer<'a> {
         if self.at_terminator() {
             return self.token(if kind == Kind::Variable { kind } else { Kind::Dot });
         }
-        while self.peek().is_some_and(is_alphanumeric) {
+        self.word();
+        if self.at_terminator() { self.token(kind) } else { self.bad_character() }
+    }
+
+    /// Steps over letters and digits; most are ASCII, and no line ends among those.
+    fn word(&mut self) {
+        loop {
+            let rest = self.rest().as_bytes();
+            self.pos += rest.iter().take_while(|b| **b == b'_' || b.is_ascii_alphanumeric()).count();
+            if !self.peek().is_some_and(is_alphanumeric) {
+                return;
+            }
             self.next();
         }
-        if self.at_terminator() { self.token(kind) } else { self.bad_character() }
+    }
+
+    /// Steps over what is no mark, no backslash and no line end.
+    fn quiet(&mut self, mark: u8) {
+        let rest = self.rest().as_bytes();
+        self.pos += rest.iter().take_while(|b| **b != mark && !matches!(b, b'\\' | b'\n')).count();
     }
 
     fn bad_character(&mut self) -> Token<'a> {
@@ -382,6 +396,7 @@ impl<'a> Lexer<'a> {
 
     fn quoted(&mut self, mark: char, kind: Kind, unterminated: &str) -> Token<'a> {
         loop {
+            self.quiet(mark as u8);
             match self.next() {
                 Some('\\') => {
                     if matches!(self.next(), None | Some('\n')) {
