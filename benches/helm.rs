@@ -13,6 +13,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The charts, a value to edit in each (a path that templates read), by their folder in the corpus.
 const CHARTS: [(&str, &str); 6] = [
     ("stefanprodan-podinfo", "/replicaCount"),
