@@ -3,6 +3,7 @@
 
 pub mod cli;
 pub mod dev;
+pub mod envtest;
 pub mod event;
 pub mod operator;
 pub mod print;

@@ -2,7 +2,6 @@
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
 mod crd;
-mod envtest;
 mod logging;
 pub mod render;
 mod run;
@@ -36,8 +35,8 @@ enum Command {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let began = std::time::Instant::now();
-    if let Some(code) = envtest::part() {
-        return code;
+    if let Some(played) = crate::envtest::part(serve::stop_signal) {
+        return code(played.map(|()| ExitCode::SUCCESS));
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -68,7 +68,7 @@ impl From<Which> for Controllers {
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
     let result = match &args.envtest_assets {
-        Some(folder) => super::envtest::write(folder),
+        Some(folder) => crate::envtest::write(folder, quoted),
         None => serve(args),
     };
     match result {

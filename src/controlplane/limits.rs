@@ -185,7 +185,7 @@ fn check<'a>(limit: &'a Value, wrong: &mut Vec<String>, said: impl Fn(&str) -> S
 mod tests {
     use super::*;
 
-    fn range(limit: Value) -> Value {
+    fn range(limit: &Value) -> Value {
         let mut range = json!({"spec": {"limits": [limit]}});
         complete(&mut range);
         range
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn containers_get_what_they_do_not_name() {
         let range =
-            range(json!({"type": "Container", "max": {"cpu": "1"}, "defaultRequest": {"memory": "64Mi"}}));
+            range(&json!({"type": "Container", "max": {"cpu": "1"}, "defaultRequest": {"memory": "64Mi"}}));
         assert_eq!(range["spec"]["limits"][0]["defaultRequest"], json!({"cpu": "1", "memory": "64Mi"}));
         let mut pod = json!({"spec": {"containers": [
             {"name": "a"}, {"name": "b", "resources": {"limits": {"cpu": "2"}, "requests": {"cpu": "1", "memory": "1Gi"}}}]}});
@@ -213,7 +213,7 @@ mod tests {
         let pod = json!({"spec": {"containers": [
             {"name": "a", "resources": {"requests": {"memory": "64Mi"}, "limits": {"memory": "256Mi"}}},
             {"name": "b", "resources": {"requests": {"memory": "64Mi"}}}]}});
-        let bounds = range(json!({"type": "Pod", "min": {"memory": "1Gi"}, "max": {"cpu": "1"}}));
+        let bounds = range(&json!({"type": "Pod", "min": {"memory": "1Gi"}, "max": {"cpu": "1"}}));
         assert_eq!(
             wrong("pods", &pod, &bounds),
             [
@@ -221,7 +221,7 @@ mod tests {
                 "maximum cpu usage per Pod is 1.  No limit is specified"
             ]
         );
-        let ratio = range(json!({"type": "Container", "maxLimitRequestRatio": {"memory": "2"}}));
+        let ratio = range(&json!({"type": "Container", "maxLimitRequestRatio": {"memory": "2"}}));
         assert_eq!(
             wrong("pods", &pod, &ratio),
             [
@@ -230,7 +230,7 @@ mod tests {
             ]
         );
         let claim = json!({"spec": {"resources": {"requests": {"storage": "3Gi"}}}});
-        let storage = range(json!({"type": "PersistentVolumeClaim", "max": {"storage": "2Gi"}}));
+        let storage = range(&json!({"type": "PersistentVolumeClaim", "max": {"storage": "2Gi"}}));
         assert_eq!(
             wrong("persistentvolumeclaims", &claim, &storage),
             ["maximum storage usage per PersistentVolumeClaim is 2Gi, but request is 3Gi"]

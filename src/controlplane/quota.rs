@@ -289,7 +289,7 @@ mod tests {
     /// In the words of the real server (1.36).
     #[test]
     fn what_would_be_too_much_is_refused() {
-        let quota = |hard: Value| json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
+        let quota = |hard: &Value| json!({"metadata": {"name": "q"}, "spec": {"hard": hard}});
         let told = |quota: &Value, pod: &Value| {
             refusal(quota, "pods", pod, None, |name| match name {
                 "pods" => 3 * ONE,
@@ -297,16 +297,16 @@ mod tests {
             })
         };
         assert_eq!(
-            told(&quota(json!({"pods": "3", "cpu": "600m"})), &pod("250m", "1Mi")).unwrap(),
+            told(&quota(&json!({"pods": "3", "cpu": "600m"})), &pod("250m", "1Mi")).unwrap(),
             "exceeded quota: q, requested: cpu=250m,pods=1, used: cpu=500m,pods=3, limited: cpu=600m,pods=3"
         );
-        assert_eq!(told(&quota(json!({"pods": "4", "cpu": "1"})), &pod("250m", "1Mi")), None);
+        assert_eq!(told(&quota(&json!({"pods": "4", "cpu": "1"})), &pod("250m", "1Mi")), None);
         let bare = json!({"spec": {"containers": [{"name": "a"}, {"name": "b"}]}});
         assert_eq!(
-            told(&quota(json!({"cpu": "1", "limits.memory": "1"})), &bare).unwrap(),
+            told(&quota(&json!({"cpu": "1", "limits.memory": "1"})), &bare).unwrap(),
             "failed quota: q: must specify cpu for: a,b; limits.memory for: a,b"
         );
-        let mut scoped = quota(json!({"pods": "1"}));
+        let mut scoped = quota(&json!({"pods": "1"}));
         scoped["spec"]["scopes"] = json!(["BestEffort"]);
         assert_eq!(told(&scoped, &pod("250m", "1Mi")), None);
     }

@@ -40,6 +40,7 @@ fn name(path: &Path) -> String {
 fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
     BTreeMap::from([
         ("event", vec![]),
+        ("envtest", vec![]),
         ("sources", vec!["event"]),
         ("state", vec!["event"]),
         ("tap", vec!["event"]),
@@ -47,7 +48,7 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("dev", vec!["event", "sources", "state", "tap", "operator"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
-        ("cli", vec!["event", "sources", "state", "tap", "operator", "dev", "tui", "print"]),
+        ("cli", vec!["event", "sources", "state", "tap", "operator", "dev", "envtest", "tui", "print"]),
     ])
 }
 

@@ -194,16 +194,13 @@ impl Registry {
             }
         }
         let mut causes = validate::update(resource, object, current);
-        match resource.id().as_str() {
-            definitions::ID => {
-                causes.extend(definitions::validate(object));
-                causes.extend(definitions::validate_update(object, current));
-                if causes.is_empty() {
-                    definitions::warn(ctx, object);
-                    self.accept_names(object, Some(current));
-                }
+        if resource.id() == definitions::ID {
+            causes.extend(definitions::validate(object));
+            causes.extend(definitions::validate_update(object, current));
+            if causes.is_empty() {
+                definitions::warn(ctx, object);
+                self.accept_names(object, Some(current));
             }
-            _ => {}
         }
         causes
     }

@@ -48,7 +48,10 @@ Environment:
                               all: workloads too, with simulated nodes and pods
 ";
 
-pub(super) fn run(arguments: Vec<String>) -> Result<()> {
+pub(super) fn run<S>(arguments: Vec<String>, stop: impl FnOnce() -> Result<S>) -> Result<()>
+where
+    S: Future<Output = &'static str>,
+{
     let flags = Flags::parse(arguments);
     if flags.has("help") || flags.has("h") || flags.has("version") {
         let version = format!("Kubernetes {}\n", opdev_controlplane::git_version());
@@ -74,7 +77,7 @@ pub(super) fn run(arguments: Vec<String>) -> Result<()> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let stop = crate::cli::serve::stop_signal()?;
+        let stop = stop()?;
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = plane.listen(listen).await?;
         note(format!("opdev as kube-apiserver: at https://{}, controllers: {chosen}\n", listening.address))?;

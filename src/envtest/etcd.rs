@@ -27,7 +27,10 @@ Taken and without effect, as any other flag:
 
 const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
-pub(super) fn run(arguments: Vec<String>) -> Result<()> {
+pub(super) fn run<S>(arguments: Vec<String>, stop: impl FnOnce() -> Result<S>) -> Result<()>
+where
+    S: Future<Output = &'static str>,
+{
     let flags = Flags::parse(arguments);
     if flags.has("help") || flags.has("h") || flags.has("version") {
         let version = format!("etcd Version: opdev-{}\n", env!("CARGO_PKG_VERSION"));
@@ -38,7 +41,7 @@ pub(super) fn run(arguments: Vec<String>) -> Result<()> {
     let urls = flags.get("listen-client-urls").unwrap_or("http://localhost:2379").to_owned();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let stop = crate::cli::serve::stop_signal()?;
+        let stop = stop()?;
         for url in urls.split(',') {
             let Some(address) = url.trim().strip_prefix("http://") else {
                 bail!("--listen-client-urls: {url} is not served: this etcd answers http:// only");

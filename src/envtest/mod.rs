@@ -11,26 +11,27 @@ use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// What envtest looks for in its folder.
 const ENTRY_POINTS: [&str; 3] = ["etcd", "kube-apiserver", "kubectl"];
 
-/// Plays the part whose name this program was called by; `None` where it was called as itself.
-pub(super) fn part() -> Option<ExitCode> {
+/// Plays the part whose name this program was called by, until `stop`; `None` where it was called as itself.
+pub fn part<S>(stop: impl FnOnce() -> Result<S>) -> Option<Result<()>>
+where
+    S: Future<Output = &'static str>,
+{
     let called = PathBuf::from(std::env::args_os().next()?);
     let arguments = || std::env::args_os().skip(1).map(|text| text.to_string_lossy().into_owned()).collect();
-    let result = match called.file_name()?.to_str()? {
-        "etcd" => etcd::run(arguments()),
-        "kube-apiserver" => apiserver::run(arguments()),
+    Some(match called.file_name()?.to_str()? {
+        "etcd" => etcd::run(arguments(), stop),
+        "kube-apiserver" => apiserver::run(arguments(), stop),
         "kubectl" => Err(kubectl()),
         _ => return None,
-    };
-    Some(super::code(result.map(|()| ExitCode::SUCCESS)))
+    })
 }
 
-/// Makes the entry points in a folder, which is made too, and says how to use them.
-pub(super) fn write(folder: &Path) -> Result<()> {
+/// Makes the entry points in a folder, which is made too, and says how to use them; `quoted` writes a path for a shell.
+pub fn write(folder: &Path, quoted: impl Fn(&Path) -> String) -> Result<()> {
     let folder = std::path::absolute(folder)?;
     let program = std::env::current_exe().context("the path of this program is not known")?;
     for name in ENTRY_POINTS {
@@ -50,7 +51,7 @@ pub(super) fn write(folder: &Path) -> Result<()> {
          No controllers run there, as under envtest; {} has garbage collection and namespaces,\n\
          {}=all has all controllers and simulated pods. kubectl is the one on your PATH.\n",
         folder.display(),
-        super::serve::quoted(&folder),
+        quoted(&folder),
         format_args!("{}=cluster", apiserver::CONTROLLERS),
         apiserver::CONTROLLERS,
     );
