@@ -98,7 +98,7 @@ fn heavy_crates_have_one_home() {
         ("tree_sitter", &["types"]),
         ("tree_sitter_go", &["types/go"]),
         ("ureq", &["operator/reconcile/program"]),
-        ("opdev_controlplane", &["dev", "cli", "controlplane"]),
+        ("opdev_controlplane", &["dev", "cli", "envtest", "controlplane"]),
     ];
     let mut wrong = Vec::new();
     for path in rust_files(&root().join("src")) {
