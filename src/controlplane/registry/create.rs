@@ -159,12 +159,16 @@ impl Registry {
         if creation.versioned.is_some() {
             return Err(Status::new(500, "", "resourceVersion should not be set on objects to be created"));
         }
+        self.announce(resource, &object);
         match self.store.put(&resource.table, &key, Expected::Absent, object) {
             Ok(stored) => {
                 self.written(resource, &stored.value);
                 Ok(stored)
             }
-            Err(_) => Err(self.name_taken(resource, &key)),
+            Err(_) => {
+                self.recall(resource, &key);
+                Err(self.name_taken(resource, &key))
+            }
         }
     }
 

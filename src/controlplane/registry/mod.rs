@@ -98,6 +98,23 @@ impl Registry {
         }
     }
 
+    /// Before an object is stored: whoever hears of a definition finds its kind served already.
+    fn announce(&self, resource: &Resource, object: &Value) {
+        if resource.id() == definitions::ID {
+            self.definition_announced(object);
+        }
+    }
+
+    /// What was announced was not stored: all is as the store has it.
+    fn recall(&self, resource: &Resource, key: &Key) {
+        if resource.id() == definitions::ID {
+            match self.store.get(&resource.table, key) {
+                Some(stored) => self.definition_written(&stored.value),
+                None => self.catalog.set_custom(&key.name, Vec::new()),
+            }
+        }
+    }
+
     /// After an object is gone.
     fn removed(&self, resource: &Resource, object: &Value) {
         if let Some(custom) = &resource.custom {

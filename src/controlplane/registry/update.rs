@@ -122,7 +122,12 @@ impl Registry {
         if ctx.dry_run {
             return Ok(Some(Stored::unsaved(object)));
         }
-        match self.store.put(&resource.table, key, Expected::Revision(current.revision), object) {
+        self.announce(resource, &object);
+        let put = self.store.put(&resource.table, key, Expected::Revision(current.revision), object);
+        if put.is_err() {
+            self.recall(resource, key);
+        }
+        match put {
             Ok(stored) => {
                 self.written(resource, &stored.value);
                 Ok(Some(stored))

@@ -48,6 +48,8 @@ pub(crate) struct Streams {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How often a kind that is not served is looked for although no CRD has changed.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
 impl Streams {
     /// Follows until the receiver is gone.
@@ -98,16 +100,20 @@ impl Streams {
         }
     }
 
-    /// Returns as soon as the kind may be served: at once if it is, else after the next change of a CRD.
+    /// Returns as soon as the kind may be served: at once if it is, else after the next change of a CRD, or a while.
     async fn resolve_or_wait(&self, gvk: &Gvk, types: &mut watch::Receiver<u64>) {
         if matches!(self.discovery.resolve(gvk).await, Ok(Some(_))) {
             // Served again, or the list was refused for a moment only.
             tokio::time::sleep(FIRST_PAUSE).await;
             return;
         }
-        if types.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        let changed = async {
+            if types.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        // A server may tell of a CRD a moment before it serves its kind, and of nothing after that.
+        let _ = tokio::time::timeout(LOOK_AGAIN, changed).await;
     }
 
     async fn watch<T, F: Fn(Said) -> T>(

@@ -36,12 +36,10 @@ fn rival(world: &World, name: &'static str) -> JoinHandle<()> {
         let hello = |object: Option<&DynamicObject>| {
             object.is_some_and(|object| object.data.pointer("/data/greeting") == Some(&json!("hello")))
         };
-        loop {
-            let seen = kube::runtime::wait::await_condition(api.clone(), name, hello).await;
-            if seen.is_ok() {
-                // It may be gone by now.
-                let _ = api.patch(name, &params, &Patch::Merge(json!({"data": {"greeting": "drift"}}))).await;
-            }
+        // A server that has stopped refuses at once, again and again: nobody could end this task any more.
+        while kube::runtime::wait::await_condition(api.clone(), name, hello).await.is_ok() {
+            // It may be gone by now.
+            let _ = api.patch(name, &params, &Patch::Merge(json!({"data": {"greeting": "drift"}}))).await;
         }
     })
 }

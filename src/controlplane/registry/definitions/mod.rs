@@ -137,11 +137,16 @@ impl Registry {
     /// After a definition was written: serve it, or go on with its end.
     pub(super) fn definition_written(&self, object: &Value) {
         let name = metadata::text(object, "name");
-        if condition_is_true(object, "Established") {
-            self.catalog.set_custom(name, serve::resources(object));
-        }
+        self.definition_announced(object);
         if object["metadata"].get("deletionTimestamp").is_some() {
             self.clear_definition(name);
+        }
+    }
+
+    /// Serves what an established definition says.
+    pub(super) fn definition_announced(&self, object: &Value) {
+        if condition_is_true(object, "Established") {
+            self.catalog.set_custom(metadata::text(object, "name"), serve::resources(object));
         }
     }
 
