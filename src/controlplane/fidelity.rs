@@ -23,7 +23,7 @@ const GAPS: [Gap; 11] = [
     ),
     gap(
         "pods",
-        "ready at once; with restartPolicy Never or OnFailure they succeed at once, as a Job's do, whatever their image",
+        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image",
     ),
     gap(
         "controllers",

@@ -34,7 +34,7 @@ impl Default for File {
 pub(crate) struct Kubelet {
     files: Arc<Mutex<HashMap<Whose, File>>>,
     /// What was asked, each query as it came.
-    asked: Arc<Mutex<Vec<String>>>,
+    asked: Arc<watch::Sender<Vec<String>>>,
 }
 
 impl Kubelet {
@@ -69,13 +69,19 @@ impl Kubelet {
 
     /// The queries so far for one pod.
     pub(crate) fn asked(&self, pod: &str) -> Vec<String> {
-        self.asked.lock().unwrap().iter().filter(|query| query.contains(pod)).cloned().collect()
+        self.asked.borrow().iter().filter(|query| query.contains(pod)).cloned().collect()
+    }
+
+    /// Waits until one pod's log was asked for so many times.
+    pub(crate) async fn until_asked(&self, pod: &str, times: usize) {
+        let often = |all: &Vec<String>| all.iter().filter(|query| query.contains(pod)).count() >= times;
+        self.asked.subscribe().wait_for(often).await.unwrap();
     }
 
     /// Answers where a log is asked for.
     pub(crate) fn answer(&self, uri: &http::Uri) -> Option<Response<opdev_controlplane::Body>> {
         let pod = uri.path().strip_suffix("/log")?.rsplit('/').next()?.to_owned();
-        self.asked.lock().unwrap().push(uri.to_string());
+        self.asked.send_modify(|all| all.push(uri.to_string()));
         let query: HashMap<&str, String> = uri
             .query()
             .unwrap_or_default()

@@ -519,6 +519,9 @@ fn pods_that_are_meant_to_end_do() {
     cluster.create("pods", pod("bad", Some("crash"), "Never"));
     cluster.create("pods", pod("waits", Some("pending"), "Always"));
     cluster.settle();
+    let good = cluster.get("pods", "good").unwrap();
+    assert_eq!(text(&good, "/status/phase"), "Running", "who waits for it to run sees it");
+    cluster.pass(Duration::from_secs(1));
     let phase = |name| text(&cluster.get("pods", name).unwrap(), "/status/phase").to_owned();
     assert_eq!(
         (phase("good"), phase("bad"), phase("waits")),
