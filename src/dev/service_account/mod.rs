@@ -181,16 +181,24 @@ impl Keeper {
         // What the kernel refuses is told by the watcher of the project's files.
         let watcher = Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true));
         let Ok(mut watcher) = watcher else { return };
+        let mut first = true;
         loop {
             if let Err(error) = watcher.watch(&self.folders(), true) {
                 tracing::warn!("changes of {FOLDER} are not seen: {error:#}");
             }
-            tokio::select! {
-                refusal = self.refused.recv() => match refusal {
-                    Some(refusal) => self.lacks(refusal).await,
-                    None => return,
-                },
-                _ = watcher.next(&self.rules.root) => self.saved(&operator).await,
+            // Read once it is listened to: what was saved while nobody listened is seen, too.
+            self.saved(&operator, first).await;
+            first = false;
+            let saved = watcher.next(&self.rules.root);
+            tokio::pin!(saved);
+            loop {
+                tokio::select! {
+                    refusal = self.refused.recv() => match refusal {
+                        Some(refusal) => self.lacks(refusal).await,
+                        None => return,
+                    },
+                    _ = &mut saved => break,
+                }
             }
         }
     }
@@ -206,9 +214,12 @@ impl Keeper {
         set
     }
 
-    /// A role file was saved.
-    async fn saved(&mut self, operator: &mpsc::Sender<ManagerRequest>) {
+    /// A role file was saved, or may have been since they were read `first`: then what is wrong has been told.
+    async fn saved(&mut self, operator: &mpsc::Sender<ManagerRequest>, first: bool) {
         let Ok(files) = read(&self.rules.root).await else { return };
+        if first && !files.problems.is_empty() {
+            return;
+        }
         self.home = files.home(&self.rules.account);
         if !self.rules.applies {
             return;
