@@ -16,7 +16,7 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 11] = [
+const GAPS: [Gap; 12] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
@@ -39,7 +39,11 @@ const GAPS: [Gap; 11] = [
     ),
     gap(
         "webhooks",
-        "called; by a service only where something listens for it on this machine (its target port, 9443 unless told otherwise, or the port that the annotation opdev.dev/local-port names), and skipped with a warning where all its pods are simulated. Conversion webhooks are called the same way, but the fields that a manager owns at one version are not found again at another. One that hangs on what a controller writes holds up all controllers meanwhile. Admission policies are stored, not evaluated",
+        "called; by a service only where something listens for it on this machine (its target port, 9443 unless told otherwise, or the port that the annotation opdev.dev/local-port names), and skipped with a warning where all its pods are simulated. Conversion webhooks are called the same way, but the fields that a manager owns at one version are not found again at another. One that hangs on what a controller writes holds up all controllers meanwhile",
+    ),
+    gap(
+        "admission policies",
+        "in force from the moment they are written; nothing is audited, their expressions are not checked against the schemas of what they match (status.typeChecking), and who writes one need not be able to read its parameters",
     ),
     gap(
         "validation",

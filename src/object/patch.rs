@@ -33,6 +33,13 @@ impl fmt::Display for PatchError {
 
 impl std::error::Error for PatchError {}
 
+impl PatchError {
+    /// Whether nothing is wrong but that a `test` of the patch is not met.
+    pub fn is_failed_test(&self) -> bool {
+        matches!(self, PatchError::Unprocessable(text) if text.ends_with("test failed"))
+    }
+}
+
 fn missing(what: &str) -> PatchError {
     PatchError::Unprocessable(format!("{what}: missing value"))
 }

@@ -9,6 +9,8 @@ mod envtest;
 mod helm;
 mod kubectl;
 mod persistence;
+#[allow(clippy::needless_pass_by_value)]
+mod policies;
 mod rbac;
 mod serve;
 mod tools;

@@ -1,9 +1,10 @@
-//! Asks the webhooks that a request concerns: those that change objects one after another, and again where they ask
+//! Asks the policies and webhooks that a request concerns, policies first: those that change objects one after another, and again where they ask
 //! for it; those that only look all at once. Blocks until they have answered.
 
 use super::hook::{ClientConfig, Hook};
 use super::matching::{Seen, concerns};
 use super::place::{self, Nowhere};
+use super::policies::Rounds;
 use super::review::{self, Answer};
 use super::{Admission, Surroundings, client};
 use crate::error::Status;
@@ -59,6 +60,12 @@ pub(crate) struct Asking<'a> {
     pub(crate) around: &'a dyn Surroundings,
 }
 
+/// Whether webhooks are asked about a resource: never about what configures them or policies.
+fn asks_hooks(resource: &Resource) -> bool {
+    let configuring = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"];
+    resource.group != "admissionregistration.k8s.io" || !configuring.contains(&resource.plural.as_str())
+}
+
 /// A review on its way.
 struct Question {
     uid: String,
@@ -67,7 +74,7 @@ struct Question {
 }
 
 impl Asking<'_> {
-    /// Has the webhooks change an object before it is validated, or agree that one goes; adds their warnings.
+    /// Has policies and webhooks change an object before it is validated, or agree that one goes; adds their warnings.
     ///
     /// # Errors
     /// A denial, a webhook that cannot be asked and whose failure counts, or a patch that does not fit.
@@ -78,13 +85,21 @@ impl Asking<'_> {
         old: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
-        let hooks = self.admission.hooks();
+        let (policies, hooks) = (self.admission.policies(), self.admission.hooks());
+        let asks_hooks = asks_hooks(asked.resource);
+        let mut rounds = Rounds::default();
         // Those that want to be asked again, and those that have to be since another one has changed the object.
         let (mut eager, mut due) = (BTreeSet::new(), BTreeSet::new());
         for round in 0..2 {
             let mut changed_any = false;
+            if let Some(object) = object.as_deref_mut()
+                && policies.mutate(self.around, asked, object, old, &mut rounds)?
+            {
+                changed_any = true;
+                due.append(&mut eager);
+            }
             for (index, hook) in hooks.mutating.iter().enumerate() {
-                if round == 1 && !due.contains(&index) {
+                if !asks_hooks || round == 1 && !due.contains(&index) {
                     continue;
                 }
                 let Some(seen) = concerns(hook, self.around, asked, object.as_deref(), old)? else {
@@ -136,7 +151,7 @@ impl Asking<'_> {
             .map_err(|error| Status::internal(&error.to_string()))?;
         let at = seen.at.as_deref().unwrap_or(asked.resource);
         if asked.kind == asked.resource.gvk() {
-            patched = self.around.completed(at, patched).map_err(|why| Status::internal(&why))?;
+            patched = self.around.completed(at, patched, false).map_err(|why| Status::internal(&why))?;
             if seen.at.is_some() {
                 patched = self.around.converted(at, asked.resource, patched)?;
             }
@@ -146,7 +161,7 @@ impl Asking<'_> {
         Ok(changed)
     }
 
-    /// Asks the webhooks that only look, all at once; adds their warnings.
+    /// Asks the policies, and then the webhooks that only look, all at once; adds their warnings.
     ///
     /// # Errors
     /// The first denial, or the first webhook that cannot be asked and whose failure counts.
@@ -157,6 +172,10 @@ impl Asking<'_> {
         old: Option<&Value>,
         warnings: &mut Vec<String>,
     ) -> Result<(), Status> {
+        self.admission.policies().validate(self.around, asked, object, old, warnings)?;
+        if !asks_hooks(asked.resource) {
+            return Ok(());
+        }
         let hooks = self.admission.hooks();
         let mut waiting = Vec::new();
         for hook in &hooks.validating {

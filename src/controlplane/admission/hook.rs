@@ -21,13 +21,9 @@ pub(crate) struct Hooks {
 pub(super) struct Hook {
     pub(super) name: String,
     pub(super) client: ClientConfig,
-    pub(super) rules: Vec<Rule>,
-    /// Other versions of a resource do not count as the resource.
-    pub(super) exact: bool,
+    pub(super) meant: Constraints,
     /// One that cannot be asked agrees.
     pub(super) ignore: bool,
-    pub(super) namespaces: Result<LabelSelector, String>,
-    pub(super) objects: Result<LabelSelector, String>,
     /// What has to be true of a request, or why that cannot be found out.
     pub(super) conditions: Result<Conditions, String>,
     pub(super) timeout: Duration,
@@ -38,6 +34,20 @@ pub(super) struct Hook {
     pub(super) versions: Vec<String>,
 }
 
+/// Which requests a webhook, a policy or a binding is about.
+#[derive(Debug)]
+pub(super) struct Constraints {
+    pub(super) rules: Vec<Rule>,
+    /// What is not meant, whatever the rules say.
+    pub(super) excluded: Vec<Rule>,
+    /// Other versions of a resource do not count as the resource.
+    pub(super) exact: bool,
+    /// Without a rule all requests are meant.
+    pub(super) all: bool,
+    pub(super) namespaces: Result<LabelSelector, String>,
+    pub(super) objects: Result<LabelSelector, String>,
+}
+
 /// Which requests are meant.
 #[derive(Debug, Default)]
 pub(super) struct Rule {
@@ -46,6 +56,8 @@ pub(super) struct Rule {
     pub(super) versions: Vec<String>,
     pub(super) resources: Vec<String>,
     pub(super) scope: String,
+    /// Only objects of these names; all where there are none.
+    pub(super) names: Vec<String>,
 }
 
 /// Where a webhook listens, and whose certificates it shows.
@@ -63,11 +75,11 @@ pub(super) enum Target {
     Service { namespace: String, name: String, port: u16, path: String },
 }
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
-fn texts(value: &Value) -> Vec<String> {
+pub(super) fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().map(text).collect()
 }
 
@@ -99,16 +111,56 @@ impl Rule {
             versions: texts(&rule["apiVersions"]),
             resources: texts(&rule["resources"]),
             scope: text(&rule["scope"]),
+            names: texts(&rule["resourceNames"]),
         }
+    }
+
+    fn all(rules: &Value) -> Vec<Rule> {
+        rules.as_array().into_iter().flatten().map(Rule::read).collect()
+    }
+
+    /// Whether it names the resource, in whatever group or version.
+    fn may_concern(&self, plural: &str) -> bool {
+        self.resources.iter().any(|item| {
+            let resource = item.split('/').next().unwrap_or_default();
+            resource == "*" || resource == plural
+        })
+    }
+}
+
+impl Constraints {
+    /// Reads what a webhook says of the requests it is asked about.
+    fn of_hook(hook: &Value) -> Self {
+        let selector = |field: &str| match &hook[field] {
+            Value::Null => Ok(LabelSelector::default()),
+            selector => LabelSelector::from_json(selector).map_err(|error| error.to_string()),
+        };
+        Constraints {
+            rules: Rule::all(&hook["rules"]),
+            excluded: Vec::new(),
+            exact: hook["matchPolicy"] == "Exact",
+            all: false,
+            namespaces: selector("namespaceSelector"),
+            objects: selector("objectSelector"),
+        }
+    }
+
+    /// Reads the `matchConstraints` of a policy, or the `matchResources` of a binding.
+    pub(super) fn of_policy(constraints: &Value) -> Self {
+        let rules = Rule::all(&constraints["resourceRules"]);
+        let all = rules.is_empty();
+        let excluded = Rule::all(&constraints["excludeResourceRules"]);
+        Constraints { rules, excluded, all, ..Constraints::of_hook(constraints) }
+    }
+
+    /// Whether any rule names the resource: the same in other groups and versions counts, for those may stand for it.
+    pub(super) fn may_concern(&self, plural: &str) -> bool {
+        self.all || self.rules.iter().any(|rule| rule.may_concern(plural))
     }
 }
 
 impl Hook {
     fn read(hook: &Value) -> Self {
-        let selector = |field: &str| match &hook[field] {
-            Value::Null => Ok(LabelSelector::default()),
-            selector => LabelSelector::from_json(selector).map_err(|error| error.to_string()),
-        };
         let conditions = hook["matchConditions"].as_array().map_or(&[][..], Vec::as_slice);
         let conditions =
             conditions.iter().map(|condition| condition["expression"].as_str().unwrap_or_default());
@@ -116,11 +168,8 @@ impl Hook {
         Hook {
             name: text(&hook["name"]),
             client: ClientConfig::read(&hook["clientConfig"]),
-            rules: hook["rules"].as_array().into_iter().flatten().map(Rule::read).collect(),
-            exact: hook["matchPolicy"] == "Exact",
+            meant: Constraints::of_hook(hook),
             ignore: hook["failurePolicy"] == "Ignore",
-            namespaces: selector("namespaceSelector"),
-            objects: selector("objectSelector"),
             conditions: Conditions::compile(conditions),
             timeout: Duration::from_secs(seconds),
             again: hook["reinvocationPolicy"] == "IfNeeded",
@@ -140,14 +189,9 @@ impl Hooks {
         Hooks { mutating: read(mutating), validating: read(validating) }
     }
 
-    /// Whether any rule names the resource: the same in other groups and versions counts, for those may stand for it.
+    /// Whether any of them might be asked about objects of the resource.
     pub(super) fn may_concern(&self, plural: &str) -> bool {
-        let named = |item: &String| {
-            let resource = item.split('/').next().unwrap_or_default();
-            resource == "*" || resource == plural
-        };
-        let hooks = self.mutating.iter().chain(&self.validating);
-        hooks.flat_map(|hook| &hook.rules).any(|rule| rule.resources.iter().any(named))
+        self.mutating.iter().chain(&self.validating).any(|hook| hook.meant.may_concern(plural))
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use super::Surroundings;
 use super::dispatch::{Attributes, Operation};
-use super::hook::{Hook, Rule};
+use super::hook::{Constraints, Hook, Rule};
 use super::review;
 use crate::authorization;
 use crate::error::Status;
@@ -44,19 +44,25 @@ impl Rule {
             && any(&self.groups, &resource.group)
             && any(&self.versions, &resource.version)
             && self.resources.iter().any(named)
+            && (self.names.is_empty() || self.names.iter().any(|name| name == asked.name))
     }
 }
 
-/// Whether the hook's rules meet the request: `Some(None)` as it is, `Some(Some(…))` at another version.
-fn by_rules(hook: &Hook, around: &dyn Surroundings, asked: &Attributes<'_>) -> Option<Option<Arc<Resource>>> {
-    if hook.rules.iter().any(|rule| rule.fits(asked, asked.resource)) {
+/// Whether any of the rules meets the request: `Some(None)` as it is, `Some(Some(…))` at another version.
+fn by_rules(
+    rules: &[Rule],
+    exact: bool,
+    around: &dyn Surroundings,
+    asked: &Attributes<'_>,
+) -> Option<Option<Arc<Resource>>> {
+    if rules.iter().any(|rule| rule.fits(asked, asked.resource)) {
         return Some(None);
     }
-    if hook.exact {
+    if exact || rules.is_empty() {
         return None;
     }
     let others = around.equivalents(asked.resource);
-    let found = hook.rules.iter().find_map(|rule| others.iter().find(|other| rule.fits(asked, other)));
+    let found = rules.iter().find_map(|rule| others.iter().find(|other| rule.fits(asked, other)));
     found.map(|other| Some(other.clone()))
 }
 
@@ -64,7 +70,8 @@ fn labels(object: &Value) -> Option<&Map<String, Value>> {
     object["metadata"]["labels"].as_object()
 }
 
-fn selects(selector: &LabelSelector, object: &Value) -> bool {
+/// Whether a selector picks an object by its labels.
+pub(super) fn selects(selector: &LabelSelector, object: &Value) -> bool {
     match labels(object) {
         Some(labels) => selector.matches(labels),
         None => selector.matches(&Map::new()),
@@ -73,7 +80,7 @@ fn selects(selector: &LabelSelector, object: &Value) -> bool {
 
 /// Whether the namespace is one of those meant.
 fn by_namespace(
-    hook: &Hook,
+    meant: &Constraints,
     around: &dyn Surroundings,
     asked: &Attributes<'_>,
     object: Option<&Value>,
@@ -82,7 +89,7 @@ fn by_namespace(
     if asked.namespace.is_empty() && !of_namespace {
         return Ok(true);
     }
-    let selector = hook.namespaces.as_ref().map_err(|why| Status::internal(why))?;
+    let selector = meant.namespaces.as_ref().map_err(|why| Status::internal(why))?;
     if selector.is_empty() {
         return Ok(true);
     }
@@ -96,12 +103,35 @@ fn by_namespace(
     }
 }
 
-fn by_object(hook: &Hook, object: Option<&Value>, old: Option<&Value>) -> Result<bool, Status> {
-    let selector = hook.objects.as_ref().map_err(|why| Status::internal(why))?;
-    let meant = |object: Option<&Value>| {
+fn by_object(meant: &Constraints, object: Option<&Value>, old: Option<&Value>) -> Result<bool, Status> {
+    let selector = meant.objects.as_ref().map_err(|why| Status::internal(why))?;
+    let fits = |object: Option<&Value>| {
         object.is_some_and(|object| object["metadata"].is_object() && selects(selector, object))
     };
-    Ok(selector.is_empty() || meant(object) || meant(old))
+    Ok(selector.is_empty() || fits(object) || fits(old))
+}
+
+/// Whether a request is meant: `Some(None)` as it is, `Some(Some(…))` at another version.
+pub(super) fn meets(
+    meant: &Constraints,
+    around: &dyn Surroundings,
+    asked: &Attributes<'_>,
+    object: Option<&Value>,
+    old: Option<&Value>,
+) -> Result<Option<Option<Arc<Resource>>>, Status> {
+    let in_namespace = by_namespace(meant, around, asked, object);
+    if matches!(in_namespace, Ok(false)) {
+        return Ok(None);
+    }
+    let of_object = by_object(meant, object, old);
+    if matches!(of_object, Ok(false)) || by_rules(&meant.excluded, meant.exact, around, asked).is_some() {
+        return Ok(None);
+    }
+    let at = if meant.all { Some(None) } else { by_rules(&meant.rules, meant.exact, around, asked) };
+    let Some(at) = at else { return Ok(None) };
+    in_namespace?;
+    of_object?;
+    Ok(Some(at))
 }
 
 /// Whether the hook is to be asked, and how it sees the request.
@@ -112,23 +142,13 @@ pub(super) fn concerns(
     object: Option<&Value>,
     old: Option<&Value>,
 ) -> Result<Option<Seen>, Status> {
-    let in_namespace = by_namespace(hook, around, asked, object);
-    if matches!(in_namespace, Ok(false)) {
-        return Ok(None);
-    }
-    let of_object = by_object(hook, object, old);
-    if matches!(of_object, Ok(false)) {
-        return Ok(None);
-    }
-    let Some(at) = by_rules(hook, around, asked) else { return Ok(None) };
-    in_namespace?;
-    of_object?;
+    let Some(at) = meets(&hook.meant, around, asked, object, old)? else { return Ok(None) };
     let seen = seen(around, asked, at, object, old)?;
     Ok(by_conditions(hook, around, asked, &seen)?.then_some(seen))
 }
 
-/// The request at the version the hook speaks of.
-fn seen(
+/// The request at the version that is spoken of.
+pub(super) fn seen(
     around: &dyn Surroundings,
     asked: &Attributes<'_>,
     at: Option<Arc<Resource>>,
@@ -146,10 +166,10 @@ fn seen(
 }
 
 /// The questions of a condition, answered by the roles.
-struct Roles<'a> {
-    around: &'a dyn Surroundings,
-    asked: &'a Attributes<'a>,
-    resource: &'a Resource,
+pub(super) struct Roles<'a> {
+    pub(super) around: &'a dyn Surroundings,
+    pub(super) asked: &'a Attributes<'a>,
+    pub(super) resource: &'a Resource,
 }
 
 impl Authorizer for Roles<'_> {

@@ -1,9 +1,9 @@
-//! Webhooks: which of them a write concerns, what they are asked, what becomes of their answers, and how they are
-//! reached. Never decides what an object means and never holds a lock of the store; `registry` says when to ask.
+//! Webhooks and policies: which of them a write concerns, what they are asked, what becomes of their answers, and how
+//! webhooks are reached. Never decides what an object means and never holds a lock of the store; `registry` says when to ask.
 //! Read `hook` and `matching` for who is asked, `review` for what, `dispatch` for the order, `place` and `client` for
-//! the way there, and `convert` for the versions of custom resources.
+//! the way there, `policies` for those that need not be reached, and `convert` for the versions of custom resources.
 //!
-//! Asking blocks the thread: whoever writes while there are hooks does so on a thread that may block.
+//! Asking webhooks blocks the thread: whoever writes while there are hooks does so on a thread that may block.
 
 mod client;
 mod convert;
@@ -11,6 +11,7 @@ mod dispatch;
 mod hook;
 mod matching;
 mod place;
+mod policies;
 mod review;
 mod tls;
 
@@ -30,6 +31,8 @@ use crate::identity::User;
 use crate::registry::Resource;
 use client::Caller;
 use hook::Hooks;
+use opdev_object::meta::Gvk;
+use policies::Policies;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -39,23 +42,39 @@ pub(crate) const MUTATING: &str = "admissionregistration.k8s.io/mutatingwebhookc
 /// The same of webhooks that only look.
 pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebhookconfigurations";
 
+/// Whether objects of a resource configure webhooks or policies.
+pub(crate) fn configured_by(id: &str) -> bool {
+    [MUTATING, VALIDATING].contains(&id) || policies::RESOURCES.contains(&id)
+}
+
 /// What has to be known of the cluster to ask a webhook.
 pub(crate) trait Surroundings: View {
     /// The other versions that the resource's objects are served at.
     fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
     /// An object of one version at another.
     fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
-    /// A changed object with defaults, without what its kind does not have.
-    fn completed(&self, resource: &Resource, object: Value) -> Result<Value, String>;
+    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is refused.
+    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, String>;
+    /// The resource that serves a kind.
+    fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>>;
+    /// The objects of a resource at its version: in a namespace, or all; of a name, or all.
+    fn objects(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Vec<Value>, Status>;
     /// Whether somebody may do something.
     fn may(&self, user: &User, wanted: &authorization::Attributes) -> authorization::Decision;
 }
 
-/// All webhooks of a plane, as they are configured now.
+/// All webhooks and policies of a plane, as they are configured now.
 #[derive(Debug, Default)]
 pub(crate) struct Admission {
     any: AtomicBool,
+    any_hooks: AtomicBool,
     hooks: RwLock<Arc<Hooks>>,
+    policies: RwLock<Arc<Policies>>,
     caller: Caller,
     settings: Webhooks,
 }
@@ -66,22 +85,34 @@ impl Admission {
         Admission { caller: Caller::trusting(settings.authority.clone()), settings, ..Admission::default() }
     }
 
-    /// Whether there is any webhook at all: one load, for every write.
+    /// Whether there is any webhook or policy at all: one load, for every write.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
+    /// Whether there is any webhook.
+    pub(crate) fn any_hooks(&self) -> bool {
+        self.any_hooks.load(Ordering::Acquire)
+    }
+
     /// Whether any webhook might be asked about objects of a resource, in whatever group or version.
     pub(crate) fn may_concern(&self, plural: &str) -> bool {
-        self.any() && self.hooks().may_concern(plural)
+        self.any_hooks() && self.hooks().may_concern(plural)
     }
 
     /// Takes in what is configured now.
     pub(crate) fn configure(&self, view: &dyn View) {
         let hooks = Hooks::of(&view.list(MUTATING, None), &view.list(VALIDATING, None));
-        let any = !hooks.is_empty();
+        let policies = Policies::of(view);
+        let (any_hooks, any_policies) = (!hooks.is_empty(), !policies.is_empty());
         *self.hooks.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(hooks);
-        self.any.store(any, Ordering::Release);
+        *self.policies.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(policies);
+        self.any_hooks.store(any_hooks, Ordering::Release);
+        self.any.store(any_hooks || any_policies, Ordering::Release);
+    }
+
+    fn policies(&self) -> Arc<Policies> {
+        self.policies.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn hooks(&self) -> Arc<Hooks> {

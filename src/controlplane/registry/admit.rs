@@ -1,4 +1,4 @@
-//! When webhooks are asked about a write, and what they are told of it. What they say comes from `admission`.
+//! When webhooks and policies are asked about a write, and what they are told of it. What they say comes from `admission`.
 
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
@@ -147,7 +147,7 @@ impl Registry {
 
     /// Whether a write may have to wait for a webhook, and so may only be done by a thread that may block.
     pub(crate) fn waits_for_webhooks(&self) -> bool {
-        self.admission.any()
+        self.admission.any_hooks()
     }
 
     /// Whether a write of a resource may have to wait for a webhook.
@@ -155,11 +155,9 @@ impl Registry {
         self.admission.may_concern(&resource.plural)
     }
 
-    /// Whether webhooks are asked about a write: never about what configures them.
+    /// Whether webhooks or policies are asked about a write: never about policies.
     pub(super) fn asks(&self, ctx: &Context, resource: &Resource) -> bool {
-        const EXEMPT: [&str; 6] = [
-            "validatingwebhookconfigurations",
-            "mutatingwebhookconfigurations",
+        const EXEMPT: [&str; 4] = [
             "validatingadmissionpolicies",
             "validatingadmissionpolicybindings",
             "mutatingadmissionpolicies",
@@ -326,10 +324,33 @@ impl Surroundings for Registry {
         self.between(from, to, object)
     }
 
-    fn completed(&self, resource: &Resource, object: Value) -> Result<Value, String> {
+    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, String> {
         let mut ctx = Context::new(&User::admin(), "");
-        ctx.validation = FieldValidation::Ignore;
+        ctx.validation = if strict { FieldValidation::Strict } else { FieldValidation::Ignore };
         accept(&mut ctx, resource, object).map_err(|unfit| unfit.to_string())
+    }
+
+    fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>> {
+        self.catalog.served().by_kind(&kind.group, Some(&kind.version), &kind.kind).cloned()
+    }
+
+    fn objects(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Vec<Value>, Status> {
+        let found = match name {
+            Some(name) => {
+                let key = Key::new(namespace.unwrap_or_default(), name);
+                self.store.get(&resource.table, &key).into_iter().collect()
+            }
+            None => self.store.list(&resource.table, namespace).items,
+        };
+        let at = |stored: &Arc<Stored>| {
+            Ok(Value::clone(&convert::served(resource, &self.one_at(resource, stored)?.value)))
+        };
+        found.iter().map(at).collect()
     }
 
     fn may(&self, user: &User, wanted: &authorization::Attributes) -> Decision {

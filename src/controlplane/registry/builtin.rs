@@ -5,7 +5,7 @@ use opdev_object::facts::{ResourceFact, facts};
 use std::sync::OnceLock;
 
 /// Kinds that count `metadata.generation`.
-const GENERATION: [&str; 22] = [
+const GENERATION: [&str; 25] = [
     "pods",
     "podtemplates",
     "replicationcontrollers",
@@ -24,13 +24,16 @@ const GENERATION: [&str; 22] = [
     "admissionregistration.k8s.io/validatingwebhookconfigurations",
     "admissionregistration.k8s.io/mutatingwebhookconfigurations",
     "admissionregistration.k8s.io/validatingadmissionpolicies",
+    "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+    "admissionregistration.k8s.io/mutatingadmissionpolicies",
+    "admissionregistration.k8s.io/mutatingadmissionpolicybindings",
     "flowcontrol.apiserver.k8s.io/flowschemas",
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
     "scheduling.k8s.io/priorityclasses",
     "resource.k8s.io/resourceslices",
 ];
 /// Kinds whose PUT needs a resourceVersion.
-const CONDITIONAL: [&str; 12] = [
+const CONDITIONAL: [&str; 14] = [
     "coordination.k8s.io/leases",
     "apiextensions.k8s.io/customresourcedefinitions",
     "policy/poddisruptionbudgets",
@@ -38,6 +41,8 @@ const CONDITIONAL: [&str; 12] = [
     "admissionregistration.k8s.io/mutatingwebhookconfigurations",
     "admissionregistration.k8s.io/validatingadmissionpolicies",
     "admissionregistration.k8s.io/validatingadmissionpolicybindings",
+    "admissionregistration.k8s.io/mutatingadmissionpolicies",
+    "admissionregistration.k8s.io/mutatingadmissionpolicybindings",
     "apiregistration.k8s.io/apiservices",
     "node.k8s.io/runtimeclasses",
     "storage.k8s.io/csidrivers",

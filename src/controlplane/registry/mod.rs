@@ -93,7 +93,7 @@ impl Registry {
     fn written(&self, resource: &Resource, object: &Value) {
         match resource.id().as_str() {
             definitions::ID => self.definition_written(object),
-            admission::MUTATING | admission::VALIDATING => self.admission.configure(self),
+            id if admission::configured_by(id) => self.admission.configure(self),
             _ => {}
         }
     }
@@ -123,7 +123,7 @@ impl Registry {
         }
         match resource.id().as_str() {
             definitions::ID => self.definition_removed(object),
-            admission::MUTATING | admission::VALIDATING => self.admission.configure(self),
+            id if admission::configured_by(id) => self.admission.configure(self),
             _ => {}
         }
     }

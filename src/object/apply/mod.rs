@@ -1,9 +1,11 @@
 //! Server-side apply and the tracking of who owns which field, as the API server does it.
 //! The caller gives schema, time and live object; defaulting and storing are the caller's too.
-//! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused.
+//! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused,
+//! `overlay` for a merge without owners.
 
 mod managed;
 mod merge;
+mod overlay;
 mod typed;
 
 use crate::fieldset::{FieldPath, FieldSet, compare};
@@ -12,6 +14,8 @@ use crate::schema::{SchemaRef, same};
 use managed::{ManagerId, Managers, Owned};
 use serde_json::{Map, Value, json};
 use std::fmt;
+
+pub use overlay::overlay;
 
 /// The annotation of client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

@@ -52,11 +52,23 @@ pub(super) enum Node {
     /// Items, and whether each is there only where its optional value is.
     List(Vec<(Expr, bool)>),
     Map(Vec<(Expr, Expr, bool)>),
-    /// A message literal; there is no type that could be built.
+    /// An object that is built, such as `Object.spec{replicas: 1}`.
     Message {
         name: String,
+        fields: Vec<MessageField>,
     },
     Macro(Box<Macro>),
+}
+
+/// A field of an object that is built.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct MessageField {
+    /// Where its colon stands.
+    pub(super) at: usize,
+    pub(super) name: String,
+    pub(super) value: Expr,
+    /// It is there only where its optional value is.
+    pub(super) optional: bool,
 }
 
 /// A macro that brings its own variables.
@@ -113,6 +125,7 @@ impl Expr {
             Node::Macro(inner) => {
                 [Some(&inner.range), inner.filter.as_ref(), Some(&inner.body)].into_iter().flatten().collect()
             }
+            Node::Message { fields, .. } => fields.iter().map(|field| &field.value).collect(),
             Node::Null
             | Node::Bool(_)
             | Node::Int(_)
@@ -120,8 +133,7 @@ impl Expr {
             | Node::Double(_)
             | Node::Text(_)
             | Node::Bytes(_)
-            | Node::Name(_)
-            | Node::Message { .. } => Vec::new(),
+            | Node::Name(_) => Vec::new(),
         }
     }
 

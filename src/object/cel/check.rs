@@ -1,12 +1,14 @@
 //! The type check of an expression: names, fields and calls against what the schema declares, with the texts of a
 //! real server, and a suggestion where a name is nearly right. Never evaluates.
 
-use super::ast::{Expr, Macro, MacroKind, Node};
+use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer;
-use super::kind::{Bound, Kind, join};
+use super::kind::{Bound, Kind, Object, join};
 use super::lex::Fault;
 use super::shape::reserved;
-use super::signatures::{names, signatures};
+use super::signatures::{Signature, names, signatures};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The variables that are in scope, innermost last.
 pub(super) struct Checker {
@@ -18,6 +20,21 @@ pub(super) struct Checker {
     pub(super) late: Vec<Fault>,
     /// Inside of what `format` writes, items may be of any kind.
     mixed: bool,
+    /// Objects and the operations of a patch can be built.
+    pub(super) builds: bool,
+}
+
+/// Whether an object of this name may have any fields.
+fn is_open(name: &str) -> bool {
+    name == "Object" || name.starts_with("Object.")
+}
+
+/// An operation of a JSON patch.
+fn operation() -> Kind {
+    let texts = ["op", "path", "from"].map(|field| (field.to_owned(), Kind::Text));
+    let mut fields = BTreeMap::from(texts);
+    fields.insert("value".to_owned(), Kind::Dyn);
+    Kind::Object(Arc::new(Object { name: "JSONPatch".to_owned(), fields }))
 }
 
 /// The types that can be named.
@@ -42,7 +59,14 @@ pub(super) fn type_named(name: &str) -> Option<Kind> {
 
 impl Checker {
     pub(super) fn new(scope: Vec<(String, Kind)>) -> Checker {
-        Checker { scope, faults: Vec::new(), hints: Vec::new(), late: Vec::new(), mixed: false }
+        Checker {
+            scope,
+            faults: Vec::new(),
+            hints: Vec::new(),
+            late: Vec::new(),
+            mixed: false,
+            builds: false,
+        }
     }
 
     fn fault(&mut self, at: usize, message: impl Into<String>) -> Kind {
@@ -107,12 +131,57 @@ impl Checker {
             Node::Cond { test, yes, no } => self.cond(expr.at, test, yes, no),
             Node::List(items) => self.list(items),
             Node::Map(entries) => self.map(entries),
-            Node::Message { name } => match type_named(name) {
-                Some(_) => self.fault(expr.at, format!("'{name}' is not a message type")),
-                None => self.undeclared(expr.at, name),
-            },
+            Node::Message { name, fields } => self.message(expr.at, name, fields),
             Node::Macro(inner) => self.fold(expr.at, inner),
         }
+    }
+
+    /// An object that is built: of a name that begins with `Object` it may have any fields.
+    fn message(&mut self, at: usize, name: &str, fields: &[MessageField]) -> Kind {
+        let kind = match name {
+            _ if !self.builds => None,
+            "JSONPatch" => Some(operation()),
+            name if is_open(name) => {
+                Some(Kind::Object(Arc::new(Object { name: name.to_owned(), fields: BTreeMap::new() })))
+            }
+            _ => None,
+        };
+        let Some(kind) = kind else {
+            return match type_named(name) {
+                Some(_) => self.fault(at, format!("'{name}' is not a message type")),
+                None => self.undeclared(at, name),
+            };
+        };
+        for field in fields {
+            let mut given = self.kind(&field.value);
+            if field.optional
+                && let Kind::Optional(inner) = given
+            {
+                given = *inner;
+            }
+            let Kind::Object(object) = &kind else { continue };
+            let wanted = match object.fields.get(&field.name) {
+                Some(wanted) => wanted.clone(),
+                None if is_open(name) => Kind::Dyn,
+                // A server says this of a field that there is not.
+                None => {
+                    let text = format!(
+                        "expected type of field '{}' is '' but provided type is '{given}'",
+                        field.name
+                    );
+                    self.fault(field.at, text);
+                    continue;
+                }
+            };
+            if given != Kind::Error && !Bound::default().fits(&wanted, &given) {
+                let text = format!(
+                    "expected type of field '{}' is '{wanted}' but provided type is '{given}'",
+                    field.name
+                );
+                self.fault(field.at, text);
+            }
+        }
+        kind
     }
 
     fn qualified_type(&self, expr: &Expr) -> Option<Kind> {
@@ -131,6 +200,7 @@ impl Checker {
             Kind::Dyn => Kind::Dyn,
             Kind::Error => return Kind::Error,
             Kind::Map(_, value) => (**value).clone(),
+            Kind::Object(object) if is_open(&object.name) => Kind::Dyn,
             Kind::Object(object) => match object.fields.get(field).or_else(|| {
                 // Words that are reserved are known under both names.
                 reserved(field).and_then(|escaped| object.fields.get(&escaped))
@@ -209,13 +279,18 @@ impl Checker {
         Kind::map(keys.unwrap_or(Kind::Param('K')), values.unwrap_or(Kind::Param('V')))
     }
 
+    /// The ways to call a function, where it is known here.
+    fn ways(&self, name: &str) -> Option<&'static [Signature]> {
+        signatures(name).filter(|_| self.builds || name != "jsonpatch.escapeKey")
+    }
+
     fn call(&mut self, at: usize, target: Option<&Expr>, function: &str, args: &[Expr]) -> Kind {
         let mut receiver = None;
         let mut name = function.to_owned();
         if let Some(target) = target {
             // `sets.contains(a, b)` is a function whose name has a dot, unless `sets` is a variable.
             let qualified = target.qualified().map(|prefix| format!("{prefix}.{function}"));
-            match qualified.filter(|name| signatures(name).is_some()) {
+            match qualified.filter(|name| self.ways(name).is_some()) {
                 Some(qualified) => name = qualified,
                 None => receiver = Some(self.kind(target)),
             }
@@ -231,7 +306,7 @@ impl Checker {
         {
             self.format(at, text, items);
         }
-        let Some(ways) = signatures(&name) else {
+        let Some(ways) = self.ways(&name) else {
             // Known to servers, but not to rules of custom resources.
             let authorizer = receiver_failed && matches!(name.as_str(), "group" | "path" | "serviceAccount");
             return if authorizer { Kind::Error } else { self.undeclared(at, &name) };
@@ -264,7 +339,7 @@ impl Checker {
 
     /// A format that is written out is checked against what it is given.
     fn format(&mut self, at: usize, text: &str, items: &[(Expr, bool)]) {
-        let mut quiet = Checker::new(self.scope.clone());
+        let mut quiet = Checker { builds: self.builds, ..Checker::new(self.scope.clone()) };
         let kinds: Vec<(usize, Kind)> = items.iter().map(|(item, _)| (item.at, quiet.kind(item))).collect();
         match super::format::check(text, &kinds) {
             Ok(used) if used < kinds.len() => {

@@ -1,91 +1,42 @@
 //! `matchConditions` of webhooks: expressions about a request, its object and the one before, all of which have to be
 //! true. The texts of what is wrong with them are a server's.
 
-use super::ast::Expr;
-use super::authorizer::{AUTHORIZER, Asked, Authorizer, Check};
-use super::eval::Eval;
-use super::kind::{Kind, Object};
-use super::library::Library;
-use super::program::checked;
-use super::value::{Key, Stop, Val};
+use super::admission::{CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Wanted};
+use super::authorizer::Authorizer;
 use serde_json::Value;
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
-/// What all conditions of one webhook may cost together.
-const TOTAL: u64 = 2_500_000;
 
 /// Conditions that have to hold together.
 #[derive(Debug, Default)]
 pub struct Conditions {
-    list: Vec<(String, Expr)>,
+    list: Vec<Expression>,
 }
 
-fn object(name: &str, fields: &[(&str, Kind)]) -> Kind {
-    let fields = fields.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect();
-    Kind::Object(Arc::new(Object { name: format!("kubernetes.{name}"), fields }))
-}
-
-/// What a condition can name.
-fn scope() -> Vec<(String, Kind)> {
-    let text = || Kind::Text;
-    let kind = object("GroupVersionKind", &[("group", text()), ("version", text()), ("kind", text())]);
-    let resource =
-        object("GroupVersionResource", &[("group", text()), ("version", text()), ("resource", text())]);
-    let extra = Kind::map(Kind::Text, Kind::list(Kind::Text));
-    let user = object(
-        "UserInfo",
-        &[("username", text()), ("uid", text()), ("groups", Kind::list(Kind::Text)), ("extra", extra)],
-    );
-    let request = object(
-        "AdmissionRequest",
-        &[
-            ("kind", kind.clone()),
-            ("resource", resource.clone()),
-            ("subResource", text()),
-            ("requestKind", kind),
-            ("requestResource", resource),
-            ("requestSubResource", text()),
-            ("name", text()),
-            ("namespace", text()),
-            ("operation", text()),
-            ("userInfo", user),
-            ("dryRun", Kind::Bool),
-            ("options", Kind::Dyn),
-        ],
-    );
-    let variables = [
-        ("object", Kind::Dyn),
-        ("oldObject", Kind::Dyn),
-        ("request", request),
-        ("authorizer", Kind::Opaque(AUTHORIZER)),
-    ];
-    variables.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect()
-}
-
-/// Compiles one condition.
-fn compile(text: &str) -> Result<Expr, String> {
-    let text = text.trim();
-    let (expr, kind) = checked(text, scope()).map_err(|wrong| wrong.message)?;
-    if kind == Kind::Bool { Ok(expr) } else { Err(format!("must evaluate to bool but got {kind}")) }
-}
-
-/// What is wrong with a condition, in a server's words.
+/// What is wrong with a condition, in a server's words; `params` is whether it can name them.
 ///
 /// # Errors
 /// It does not compile, or it is no truth value.
-pub fn check_condition(text: &str) -> Result<(), String> {
-    compile(text).map(drop)
+pub fn check_condition(text: &str, params: bool) -> Result<(), String> {
+    let expression = Compiler::new(params).expression(text.trim(), Wanted::Truth, true);
+    expression.fault().map_or(Ok(()), |why| Err(why.to_owned()))
 }
 
 impl Conditions {
-    /// Compiles conditions.
+    /// Compiles the conditions of a webhook.
     ///
     /// # Errors
     /// The first that does not compile.
     pub fn compile<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Conditions, String> {
-        let list = texts.map(|text| Ok((text.trim().to_owned(), compile(text)?)));
-        Ok(Conditions { list: list.collect::<Result<_, String>>()? })
+        let conditions = Conditions::of(&Compiler::default(), texts);
+        match conditions.list.iter().find_map(Expression::fault) {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(conditions),
+        }
+    }
+
+    /// Compiles the conditions of a policy. Those that do not compile fail whenever they are asked.
+    pub fn of<'a>(compiler: &Compiler, texts: impl Iterator<Item = &'a str>) -> Conditions {
+        let list = texts.map(|text| compiler.expression(text.trim(), Wanted::Truth, true));
+        Conditions { list: list.collect() }
     }
 
     /// Whether there are none.
@@ -104,39 +55,27 @@ impl Conditions {
         request: &Value,
         authorizer: &dyn Authorizer,
     ) -> Result<bool, String> {
-        let value = |object: Option<&Value>| object.map_or(Val::Null, plain);
-        let scope = vec![
-            ("object", value(object)),
-            ("oldObject", value(old)),
-            ("request", plain(request)),
-            ("authorizer", Val::Check(Arc::new(Check::new(AUTHORIZER, Asked::default())))),
-        ];
-        let library = Library::default();
-        let mut budget = TOTAL;
-        let mut failures = Vec::new();
-        for (text, expr) in &self.list {
-            let mut eval = Eval {
-                scope: scope.clone(),
-                budget: &mut budget,
-                library: &library,
-                authorizer: Some(authorizer),
-            };
-            let why = match eval.eval(expr) {
-                Ok(Val::Bool(false)) => return Ok(false),
-                Ok(Val::Bool(true)) => continue,
-                Ok(other) => {
-                    format!("expression '{text}' resulted in error: no boolean but {}", other.type_name())
-                }
-                Err(Stop::Failed(why)) => format!("expression '{text}' resulted in error: {why}"),
-                Err(Stop::Budget) => {
-                    return Err(
-                        "validation failed due to running out of cost budget, no further validation \
-                                rules will be run"
-                            .to_owned(),
-                    );
-                }
-            };
-            failures.push(why);
+        let (given, libraries) = (Given::new(object, old, request), Libraries::default());
+        self.hold_in(Evaluation::new(&given, &[], Some(authorizer), &libraries, CONDITIONS_BUDGET))
+    }
+
+    /// Whether all are true of what is evaluated.
+    ///
+    /// # Errors
+    /// None is false, but some cannot be evaluated.
+    pub fn hold_in(&self, mut evaluation: Evaluation<'_>) -> Result<bool, String> {
+        let mut outcomes = Vec::new();
+        for expression in &self.list {
+            outcomes.push(evaluation.run(expression).map_err(|spent| spent.to_string())?);
+        }
+        if outcomes.iter().flatten().any(super::Outcome::fails) {
+            return Ok(false);
+        }
+        let mut failures: Vec<String> = Vec::new();
+        for why in outcomes.into_iter().filter_map(Result::err) {
+            if !failures.contains(&why) {
+                failures.push(why);
+            }
         }
         match failures.as_slice() {
             [] => Ok(true),
@@ -146,28 +85,10 @@ impl Conditions {
     }
 }
 
-/// JSON without a schema as CEL sees it.
-fn plain(json: &Value) -> Val {
-    match json {
-        Value::Null => Val::Null,
-        Value::Bool(truth) => Val::Bool(*truth),
-        Value::Number(number) => match number.as_i64() {
-            Some(whole) => Val::Int(whole),
-            None => Val::Double(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => Val::text(text),
-        Value::Array(items) => Val::list(items.iter().map(plain).collect()),
-        Value::Object(map) => {
-            let entries = map.iter().map(|(name, json)| (Key::Text(name.as_str().into()), plain(json)));
-            Val::Map(Arc::new(entries.collect::<BTreeMap<_, _>>()))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cel::Verdict;
+    use crate::cel::{Asked, Verdict};
     use serde_json::json;
 
     /// Everybody may read ConfigMaps in `default`.
@@ -215,8 +136,11 @@ mod tests {
         let missing = "expression 'object.data.zzz == 'a'' resulted in error: no such key: zzz";
         assert_eq!(hold(&["object.data.zzz == 'a'"]), Err(missing.to_owned()));
         assert_eq!(hold(&["object.data.zzz == 'a'", "false"]), Ok(false));
-        let both = hold(&["object.data.zzz == 'a'", "object.data.zzz == 'a'"]);
-        assert_eq!(both, Err(format!("[{missing}, {missing}]")));
+        // The same twice is told once.
+        assert_eq!(hold(&["object.data.zzz == 'a'", "object.data.zzz == 'a'"]), Err(missing.to_owned()));
+        let both = hold(&["object.data.zzz == 'a'", "oldObject.x == 1"]);
+        let other = "expression 'oldObject.x == 1' resulted in error: no such overload";
+        assert_eq!(both, Err(format!("[{missing}, {other}]")));
     }
 
     #[test]
@@ -233,7 +157,7 @@ mod tests {
                  objekt.metadata.name == 'a'\n | ^",
             ),
         ] {
-            assert_eq!(check_condition(text), Err(why.to_owned()), "{text}");
+            assert_eq!(check_condition(text, false), Err(why.to_owned()), "{text}");
         }
     }
 }

@@ -105,12 +105,11 @@ fn sum(parts: &[(u64, Sized<'_>)]) -> u64 {
 
 fn cost<'a>(expr: &'a Expr, scope: &mut Vec<(&'a str, Sized<'a>)>) -> (u64, Sized<'a>) {
     match &expr.node {
-        Node::Null
-        | Node::Bool(_)
-        | Node::Int(_)
-        | Node::Uint(_)
-        | Node::Double(_)
-        | Node::Message { .. } => (0, Sized::plain(1)),
+        Node::Null | Node::Bool(_) | Node::Int(_) | Node::Uint(_) | Node::Double(_) => (0, Sized::plain(1)),
+        Node::Message { fields, .. } => {
+            let parts: Vec<_> = fields.iter().map(|field| cost(&field.value, scope)).collect();
+            (sum(&parts).saturating_add(40), Sized::plain(1))
+        }
         Node::Text(text) => (0, Sized::plain(text.len() as u64)),
         Node::Bytes(bytes) => (0, Sized::plain(bytes.len() as u64)),
         Node::Name(name) => {

@@ -1,10 +1,11 @@
 //! Evaluates an expression against values, within a budget. Errors have a real server's words. Never panics, and
 //! never takes longer than its budget allows: every step and every byte that is made is charged for.
 
-use super::ast::{Expr, Macro, MacroKind, Node};
+use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer::{self, Authorizer};
 use super::check::type_named;
 use super::functions;
+use super::lazy::Lazy;
 use super::library::Library;
 use super::operators;
 use super::shape::reserved;
@@ -25,6 +26,8 @@ pub(super) struct Eval<'a> {
     pub(super) library: &'a Library,
     /// Who answers `authorizer`; only conditions of requests have it.
     pub(super) authorizer: Option<&'a dyn Authorizer>,
+    /// The `variables` of a policy.
+    pub(super) variables: Option<&'a Lazy<'a>>,
 }
 
 impl<'a> Eval<'a> {
@@ -40,6 +43,12 @@ impl<'a> Eval<'a> {
 
     fn variable(&self, name: &str) -> Option<&Val> {
         self.scope.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// The `variables` of a policy, where that is what is named.
+    fn variables(&self, operand: &Expr) -> Option<&'a Lazy<'a>> {
+        let named = matches!(&operand.node, Node::Name(name) if name == "variables");
+        self.variables.filter(|_| named && self.variable("variables").is_none())
     }
 
     pub(super) fn eval(&mut self, expr: &'a Expr) -> Evaluated {
@@ -69,7 +78,7 @@ impl<'a> Eval<'a> {
             }
             Node::List(items) => return self.list(items),
             Node::Map(entries) => return self.map(entries),
-            Node::Message { name } => return failed(format!("unknown type: '{name}'")),
+            Node::Message { name, fields } => return self.message(name, fields),
             Node::Macro(inner) => return self.fold(inner),
         })
     }
@@ -81,8 +90,15 @@ impl<'a> Eval<'a> {
         {
             return Ok(Val::Type(Arc::new(kind)));
         }
+        if let Some(variables) = self.variables(operand) {
+            return variables.get(field);
+        }
         match self.eval(operand)? {
             Val::Map(map) => match named(&map, field) {
+                Some(value) => Ok(value.clone()),
+                None => failed(format!("no such key: {field}")),
+            },
+            Val::Message(_, fields) => match fields.get(field) {
                 Some(value) => Ok(value.clone()),
                 None => failed(format!("no such key: {field}")),
             },
@@ -106,13 +122,20 @@ impl<'a> Eval<'a> {
     }
 
     fn opt_select(&mut self, operand: &'a Expr, field: &str) -> Evaluated {
+        if let Some(variables) = self.variables(operand) {
+            return variables.get(field).map(Val::some);
+        }
         let value = self.eval(operand)?;
         self.opt_field(Some(&value), field)
     }
 
     fn has(&mut self, operand: &'a Expr, field: &str) -> Evaluated {
+        if self.variables(operand).is_some() {
+            return Ok(Val::Bool(true));
+        }
         match self.eval(operand)? {
             Val::Map(map) => Ok(Val::Bool(named(&map, field).is_some())),
+            Val::Message(_, fields) => Ok(Val::Bool(fields.contains_key(field))),
             Val::Optional(None) => Ok(Val::Bool(false)),
             Val::Optional(Some(inner)) => match &*inner {
                 Val::Map(map) => Ok(Val::Bool(named(map, field).is_some())),
@@ -146,6 +169,19 @@ impl<'a> Eval<'a> {
             }
         }
         Ok(Val::list(list))
+    }
+
+    fn message(&mut self, name: &str, fields: &'a [MessageField]) -> Evaluated {
+        let mut built = BTreeMap::new();
+        for field in fields {
+            let value = match (self.eval(&field.value)?, field.optional) {
+                (Val::Optional(None), true) => continue,
+                (Val::Optional(Some(value)), true) => (*value).clone(),
+                (value, _) => value,
+            };
+            built.insert(field.name.clone(), value);
+        }
+        Ok(Val::Message(name.into(), Arc::new(built)))
     }
 
     fn map(&mut self, entries: &'a [(Expr, Expr, bool)]) -> Evaluated {

@@ -1,11 +1,13 @@
 //! `x-kubernetes-validations`: rules in CEL, compiled and type-checked against a structural schema and evaluated
 //! against objects, with the texts and verdicts of a real API server and a budget of our own. Own parser, checker and
 //! evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics, whatever the rule.
-//! Read `rules` for a whole schema, `program` for one rule, `conditions` for those of webhooks, then `parse`, `check` and
-//! `eval`.
+//! Read `rules` for a whole schema, `program` for one rule, `admission` and `conditions` for those of webhooks and
+//! policies, then `parse`, `check` and `eval`.
 
+mod admission;
 mod ast;
 mod authorizer;
+mod built;
 mod check;
 mod conditions;
 mod convert;
@@ -14,6 +16,7 @@ mod eval;
 mod format;
 mod functions;
 mod kind;
+mod lazy;
 mod lex;
 mod library;
 mod operators;
@@ -26,6 +29,9 @@ mod texts;
 mod time;
 mod value;
 
+pub use admission::{
+    BUDGET, CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Outcome, Spent, Wanted,
+};
 pub use authorizer::{Asked, Authorizer, Verdict};
 pub use conditions::{Conditions, check_condition};
 pub use cost::expensive;

@@ -1,6 +1,6 @@
 //! CEL text to expressions, macros included, with the places errors point at. Bounded in depth; never panics.
 
-use super::ast::{Expr, Macro, MacroKind, Node};
+use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::lex::{Fault, Lexed, Token, lex};
 
 /// Deepest nesting of an expression.
@@ -253,28 +253,37 @@ impl Parser {
             } else if matches!(self.peek(), Token::Sign("{")) && operand.qualified().is_some() {
                 let at = self.place();
                 let name = operand.qualified().unwrap_or_default();
-                self.skip_braces()?;
-                operand = Expr::new(at, Node::Message { name });
+                let fields = self.message_fields()?;
+                operand = Expr::new(at, Node::Message { name, fields });
             } else {
                 return Ok(operand);
             }
         }
     }
 
-    /// There are no messages, so what stands in one does not matter.
-    fn skip_braces(&mut self) -> Result<(), Fault> {
-        let mut open = 0usize;
+    /// The fields of an object that is built, with the braces around them.
+    fn message_fields(&mut self) -> Result<Vec<MessageField>, Fault> {
+        self.expect("{")?;
+        let mut fields = Vec::new();
         loop {
-            match self.next().token {
-                Token::Sign("{") => open += 1,
-                Token::Sign("}") => {
-                    open -= 1;
-                    if open == 0 {
-                        return Ok(());
-                    }
-                }
-                Token::End => return Err(self.unexpected("'}'")),
-                _ => {}
+            if self.sign("}").is_some() {
+                return Ok(fields);
+            }
+            let optional = self.sign("?").is_some();
+            let Token::Name(name) = self.peek().clone() else {
+                return Err(self.unexpected("{'}', ',', IDENTIFIER}"));
+            };
+            self.next();
+            let Some(at) = self.sign(":") else {
+                let next = &self.tokens[self.at];
+                let text = if next.token == Token::End { "<EOF>" } else { &next.text };
+                return Err(Fault::new(next.at, format!("Syntax error: missing ':' at '{text}'")));
+            };
+            let value = self.expr()?;
+            fields.push(MessageField { at, name, value, optional });
+            if self.sign(",").is_none() {
+                self.expect("}")?;
+                return Ok(fields);
             }
         }
     }

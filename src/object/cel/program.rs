@@ -40,7 +40,7 @@ pub(super) fn compile(
     };
     let old = if optional_old { Kind::optional(this.clone()) } else { this.clone() };
     let scope = vec![("self".to_owned(), this.clone()), ("oldSelf".to_owned(), old)];
-    let (expr, kind) = checked(text, scope)
+    let (expr, kind) = checked(text, scope, false)
         .map_err(|wrong| Uncompiled { message: format!("{prefix}{}", wrong.message), hint: wrong.hint })?;
     if kind != *wanted {
         return Err(Uncompiled { message: wrong.to_owned(), hint: None });
@@ -53,14 +53,19 @@ pub(super) fn compile(
     Ok(Program { expr, uses_old })
 }
 
-/// Reads a text in which these names are known; also says what it comes to.
-pub(super) fn checked(text: &str, scope: Vec<(String, Kind)>) -> Result<(Expr, Kind), Uncompiled> {
+/// Reads a text in which these names are known; also says what it comes to. `builds` is whether it can build objects.
+pub(super) fn checked(
+    text: &str,
+    scope: Vec<(String, Kind)>,
+    builds: bool,
+) -> Result<(Expr, Kind), Uncompiled> {
     let failed = |faults: &[Fault], hint: Option<String>| {
         let shown: Vec<String> = faults.iter().map(|fault| shown(text, fault)).collect();
         Uncompiled { message: format!("compilation failed: {}", shown.join("\n")), hint }
     };
     let expr = parse(text).map_err(|faults| failed(&faults, None))?;
     let mut checker = Checker::new(scope);
+    checker.builds = builds;
     let kind = checker.kind(&expr);
     if checker.faults.is_empty() {
         checker.faults.append(&mut checker.late);
@@ -137,8 +142,14 @@ fn constant_fault(expr: &Expr) -> Option<String> {
             (None, [arg]) if CONVERSIONS.contains(&function.as_str()) && literal(arg) => {
                 let mut budget = 10_000;
                 let library = Library::default();
-                match (Eval { scope: Vec::new(), budget: &mut budget, library: &library, authorizer: None })
-                    .eval(part)
+                match (Eval {
+                    scope: Vec::new(),
+                    budget: &mut budget,
+                    library: &library,
+                    authorizer: None,
+                    variables: None,
+                })
+                .eval(part)
                 {
                     Err(Stop::Failed(text)) => Some(text),
                     _ => None,
@@ -169,6 +180,6 @@ impl Program {
     ) -> Evaluated {
         let mut scope = vec![("self", this.clone())];
         scope.extend(old.map(|old| ("oldSelf", old.clone())));
-        Eval { scope, budget, library, authorizer: None }.eval(&self.expr)
+        Eval { scope, budget, library, authorizer: None, variables: None }.eval(&self.expr)
     }
 }

@@ -65,6 +65,7 @@ substring: string.int -> string; string.int,int -> string
 trim: string. -> string
 format: string.[dyn] -> string
 strings.quote: string -> string
+jsonpatch.escapeKey: string -> string
 join: [string]. -> string; [string].string -> string
 find: string.string -> string
 findAll: string.string -> [string]; string.string,int -> [string]

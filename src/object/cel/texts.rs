@@ -56,6 +56,9 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Option<Eval
         ("join", [Val::List(items, _)]) => join(eval, items, ""),
         ("join", [Val::List(items, _), Val::Text(separator)]) => join(eval, items, separator),
         ("format", [Val::Text(text), Val::List(args, _)]) => format::format(eval, text, args),
+        ("jsonpatch.escapeKey", [Val::Text(text)]) => {
+            Ok(Val::text(text.replace('~', "~0").replace('/', "~1")))
+        }
         ("strings.quote", [Val::Text(text)]) => Ok(Val::text(quote(text))),
         _ => return None,
     })

@@ -1,7 +1,7 @@
 //! Values of CEL at run time: equality, order, and the names of their types in errors.
 
 use super::authorizer::Check;
-use super::kind::Kind;
+use super::kind::{Kind, Object};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,6 +27,8 @@ pub(super) enum Val {
     Library(&'static str, kube_cel::cel::Value),
     /// A question about what somebody may do, or its answer.
     Check(Arc<Check>),
+    /// An object that an expression has built, under the name of its type.
+    Message(Arc<str>, Arc<BTreeMap<String, Val>>),
     /// Data nobody has declared; only equality is known.
     Unknown(Arc<serde_json::Value>),
 }
@@ -106,6 +108,9 @@ impl Val {
             Val::Type(_) => Kind::Type(Box::new(Kind::Dyn)),
             Val::Library(name, _) => Kind::Opaque(name),
             Val::Check(check) => Kind::Opaque(check.kind),
+            Val::Message(name, _) => {
+                Kind::Object(Arc::new(Object { name: name.to_string(), fields: BTreeMap::new() }))
+            }
             Val::Unknown(_) => Kind::Dyn,
         }
     }
@@ -176,6 +181,11 @@ impl Val {
             },
             (Val::Type(a), Val::Type(b)) => type_name(a) == type_name(b),
             (Val::Library(a, x), Val::Library(b, y)) => a == b && x == y,
+            (Val::Message(a, x), Val::Message(b, y)) => {
+                a == b
+                    && x.len() == y.len()
+                    && x.iter().all(|(name, value)| y.get(name).is_some_and(|other| value.equals(other)))
+            }
             (Val::Unknown(a), Val::Unknown(b)) => a == b,
             (a, b) => match (a.number(), b.number()) {
                 (Some(a), Some(b)) => a.order(b) == Some(Ordering::Equal),

@@ -68,6 +68,7 @@ pub(crate) fn apply(resource: &Resource, object: &mut Value) {
         ) => {
             webhooks(object, resource.plural.starts_with("mutating"));
         }
+        ("admissionregistration.k8s.io", plural) => policies(plural, object),
         ("apiextensions.k8s.io", "customresourcedefinitions") => opdev_object::definition::complete(object),
         _ => {}
     }
@@ -126,6 +127,25 @@ fn binding(object: &mut Value) {
         let named = !subject["apiGroup"].as_str().unwrap_or_default().is_empty();
         if !named && matches!(subject["kind"].as_str(), Some("User" | "Group")) {
             subject["apiGroup"] = Value::from(GROUP);
+        }
+    }
+}
+
+fn policies(plural: &str, object: &mut Value) {
+    let spec = sub(object, "spec");
+    let constraints = if plural.ends_with("policies") {
+        put(spec, "failurePolicy", "Fail");
+        "matchConstraints"
+    } else {
+        "matchResources"
+    };
+    let Some(constraints) = spec.get_mut(constraints).filter(|found| found.is_object()) else { return };
+    put(constraints, "matchPolicy", "Equivalent");
+    put(constraints, "namespaceSelector", Map::new());
+    put(constraints, "objectSelector", Map::new());
+    for field in ["resourceRules", "excludeResourceRules"] {
+        for rule in each(constraints, field) {
+            put(rule, "scope", "*");
         }
     }
 }

@@ -6,6 +6,7 @@ mod container;
 mod networking;
 mod place;
 mod pod;
+mod policies;
 mod rbac;
 mod scaling;
 mod storage;
@@ -209,6 +210,14 @@ fn kind(resource: &Resource, object: &Value, current: Option<&Value>, causes: &m
         "admissionregistration.k8s.io/validatingwebhookconfigurations"
         | "admissionregistration.k8s.io/mutatingwebhookconfigurations" => {
             webhooks::configuration(object, causes);
+        }
+        "admissionregistration.k8s.io/validatingadmissionpolicies" => policies::validating(object, causes),
+        "admissionregistration.k8s.io/mutatingadmissionpolicies" => policies::mutating(object, causes),
+        "admissionregistration.k8s.io/mutatingadmissionpolicybindings" => {
+            policies::mutating_binding(object, causes);
+        }
+        "admissionregistration.k8s.io/validatingadmissionpolicybindings" => {
+            policies::validating_binding(object, causes);
         }
         "events" | "events.k8s.io/events" => event(object, causes),
         _ => {}

@@ -52,10 +52,10 @@ fn webhook(hook: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
     one_of(hook, place, "reinvocationPolicy", &["IfNeeded", "Never"], causes);
     client(&hook["clientConfig"], &format!("{place}.clientConfig"), causes);
-    conditions(items(&hook["matchConditions"]), &format!("{place}.matchConditions"), causes);
+    conditions(items(&hook["matchConditions"]), false, &format!("{place}.matchConditions"), causes);
 }
 
-fn one_of(hook: &Value, place: &str, field: &str, known: &[&str], causes: &mut Vec<Cause>) {
+pub(super) fn one_of(hook: &Value, place: &str, field: &str, known: &[&str], causes: &mut Vec<Cause>) {
     if let Some(found) = hook[field].as_str().filter(|found| !known.contains(found)) {
         causes.push(Cause::not_supported(format!("{place}.{field}"), &json!(found), known));
     }
@@ -99,7 +99,7 @@ fn reviews(hook: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-fn rule(rule: &Value, place: &str, causes: &mut Vec<Cause>) {
+pub(super) fn rule(rule: &Value, place: &str, causes: &mut Vec<Cause>) {
     const OPERATIONS: [&str; 5] = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
     let crowded = |field: &str| {
         let list = items(&rule[field]);
@@ -238,7 +238,7 @@ fn service(service: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-fn conditions(list: &[Value], place: &str, causes: &mut Vec<Cause>) {
+pub(super) fn conditions(list: &[Value], params: bool, place: &str, causes: &mut Vec<Cause>) {
     if list.len() > MOST_CONDITIONS {
         let text = format!("Too many: {}: must have at most {MOST_CONDITIONS} items", list.len());
         causes.push(Cause::text("FieldValueTooMany", place, text));
@@ -249,7 +249,7 @@ fn conditions(list: &[Value], place: &str, causes: &mut Vec<Cause>) {
         let text = condition["expression"].as_str().unwrap_or_default().trim();
         if text.is_empty() {
             causes.push(Cause::required(at("expression"), ""));
-        } else if let Err(why) = check_condition(text) {
+        } else if let Err(why) = check_condition(text, params) {
             causes.push(Cause::invalid(at("expression"), &json!(text), &why));
         }
         let name = condition["name"].as_str().unwrap_or_default();

@@ -1,0 +1,414 @@
+//! Expressions of admission: of webhooks' conditions and of policies. What they can name, what they may come to, and
+//! their evaluation within the budgets of a real server. The texts of what is wrong with them are a server's.
+
+use super::ast::Expr;
+use super::authorizer::{AUTHORIZER, Asked, Authorizer, Check};
+use super::eval::Eval;
+use super::kind::{Bound, Kind, Object};
+use super::lazy::Lazy;
+use super::library::Library;
+use super::program::checked;
+use super::value::{Key, Stop, Val};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What one expression may cost.
+pub(super) const EACH: u64 = 1_000_000;
+/// What all expressions of a policy may cost together, for one binding and one parameter.
+pub const BUDGET: u64 = 10_000_000;
+/// What all conditions of a webhook or a policy may cost together.
+pub const CONDITIONS_BUDGET: u64 = 2_500_000;
+const SPENT: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/// What an expression has to come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// A truth value.
+    Truth,
+    /// A text.
+    Text,
+    /// A text or null.
+    TextOrNull,
+    /// An object that is built: what is to be applied.
+    Object,
+    /// The operations of a JSON patch.
+    Operations,
+}
+
+impl Wanted {
+    /// Why a kind is not what is wanted.
+    fn refuses(self, kind: &Kind) -> Option<String> {
+        let fits = match self {
+            Wanted::Truth => *kind == Kind::Bool,
+            Wanted::Text => *kind == Kind::Text,
+            Wanted::TextOrNull => matches!(kind, Kind::Text | Kind::Null),
+            Wanted::Object => matches!(kind, Kind::Object(object) if object.name == "Object"),
+            Wanted::Operations => match kind {
+                Kind::List(item) => matches!(&**item, Kind::Object(object) if object.name == "JSONPatch"),
+                _ => false,
+            },
+        };
+        let kind = Bound::default().apply(kind);
+        let name = match self {
+            _ if fits => return None,
+            Wanted::Truth => "bool",
+            Wanted::Text => "string",
+            Wanted::TextOrNull => {
+                return Some(format!("must evaluate to one of [string null_type] but got {kind}"));
+            }
+            Wanted::Object => "Object",
+            Wanted::Operations => "list(JSONPatch)",
+        };
+        Some(format!("must evaluate to {name} but got {kind}"))
+    }
+}
+
+/// A compiled expression, or why it is none.
+#[derive(Debug)]
+pub struct Expression {
+    pub(super) text: String,
+    pub(super) made: Result<Expr, String>,
+}
+
+impl Expression {
+    /// Why it does not compile, in a server's words.
+    pub fn fault(&self) -> Option<&str> {
+        self.made.as_ref().err().map(String::as_str)
+    }
+}
+
+/// Compiles the expressions of one webhook or policy.
+#[derive(Debug, Default)]
+pub struct Compiler {
+    params: bool,
+    /// The variables that were compiled; `None` where there are none to be named.
+    variables: Option<Vec<(String, Kind)>>,
+}
+
+impl Compiler {
+    /// One for expressions that can name `params`, or cannot.
+    pub fn new(params: bool) -> Self {
+        Compiler { params, variables: None }
+    }
+
+    /// The same for expressions that can name `variables`, if there are none.
+    #[must_use]
+    pub fn composed(self) -> Self {
+        Compiler { variables: Some(Vec::new()), ..self }
+    }
+
+    /// Compiles a variable; what is compiled from now on can name it.
+    pub fn variable(&mut self, name: &str, text: &str) -> Expression {
+        let known = self.variables.get_or_insert_default();
+        known.retain(|(other, _)| other != name);
+        let (made, kind) = match self.checked(text, true, false) {
+            Ok((expr, kind)) => (Ok(expr), kind),
+            Err(why) => (Err(why), Kind::Dyn),
+        };
+        self.variables.get_or_insert_default().push((name.to_owned(), stored(kind)));
+        Expression { text: text.to_owned(), made }
+    }
+
+    /// Compiles an expression, which can ask `authorizer` or cannot.
+    pub fn expression(&self, text: &str, wanted: Wanted, authorizer: bool) -> Expression {
+        let builds = matches!(wanted, Wanted::Object | Wanted::Operations);
+        let made =
+            self.checked(text, authorizer, builds).and_then(|(expr, kind)| match wanted.refuses(&kind) {
+                Some(why) => Err(why),
+                None => Ok(expr),
+            });
+        Expression { text: text.to_owned(), made }
+    }
+
+    fn checked(&self, text: &str, authorizer: bool, builds: bool) -> Result<(Expr, Kind), String> {
+        checked(text, self.scope(authorizer), builds).map_err(|wrong| wrong.message)
+    }
+
+    /// What can be named.
+    fn scope(&self, authorizer: bool) -> Vec<(String, Kind)> {
+        let mut scope = vec![
+            ("object", Kind::Dyn),
+            ("oldObject", Kind::Dyn),
+            ("request", request_kind()),
+            ("namespaceObject", namespace_kind()),
+        ];
+        if self.params {
+            scope.push(("params", Kind::Dyn));
+        }
+        if authorizer {
+            scope.push(("authorizer", Kind::Opaque(AUTHORIZER)));
+        }
+        if let Some(variables) = &self.variables {
+            let fields = variables.iter().cloned().collect();
+            scope.push((
+                "variables",
+                Kind::Object(Arc::new(Object { name: "kubernetes.variables".to_owned(), fields })),
+            ));
+        }
+        scope.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect()
+    }
+}
+
+/// The kind under which a variable is remembered: objects and what libraries bring are not told apart.
+fn stored(kind: Kind) -> Kind {
+    match kind {
+        Kind::List(item) => Kind::list(stored(*item)),
+        Kind::Map(key, value) => Kind::map(stored(*key), stored(*value)),
+        Kind::Null
+        | Kind::Bool
+        | Kind::Int
+        | Kind::Uint
+        | Kind::Double
+        | Kind::Text
+        | Kind::Bytes
+        | Kind::Duration
+        | Kind::Timestamp => kind,
+        Kind::Dyn
+        | Kind::Object(_)
+        | Kind::Optional(_)
+        | Kind::Type(_)
+        | Kind::Opaque(_)
+        | Kind::Param(_)
+        | Kind::Error => Kind::Dyn,
+    }
+}
+
+fn object(name: &str, fields: &[(&str, Kind)]) -> Kind {
+    let fields = fields.iter().map(|(name, kind)| ((*name).to_owned(), kind.clone())).collect();
+    Kind::Object(Arc::new(Object { name: format!("kubernetes.{name}"), fields }))
+}
+
+fn request_kind() -> Kind {
+    let text = || Kind::Text;
+    let kind = object("GroupVersionKind", &[("group", text()), ("version", text()), ("kind", text())]);
+    let resource =
+        object("GroupVersionResource", &[("group", text()), ("version", text()), ("resource", text())]);
+    let extra = Kind::map(Kind::Text, Kind::list(Kind::Text));
+    let user = object(
+        "UserInfo",
+        &[("username", text()), ("uid", text()), ("groups", Kind::list(Kind::Text)), ("extra", extra)],
+    );
+    object(
+        "AdmissionRequest",
+        &[
+            ("kind", kind.clone()),
+            ("resource", resource.clone()),
+            ("subResource", text()),
+            ("requestKind", kind),
+            ("requestResource", resource),
+            ("requestSubResource", text()),
+            ("name", text()),
+            ("namespace", text()),
+            ("operation", text()),
+            ("userInfo", user),
+            ("dryRun", Kind::Bool),
+            ("options", Kind::Dyn),
+        ],
+    )
+}
+
+/// What is declared of a namespace: not all that it has, and its uid under a name that it does not have.
+fn namespace_kind() -> Kind {
+    let (text, texts) = (|| Kind::Text, || Kind::list(Kind::Text));
+    let map = || Kind::map(Kind::Text, Kind::Text);
+    let condition = object(
+        "NamespaceCondition",
+        &[
+            ("status", text()),
+            ("type", text()),
+            ("lastTransitionTime", Kind::Timestamp),
+            ("message", text()),
+            ("reason", text()),
+        ],
+    );
+    let metadata = object(
+        "NamespaceMetadata",
+        &[
+            ("name", text()),
+            ("generateName", text()),
+            ("namespace", text()),
+            ("labels", map()),
+            ("annotations", map()),
+            ("UID", text()),
+            ("creationTimestamp", Kind::Timestamp),
+            ("deletionGracePeriodSeconds", Kind::Int),
+            ("deletionTimestamp", Kind::Timestamp),
+            ("generation", Kind::Int),
+            ("resourceVersion", text()),
+            ("finalizers", texts()),
+        ],
+    );
+    let status = object("NamespaceStatus", &[("conditions", Kind::list(condition)), ("phase", text())]);
+    let spec = object("NamespaceSpec", &[("finalizers", texts())]);
+    object("Namespace", &[("metadata", metadata), ("spec", spec), ("status", status)])
+}
+
+/// What a request gives the expressions to look at.
+#[derive(Clone, Debug)]
+pub struct Given {
+    object: Val,
+    old: Val,
+    request: Val,
+    params: Val,
+    namespace: Val,
+}
+
+impl Given {
+    /// An object, the one before and the AdmissionRequest without the two.
+    pub fn new(object: Option<&Value>, old: Option<&Value>, request: &Value) -> Self {
+        let value = |object: Option<&Value>| object.map_or(Val::Null, plain);
+        let (object, old, request) = (value(object), value(old), plain(request));
+        Given { object, old, request, params: Val::Null, namespace: Val::Null }
+    }
+
+    /// The same with the parameters of a policy.
+    #[must_use]
+    pub fn with_params(&self, params: Option<&Value>) -> Self {
+        Given { params: params.map_or(Val::Null, plain), ..self.clone() }
+    }
+
+    /// The same with the namespace of the object.
+    #[must_use]
+    pub fn with_namespace(&self, namespace: Option<&Value>) -> Self {
+        Given { namespace: namespace.map_or(Val::Null, plain), ..self.clone() }
+    }
+}
+
+/// What an expression has come to.
+#[derive(Clone, Debug)]
+pub struct Outcome(pub(super) Val);
+
+impl Outcome {
+    /// Whether it is `true`.
+    pub fn holds(&self) -> bool {
+        matches!(self.0, Val::Bool(true))
+    }
+
+    /// Whether it is `false`.
+    pub fn fails(&self) -> bool {
+        matches!(self.0, Val::Bool(false))
+    }
+
+    /// The text, where it is one.
+    pub fn text(&self) -> Option<&str> {
+        match &self.0 {
+            Val::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+}
+
+/// The budget is used up: nothing more is evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spent;
+
+impl std::fmt::Display for Spent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(SPENT)
+    }
+}
+
+/// Expressions that are evaluated one after another within one budget, and the variables they share.
+pub struct Evaluation<'a> {
+    lazy: Lazy<'a>,
+    budget: u64,
+}
+
+impl std::fmt::Debug for Evaluation<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Evaluation").field("budget", &self.budget).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Evaluation<'a> {
+    /// One on a request, with what the variables are and who answers `authorizer`, where somebody does.
+    pub fn new(
+        given: &Given,
+        variables: &'a [(String, Expression)],
+        authorizer: Option<&'a dyn Authorizer>,
+        library: &'a Libraries,
+        budget: u64,
+    ) -> Self {
+        let mut scope = vec![
+            ("object", given.object.clone()),
+            ("oldObject", given.old.clone()),
+            ("request", given.request.clone()),
+            ("params", given.params.clone()),
+            ("namespaceObject", given.namespace.clone()),
+        ];
+        if authorizer.is_some() {
+            scope.push(("authorizer", Val::Check(Arc::new(Check::new(AUTHORIZER, Asked::default())))));
+        }
+        Evaluation { lazy: Lazy::new(variables, scope, &library.0, authorizer), budget }
+    }
+
+    /// What is left of the budget.
+    pub fn left(&self) -> u64 {
+        self.budget
+    }
+
+    /// Evaluates one expression; the text of a failure is a server's.
+    ///
+    /// # Errors
+    /// The budget is used up.
+    pub fn run(&mut self, expression: &Expression) -> Result<Result<Outcome, String>, Spent> {
+        let expr = match &expression.made {
+            Ok(expr) => expr,
+            Err(why) => return Ok(Err(format!("compilation error: {why}"))),
+        };
+        let mut left = EACH;
+        let result = {
+            let lazy = &self.lazy;
+            let mut eval = Eval {
+                scope: lazy.scope.clone(),
+                budget: &mut left,
+                library: lazy.library,
+                authorizer: lazy.authorizer,
+                variables: Some(lazy),
+            };
+            eval.eval(expr)
+        };
+        let cost = (EACH - left) + self.lazy.spent.replace(0);
+        if cost > self.budget {
+            self.budget = 0;
+            return Err(Spent);
+        }
+        self.budget -= cost;
+        let failed = |why: &str| format!("expression '{}' resulted in error: {why}", expression.text);
+        Ok(match result {
+            Ok(value) => Ok(Outcome(value)),
+            Err(Stop::Failed(why)) => Err(failed(&why)),
+            Err(Stop::Budget) => Err(failed("operation cancelled: actual cost limit exceeded")),
+        })
+    }
+}
+
+/// The functions of the libraries, which are expensive to make: one for many evaluations.
+#[derive(Default)]
+pub struct Libraries(Library);
+
+impl std::fmt::Debug for Libraries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Libraries").finish()
+    }
+}
+
+/// JSON without a schema as CEL sees it.
+pub(super) fn plain(json: &Value) -> Val {
+    match json {
+        Value::Null => Val::Null,
+        Value::Bool(truth) => Val::Bool(*truth),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => Val::Int(whole),
+            None => Val::Double(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => Val::text(text),
+        Value::Array(items) => Val::list(items.iter().map(plain).collect()),
+        Value::Object(map) => {
+            let entries = map.iter().map(|(name, json)| (Key::Text(name.as_str().into()), plain(json)));
+            Val::Map(Arc::new(entries.collect::<BTreeMap<_, _>>()))
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The `variables` of a policy: each is evaluated when it is first named, and once.
+
+use super::admission::{EACH, Expression};
+use super::authorizer::Authorizer;
+use super::eval::Eval;
+use super::library::Library;
+use super::value::{Evaluated, Stop, Val, failed};
+use std::cell::{Cell, RefCell};
+
+/// The variables of one evaluation.
+pub(super) struct Lazy<'a> {
+    known: &'a [(String, Expression)],
+    found: RefCell<Vec<Option<Evaluated>>>,
+    /// What they have cost since somebody has asked.
+    pub(super) spent: Cell<u64>,
+    pub(super) scope: Vec<(&'a str, Val)>,
+    pub(super) library: &'a Library,
+    pub(super) authorizer: Option<&'a dyn Authorizer>,
+}
+
+impl<'a> Lazy<'a> {
+    pub(super) fn new(
+        known: &'a [(String, Expression)],
+        scope: Vec<(&'a str, Val)>,
+        library: &'a Library,
+        authorizer: Option<&'a dyn Authorizer>,
+    ) -> Self {
+        Lazy {
+            known,
+            found: RefCell::new(vec![None; known.len()]),
+            spent: Cell::new(0),
+            scope,
+            library,
+            authorizer,
+        }
+    }
+
+    /// A variable's value.
+    pub(super) fn get(&'a self, name: &str) -> Evaluated {
+        // Of two with the same name the later one counts.
+        let Some(index) = self.known.iter().rposition(|(known, _)| known == name) else {
+            return failed(format!("no such key: {name}"));
+        };
+        if let Some(Some(found)) = self.found.borrow().get(index) {
+            return found.clone();
+        }
+        let (name, expression) = &self.known[index];
+        let value = match &expression.made {
+            Err(why) => failed(format!("composited variable \"{name}\" fails to compile: {why}")),
+            Ok(expr) => {
+                let mut left = EACH;
+                let mut eval = Eval {
+                    scope: self.scope.clone(),
+                    budget: &mut left,
+                    library: self.library,
+                    authorizer: self.authorizer,
+                    variables: Some(self),
+                };
+                let result = eval.eval(expr);
+                self.spent.set(self.spent.get().saturating_add(EACH - left));
+                let fails =
+                    |why: &str| failed(format!("composited variable \"{name}\" fails to evaluate: {why}"));
+                match result {
+                    Ok(value) => Ok(value),
+                    Err(Stop::Failed(why)) => fails(&why),
+                    Err(Stop::Budget) => fails("operation cancelled: actual cost limit exceeded"),
+                }
+            }
+        };
+        self.found.borrow_mut()[index] = Some(value.clone());
+        value
+    }
+}
