@@ -7,14 +7,13 @@ use super::eval::Eval;
 use super::kind::{Bound, Kind, Object};
 use super::lazy::Lazy;
 use super::library::Library;
+use super::meter::Meter;
 use super::program::checked;
 use super::value::{Key, Stop, Val};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What one expression may cost.
-pub(super) const EACH: u64 = 1_000_000;
 /// What all expressions of a policy may cost together, for one binding and one parameter.
 pub const BUDGET: u64 = 10_000_000;
 /// What all conditions of a webhook or a policy may cost together.
@@ -358,19 +357,21 @@ impl<'a> Evaluation<'a> {
             Ok(expr) => expr,
             Err(why) => return Ok(Err(format!("compilation error: {why}"))),
         };
-        let mut left = EACH;
+        let mut meter = Meter::new(self.lazy.steps.get());
+        let before = meter.steps;
         let result = {
             let lazy = &self.lazy;
             let mut eval = Eval {
                 scope: lazy.scope.clone(),
-                budget: &mut left,
+                meter: &mut meter,
                 library: lazy.library,
                 authorizer: lazy.authorizer,
                 variables: Some(lazy),
             };
             eval.eval(expr)
         };
-        let cost = (EACH - left) + self.lazy.spent.replace(0);
+        self.lazy.steps.set(self.lazy.steps.get().saturating_sub(before - meter.steps));
+        let cost = meter.cost + self.lazy.spent.replace(0);
         if cost > self.budget {
             self.budget = 0;
             return Err(Spent);

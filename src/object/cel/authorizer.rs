@@ -117,7 +117,7 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, check: &Check, args: &[Val])
             RESOURCE
         }
         (RESOURCE | PATH, "check", [verb]) => {
-            eval.charge(COST)?;
+            eval.spend(COST)?;
             asked.verb = verb.clone();
             let Some(authorizer) = eval.authorizer else { return no_overload() };
             let verdict = authorizer.decide(&asked);

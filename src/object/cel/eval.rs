@@ -1,5 +1,5 @@
-//! Evaluates an expression against values, within a budget. Errors have a real server's words. Never panics, and
-//! never takes longer than its budget allows: every step and every byte that is made is charged for.
+//! Evaluates an expression against values, and counts what that costs as a server does. Errors have a real server's
+//! words. Never panics, and never takes long: every step and every byte that is made is charged for.
 
 use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer::{self, Authorizer};
@@ -7,6 +7,7 @@ use super::check::type_named;
 use super::functions;
 use super::lazy::Lazy;
 use super::library::Library;
+use super::meter::{self, Meter};
 use super::operators;
 use super::shape::reserved;
 use super::signatures::signatures;
@@ -22,7 +23,7 @@ fn named<'v>(map: &'v BTreeMap<Key, Val>, field: &str) -> Option<&'v Val> {
 /// One evaluation.
 pub(super) struct Eval<'a> {
     pub(super) scope: Vec<(&'a str, Val)>,
-    pub(super) budget: &'a mut u64,
+    pub(super) meter: &'a mut Meter,
     pub(super) library: &'a Library,
     /// Who answers `authorizer`; only conditions of requests have it.
     pub(super) authorizer: Option<&'a dyn Authorizer>,
@@ -31,14 +32,23 @@ pub(super) struct Eval<'a> {
 }
 
 impl<'a> Eval<'a> {
-    /// Pays for work; stops the evaluation where nothing is left.
-    pub(super) fn charge(&mut self, cost: u64) -> Result<(), Stop> {
-        if *self.budget < cost {
-            *self.budget = 0;
-            return Err(Stop::Budget);
+    /// Takes steps; stops the evaluation where none is left.
+    pub(super) fn charge(&mut self, steps: u64) -> Result<(), Stop> {
+        self.meter.charge(steps)
+    }
+
+    /// Pays what a server counts; stops the evaluation where that is more than one may cost.
+    pub(super) fn spend(&mut self, cost: u64) -> Result<(), Stop> {
+        self.meter.spend(cost)
+    }
+
+    /// Evaluates what is chosen or is an index: a way that is read there begins for free.
+    fn part(&mut self, expr: &'a Expr) -> Evaluated {
+        let value = self.eval(expr)?;
+        if meter::is_read(expr) {
+            self.meter.cost = self.meter.cost.saturating_sub(1);
         }
-        *self.budget -= cost;
-        Ok(())
+        Ok(value)
     }
 
     fn variable(&self, name: &str) -> Option<&Val> {
@@ -62,7 +72,11 @@ impl<'a> Eval<'a> {
             Node::Text(text) => Val::text(text),
             Node::Bytes(bytes) => Val::Bytes(bytes.as_slice().into()),
             Node::Name(name) => match self.variable(name) {
-                Some(value) => value.clone(),
+                Some(value) => {
+                    let value = value.clone();
+                    self.spend(1)?;
+                    value
+                }
                 None => match type_named(name) {
                     Some(kind) => Val::Type(Arc::new(kind)),
                     None => return failed(format!("no such attribute(s): {name}")),
@@ -71,13 +85,22 @@ impl<'a> Eval<'a> {
             Node::Select { operand, field } => return self.select(expr, operand, field),
             Node::Has { operand, field } => return self.has(operand, field),
             Node::OptSelect { operand, field } => return self.opt_select(operand, field),
-            Node::Call { target, function, args } => return self.call(target.as_deref(), function, args),
+            Node::Call { target, function, args } => {
+                let made = meter::is_constant(expr);
+                return self.call(target.as_deref(), function, args, made);
+            }
             Node::Logic { or, terms } => return self.logic(*or, terms),
             Node::Cond { test, yes, no } => {
-                return if self.eval(test)?.truth()? { self.eval(yes) } else { self.eval(no) };
+                return if self.eval(test)?.truth()? { self.part(yes) } else { self.part(no) };
             }
-            Node::List(items) => return self.list(items),
-            Node::Map(entries) => return self.map(entries),
+            Node::List(items) => {
+                self.spend(if meter::is_constant(expr) { 0 } else { meter::LIST })?;
+                return self.list(items);
+            }
+            Node::Map(entries) => {
+                self.spend(if meter::is_constant(expr) { 0 } else { meter::MAP })?;
+                return self.map(entries);
+            }
             Node::Message { name, fields } => return self.message(name, fields),
             Node::Macro(inner) => return self.fold(inner),
         })
@@ -91,9 +114,14 @@ impl<'a> Eval<'a> {
             return Ok(Val::Type(Arc::new(kind)));
         }
         if let Some(variables) = self.variables(operand) {
+            self.spend(2)?;
             return variables.get(field);
         }
-        match self.eval(operand)? {
+        let value = self.eval(operand)?;
+        // What may be done is a variable under a name of two parts.
+        let steps = u64::from(!matches!(value, Val::Check(_) | Val::Optional(None)));
+        self.spend(meter::begins(operand) + steps)?;
+        match value {
             Val::Map(map) => match named(&map, field) {
                 Some(value) => Ok(value.clone()),
                 None => failed(format!("no such key: {field}")),
@@ -123,17 +151,24 @@ impl<'a> Eval<'a> {
 
     fn opt_select(&mut self, operand: &'a Expr, field: &str) -> Evaluated {
         if let Some(variables) = self.variables(operand) {
+            self.spend(2)?;
             return variables.get(field).map(Val::some);
         }
         let value = self.eval(operand)?;
-        self.opt_field(Some(&value), field)
+        self.spend(meter::begins(operand))?;
+        let found = self.opt_field(Some(&value), field)?;
+        self.spend(u64::from(!matches!(found, Val::Optional(None))))?;
+        Ok(found)
     }
 
     fn has(&mut self, operand: &'a Expr, field: &str) -> Evaluated {
         if self.variables(operand).is_some() {
+            self.spend(1)?;
             return Ok(Val::Bool(true));
         }
-        match self.eval(operand)? {
+        let value = self.eval(operand)?;
+        self.spend(meter::begins(operand))?;
+        match value {
             Val::Map(map) => Ok(Val::Bool(named(&map, field).is_some())),
             Val::Message(_, fields) => Ok(Val::Bool(fields.contains_key(field))),
             Val::Optional(None) => Ok(Val::Bool(false)),
@@ -172,6 +207,7 @@ impl<'a> Eval<'a> {
     }
 
     fn message(&mut self, name: &str, fields: &'a [MessageField]) -> Evaluated {
+        self.spend(meter::MESSAGE)?;
         let mut built = BTreeMap::new();
         for field in fields {
             let value = match (self.eval(&field.value)?, field.optional) {
@@ -201,11 +237,36 @@ impl<'a> Eval<'a> {
         Ok(Val::Map(Arc::new(map)))
     }
 
-    fn call(&mut self, target: Option<&'a Expr>, function: &'a str, args: &'a [Expr]) -> Evaluated {
+    fn index(&mut self, function: &str, of: &'a Expr, index: &'a Expr) -> Evaluated {
+        let values = [self.eval(of)?, self.part(index)?];
+        self.spend(meter::begins(of))?;
+        let found = operators::apply(self, function, &values)?;
+        let missing = function == "_[?_]" && matches!(found, Val::Optional(None));
+        self.spend(u64::from(!missing))?;
+        Ok(found)
+    }
+
+    /// Calls a function; `made` is whether that is done once, where it is written, and costs nothing.
+    fn call(
+        &mut self,
+        target: Option<&'a Expr>,
+        function: &'a str,
+        args: &'a [Expr],
+        made: bool,
+    ) -> Evaluated {
+        if let (None, "_[_]" | "_[?_]", [of, index]) = (target, function, args) {
+            return self.index(function, of, index);
+        }
+        let looked_up = meter::looked_up(function, args);
+        if looked_up == Some(true) {
+            return Ok(Val::Bool(false));
+        }
         let qualified = target.and_then(Expr::qualified).map(|prefix| format!("{prefix}.{function}"));
         if let Some(name) = qualified.filter(|name| signatures(name).is_some()) {
             let args = args.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
-            return functions::call(self, &name, &args);
+            let result = functions::call(self, &name, &args);
+            self.spend(meter::call(&name, &args, result.as_ref().ok()))?;
+            return result;
         }
         if let (Some(target), "or" | "orValue", [other]) = (target, function, args) {
             let value = self.eval(target)?;
@@ -220,10 +281,18 @@ impl<'a> Eval<'a> {
         for part in target.into_iter().chain(args) {
             values.push(self.eval(part)?);
         }
-        if function.starts_with(['_', '@', '!', '-']) {
-            return operators::apply(self, function, &values);
+        let result = if function.starts_with(['_', '@', '!', '-']) {
+            operators::apply(self, function, &values)
+        } else {
+            functions::call(self, function, &values)
+        };
+        if function == "matches" && target.is_none() {
+            // A server knows the cost of the method only.
+            self.spend(1)?;
+        } else if !made && looked_up.is_none() {
+            self.spend(meter::call(function, &values, result.as_ref().ok()))?;
         }
-        functions::call(self, function, &values)
+        result
     }
 
     /// What a macro goes over: one or two values for each step.
@@ -250,21 +319,33 @@ impl<'a> Eval<'a> {
     }
 
     fn fold(&mut self, inner: &'a Macro) -> Evaluated {
+        let before = self.meter.cost;
         let range = self.eval(&inner.range)?;
         if matches!(inner.kind, MacroKind::OptMap | MacroKind::OptFlatMap) {
             let Val::Optional(value) = range else { return no_overload() };
-            let Some(value) = value else { return Ok(Val::Optional(None)) };
+            let Some(value) = value else {
+                // It is asked whether there is a value, and none is made where none is meant.
+                self.spend(2)?;
+                return Ok(Val::Optional(None));
+            };
+            // It is asked whether there is a value; which is read once more where it is named.
+            let again = if inner.body.names(&inner.first) { self.meter.cost - before + 1 } else { 0 };
+            self.spend(again + 1 + u64::from(inner.kind == MacroKind::OptMap))?;
             let result = self.with(inner, ((*value).clone(), None), |eval| eval.eval(&inner.body))?;
             return Ok(if inner.kind == MacroKind::OptMap { Val::some(result) } else { result });
         }
         let steps = self.steps(&range, inner.second.is_some())?;
         self.charge(steps.len() as u64)?;
+        // What has come of it is read at the end; of `exists_one` it is compared too.
+        self.spend(if inner.kind == MacroKind::ExistsOne { 2 } else { 1 })?;
         match inner.kind {
             MacroKind::All | MacroKind::Exists => self.quantified(inner, steps),
             MacroKind::ExistsOne => {
                 let mut count = 0;
                 for step in steps {
-                    count += i32::from(self.with(inner, step, |eval| eval.eval(&inner.body))?.truth()?);
+                    let found = self.with(inner, step, |eval| eval.eval(&inner.body))?.truth()?;
+                    self.spend(if found { 2 } else { 0 })?;
+                    count += i32::from(found);
                 }
                 Ok(Val::Bool(count == 1))
             }
@@ -280,10 +361,17 @@ impl<'a> Eval<'a> {
 
     fn quantified(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
         let decides = inner.kind == MacroKind::Exists;
-        let mut first = None;
+        // Whether to go on is asked before each item.
+        let going_on = if decides { 3 } else { 2 };
+        let (mut first, mut left) = (None, steps.len());
         for step in steps {
+            left -= 1;
+            self.spend(going_on + 1)?;
             match self.with(inner, step, |eval| eval.eval(&inner.body)).and_then(|value| value.truth()) {
-                Ok(truth) if truth == decides => return Ok(Val::Bool(decides)),
+                Ok(truth) if truth == decides => {
+                    self.spend(if left > 0 { going_on } else { 0 })?;
+                    return Ok(Val::Bool(decides));
+                }
                 Ok(_) => {}
                 Err(Stop::Budget) => return Err(Stop::Budget),
                 Err(stop) => _ = first.get_or_insert(stop),
@@ -292,8 +380,14 @@ impl<'a> Eval<'a> {
         first.map_or(Ok(Val::Bool(!decides)), Err)
     }
 
+    /// What it costs to add what a macro makes to the list so far.
+    fn added(&self, inner: &Macro) -> u64 {
+        if meter::is_constant(&inner.body) { 2 } else { meter::LIST + 2 }
+    }
+
     fn listed(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
         let mut list = Vec::new();
+        let added = self.added(inner);
         for step in steps {
             let item = step.0.clone();
             let made = self.with(inner, step, |eval| -> Result<Option<Val>, Stop> {
@@ -304,8 +398,12 @@ impl<'a> Eval<'a> {
                 }
                 let body = eval.eval(&inner.body)?;
                 if inner.kind == MacroKind::Filter {
-                    return Ok(body.truth()?.then_some(item));
+                    let kept = body.truth()?;
+                    // The list so far, one of the item, and both together.
+                    eval.spend(if kept { meter::LIST + 3 } else { 0 })?;
+                    return Ok(kept.then_some(item));
                 }
+                eval.spend(added)?;
                 Ok(Some(body))
             })?;
             list.extend(made);
@@ -315,6 +413,8 @@ impl<'a> Eval<'a> {
 
     fn transform_map(&mut self, inner: &'a Macro, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
         let mut map: BTreeMap<Key, Val> = BTreeMap::new();
+        // The map so far, the key, and both together.
+        let added = if inner.kind == MacroKind::TransformMap { 3 } else { 2 };
         for step in steps {
             let Some(key) = step.0.key() else { return no_overload() };
             let made = self.with(inner, step, |eval| -> Result<Option<Val>, Stop> {
@@ -323,6 +423,7 @@ impl<'a> Eval<'a> {
                 {
                     return Ok(None);
                 }
+                eval.spend(added)?;
                 eval.eval(&inner.body).map(Some)
             })?;
             let Some(made) = made else { continue };
@@ -344,9 +445,13 @@ impl<'a> Eval<'a> {
     fn sort_by(&mut self, inner: &'a Macro, range: &Val, steps: Vec<(Val, Option<Val>)>) -> Evaluated {
         let Val::List(items, _) = range else { return no_overload() };
         let mut keys = Vec::with_capacity(items.len());
+        let added = self.added(inner);
         for step in steps {
             keys.push(self.with(inner, step, |eval| eval.eval(&inner.body))?);
+            self.spend(added)?;
         }
+        // The list is read for itself and for its keys.
+        self.spend(2 + meter::compared(&keys))?;
         let mut pairs: Vec<(Val, Val)> = keys.into_iter().zip(items.iter().cloned()).collect();
         self.charge(pairs.len() as u64 * 8)?;
         functions::sort_pairs(&mut pairs)?;

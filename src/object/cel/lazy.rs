@@ -1,9 +1,10 @@
 //! The `variables` of a policy: each is evaluated when it is first named, and once.
 
-use super::admission::{EACH, Expression};
+use super::admission::Expression;
 use super::authorizer::Authorizer;
 use super::eval::Eval;
 use super::library::Library;
+use super::meter::{ALL_STEPS, Meter};
 use super::value::{Evaluated, Stop, Val, failed};
 use std::cell::{Cell, RefCell};
 
@@ -13,6 +14,8 @@ pub(super) struct Lazy<'a> {
     found: RefCell<Vec<Option<Evaluated>>>,
     /// What they have cost since somebody has asked.
     pub(super) spent: Cell<u64>,
+    /// How many steps of our own are left.
+    pub(super) steps: Cell<u64>,
     pub(super) scope: Vec<(&'a str, Val)>,
     pub(super) library: &'a Library,
     pub(super) authorizer: Option<&'a dyn Authorizer>,
@@ -29,6 +32,7 @@ impl<'a> Lazy<'a> {
             known,
             found: RefCell::new(vec![None; known.len()]),
             spent: Cell::new(0),
+            steps: Cell::new(ALL_STEPS),
             scope,
             library,
             authorizer,
@@ -48,16 +52,18 @@ impl<'a> Lazy<'a> {
         let value = match &expression.made {
             Err(why) => failed(format!("composited variable \"{name}\" fails to compile: {why}")),
             Ok(expr) => {
-                let mut left = EACH;
+                let mut meter = Meter::new(self.steps.get());
+                let before = meter.steps;
                 let mut eval = Eval {
                     scope: self.scope.clone(),
-                    budget: &mut left,
+                    meter: &mut meter,
                     library: self.library,
                     authorizer: self.authorizer,
                     variables: Some(self),
                 };
                 let result = eval.eval(expr);
-                self.spent.set(self.spent.get().saturating_add(EACH - left));
+                self.spent.set(self.spent.get().saturating_add(meter.cost));
+                self.steps.set(self.steps.get().saturating_sub(before - meter.steps));
                 let fails =
                     |why: &str| failed(format!("composited variable \"{name}\" fails to evaluate: {why}"));
                 match result {

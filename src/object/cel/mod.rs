@@ -19,6 +19,7 @@ mod kind;
 mod lazy;
 mod lex;
 mod library;
+mod meter;
 mod operators;
 mod parse;
 mod program;

@@ -6,6 +6,7 @@ use super::eval::Eval;
 use super::kind::Kind;
 use super::lex::Fault;
 use super::library::Library;
+use super::meter::Meter;
 use super::parse::parse;
 use super::time;
 use super::value::{Evaluated, Stop, Val};
@@ -140,11 +141,11 @@ fn constant_fault(expr: &Expr) -> Option<String> {
         };
         let fault = match (target, args.as_slice()) {
             (None, [arg]) if CONVERSIONS.contains(&function.as_str()) && literal(arg) => {
-                let mut budget = 10_000;
+                let mut meter = Meter::new(10_000);
                 let library = Library::default();
                 match (Eval {
                     scope: Vec::new(),
-                    budget: &mut budget,
+                    meter: &mut meter,
                     library: &library,
                     authorizer: None,
                     variables: None,
@@ -170,16 +171,16 @@ fn constant_fault(expr: &Expr) -> Option<String> {
 }
 
 impl Program {
-    /// Evaluates it within a budget.
+    /// Evaluates it; `meter` counts what that costs.
     pub(super) fn run(
         &self,
         this: &Val,
         old: Option<&Val>,
-        budget: &mut u64,
+        meter: &mut Meter,
         library: &Library,
     ) -> Evaluated {
         let mut scope = vec![("self", this.clone())];
         scope.extend(old.map(|old| ("oldSelf", old.clone())));
-        Eval { scope, budget, library, authorizer: None, variables: None }.eval(&self.expr)
+        Eval { scope, meter, library, authorizer: None, variables: None }.eval(&self.expr)
     }
 }

@@ -3,9 +3,11 @@
 
 use super::kind::Kind;
 use super::library::Library;
+use super::meter::{ALL_STEPS, Meter};
 use super::program::{Program, Uncompiled, compile};
 use super::shape::{Shape, shape, value};
 use super::value::{Evaluated, Stop, Val};
+use crate::quote::quote;
 use crate::schema::{FieldError, Reason, SchemaRef, unchanged};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,8 +15,6 @@ use std::sync::Arc;
 
 /// What all rules of one object may cost together.
 const TOTAL: u64 = 10_000_000;
-/// What one call of a rule may cost.
-const EACH: u64 = 1_000_000;
 /// Deepest schema whose rules are read.
 const DEEPEST: usize = 64;
 const KEY: &str = "x-kubernetes-validations";
@@ -42,7 +42,8 @@ struct Rule {
     text: String,
     message: String,
     program: Program,
-    words: Option<Program>,
+    /// The messageExpression and its text.
+    words: Option<(Program, String)>,
     reason: Reason,
     field_path: String,
     optional_old: bool,
@@ -91,7 +92,8 @@ impl Rules {
 
     /// What the rules say of `value`, which may replace `old`. `schema` is the schema they were compiled with.
     pub fn validate(&self, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
-        let mut run = Run { budget: TOTAL, library: Library::default(), errors: Vec::new() };
+        let mut run =
+            Run { budget: TOTAL, steps: ALL_STEPS, library: Library::default(), errors: Vec::new() };
         let same = old.is_some_and(|old| unchanged(value, old, schema));
         let ratchet = Ratchet { old, schema: Some(schema), same };
         let _ = run.node(&self.root, "", value, old, &ratchet);
@@ -165,7 +167,7 @@ impl Compiling {
         let expression = text(rule, "messageExpression");
         if !expression.is_empty() {
             match compile(expression, &kind, optional_old, &Kind::Text) {
-                Ok(program) => words = Some(program),
+                Ok(program) => words = Some((program, expression.to_owned())),
                 Err(Uncompiled { message, hint }) => {
                     let error =
                         FieldError::invalid_shown(place(at, "messageExpression"), &internal(rule), &message);
@@ -329,6 +331,7 @@ impl<'a> Ratchet<'a> {
 
 struct Run {
     budget: u64,
+    steps: u64,
     library: Library,
     errors: Vec<FieldError>,
 }
@@ -430,7 +433,12 @@ impl Run {
             match self.run(&rule.program, this, given.as_ref()) {
                 Ok(Val::Bool(true)) => {}
                 Ok(_) => {
-                    let detail = self.detail(rule, this, plain.as_ref());
+                    let (detail, over) = self.detail(rule, this, plain.as_ref());
+                    if over {
+                        let error = FieldError::invalid(path, &Value::from(node.type_name.as_str()), &detail);
+                        self.errors.push(error);
+                        return Err(Spent);
+                    }
                     if !rule.program.uses_old && ratchet.same {
                         continue;
                     }
@@ -443,11 +451,20 @@ impl Run {
     }
 
     fn run(&mut self, program: &Program, this: &Val, old: Option<&Val>) -> Evaluated {
-        let mut left = self.budget.min(EACH);
-        let before = left;
-        let result = program.run(this, old, &mut left, &self.library);
-        self.budget -= before - left;
-        result
+        let mut meter = Meter::new(self.steps);
+        let before = meter.steps;
+        let result = program.run(this, old, &mut meter, &self.library);
+        self.steps -= before - meter.steps;
+        match self.budget.checked_sub(meter.cost) {
+            Some(left) => {
+                self.budget = left;
+                result
+            }
+            None => {
+                self.budget = 0;
+                Err(Stop::Budget)
+            }
+        }
     }
 
     /// Says why a rule could not be evaluated; `Err` where none can be any more.
@@ -477,18 +494,35 @@ impl Run {
         if over { Err(Spent) } else { Ok(()) }
     }
 
-    /// What is said where a rule does not hold.
-    fn detail(&mut self, rule: &Rule, this: &Val, old: Option<&Val>) -> String {
+    /// What is said where a rule does not hold; and whether finding that out has cost too much.
+    fn detail(&mut self, rule: &Rule, this: &Val, old: Option<&Val>) -> (String, bool) {
         const LONGEST: usize = 5 * 1024;
-        if let Some(words) = &rule.words
-            && let Ok(Val::Text(text)) = self.run(words, this, old)
-        {
-            let text = text.trim();
-            if !text.is_empty() && !text.contains('\n') && text.len() <= LONGEST {
-                return text.to_owned();
+        match rule.words.as_ref().map(|(words, _)| self.run(words, this, old)) {
+            Some(Ok(Val::Text(text))) => {
+                let text = text.trim();
+                if !text.is_empty() && !text.contains('\n') && text.len() <= LONGEST {
+                    return (text.to_owned(), false);
+                }
             }
+            Some(Err(Stop::Budget)) if self.budget == 0 => {
+                let text = "messageExpression evaluation failed due to running out of cost budget, no further \
+                            validation rules will be run";
+                return (text.to_owned(), true);
+            }
+            Some(Err(Stop::Budget)) => {
+                let text = "no further validation rules will be run due to call cost exceeds limit for \
+                            messageExpression: ";
+                let words = rule.words.as_ref().map_or("", |(_, text)| text);
+                return (format!("{text}{}", quote(words)), true);
+            }
+            _ => {}
         }
-        if rule.message.is_empty() { format!("failed rule: {}", rule.text) } else { rule.message.clone() }
+        let said = if rule.message.is_empty() {
+            format!("failed rule: {}", rule.text)
+        } else {
+            rule.message.clone()
+        };
+        (said, false)
     }
 }
 
