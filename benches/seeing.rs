@@ -136,7 +136,8 @@ fn memory() {
             let object = deployment(number, version);
             let object_ref = ObjectRef::of(&object).unwrap();
             let at = Timestamp::from_second(i64::try_from(version).unwrap()).unwrap();
-            state.reduce(Event::ObjectSeen(ObjectSeen { at, object_ref, object: Arc::new(object) }));
+            let object = opdev::event::Body::new(&object);
+            state.reduce(Event::ObjectSeen(ObjectSeen { at, object_ref, metadata_only: false, object }));
         }
         if matches!(version, 1 | VERSIONS) {
             println!(

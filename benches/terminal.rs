@@ -8,8 +8,8 @@ mod pty;
 use jiff::Timestamp;
 use opdev::dev::bus;
 use opdev::event::{
-    Call, Cause, CauseKind, Event, KindHealth, KindStatus, Level, LogLine, ObjectSeen, Outcome, Reconcile,
-    SourcesChanged, Started,
+    Body, Call, Cause, CauseKind, Event, KindHealth, KindStatus, Level, LogLine, ObjectSeen, Outcome,
+    Reconcile, SourcesChanged, Started,
 };
 use opdev::state::State;
 use opdev::tap::EventSink;
@@ -47,11 +47,13 @@ fn reference(object: &Value) -> ObjectRef {
     ObjectRef::of(object).unwrap()
 }
 
+#[allow(clippy::needless_pass_by_value)] // objects are written where they are used
 fn seen(object: Value) -> Event {
     Event::ObjectSeen(ObjectSeen {
         at: Timestamp::now(),
         object_ref: reference(&object),
-        object: Arc::new(object),
+        metadata_only: false,
+        object: Body::new(&object),
     })
 }
 

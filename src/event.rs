@@ -2,6 +2,7 @@
 //! Plain data: no IO, no async, no behaviour beyond names. Secrets are masked before they get in here (`mask`).
 //! Read `state/reduce.rs` for who consumes the events, `dev/inner_loop.rs` for who carries the requests out.
 
+mod body;
 mod changes;
 mod connection;
 mod draft;
@@ -20,6 +21,7 @@ mod spelling;
 mod values;
 pub mod words;
 
+pub use body::Body;
 pub use connection::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
 };
@@ -45,7 +47,6 @@ pub use values::{EffectiveValue, ValueFrom, ValuesExplained};
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -364,6 +365,7 @@ pub struct ReloadSettled {
 
 /// An object as it is now. Secret values are masked.
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ObjectSeen {
     /// When.
     #[serde(default)]
@@ -371,8 +373,27 @@ pub struct ObjectSeen {
     /// The reference, with uid.
     #[serde(rename = "ref")]
     pub object_ref: ObjectRef,
+    /// Whether only its metadata was read, and `object` has nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub metadata_only: bool,
     /// The object itself.
-    pub object: Arc<Value>,
+    pub object: Body,
+}
+
+impl Event {
+    /// One JSON object, without a line break; what an object says is put in as the text that it is kept as.
+    ///
+    /// # Errors
+    /// Where a field is none that JSON has, which no event has.
+    pub fn line(&self) -> serde_json::Result<String> {
+        let Event::ObjectSeen(ObjectSeen { at, object_ref, metadata_only, object }) = self else {
+            return serde_json::to_string(self);
+        };
+        let (at, object_ref) = (serde_json::to_string(at)?, serde_json::to_string(object_ref)?);
+        let only = if *metadata_only { ",\"metadataOnly\":true" } else { "" };
+        let object = object.text();
+        Ok(format!("{{\"event\":\"objectSeen\",\"at\":{at},\"ref\":{object_ref}{only},\"object\":{object}}}"))
+    }
 }
 
 /// An object is gone.

@@ -5,12 +5,16 @@ use super::journal::Journal;
 use crate::event::Event;
 use crate::state::State;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// Events that may wait before senders wait, too.
 pub const CAPACITY: usize = 4_096;
+
+/// While more events wait, snapshots are this far apart: what changes after one has to be copied first.
+const GAP: Duration = Duration::from_millis(25);
 
 /// Takes every event in order, beside the state.
 pub type Listener = Box<dyn FnMut(&Event) + Send>;
@@ -37,6 +41,7 @@ pub fn start(
         let _stop = shutdown.drop_guard();
         let mut state = State::default();
         let mut batch = Vec::with_capacity(256);
+        let mut published: Option<Instant> = None;
         while events.recv_many(&mut batch, 256).await > 0 {
             for event in batch.drain(..) {
                 if let Some(journal) = &mut journal {
@@ -47,7 +52,10 @@ pub fn start(
                 }
                 state.reduce(event);
             }
-            publish.send_replace(Arc::new(state.clone()));
+            if events.is_empty() || published.is_none_or(|at| at.elapsed() >= GAP) {
+                publish.send_replace(Arc::new(state.clone()));
+                published = Some(Instant::now());
+            }
         }
         // Flushing the journal waits for its thread.
         let _ = tokio::task::spawn_blocking(move || drop(journal)).await;

@@ -234,7 +234,7 @@ impl Running {
             connection.client.clone(),
             namespace.clone(),
             events.clone(),
-            woken,
+            (woken, connection.cluster.embedded),
             shutdown.clone(),
         );
         let pod_logs =
@@ -314,6 +314,7 @@ impl Running {
                         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(explaining));
                     }
                     Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
+                    Some((_, Request::Look { object })) => self.observer.look_at(object),
                     Some((id, request)) => self.dispatch(id, request),
                 },
             }

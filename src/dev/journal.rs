@@ -45,7 +45,7 @@ impl Journal {
 
     /// Appends an event.
     pub fn record(&mut self, event: &Event) {
-        let (Some(lines), Ok(mut line)) = (&self.lines, serde_json::to_string(event)) else { return };
+        let (Some(lines), Ok(mut line)) = (&self.lines, event.line()) else { return };
         if self.dropped > 0 {
             line = format!("{{\"event\":\"journalDropped\",\"lines\":{}}}\n{line}", self.dropped);
         }

@@ -192,6 +192,7 @@ impl Requests {
                 }
                 // Logs are a level, not a task, and leaving ends all tasks: `inner_loop` does these.
                 Request::PodLogs { .. }
+                | Request::Look { .. }
                 | Request::ListPaths { .. }
                 | Request::ExplainValues { .. }
                 | Request::Leave { .. }

@@ -90,6 +90,11 @@ pub fn object(object: &Value) -> Value {
     copy
 }
 
+/// Masks the secret values of an object where it stands.
+pub fn in_place(object: &mut Value) {
+    mask_object(object);
+}
+
 fn is_secret(object: &Value) -> bool {
     object.get("kind").and_then(Value::as_str) == Some("Secret")
         && object.get("apiVersion").and_then(Value::as_str).is_none_or(|version| version == "v1")

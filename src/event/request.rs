@@ -99,6 +99,12 @@ pub enum Request {
         /// Which; none leaves all.
         sources: Vec<LogSource>,
     },
+    /// Read this object whole, where only its metadata is watched, and keep it current, and no other one. A level: it is not
+    /// announced, and answered by `ObjectSeen`.
+    Look {
+        /// Which; none lets go.
+        object: Option<ObjectRef>,
+    },
     /// Make a pod of the embedded control plane fail, or let it recover.
     FailPod {
         /// Which pod.

@@ -204,7 +204,7 @@ pub fn owner_references(object: &Value) -> Vec<OwnerReference> {
     object
         .pointer("/metadata/ownerReferences")
         .and_then(Value::as_array)
-        .map(|list| list.iter().filter_map(|v| serde_json::from_value(v.clone()).ok()).collect())
+        .map(|list| list.iter().filter_map(|v| OwnerReference::deserialize(v).ok()).collect())
         .unwrap_or_default()
 }
 

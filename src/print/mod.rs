@@ -11,7 +11,7 @@ use crate::event::Event;
 
 /// One event as one JSON object, without a line break.
 pub fn json(event: &Event) -> String {
-    serde_json::to_string(event).unwrap_or_else(|error| {
+    event.line().unwrap_or_else(|error| {
         serde_json::json!({"event": "log", "level": "ERROR", "message": error.to_string()}).to_string()
     })
 }

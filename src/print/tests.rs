@@ -2,7 +2,7 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Binding, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
+    Action, Binding, Body, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
     Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange, Finding, Held, HeldChange,
     Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone,
     ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Place, PodLine, PodLog, Preferences,
@@ -266,7 +266,8 @@ fn all() -> Vec<Event> {
         Event::ObjectSeen(ObjectSeen {
             at: Timestamp::UNIX_EPOCH,
             object_ref: object("A"),
-            object: Arc::new(value!({})),
+            metadata_only: false,
+            object: Body::new(&value!({})),
         }),
         Event::ObjectGone(ObjectGone { at: Timestamp::UNIX_EPOCH, object_ref: object("A") }),
         Event::ReconcileStarted(ReconcileStarted { id: 3, at: at(), object: object("A"), causes: causes() }),

@@ -61,7 +61,7 @@ pub struct Line {
 /// The conditions of all objects.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
-    by_object: Shards<ObjectKey, Arc<Vec<Line>>>,
+    by_object: Shards<Arc<ObjectKey>, Arc<Vec<Line>>>,
     texts: Arc<BTreeSet<Arc<str>>>,
 }
 
@@ -72,7 +72,7 @@ impl Conditions {
     }
 
     /// Takes in what an object says now, seen at this time.
-    pub(super) fn seen(&mut self, key: &ObjectKey, object: &Value, at: Timestamp) {
+    pub(super) fn seen(&mut self, key: &Arc<ObjectKey>, object: &Value, at: Timestamp) {
         let now = object.pointer("/status/conditions").and_then(Value::as_array);
         let now = now.map_or(&[][..], Vec::as_slice);
         let known = self.by_object.get(key);
@@ -100,7 +100,7 @@ impl Conditions {
                 step(line, Span { from: at, truth: Truth::Absent, reason: Arc::default() });
             }
         }
-        self.by_object.piece_mut(key).insert(key.clone(), Arc::new(lines));
+        self.by_object.piece_mut(key.as_ref()).insert(Arc::clone(key), Arc::new(lines));
     }
 
     pub(super) fn forget(&mut self, key: &ObjectKey) -> Option<Arc<Vec<Line>>> {
@@ -180,7 +180,7 @@ mod tests {
     fn transitions_are_kept_and_repetitions_are_not() {
         let mut all = Conditions::default();
         let mut see = |at: i64, conditions: Value| {
-            all.seen(&ObjectKey::default(), &json!({"status": {"conditions": conditions}}), second(at));
+            all.seen(&Arc::default(), &json!({"status": {"conditions": conditions}}), second(at));
         };
         see(
             100,
@@ -197,7 +197,7 @@ mod tests {
         for i in 0..200 {
             let status = if i % 2 == 0 { "True" } else { "False" };
             let object = json!({"status": {"conditions": [{"type": "Ready", "status": status}]}});
-            all.seen(&ObjectKey::default(), &object, second(200 + i));
+            all.seen(&Arc::default(), &object, second(200 + i));
         }
         assert_eq!(all.of(&ObjectKey::default())[0].spans.len(), MOST);
     }

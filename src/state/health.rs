@@ -6,6 +6,7 @@ mod pod;
 
 use opdev_object::meta;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// How an object is, from good to bad.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,7 +89,7 @@ fn because((reason, message): (&str, &str)) -> Option<String> {
 /// How an object is.
 pub fn of(object: &Value) -> Health {
     let group = meta::Gvk::of(object).map(|gvk| gvk.group).unwrap_or_default();
-    let mut health = match (group.as_str(), text(object, "/kind")) {
+    let health = match (group.as_str(), text(object, "/kind")) {
         ("", "Pod") => return pod::of(object),
         ("apps", "Deployment") => deployment(object),
         ("apps", "ReplicaSet") | ("", "ReplicationController") => replica_set(object),
@@ -105,6 +106,11 @@ pub fn of(object: &Value) -> Health {
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(object),
         _ => generic(object),
     };
+    going(object, health)
+}
+
+/// What is on its way out says so first.
+fn going(object: &Value, mut health: Health) -> Health {
     if meta::deletion_timestamp(object).is_some() {
         health.level = Level::Busy;
         health.word = "Terminating".to_owned();
@@ -112,6 +118,16 @@ pub fn of(object: &Value) -> Health {
         health.detail = (!waits.is_empty()).then(|| format!("waits for finalizers: {}", waits.join(", ")));
     }
     health
+}
+
+/// How an object is as far as its metadata tells: a release record by its labels, the number of keys by who manages them.
+pub fn of_metadata(object: &Value) -> Health {
+    let word = match object.get("kind").and_then(Value::as_str) {
+        Some("Secret") if is_release(object) => meta::label(object, "status").unwrap_or("release").to_owned(),
+        Some("Secret" | "ConfigMap") => managed_keys(object).map(counted).unwrap_or_default(),
+        _ => String::new(),
+    };
+    going(object, Health::new(Level::Plain, word))
 }
 
 /// Whether the controller has not yet looked at the newest spec.
@@ -230,10 +246,31 @@ fn autoscaler(object: &Value) -> Health {
 
 fn keys(object: &Value) -> String {
     let count = |field: &str| object.get(field).and_then(Value::as_object).map_or(0, serde_json::Map::len);
-    match count("data") + count("binaryData") {
-        1 => "1 key".to_owned(),
-        n => format!("{n} keys"),
+    counted(count("data") + count("binaryData"))
+}
+
+fn counted(keys: usize) -> String {
+    if keys == 1 { "1 key".to_owned() } else { format!("{keys} keys") }
+}
+
+/// How many keys have a manager, which is all of them; nothing where nobody manages anything.
+fn managed_keys(object: &Value) -> Option<usize> {
+    let managers = object.pointer("/metadata/managedFields").and_then(Value::as_array)?;
+    let mut keys: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for manager in managers {
+        for field in ["f:data", "f:binaryData"] {
+            let fields = manager.pointer(&format!("/fieldsV1/{field}")).and_then(Value::as_object);
+            let names = fields.into_iter().flat_map(|fields| fields.keys());
+            keys.extend(names.filter(|name| name.starts_with("f:")).map(|name| (field, name.as_str())));
+        }
     }
+    (!managers.is_empty()).then_some(keys.len())
+}
+
+/// Whether a Secret is Helm's record of a release.
+fn is_release(object: &Value) -> bool {
+    meta::label(object, "owner") == Some("helm")
+        && meta::name(object).is_some_and(|name| name.starts_with("sh.helm.release.v1."))
 }
 
 /// A release record says how it stands; its name says which revision it is.

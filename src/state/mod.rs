@@ -2,7 +2,6 @@
 //! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
 //! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
-mod body;
 mod changes;
 pub mod columns;
 pub mod conditions;
@@ -26,9 +25,11 @@ pub mod waiting;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_metadata;
+#[cfg(test)]
 mod tests_of_waiting;
 
-pub use body::Body;
+pub use crate::event::Body;
 pub use changes::Changes;
 pub use drafts::Drafts;
 pub use history::History;

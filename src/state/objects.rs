@@ -1,13 +1,12 @@
 //! Every object seen, by key, with the links from owners to owned and the Kubernetes Events beside.
 //! Objects are levels: only the newest version is kept. `tree` walks the links.
 
-use super::body::Body;
 use super::changes::Changes;
 use super::health::{self, Health};
 use super::shards::Shards;
-use crate::event::KindStatus;
+use crate::event::{Body, KindStatus};
 use jiff::Timestamp;
-use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use opdev_object::meta::{self, ObjectKey, ObjectRef, OwnerReference};
 use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,8 +18,10 @@ pub struct Seen {
     pub key: Arc<ObjectKey>,
     /// Its reference.
     pub object_ref: ObjectRef,
-    /// The object, masked.
+    /// The object, masked; of one whose metadata alone was read, that and nothing else.
     pub object: Body,
+    /// Whether only its metadata was read.
+    pub metadata_only: bool,
     /// `metadata.creationTimestamp`.
     pub created: Option<Timestamp>,
     /// `metadata.labels`; null where there are none.
@@ -33,18 +34,25 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// An object as it is seen now.
-    pub(super) fn new(key: Arc<ObjectKey>, object_ref: ObjectRef, object: &Value) -> Self {
+    /// An object as it is seen now; `object` is what `body` says.
+    pub(super) fn new(
+        key: Arc<ObjectKey>,
+        object_ref: ObjectRef,
+        (body, object): (&Body, &Value),
+        metadata_only: bool,
+    ) -> Self {
         let created = object.pointer("/metadata/creationTimestamp").and_then(Value::as_str);
+        let owners = meta::owner_references(object);
         Seen {
-            owners: owner_keys(object, &key).into(),
+            owners: owner_keys(object, &owners, &key).into(),
             key,
             object_ref,
-            object: Body::new(object),
+            object: if metadata_only { without_managers(object) } else { body.clone() },
+            metadata_only,
             created: created.and_then(|text| text.parse().ok()),
             labels: object.pointer("/metadata/labels").cloned().unwrap_or_default(),
-            health: health::of(object),
-            links: links(object).into(),
+            health: if metadata_only { health::of_metadata(object) } else { health::of(object) },
+            links: links(object, owners).into(),
         }
     }
 
@@ -52,6 +60,15 @@ impl Seen {
     pub(super) fn owners(&self) -> &[ObjectKey] {
         &self.owners
     }
+}
+
+/// Metadata as it is kept: who manages which field is shown of whole objects only, and is most of it.
+fn without_managers(object: &Value) -> Body {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    Body::new(&object)
 }
 
 /// A Kubernetes Event.
@@ -142,9 +159,15 @@ impl Objects {
             None => owner.key.name.clone(),
         };
         let by_name = Owner::Primary(owner.object_ref.gvk.kind_group(), name);
-        let mut keys: BTreeSet<&Arc<ObjectKey>> = BTreeSet::new();
-        for link in by_uid.iter().chain([&by_name]) {
-            keys.extend(self.owned.get(link).into_iter().flat_map(|set| set.iter()));
+        let named = by_uid.iter().chain([&by_name]).filter_map(|link| self.owned.get(link));
+        let mut sets: Vec<&BTreeSet<Arc<ObjectKey>>> = named.map(Arc::as_ref).collect();
+        sets.sort_by_key(|set| std::cmp::Reverse(set.len()));
+        // Nearly always there is one of them, and it is in order.
+        let mut keys: Vec<&Arc<ObjectKey>> = sets.first().into_iter().flat_map(|set| set.iter()).collect();
+        if let Some(others) = sets.get(1) {
+            keys.extend(others.iter());
+            keys.sort_unstable();
+            keys.dedup();
         }
         keys.into_iter().filter_map(|key| self.by_key.get(key.as_ref())).collect()
     }
@@ -168,9 +191,9 @@ impl Objects {
     pub(super) fn insert(
         &mut self,
         object_ref: ObjectRef,
-        object: &Value,
-        custom: bool,
-        recorded: usize,
+        (body, object): (&Body, &Value),
+        metadata_only: bool,
+        (custom, recorded): (bool, usize),
     ) -> Option<Arc<Seen>> {
         if object_ref.gvk.kind == "Event" && matches!(object_ref.gvk.group.as_str(), "" | "events.k8s.io") {
             self.record(&object_ref, object, recorded);
@@ -180,7 +203,7 @@ impl Objects {
         let known = self.by_key.get(&key);
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
         let known = known.map(Arc::clone);
-        let seen = Arc::new(Seen::new(Arc::clone(&key), object_ref, object));
+        let seen = Arc::new(Seen::new(Arc::clone(&key), object_ref, (body, object), metadata_only));
         let old_links = known.as_ref().map_or(&[][..], |seen| &seen.links);
         if *seen.links != *old_links {
             // Who owned it before looks different from now on.
@@ -265,9 +288,8 @@ impl Objects {
     }
 }
 
-fn links(object: &Value) -> Vec<Owner> {
-    let mut links: Vec<Owner> =
-        meta::owner_references(object).into_iter().map(|owner| Owner::Uid(owner.uid)).collect();
+fn links(object: &Value, owners: Vec<OwnerReference>) -> Vec<Owner> {
+    let mut links: Vec<Owner> = owners.into_iter().map(|owner| Owner::Uid(owner.uid)).collect();
     let name = meta::annotation(object, "operator-sdk/primary-resource");
     let kind = meta::annotation(object, "operator-sdk/primary-resource-type");
     if let (Some(name), Some(kind)) = (name, kind) {
@@ -277,12 +299,13 @@ fn links(object: &Value) -> Vec<Owner> {
 }
 
 /// The keys of what an object names as its owners.
-fn owner_keys(object: &Value, key: &ObjectKey) -> Vec<ObjectKey> {
-    let mut keys: Vec<ObjectKey> = meta::owner_references(object)
-        .into_iter()
+fn owner_keys(object: &Value, owners: &[OwnerReference], key: &ObjectKey) -> Vec<ObjectKey> {
+    let mut keys: Vec<ObjectKey> = owners
+        .iter()
         .map(|owner| {
             let group = owner.api_version.rsplit_once('/').map_or("", |(group, _)| group).to_owned();
-            ObjectKey { group, kind: owner.kind, namespace: key.namespace.clone(), name: owner.name }
+            let (kind, name) = (owner.kind.clone(), owner.name.clone());
+            ObjectKey { group, kind, namespace: key.namespace.clone(), name }
         })
         .collect();
     let name = meta::annotation(object, "operator-sdk/primary-resource");

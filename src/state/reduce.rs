@@ -5,7 +5,8 @@ use crate::event::{
     ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused, Protection, Reconcile,
     SourcesChanged, Started,
 };
-use opdev_object::meta::ObjectKey;
+use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use serde_json::Value;
 use std::sync::Arc;
 
 impl State {
@@ -98,13 +99,29 @@ impl State {
     }
 
     fn object_seen(&mut self, event: ObjectSeen) {
-        let ObjectSeen { at, object_ref, object } = event;
+        let ObjectSeen { at, object_ref, metadata_only, object } = event;
         self.latest = self.latest.max(Some(at));
-        let custom = self.is_custom(&object_ref.gvk.group, &object_ref.gvk.kind);
-        if let Some(seen) = self.objects.insert(object_ref, &object, custom, self.limits.recorded) {
-            self.archive.seen(&seen.key, (&seen.object, &object), at, &self.limits.versions);
-            self.conditions.seen(&seen.key, &object, at);
+        let value = object.read();
+        if metadata_only && self.is_known_whole(&object_ref, &value) {
+            return;
         }
+        let custom = self.is_custom(&object_ref.gvk.group, &object_ref.gvk.kind);
+        let places = (custom, self.limits.recorded);
+        let seen = self.objects.insert(object_ref, (&object, &value), metadata_only, places);
+        // Of metadata no versions are kept: what differs from a whole one would be all the rest.
+        if let Some(seen) = seen.filter(|_| !metadata_only) {
+            self.archive.seen(&seen.key, (&seen.object, &value), at, &self.limits.versions);
+            self.conditions.seen(&seen.key, &value, at);
+        }
+    }
+
+    /// Whether this very version of an object was read whole before.
+    fn is_known_whole(&self, object_ref: &ObjectRef, metadata: &Value) -> bool {
+        self.objects.get(&object_ref.key()).is_some_and(|known| {
+            !known.metadata_only
+                && known.object_ref.uid == object_ref.uid
+                && meta::resource_version(&known.object.read()) == meta::resource_version(metadata)
+        })
     }
 
     fn object_gone(&mut self, event: &ObjectGone) {

@@ -4,9 +4,9 @@
 use super::health::{self, Level};
 use super::{Limits, State, tree};
 use crate::event::{
-    Diagnostic, Event, Failure, KindHealth, KindStatus, LogLine, Notice, ObjectGone, ObjectSeen, Outcome,
-    QueueChanged, Reconcile, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted,
-    Severity, SourcesChanged,
+    Body, Diagnostic, Event, Failure, KindHealth, KindStatus, LogLine, Notice, ObjectGone, ObjectSeen,
+    Outcome, QueueChanged, Reconcile, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome,
+    RequestStarted, Severity, SourcesChanged,
 };
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -39,7 +39,8 @@ pub(super) fn see(state: &mut State, object: &Value) {
     state.reduce(Event::ObjectSeen(ObjectSeen {
         at: Timestamp::UNIX_EPOCH,
         object_ref,
-        object: Arc::new(object.clone()),
+        metadata_only: false,
+        object: Body::new(object),
     }));
 }
 

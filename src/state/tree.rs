@@ -1,12 +1,13 @@
 //! What belongs to an object: the tree of owned objects, and what a custom resource makes of it in one row.
 
-use super::health::{Health, Level};
+use super::health::Level;
 use super::{Seen, State};
 use crate::event::{Outcome, words};
 use jiff::Timestamp;
 use opdev_object::meta::{self, ObjectKey};
 use serde_json::Value;
-use std::collections::{BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 /// How many objects are looked for below one object; who has met as many says so.
@@ -19,45 +20,34 @@ pub struct Node {
     pub seen: Arc<Seen>,
     /// For every level above, whether more siblings follow there; the last one is for this node itself.
     pub more: Vec<bool>,
-    /// How it is.
-    pub health: Health,
     /// Older siblings of the same line that are not shown: revisions, scaled-down ReplicaSets.
     pub older: usize,
     /// When it was found to be gone; `None` while it is there.
     pub gone: Option<Timestamp>,
 }
 
+/// Objects that were met on a walk, told apart by where their keys are: a state has each key once.
+type Met = HashSet<*const ObjectKey>;
+
 /// The tree below an object, depth first; the object itself is left out.
 pub fn owned(state: &State, root: &ObjectKey) -> Vec<Node> {
     let mut nodes = Vec::new();
     if let Some(seen) = state.objects.get(root) {
-        let mut met = BTreeSet::from([Arc::clone(&seen.key)]);
+        let mut met = Met::from([Arc::as_ptr(&seen.key)]);
         below(state, seen, &mut Vec::new(), &mut met, &mut nodes);
     }
     nodes
 }
 
-fn below(
-    state: &State,
-    owner: &Arc<Seen>,
-    more: &mut Vec<bool>,
-    met: &mut BTreeSet<Arc<ObjectKey>>,
-    out: &mut Vec<Node>,
-) {
+fn below(state: &State, owner: &Arc<Seen>, more: &mut Vec<bool>, met: &mut Met, out: &mut Vec<Node>) {
     let children = children(state, owner);
     let count = children.len();
     for (i, (seen, older)) in children.into_iter().enumerate() {
-        if out.len() >= MOST || !met.insert(Arc::clone(&seen.key)) {
+        if out.len() >= MOST || !met.insert(Arc::as_ptr(&seen.key)) {
             continue;
         }
         more.push(i + 1 < count);
-        out.push(Node {
-            seen: Arc::clone(&seen),
-            more: more.clone(),
-            health: seen.health.clone(),
-            older,
-            gone: None,
-        });
+        out.push(Node { seen: Arc::clone(&seen), more: more.clone(), older, gone: None });
         below(state, &seen, more, met, out);
         more.pop();
     }
@@ -96,7 +86,6 @@ pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
         .map(|i| Node {
             seen: Arc::clone(&gone[i].seen),
             more: vec![false],
-            health: gone[i].seen.health.clone(),
             older: 0,
             gone: Some(gone[i].at),
         })
@@ -114,16 +103,18 @@ pub fn gone_customs(state: &State) -> Vec<Arc<Seen>> {
 
 /// Owned objects in the order of the tree, each with the number of older ones it stands for.
 fn children(state: &State, owner: &Seen) -> Vec<(Arc<Seen>, usize)> {
-    let mut all: Vec<Arc<Seen>> = state.objects.owned_by(owner).into_iter().cloned().collect();
-    all.sort_by(|a, b| {
-        let by_rank = rank(&a.key).cmp(&rank(&b.key)).then_with(|| a.key.kind.cmp(&b.key.kind));
-        by_rank.then_with(|| revision(b).cmp(&revision(a))).then_with(|| a.key.name.cmp(&b.key.name))
+    // What they are sorted by is found out once for each: of thousands the comparisons would cost a frame.
+    let order = |seen: &Seen| (rank(&seen.key), Reverse(revision(seen)));
+    let mut all: Vec<_> = state.objects.owned_by(owner).into_iter().map(|seen| (order(seen), seen)).collect();
+    all.sort_by(|((a_rank, a_revision), a), ((b_rank, b_revision), b)| {
+        let by_kind = a_rank.cmp(b_rank).then_with(|| a.key.kind.cmp(&b.key.kind));
+        by_kind.then_with(|| a_revision.cmp(b_revision)).then_with(|| a.key.name.cmp(&b.key.name))
     });
     let mut out: Vec<(Arc<Seen>, usize)> = Vec::with_capacity(all.len());
-    for seen in all {
+    for (_, seen) in all {
         match out.last_mut() {
-            Some((newer, older)) if is_older(newer, &seen) => *older += 1,
-            _ => out.push((seen, 0)),
+            Some((newer, older)) if is_older(newer, seen) => *older += 1,
+            _ => out.push((Arc::clone(seen), 0)),
         }
     }
     out
@@ -217,7 +208,7 @@ pub fn row(state: &State, seen: &Arc<Seen>) -> Row {
         let place = failure.diagnostic.as_ref().map(words::diagnostic);
         row.fault = place.or_else(|| failure.chain.last().cloned()).or(row.fault);
     }
-    let mut met = BTreeSet::from([Arc::clone(&seen.key)]);
+    let mut met = Met::from([Arc::as_ptr(&seen.key)]);
     sum(state, seen, true, &mut row, &mut met);
     // One that says nothing of itself is as good as what it runs.
     if row.level == Level::Plain && row.ready.is_some_and(|(ready, wanted)| ready == wanted && wanted > 0) {
@@ -227,9 +218,9 @@ pub fn row(state: &State, seen: &Arc<Seen>) -> Row {
 }
 
 /// Adds up what the workloads below say. Counts come from the topmost ones, faults from anywhere.
-fn sum(state: &State, owner: &Seen, counting: bool, row: &mut Row, met: &mut BTreeSet<Arc<ObjectKey>>) {
+fn sum(state: &State, owner: &Seen, counting: bool, row: &mut Row, met: &mut Met) {
     for seen in state.objects.owned_by(owner) {
-        if met.len() > MOST || !met.insert(Arc::clone(&seen.key)) {
+        if met.len() > MOST || !met.insert(Arc::as_ptr(&seen.key)) {
             continue;
         }
         let health = &seen.health;

@@ -2,10 +2,10 @@
 //! Bounded for each object and over all; the oldest go first. A deleted object's versions stay for a while
 //! (`Gone`). Never reads a clock: the times are those of the events.
 
-use super::body::Body;
 use super::conditions::Line;
 use super::shards::Shards;
 use super::{Seen, delta};
+use crate::event::Body;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
 use serde_json::Value;
@@ -124,7 +124,7 @@ pub struct Gone {
 /// The versions of all objects.
 #[derive(Clone, Debug, Default)]
 pub struct Archive {
-    by_object: Shards<ObjectKey, Arc<Versions>>,
+    by_object: Shards<Arc<ObjectKey>, Arc<Versions>>,
     gone: Arc<VecDeque<Arc<Gone>>>,
     /// Bytes of older versions of objects that are there.
     bytes: usize,
@@ -161,20 +161,21 @@ impl Archive {
     /// Takes in a version. One that is equal to the newest, as after a list, is none.
     pub(super) fn seen(
         &mut self,
-        key: &ObjectKey,
+        key: &Arc<ObjectKey>,
         (body, object): (&Body, &Value),
         at: Timestamp,
         limits: &VersionLimits,
     ) {
         self.order += 1;
         let order = self.order;
-        let piece = self.by_object.piece_mut(key);
-        if let Some(known) = piece.get_mut(key).filter(|known| known.newest.same(body)) {
+        let piece = self.by_object.piece_mut(key.as_ref());
+        if let Some(known) = piece.get_mut(key.as_ref()).filter(|known| known.newest.same(body)) {
             Arc::make_mut(known).newest = body.clone();
             return;
         }
-        let Some(known) = piece.get_mut(key).filter(|known| uid(&known.newest) == uid(object)) else {
-            let before = piece.insert(key.clone(), Arc::new(Versions::new(body, at, order)));
+        let Some(known) = piece.get_mut(key.as_ref()).filter(|known| uid(&known.newest) == uid(object))
+        else {
+            let before = piece.insert(Arc::clone(key), Arc::new(Versions::new(body, at, order)));
             self.bytes -= before.map_or(0, |before| before.older.iter().map(Older::size).sum());
             return;
         };
@@ -202,9 +203,10 @@ impl Archive {
         at: Timestamp,
         limits: &VersionLimits,
     ) {
-        let Some(versions) = self.by_object.piece_mut(seen.key.as_ref()).remove(seen.key.as_ref()) else {
-            return;
-        };
+        self.order += 1;
+        let known = self.by_object.piece_mut(seen.key.as_ref()).remove(seen.key.as_ref());
+        // One that was never read whole has its metadata to show.
+        let versions = known.unwrap_or_else(|| Arc::new(Versions::new(&seen.object, at, self.order)));
         self.bytes -= versions.older.iter().map(Older::size).sum::<usize>();
         let gone = Arc::make_mut(&mut self.gone);
         gone.push_back(Arc::new(Gone { seen, at, versions, conditions }));
@@ -255,15 +257,21 @@ mod tests {
     use opdev_object::meta::ObjectRef;
     use serde_json::json;
 
-    fn key(name: &str) -> ObjectKey {
-        ObjectKey { kind: "A".to_owned(), name: name.to_owned(), ..ObjectKey::default() }
+    fn key(name: &str) -> Arc<ObjectKey> {
+        Arc::new(ObjectKey { kind: "A".to_owned(), name: name.to_owned(), ..ObjectKey::default() })
     }
 
     fn object(uid: &str, size: u64) -> Arc<Value> {
         Arc::new(json!({"metadata": {"uid": uid}, "spec": {"size": size, "text": "x".repeat(100)}}))
     }
 
-    fn see(archive: &mut Archive, key: &ObjectKey, object: &Value, at: Timestamp, limits: &VersionLimits) {
+    fn see(
+        archive: &mut Archive,
+        key: &Arc<ObjectKey>,
+        object: &Value,
+        at: Timestamp,
+        limits: &VersionLimits,
+    ) {
         archive.seen(key, (&Body::new(object), object), at, limits);
     }
 
@@ -323,8 +331,8 @@ mod tests {
         for name in ["a", "b", "c"] {
             see(&mut archive, &key(name), &object(name, 1), second(1), &limits);
             see(&mut archive, &key(name), &object(name, 2), second(2), &limits);
-            let (key, object_ref) = (Arc::new(key(name)), ObjectRef::default());
-            let seen = Seen::new(key, object_ref, &object(name, 2));
+            let (value, object_ref) = (object(name, 2), ObjectRef::default());
+            let seen = Seen::new(key(name), object_ref, (&Body::new(&value), &value), false);
             archive.gone_now(Arc::new(seen), Arc::default(), second(3), &limits);
         }
         assert!(archive.of(&key("c")).is_none() && archive.gone_of(&key("a")).is_none());

@@ -118,19 +118,19 @@ pub fn again(pass: &Reconcile) -> Option<Timestamp> {
 fn children(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
     let nodes = tree::owned(state, &seen.key);
     let bad: Vec<_> =
-        nodes.iter().filter(|node| matches!(node.health.level, Level::Busy | Level::Bad)).collect();
+        nodes.iter().filter(|node| matches!(node.seen.health.level, Level::Busy | Level::Bad)).collect();
     for node in bad.iter().take(MOST) {
         let key = &node.seen.key;
-        let counts = node.health.counts();
-        let word = words::one_line(&node.health.word);
+        let counts = node.seen.health.counts();
+        let word = words::one_line(&node.seen.health.word);
         let state = match (counts.as_str(), word.as_str()) {
             ("", "") => "not ready".to_owned(),
             ("", word) => word.to_owned(),
             (counts, "") => format!("{counts} ready"),
             (counts, word) => format!("{word}, {counts} ready"),
         };
-        let why = words::one_line(node.health.detail.as_deref().unwrap_or_default());
-        waits.push(Wait::new(node.health.level, format!("{} {}: {state}", key.kind, key.name), why));
+        let why = words::one_line(node.seen.health.detail.as_deref().unwrap_or_default());
+        waits.push(Wait::new(node.seen.health.level, format!("{} {}: {state}", key.kind, key.name), why));
     }
     if bad.len() > MOST {
         let what = format!("and {} more owned objects that are not ready", bad.len() - MOST);

@@ -50,6 +50,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Unlock { .. }
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
+        | Request::Look { .. }
         | Request::ListPaths { .. }
         | Request::ExplainValues { .. }
         | Request::Reload

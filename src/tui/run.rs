@@ -36,6 +36,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Frames are at least this far apart.
 const GAP: Duration = Duration::from_millis(16);
+/// Frames that take long are no further apart than this.
+const LONGEST_GAP: Duration = Duration::from_millis(200);
 /// How long the screen waits for the rest of opdev to stop.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -114,6 +116,8 @@ struct Loop {
     screen: Screen,
     guard: Guard,
     dirty: bool,
+    /// How far the next frame is from the one before: further where frames take long, unless a key waits for one.
+    gap: Duration,
     /// The job is to be stopped.
     sleepy: bool,
     drawn: Instant,
@@ -133,8 +137,18 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let mut signals = Signals::new().context("cannot listen for signals")?;
     let state = Arc::clone(&input.snapshots.borrow_and_update());
     let (requests, drawn) = (input.requests, Instant::now());
-    let mut at =
-        Loop { view, state, requests, screen, guard, dirty: true, sleepy: false, drawn, leave_by: None };
+    let mut at = Loop {
+        view,
+        state,
+        requests,
+        screen,
+        guard,
+        dirty: true,
+        gap: GAP,
+        sleepy: false,
+        drawn,
+        leave_by: None,
+    };
     at.draw()?;
     if let Some(told) = input.first_frame.take() {
         told(Instant::now());
@@ -195,7 +209,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         if std::mem::take(&mut at.sleepy) {
             at.suspend().await?;
         }
-        if at.dirty && at.drawn.elapsed() >= GAP {
+        if at.dirty && at.drawn.elapsed() >= at.gap {
             at.draw()?;
             at.follow();
         }
@@ -219,7 +233,7 @@ impl Loop {
     /// When to wake without a reason from outside.
     fn deadline(&self) -> Instant {
         let next = if self.dirty {
-            self.drawn + GAP
+            self.drawn + self.gap
         } else {
             let wake = self.view.wake.unwrap_or(Duration::from_secs(3600));
             self.drawn + wake + Duration::from_millis(2)
@@ -228,6 +242,7 @@ impl Loop {
     }
 
     fn draw(&mut self) -> anyhow::Result<()> {
+        let begun = Instant::now();
         let (state, view) = (&self.state, &mut self.view);
         queue!(self.screen.backend_mut(), BeginSynchronizedUpdate)?;
         self.screen.draw(|frame| draw(state, view, frame, Timestamp::now()))?;
@@ -236,6 +251,8 @@ impl Loop {
         self.guard.mouse(self.view.mouse)?;
         self.dirty = false;
         self.drawn = Instant::now();
+        // Whatever comes in is not to be kept waiting by a screen that shows each step of it.
+        self.gap = GAP.max((self.drawn - begun).saturating_mul(2)).min(LONGEST_GAP);
         Ok(())
     }
 
@@ -261,6 +278,7 @@ impl Loop {
             TerminalEvent::Key(_) | TerminalEvent::FocusLost => return Ok(false),
         };
         self.dirty = true;
+        self.gap = GAP;
         for command in update(&mut self.view, input, &self.state) {
             match command {
                 Command::Request(id, request) => self.ask(id, request),
@@ -286,11 +304,12 @@ impl Loop {
         }
     }
 
-    /// Logs are followed and values are asked for as long as they are on the screen.
+    /// Logs are followed, values and whole objects are asked for as long as they are on the screen.
     fn follow(&mut self) {
         let logs = super::seeing::follow(&mut self.view, &self.state);
+        let whole = super::seeing::look(&mut self.view, &self.state);
         let values = super::detail::values::follow(&mut self.view, &self.state);
-        for request in logs.into_iter().chain(values) {
+        for request in logs.into_iter().chain(whole).chain(values) {
             let id = self.view.next_request;
             self.view.next_request += 1;
             self.ask(id, request);

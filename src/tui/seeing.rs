@@ -2,11 +2,12 @@
 //! View changes only; nothing here asks for anything. `update` hands the keys of these actions to `perform`.
 
 use super::detail::pods;
+use super::dialog::Layer;
 use super::view::{Lists, Pane, Tab, ViewState};
 use super::waterfall::{self, Line};
 use crate::event::{LogSource, Reconcile, Request};
 use crate::state::State;
-use opdev_object::meta::ObjectKey;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -60,6 +61,8 @@ pub(super) struct Seeing {
     pub(super) container: Option<(String, String)>,
     /// Containers whose logs were asked for.
     pub(super) following: Vec<LogSource>,
+    /// The object that was asked for whole.
+    pub(super) looked_at: Option<ObjectRef>,
     /// The object whose effective values were asked for.
     pub(super) values_asked: Option<super::detail::values::Asked>,
 }
@@ -178,6 +181,27 @@ pub(super) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {
     }
     view.seeing.following.clone_from(&wanted);
     Some(Request::PodLogs { sources: wanted })
+}
+
+/// What to ask for so that the selected object is read whole while more than its metadata is in sight, where that has
+/// changed. Where all objects come whole there is nothing to ask for.
+pub(super) fn look(view: &mut ViewState, state: &State) -> Option<Request> {
+    let hidden = (view.zoom || view.compact) && view.focus != Pane::Detail;
+    let shown = matches!(view.tab, Tab::Yaml | Tab::History | Tab::Describe | Tab::Conditions) && !hidden;
+    let copied = view.layers.iter().any(|layer| matches!(layer, Layer::Copy { .. }));
+    let wanted = view.subject(state).filter(|seen| {
+        let asked = view.seeing.looked_at.as_ref() == Some(&seen.object_ref);
+        (shown || copied)
+            && !view.leaving
+            && (seen.metadata_only || asked)
+            && state.gone_at(&seen.key).is_none()
+    });
+    let wanted = wanted.map(|seen| seen.object_ref.clone());
+    if wanted == view.seeing.looked_at {
+        return None;
+    }
+    view.seeing.looked_at.clone_from(&wanted);
+    Some(Request::Look { object: wanted })
 }
 
 /// To the version before or after; the first time, the history is shown as it is.

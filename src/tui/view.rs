@@ -579,7 +579,7 @@ fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
         let child = needed.get(depth + 1).copied().unwrap_or(false);
         needed.truncate(depth + 1);
         let key = &node.seen.key;
-        let text = format!("{} {} {}", key.kind, key.name, node.health.word).to_lowercase();
+        let text = format!("{} {} {}", key.kind, key.name, node.seen.health.word).to_lowercase();
         keep[i] = child || filter.passes(Subject { text: &text, object: Some(&node.seen) });
         if needed.len() <= depth {
             needed.resize(depth + 1, false);

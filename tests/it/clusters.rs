@@ -9,5 +9,6 @@ mod guard;
 mod kubeconfigs;
 pub(crate) mod kubelet;
 pub(crate) mod logs;
+mod metadata;
 mod processes;
 mod switching;

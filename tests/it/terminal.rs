@@ -14,8 +14,8 @@ mod switching;
 
 use crate::pty::Pty;
 use opdev::event::{
-    Cluster, Event, KindHealth, KindStatus, ObjectSeen, Request, RequestFinished, RequestOutcome, Sample,
-    SourcesChanged, Started,
+    Body, Cluster, Event, KindHealth, KindStatus, ObjectSeen, Request, RequestFinished, RequestOutcome,
+    Sample, SourcesChanged, Started,
 };
 use opdev::state::State;
 use opdev::tui::{TuiInput, run};
@@ -116,7 +116,8 @@ async fn answer(
                 let object = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
                     "metadata": {"name": "sample", "namespace": "default"}});
                 let at = jiff::Timestamp::now();
-                let seen = ObjectSeen { at, object_ref: reference(), object: Arc::new(object) };
+                let object = Body::new(&object);
+                let seen = ObjectSeen { at, object_ref: reference(), metadata_only: false, object };
                 state.reduce(Event::ObjectSeen(seen));
                 let outcome = RequestOutcome::Done { summary: format!("applied {path}"), warnings: vec![] };
                 let what = "apply".to_owned();

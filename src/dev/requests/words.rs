@@ -34,6 +34,8 @@ pub(super) fn of(request: &Request) -> String {
         Request::Each { requests } => each(requests),
         Request::Cancel { id } => format!("cancel request {id}"),
         Request::PodLogs { sources } => format!("follow the logs of {} containers", sources.len()),
+        Request::Look { object: Some(object) } => format!("read {object}"),
+        Request::Look { object: None } => "read no object whole".to_owned(),
         Request::ListPaths { typed } => format!("list {typed}"),
         Request::ExplainValues { object } => format!("explain the values of {object}"),
         Request::Switch { to, .. } => format!("switch to {to}"),
@@ -80,6 +82,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Each { .. } => "do",
         Request::Cancel { .. } => "cancel",
         Request::PodLogs { .. } => "follow",
+        Request::Look { .. } => "read",
         Request::ListPaths { .. } => "list",
         Request::ExplainValues { .. } => "explain the values of",
         Request::Switch { .. } => "switch",
@@ -98,6 +101,7 @@ pub(super) fn writes(request: &Request) -> bool {
         Request::Cancel { .. }
         | Request::Discard { .. }
         | Request::PodLogs { .. }
+        | Request::Look { .. }
         | Request::ListPaths { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
@@ -161,6 +165,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Reload
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
+        | Request::Look { .. }
         | Request::ListPaths { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
@@ -199,6 +204,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::PodLogs { .. }
         | Request::FailPod { .. }
         | Request::Check { .. }
+        | Request::Look { .. }
         | Request::ListPaths { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }

@@ -185,7 +185,7 @@ fn owned(state: &State, seen: &Seen) -> Vec<Row> {
     for node in &nodes {
         let (all, bad) = kinds.entry(&node.seen.key.kind).or_default();
         *all += 1 + node.older;
-        *bad += usize::from(matches!(node.health.level, Level::Busy | Level::Bad));
+        *bad += usize::from(matches!(node.seen.health.level, Level::Busy | Level::Bad));
     }
     if kinds.is_empty() {
         return Vec::new();

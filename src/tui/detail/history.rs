@@ -29,6 +29,12 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
         );
     };
     let Some(versions) = state.versions(&seen.key) else {
+        if seen.metadata_only {
+            return nothing(
+                "Only its metadata was read so far; versions are kept of what is read whole.",
+                cells,
+            );
+        }
         return nothing("No version of this object was seen yet.", cells);
     };
     let number = view.seeing.version(&seen.key).unwrap_or(versions.newest());

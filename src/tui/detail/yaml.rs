@@ -25,10 +25,19 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     rows
 }
 
-/// Says so where the object is there no more.
+/// Says so where the object is there no more, or not all of it is known.
 pub(super) fn gone(view: &ViewState, state: &State, key: &opdev_object::meta::ObjectKey) -> Vec<Row> {
-    let Some(at) = state.gone_at(key) else { return Vec::new() };
-    vec![Row::new(Role::Busy, format!(" † deleted {}; this is how it was last", clock(at, &view.zone)))]
+    let only = state.present_or_gone(key).is_some_and(|seen| seen.metadata_only);
+    let Some(at) = state.gone_at(key) else {
+        let reading = Row::new(Role::Dim, " Only its metadata was read so far; the rest is asked for.");
+        return if only { vec![reading] } else { Vec::new() };
+    };
+    let how = if only {
+        "this was its metadata last; nobody had looked at the rest"
+    } else {
+        "this is how it was last"
+    };
+    vec![Row::new(Role::Busy, format!(" † deleted {}; {how}", clock(at, &view.zone)))]
 }
 
 /// An object as YAML, with or without `managedFields`.

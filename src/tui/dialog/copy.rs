@@ -24,7 +24,8 @@ pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'st
         }
         all.push(('n', "name", object.name.clone()));
         all.push(('f', "namespace/name", full));
-        all.push(('y', "YAML, secrets masked", yaml::to_string(&plain)));
+        let what = if seen.metadata_only { "YAML of its metadata" } else { "YAML, secrets masked" };
+        all.push(('y', what, yaml::to_string(&plain)));
         all.push(('k', "kubectl that shows it", kubectl::get(object, state)));
     }
     if let Some(command) = view.did.as_ref().and_then(|request| kubectl::of(request, state)) {

@@ -99,15 +99,15 @@ fn node_row(node: &Node, selected: bool, view: &mut ViewState, cells: usize, now
         branch.extend(above[1..].iter().map(|more| if *more { "│ " } else { "  " }));
         branch.push_str(if *own { "├─" } else { "└─" });
     }
-    let (symbol, role) = if node.gone.is_some() { ("†", Role::Dim) } else { sign(node.health.level) };
+    let (symbol, role) = if node.gone.is_some() { ("†", Role::Dim) } else { sign(node.seen.health.level) };
     let older = if node.older > 0 { format!(" (+{} older)", node.older) } else { String::new() };
     let age = match node.gone {
         Some(at) => format!("deleted {}", clock(at, &view.zone)),
         None => age(view, node.seen.created, now),
     };
-    let word = if node.gone.is_some() { String::new() } else { words::one_line(&node.health.word) };
+    let word = if node.gone.is_some() { String::new() } else { words::one_line(&node.seen.health.word) };
     let word_room = (cells / 3).clamp(8, 28);
-    let counts = if node.gone.is_some() { String::new() } else { node.health.counts() };
+    let counts = if node.gone.is_some() { String::new() } else { node.seen.health.counts() };
     let tail = [cut(&word, word_room), counts.clone(), age.clone()];
     let tail_text = tail.iter().filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join(" ");
     let head = width(&branch) + 4;

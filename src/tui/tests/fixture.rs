@@ -1,7 +1,7 @@
 //! A busy state for tests, made of events only: three custom resources, their trees, reconciles of every kind.
 
 use crate::event::{
-    Action, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
+    Action, Body, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
     Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
     RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject, ShadowRun,
@@ -75,12 +75,14 @@ pub(in crate::tui) fn seen(object: Value) -> Event {
 }
 
 /// An object event at a time.
+#[allow(clippy::needless_pass_by_value)] // objects are written where they are used
 pub(in crate::tui) fn seen_at(time: &str, object: Value) -> Event {
     let at = at(time);
     Event::ObjectSeen(ObjectSeen {
         at,
         object_ref: ObjectRef::of(&object).unwrap(),
-        object: Arc::new(object),
+        metadata_only: false,
+        object: Body::new(&object),
     })
 }
 

@@ -4,7 +4,8 @@ use super::fixture::{at, busy, events, object, of, pass, reference, seen, seen_a
 use super::frames::{check, screen, text};
 use super::history::past;
 use crate::event::{
-    EffectiveValue, Event, Outcome, PodLine, PodLog, Request, Started, ValueFrom, ValuesExplained,
+    Body, EffectiveValue, Event, ObjectSeen, Outcome, PodLine, PodLog, Request, Started, ValueFrom,
+    ValuesExplained,
 };
 use crate::state::State;
 use crate::tui::detail::{pods, values};
@@ -102,6 +103,59 @@ fn logs_are_followed_while_they_are_in_sight() {
     let mut view = ViewState::default();
     screen(&played, &mut view, "j O", (120, 36));
     assert_eq!(seeing::follow(&mut view, &played), None);
+}
+
+/// A state in which only the metadata of the selected custom resource is known.
+fn metadata_only() -> State {
+    let mut state = past();
+    let name = "memcached-sample";
+    let known = state.objects.custom().find(|seen| seen.key.name == name).unwrap();
+    let (object_ref, value) = (known.object_ref.clone(), known.object.value());
+    let mut metadata = value["metadata"].clone();
+    metadata["resourceVersion"] = "99999".into();
+    let only = json!({"apiVersion": value["apiVersion"], "kind": value["kind"], "metadata": metadata});
+    let (at, object) = (at("17:02:30"), Body::new(&only));
+    state.reduce(Event::ObjectSeen(ObjectSeen { at, object_ref, metadata_only: true, object }));
+    state
+}
+
+#[test]
+fn whole_objects_are_asked_for_while_they_are_in_sight() {
+    let mut state = metadata_only();
+    let mut view = ViewState::default();
+    let asked = |keys: &str, size: (u16, u16), state: &State, view: &mut ViewState| {
+        screen(state, view, keys, size);
+        seeing::look(view, state).map(|request| match request {
+            Request::Look { object } => object.map(|object| object.name),
+            other => panic!("{other:?}"),
+        })
+    };
+    let wide = (120, 36);
+    let name = Some(Some("memcached-sample".to_owned()));
+    assert_eq!(asked("", wide, &state, &mut view), None, "the status diff needs nothing of it");
+    while view.subject(&state).unwrap().key.name != "memcached-sample" {
+        asked("j", wide, &state, &mut view);
+    }
+    assert_eq!(asked("y", wide, &state, &mut view), name);
+    assert_eq!(asked("", wide, &state, &mut view), None, "asked for already");
+    let past = past();
+    let whole = past.objects.custom().find(|seen| seen.key.name == "memcached-sample").unwrap();
+    state.reduce(seen(whole.object.value().clone()));
+    assert_eq!(asked("", wide, &state, &mut view), None, "it is kept current while it is looked at");
+    assert_eq!(asked("v", wide, &state, &mut view), Some(None), "the tab was left");
+    assert_eq!(asked("y", wide, &state, &mut view), None, "all of it is known");
+}
+
+#[test]
+fn metadata_says_that_it_is_no_more() {
+    let state = metadata_only();
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "", (120, 36));
+    while view.subject(&state).unwrap().key.name != "memcached-sample" {
+        screen(&state, &mut view, "j", (120, 36));
+    }
+    let text = text(&screen(&state, &mut view, "y", (120, 36)));
+    assert!(text.contains("Only its metadata was read so far"), "{text}");
 }
 
 /// The effective values of an object of the past, one of each giver.

@@ -40,6 +40,8 @@ struct Shared {
     /// The only bearer token that is let in; without one everybody is.
     token: Mutex<Option<String>>,
     seen_headers: Mutex<Vec<http::HeaderMap>>,
+    /// The paths of all requests, each with the form that was asked for.
+    accepted: Mutex<Vec<(String, String)>>,
     kubelet: Mutex<Option<Kubelet>>,
 }
 
@@ -160,6 +162,11 @@ impl Door {
         found.map(|value| value.to_str().unwrap().to_owned()).collect()
     }
 
+    /// The paths of all requests so far, each with the form that was asked for.
+    pub(crate) fn accepted(&self) -> Vec<(String, String)> {
+        self.shared.accepted.lock().unwrap().clone()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -208,6 +215,8 @@ async fn answer(
     let path = request.uri().path_and_query().unwrap().as_str().to_owned();
     let method = request.method().clone();
     shared.log.lock().unwrap().push((method.clone(), path.clone()));
+    let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    shared.accepted.lock().unwrap().push((path.clone(), accept.to_owned()));
     shared.seen_headers.lock().unwrap().push(request.headers().clone());
     let token = shared.token.lock().unwrap().clone();
     if let Some(token) = token {

@@ -1,7 +1,9 @@
 //! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of their text,
 //! and of ten thousand objects few are looked at.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -23,7 +25,20 @@ impl Body {
         Body(Arc::new(Inner { text, value: OnceLock::new() }))
     }
 
-    /// The value, read on the first look.
+    /// The text: JSON in one line.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.0.text).unwrap_or("null")
+    }
+
+    /// The value, for one look: what is read here is not kept.
+    pub fn read(&self) -> Cow<'_, Value> {
+        match self.0.value.get() {
+            Some(value) => Cow::Borrowed(value),
+            None => Cow::Owned(serde_json::from_slice(&self.0.text).unwrap_or_default()),
+        }
+    }
+
+    /// The value, read on the first look and kept.
     pub fn value(&self) -> &Value {
         self.0.value.get_or_init(|| serde_json::from_slice(&self.0.text).unwrap_or_default())
     }
@@ -31,6 +46,18 @@ impl Body {
     /// Whether two hold the same text; told without reading either.
     pub fn same(&self, other: &Body) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.text == other.0.text
+    }
+}
+
+impl Serialize for Body {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Body {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Body::new(&Value::deserialize(deserializer)?))
     }
 }
 
@@ -66,5 +93,13 @@ mod tests {
         assert!(body.0.value.get().is_none());
         assert_eq!(*body, value);
         assert!(body.same(&Body::new(&value)) && !body.same(&Body::new(&json!({}))));
+        assert_eq!(serde_json::from_str::<Body>(body.text()).unwrap().read().as_ref(), &value);
+    }
+
+    #[test]
+    fn one_look_keeps_nothing() {
+        let body = Body::new(&json!({"a": 1}));
+        assert_eq!(body.read()["a"], 1);
+        assert!(body.0.value.get().is_none());
     }
 }
