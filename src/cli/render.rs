@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{Chart, dependencies, read_dir};
 use opdev_helm::engine::{
-    Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput, Rendered, render,
+    Capabilities, Compat, Environment, ParseCache, ReleaseInfo, RenderError, RenderInput, Rendered, render,
 };
 use opdev_helm::values::explain::{self, Layer};
 use opdev_helm::{manifest, values};
@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 /// Render a chart and print the manifests, as `helm template` does
 #[derive(Debug, clap::Args)]
@@ -110,12 +111,19 @@ fn output(args: &RenderArgs) -> Result<String> {
         is_upgrade: args.is_upgrade,
         ..ReleaseInfo::install(name, args.namespace.as_str())
     };
-    let input = RenderInput { compat, ..RenderInput::new(&values, release, &capabilities, &Offline) };
+    let cache = Arc::<ParseCache>::default();
+    let input = RenderInput {
+        compat,
+        cache: Some(Arc::clone(&cache)),
+        ..RenderInput::new(&values, release, &capabilities, &Offline)
+    };
     let rendered = render(&chart, &input).map_err(|error| refused(args, error))?;
     for warning in chart.warnings.iter().chain(&rendered.warnings) {
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
     let text = text(args, &rendered);
+    // The program ends here; what took a tenth of its time to build need not be taken apart.
+    std::mem::forget((cache, chart, rendered));
     if args.show_only.is_empty() { Ok(text) } else { only(&text, &args.show_only) }
 }
 

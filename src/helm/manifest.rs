@@ -279,6 +279,11 @@ pub fn sort(files: &BTreeMap<String, String>, compat: Compat) -> Result<Sorted, 
     Ok(arrange(parts.iter().map(|(path, parts)| (*path, parts.as_slice())), compat))
 }
 
+/// Whether a file is a chart's notes, which are no documents.
+pub(crate) fn is_notes(path: &str) -> bool {
+    path.ends_with("NOTES.txt")
+}
+
 /// The documents of one rendered file; those that stand in `before` are not read again.
 pub(crate) fn parts_of(
     path: &str,
@@ -359,8 +364,8 @@ fn parse(path: &str, content: &str, compat: Compat) -> Result<Part, ManifestErro
         excerpt: content.lines().nth(line.saturating_sub(1) as usize).unwrap_or_default().to_owned(),
         place: Place { file: path.to_owned(), line, column },
     };
-    let node = yaml::parse(content).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
-    yaml::check(&node).map_err(|e| wrong(e.line, e.column, e.to_string()))?;
+    let node = yaml::parse_head(content, &["apiVersion", "kind", "metadata"])
+        .map_err(|e| wrong(e.line, e.column, e.to_string()))?;
     let head = head(&node).map_err(|(at, what)| {
         let what = match compat {
             Compat::V3 => what,
@@ -372,7 +377,7 @@ fn parse(path: &str, content: &str, compat: Compat) -> Result<Part, ManifestErro
             format!("error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {what}"),
         )
     })?;
-    let object = head.annotations.contains_key(HOOK).then(|| yaml::to_json(&node).unwrap_or_default());
+    let object = head.annotations.contains_key(HOOK).then(|| yaml::from_str(content).unwrap_or_default());
     let Head { kind, name, annotations } = head;
     Ok(Part { content: content.into(), kind, name, annotations, object })
 }

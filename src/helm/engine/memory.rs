@@ -4,7 +4,7 @@
 use super::scope::{self, Scope};
 use super::{Capabilities, Compat, ReleaseInfo, RenderInput};
 use crate::chart::{Chart, File, Metadata};
-use crate::manifest::Part;
+use crate::manifest::{self, ManifestError, Part};
 use crate::template::{Environment, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen};
 use serde_json::{Map, Value, json};
 use std::cell::{Cell, RefCell};
@@ -73,6 +73,22 @@ pub(super) struct Output {
     pub(super) impure: bool,
     /// Its documents, once they were read.
     pub(super) parts: OnceLock<Vec<Arc<Part>>>,
+}
+
+impl Output {
+    /// Its documents; those that stood in an output before are not read again.
+    pub(super) fn documents(
+        &self,
+        path: &str,
+        before: Option<&Arc<Output>>,
+        compat: Compat,
+    ) -> Result<&[Arc<Part>], ManifestError> {
+        if self.parts.get().is_none() {
+            let old = before.and_then(|output| output.parts.get()).map(Vec::as_slice).unwrap_or_default();
+            let _ = self.parts.set(manifest::parts_of(path, &self.text, old, compat)?);
+        }
+        Ok(self.parts.get().map(Vec::as_slice).unwrap_or_default())
+    }
 }
 
 /// A chart as dependencies and values decided, for the next render with the same ones.

@@ -10,6 +10,7 @@ mod objects;
 mod render;
 mod run;
 mod scope;
+mod spread;
 #[cfg(test)]
 mod tables;
 #[cfg(test)]

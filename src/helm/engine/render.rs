@@ -87,20 +87,11 @@ fn prepare(
 
 /// Reads the documents of every output that has not been read, but not those that stood in the output before.
 fn read_documents(outputs: &Outputs, before: &Outputs, compat: Compat) -> Result<(), RenderError> {
-    for (path, output) in outputs.iter().filter(|(path, _)| !is_notes(path)) {
-        if output.parts.get().is_none() {
-            let old = before.get(path).and_then(|output| output.parts.get());
-            let parts =
-                manifest::parts_of(path, &output.text, old.map(Vec::as_slice).unwrap_or_default(), compat);
-            let parts = parts.map_err(|error| broken_document(error, outputs))?;
-            let _ = output.parts.set(parts);
-        }
+    for (path, output) in outputs.iter().filter(|(path, _)| !manifest::is_notes(path)) {
+        let documents = output.documents(path, before.get(path), compat);
+        documents.map_err(|error| broken_document(error, outputs))?;
     }
     Ok(())
-}
-
-fn is_notes(path: &str) -> bool {
-    path.ends_with("NOTES.txt")
 }
 
 fn check_kube_version(chart: &Chart, input: &RenderInput<'_>) -> Result<(), RenderError> {
@@ -118,13 +109,16 @@ fn check_kube_version(chart: &Chart, input: &RenderInput<'_>) -> Result<(), Rend
 fn take_notes(outputs: &mut Outputs, name: &str) -> String {
     let own = format!("{name}/templates/NOTES.txt");
     let notes = outputs.get(&own).map(|output| output.text.clone()).unwrap_or_default();
-    outputs.retain(|path, _| !is_notes(path));
+    outputs.retain(|path, _| !manifest::is_notes(path));
     notes
 }
 
 fn broken_document(error: ManifestError, outputs: &Outputs) -> RenderError {
     let mut rendered = String::new();
-    let texts = outputs.iter().filter(|(path, _)| !is_notes(path)).map(|(path, output)| (path, &output.text));
+    let texts = outputs
+        .iter()
+        .filter(|(path, _)| !manifest::is_notes(path))
+        .map(|(path, output)| (path, &output.text));
     for (path, text) in texts.filter(|(_, text)| !text.trim().is_empty()) {
         let _ = write!(rendered, "---\n# Source: {path}\n{text}\n");
     }

@@ -3,7 +3,7 @@
 
 use super::memory::{Base, Output, Outputs, Replay, State};
 use super::scope::{self, Scope, Template};
-use super::{Compat, RenderError, RenderInput, hints};
+use super::{Compat, RenderError, RenderInput, hints, spread};
 use crate::chart::{Chart, Place};
 use crate::template::{
     Compared, Context, Environment, ExecError, Inputs, Map, ParseError, Paths, Reads, TemplateSet, Value,
@@ -48,30 +48,46 @@ fn run(
         Some(cache) => TemplateSet::with_cache(input.compat, cache.clone()),
         None => TemplateSet::new(input.compat),
     };
-    for path in in_order(&templates) {
+    let order = in_order(&templates);
+    parse_ahead(&set, &order, &templates);
+    for path in order {
         set.add(path, &templates[path].text).map_err(|error| unparsed(&error, &templates, input.compat))?;
     }
     let run = Run { input, values, scopes, templates, set };
     let Some(state) = state else {
-        return Ok((run.attempt(input.env, None, Outputs::new())?, Outputs::new()));
+        let before = Outputs::new();
+        let outputs = spread::reading(&before, input.compat, |made| {
+            run.attempt(input.env, None, Outputs::new(), made)
+        })?;
+        return Ok((outputs, before));
     };
     let base = Base::new(&run.scopes, values, input, &mut state.paths);
     let kept = run.unchanged(state, &base);
     let environment = Replay::new(input.env);
     let reads = Rc::new(Reads::default());
     let reused = !kept.is_empty();
-    let mut outputs = run.attempt(&environment, Some((Rc::clone(&reads), &mut state.paths)), kept);
-    if reads.wrote() && reused {
+    let paths = &mut state.paths;
+    let outputs = spread::reading(&state.outputs, input.compat, |made| {
+        let outputs = run.attempt(&environment, Some((Rc::clone(&reads), paths)), kept, made);
+        if !(reads.wrote() && reused) {
+            return outputs;
+        }
         // What was taken over has not seen what was changed just now.
         environment.rewind();
-        let again = Some((Rc::clone(&reads), &mut state.paths));
-        outputs = run.attempt(&environment, again, Outputs::new());
-    }
-    let outputs = outputs?;
+        run.attempt(&environment, Some((Rc::clone(&reads), paths)), Outputs::new(), made)
+    })?;
     state.independent = !reads.wrote();
     state.base = Some(base);
     let before = std::mem::replace(&mut state.outputs, outputs.clone());
     Ok((outputs, before))
+}
+
+/// Parses what is not known yet. What is wrong is told when the templates are added, in their order.
+fn parse_ahead(set: &TemplateSet, order: &[&str], templates: &Templates<'_>) {
+    let mut new: Vec<(&str, &str)> = order.iter().map(|path| (*path, &*templates[*path].text)).collect();
+    new.retain(|(path, text)| !set.is_parsed(path, text));
+    let bytes = new.iter().map(|(_, text)| text.len()).sum();
+    spread::for_each(&new, bytes, |(path, text)| set.parse_ahead(path, text));
 }
 
 /// Paths of templates as Helm goes through them.
@@ -102,12 +118,13 @@ impl Run<'_> {
         kept.map(|(path, output)| (path.clone(), Arc::clone(output))).collect()
     }
 
-    /// Runs what is not kept.
+    /// Runs what is not kept, and hands on each output as soon as it is made.
     fn attempt(
         &self,
         environment: &dyn Environment,
         watch: Option<(Rc<Reads>, &mut Paths)>,
         kept: Outputs,
+        made: &mut dyn FnMut(&str, &Arc<Output>),
     ) -> Result<Outputs, RenderError> {
         let reads = watch.as_ref().map(|(reads, _)| Rc::clone(reads));
         let mut inputs = Some(Inputs { watch });
@@ -127,7 +144,9 @@ impl Run<'_> {
             let text = self.one(path, &data, &mut context)?;
             let seen = reads.as_ref().map(|reads| reads.take()).unwrap_or_default();
             let impure = context.take_impure();
-            outputs.insert(path.to_owned(), Arc::new(Output { text, seen, impure, ..Output::default() }));
+            let output = Arc::new(Output { text, seen, impure, ..Output::default() });
+            made(path, &output);
+            outputs.insert(path.to_owned(), output);
         }
         Ok(outputs)
     }

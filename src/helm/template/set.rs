@@ -131,6 +131,18 @@ impl TemplateSet {
         Ok(())
     }
 
+    /// Whether the cache knows what a text parses to.
+    #[must_use]
+    pub fn is_parsed(&self, name: &str, text: &str) -> bool {
+        let key = (Box::from(name), self.language.compat);
+        self.cache.parsed.lock().unwrap_or_else(PoisonError::into_inner).find(&key, text).is_some()
+    }
+
+    /// Parses a text for the cache; `add` tells what is wrong with it.
+    pub fn parse_ahead(&self, name: &str, text: &str) {
+        let _ = self.cache.parse(name, text, self.language);
+    }
+
     /// Whether a template of this name exists.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {

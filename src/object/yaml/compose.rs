@@ -23,6 +23,17 @@ pub fn parse(text: &str) -> Result<Node, Error> {
     }
 }
 
+/// Reads the first document of a text for what stands under some keys of its map; the values of other keys may be left
+/// out as null. Refuses what `parse` or `check` refuses.
+pub fn parse_head(text: &str, wanted: &[&str]) -> Result<Node, Error> {
+    if let Some(node) = super::block::skim(text, wanted) {
+        return Ok(node);
+    }
+    let node = parse(text)?;
+    super::check(&node)?;
+    Ok(node)
+}
+
 /// The same by the parser alone.
 pub(super) fn first(text: &str) -> Result<Node, Error> {
     let mut composer = Composer::new(text);

@@ -246,7 +246,7 @@ impl Writer {
 
     fn put_text(&mut self, text: &str) {
         self.out.push_str(text);
-        self.column += text.chars().count();
+        self.column += if text.is_ascii() { text.len() } else { text.chars().count() };
     }
 
     fn put_break(&mut self) {
@@ -263,8 +263,9 @@ impl Writer {
         if !self.indention || self.column > indent || (self.column == indent && !self.whitespace) {
             self.put_break();
         }
-        while self.column < indent {
-            self.put(' ');
+        if self.column < indent {
+            self.out.extend(std::iter::repeat_n(' ', indent - self.column));
+            self.column = indent;
         }
         self.whitespace = true;
         self.indention = true;
@@ -279,37 +280,25 @@ impl Writer {
         self.indention = self.indention && indention;
     }
 
+    /// Plain text holds no line breaks; a line that is full goes on at the next single space.
     fn write_plain(&mut self, text: &str, may_break: bool, indent: usize) {
         if !self.whitespace {
             self.put(' ');
         }
-        let (mut spaces, mut breaks) = (false, false);
-        let mut characters = text.chars().peekable();
-        while let Some(c) = characters.next() {
-            if c == ' ' {
-                if may_break && !spaces && self.column > self.width() && characters.peek() != Some(&' ') {
-                    self.write_indent(indent);
-                } else {
-                    self.put(c);
-                }
-                spaces = true;
-            } else if is_break(c) {
-                if !breaks && c == '\n' {
-                    self.put_break();
-                }
-                self.write_break(c);
-                self.indention = true;
-                breaks = true;
+        let mut rest = text;
+        let mut after_space = false;
+        while let Some(at) = memchr::memchr(b' ', rest.as_bytes()) {
+            self.put_text(&rest[..at]);
+            after_space &= at == 0;
+            rest = &rest[at + 1..];
+            if may_break && !after_space && self.column > self.width() && !rest.starts_with(' ') {
+                self.write_indent(indent);
             } else {
-                if breaks {
-                    self.write_indent(indent);
-                }
-                self.put(c);
-                self.indention = false;
-                spaces = false;
-                breaks = false;
+                self.put(' ');
             }
+            after_space = true;
         }
+        self.put_text(rest);
         self.whitespace = false;
         self.indention = false;
     }
@@ -404,6 +393,9 @@ impl Writer {
         self.put_break();
         self.indention = true;
         self.whitespace = true;
+        if text.is_ascii() && !text.contains('\r') {
+            return self.write_lines(text, indent);
+        }
         let mut breaks = true;
         for c in text.chars() {
             if is_break(c) {
@@ -417,6 +409,22 @@ impl Writer {
                 self.put(c);
                 self.indention = false;
                 breaks = false;
+            }
+        }
+    }
+
+    /// Lines that end with a line feed each, or with the text.
+    fn write_lines(&mut self, text: &str, indent: usize) {
+        for line in text.split_inclusive('\n') {
+            let content = line.strip_suffix('\n').unwrap_or(line);
+            if !content.is_empty() {
+                self.write_indent(indent);
+                self.put_text(content);
+                self.indention = false;
+            }
+            if content.len() < line.len() {
+                self.put_break();
+                self.indention = true;
             }
         }
     }

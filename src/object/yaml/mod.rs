@@ -3,6 +3,10 @@
 //! Read `compose` for reading, `resolve` for what a plain scalar means, `emit` for writing.
 
 mod block;
+mod block_flow;
+mod block_scalar;
+#[cfg(test)]
+mod block_tests;
 mod compose;
 pub mod emit;
 mod events;
@@ -19,7 +23,7 @@ mod scan;
 mod scan_scalar;
 mod scan_tag;
 
-pub use compose::{documents, parse};
+pub use compose::{documents, parse, parse_head};
 pub use emit::Writer;
 pub use json::{check, to_json, to_values};
 pub use order::{key_order, sort_keys};

@@ -6,6 +6,26 @@ use std::cmp::Ordering;
 
 /// Compares two keys as go-yaml v2 does, or as v3 does.
 pub fn key_order(a: &str, b: &str, pretty: bool) -> Ordering {
+    quick_order(a.as_bytes(), b.as_bytes(), pretty).unwrap_or_else(|| slow_order(a, b, pretty))
+}
+
+/// The order of keys that first differ in ASCII, one of them in a letter, as nearly all do.
+fn quick_order(a: &[u8], b: &[u8], pretty: bool) -> Option<Ordering> {
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (Some(x), Some(y)) = (a.get(same), b.get(same)) else { return Some(a.len().cmp(&b.len())) };
+    if !x.is_ascii() || !y.is_ascii() {
+        return None;
+    }
+    let digits = pretty && same > 0 && a[same - 1].is_ascii_digit();
+    match (x.is_ascii_alphabetic(), y.is_ascii_alphabetic()) {
+        (true, true) => Some(x.cmp(y)),
+        (true, false) => Some(if digits { Ordering::Less } else { Ordering::Greater }),
+        (false, true) => Some(if digits { Ordering::Greater } else { Ordering::Less }),
+        (false, false) => None,
+    }
+}
+
+fn slow_order(a: &str, b: &str, pretty: bool) -> Ordering {
     let a: Vec<char> = a.chars().collect();
     let b: Vec<char> = b.chars().collect();
     let mut digits = false;
@@ -55,5 +75,29 @@ pub fn sort_keys<T>(items: &mut [T], pretty: bool, key: impl Fn(&T) -> &str) {
             items.swap(j, j - 1);
             j -= 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{quick_order, slow_order};
+
+    #[test]
+    fn quick_and_slow_agree() {
+        const PARTS: [&str; 12] = ["", "a", "b", "B", "1", "12", "0", "-", ".", "é", "ü", "_"];
+        let keys: Vec<String> =
+            PARTS.iter().flat_map(|a| PARTS.iter().map(move |b| format!("{a}{b}"))).collect();
+        let keys: Vec<String> =
+            keys.iter().flat_map(|a| PARTS.iter().map(move |b| format!("{a}{b}"))).collect();
+        let mut quick = 0;
+        for (a, b) in keys.iter().flat_map(|a| keys.iter().step_by(7).map(move |b| (a, b))) {
+            for pretty in [false, true] {
+                if let Some(order) = quick_order(a.as_bytes(), b.as_bytes(), pretty) {
+                    assert_eq!(order, slow_order(a, b, pretty), "{a} {b} {pretty}");
+                    quick += 1;
+                }
+            }
+        }
+        assert!(quick > 100_000, "{quick}");
     }
 }

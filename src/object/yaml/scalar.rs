@@ -83,6 +83,28 @@ fn analyze(text: &str, tabs_in_blocks: bool) -> Analysis {
 
 /// The style go-yaml writes a string in; `key` where it stands as a simple key. Version 3 lets tabs stand in blocks.
 pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
+    if is_everyday(text.as_bytes()) {
+        let string = resolve(text) == Scalar::String && !is_base60(text);
+        return if string { Style::Plain } else { Style::Double };
+    }
+    full_style(text, key, version_3)
+}
+
+/// Whether a text is a word or a line of words that may stand plain, whatever is around it.
+fn is_everyday(text: &[u8]) -> bool {
+    let (Some(first), Some(last)) = (text.first(), text.last()) else { return false };
+    if !(first.is_ascii_alphanumeric() || matches!(first, b'_' | b'/' | b'$' | b'(')) || *last == b' ' {
+        return false;
+    }
+    text.iter().enumerate().all(|(i, byte)| match byte {
+        b':' => text.get(i + 1).is_some_and(|next| *next != b' '),
+        b'#' => text[i - 1] != b' ',
+        b' '..=b'~' => true,
+        _ => false,
+    })
+}
+
+fn full_style(text: &str, key: bool, version_3: bool) -> Style {
     let analysis = analyze(text, version_3);
     let wanted = if text.contains('\n') {
         Style::Literal
@@ -102,5 +124,54 @@ pub(super) fn string_style(text: &str, key: bool, version_3: bool) -> Style {
 
 /// Whether a text can stand before the colon on its line.
 pub(super) fn is_simple_key(text: &str) -> bool {
-    text.len() <= 128 && !text.chars().any(is_break)
+    text.len() <= 128 && (text.bytes().all(|b| matches!(b, b' '..=b'~')) || !text.chars().any(is_break))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{full_style, is_everyday, string_style};
+
+    #[test]
+    fn everyday_text_is_written_as_any_other() {
+        const PARTS: [&str; 26] = [
+            "a",
+            "B9",
+            "1",
+            "0",
+            ":",
+            " ",
+            "#",
+            "-",
+            "- ",
+            ": ",
+            " #",
+            ",",
+            "[",
+            "'",
+            "\"",
+            "?",
+            "yes",
+            "1:30",
+            "\t",
+            "é",
+            "\n",
+            "%",
+            "@",
+            "/",
+            "_",
+            "2020-01-01",
+        ];
+        let mut count = 0;
+        for (a, b, c) in
+            PARTS.iter().flat_map(|a| PARTS.iter().flat_map(move |b| PARTS.iter().map(move |c| (a, b, c))))
+        {
+            let text = format!("{a}{b}{c}");
+            count += usize::from(is_everyday(text.as_bytes()));
+            for (key, version_3) in [(false, false), (true, false), (false, true), (true, true)] {
+                let full = full_style(&text, key, version_3);
+                assert_eq!(string_style(&text, key, version_3), full, "{text:?} {key} {version_3}");
+            }
+        }
+        assert!(count > 2_000, "{count}");
+    }
 }

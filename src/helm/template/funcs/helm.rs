@@ -7,7 +7,7 @@ use super::super::exec;
 use super::super::host::Ty;
 use super::super::set::without_no_value;
 use super::super::text::Str;
-use super::super::value::{Elem, List, Map, Value};
+use super::super::value::{Elem, List, Map, MapType, Value};
 use super::{Call, Function, Outcome, fixed, string};
 
 /// How often a template may be inside itself, as Helm counts.
@@ -170,7 +170,30 @@ fn json_kind(json: &serde_json::Value) -> &'static str {
     }
 }
 
+/// The value of everyday YAML, without a tree of JSON in between; nothing where something is to be told of it.
+fn everyday(node: &yaml::Node) -> Option<Value> {
+    use yaml::Kind;
+    Some(match &node.kind {
+        Kind::Null => Value::Nil,
+        Kind::Bool(value) => Value::Bool(*value),
+        Kind::Int(value) => Value::Float(*value as f64),
+        Kind::Uint(value) => Value::Float(*value as f64),
+        Kind::Float(value) => Value::Float(value.is_finite().then_some(*value)?),
+        Kind::String(text) => Value::str(text.as_str()),
+        Kind::Sequence(items) => Value::list(items.iter().map(everyday).collect::<Option<_>>()?),
+        Kind::Mapping(pairs) => {
+            let entries = pairs.iter().map(|(key, value)| Some((Str::from(key.as_str()?), everyday(value)?)));
+            Value::Map(Map::of(MapType::Any, entries.collect::<Option<_>>()?))
+        }
+    })
+}
+
 fn from_yaml(text: &str) -> Value {
+    if let Ok(node) = yaml::parse(text)
+        && let Some(map @ Value::Map(_)) = everyday(&node)
+    {
+        return map;
+    }
     let error = match yaml::values_from_str(text) {
         Ok(serde_json::Value::Null) => return Value::Map(Map::new()),
         Ok(json @ serde_json::Value::Object(_)) => return Value::from_json_floats(&json),

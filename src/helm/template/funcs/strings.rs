@@ -138,17 +138,7 @@ fn each(args: &[Value], show: impl Fn(&Value) -> Vec<u8>) -> Vec<u8> {
 
 /// Where a text begins in another.
 pub(in super::super) fn find(text: &[u8], part: &[u8]) -> Option<usize> {
-    if part.is_empty() {
-        return Some(0);
-    }
-    let mut from = 0;
-    while let Some(at) = text.get(from..)?.iter().position(|b| *b == part[0]) {
-        if text[from + at..].starts_with(part) {
-            return Some(from + at);
-        }
-        from += at + 1;
-    }
-    None
+    memchr::memmem::find(text, part)
 }
 
 fn is_space(c: char) -> bool {
