@@ -1,13 +1,14 @@
 //! The control plane beside the real one: ready time, memory, requests per second, how late a watch is.
 //! `cargo bench -p opdev-controlplane --bench controlplane`. `OPDEV_REFERENCE` names the program of
 //! `tests/reference/kubernetes`; without it only ours is measured. `OPDEV_BENCH_OBJECTS` lists the numbers of objects
-//! at which memory is read (10000,100000), `OPDEV_BENCH_ONLY` a part of the name of the servers to measure.
+//! at which memory is read (10000,100000), `OPDEV_BENCH_ONLY` a part of the name of the servers to measure,
+//! `OPDEV_BENCH_PARTS` the requests to time, separated by commas (creates first: the others need its objects).
 //!
 //! Both servers run as processes of their own (ours is this program again), both are asked by the same client over
 //! TLS. Absolute numbers: compare only what one run prints.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
-use futures::{AsyncBufReadExt as _, StreamExt as _, TryStreamExt as _};
+use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
@@ -17,6 +18,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Requests that are under way at once.
@@ -210,17 +212,38 @@ fn create(n: usize) -> Request<Vec<u8>> {
     send("POST", MAPS.to_owned(), "application/json", &config_map(&format!("object-{n}")))
 }
 
-/// Sends one request for each number, some at once.
+/// Sends one request for each number, from as many tasks as may be under way at once.
 async fn many(client: &Client, numbers: std::ops::Range<usize>, request: fn(usize) -> Request<Vec<u8>>) {
-    let answers = futures::stream::iter(numbers.map(|n| {
-        let client = client.clone();
-        async move { client.request_text(request(n)).await.unwrap() }
-    }));
-    answers.buffer_unordered(WRITERS).for_each(|_| async {}).await;
+    let (next, end) = (Arc::new(AtomicUsize::new(numbers.start)), numbers.end);
+    let mut writers = tokio::task::JoinSet::new();
+    for _ in 0..WRITERS {
+        let (client, next) = (client.clone(), next.clone());
+        writers.spawn(async move {
+            loop {
+                let n = next.fetch_add(1, Ordering::Relaxed);
+                if n >= end {
+                    return;
+                }
+                client.request_text(request(n)).await.unwrap();
+            }
+        });
+    }
+    while let Some(done) = writers.join_next().await {
+        done.unwrap();
+    }
+}
+
+/// Whether this part is to be timed.
+fn wanted(part: &str) -> bool {
+    let parts = std::env::var("OPDEV_BENCH_PARTS").unwrap_or_default();
+    parts.is_empty() || parts.split(',').any(|named| part.contains(named))
 }
 
 async fn requests(name: &str, client: &Client) {
     let rate = async |what: &str, count: usize, request: fn(usize) -> Request<Vec<u8>>| {
+        if !wanted(what) {
+            return;
+        }
         let begun = Instant::now();
         many(client, 0..count, request).await;
         println!("{name}: {what:<28} {:8.0} a second", count as f64 / begun.elapsed().as_secs_f64());
@@ -251,6 +274,9 @@ async fn requests(name: &str, client: &Client) {
 
 /// From the request that creates a definition to the first list of its objects.
 async fn definition(name: &str, client: &Client) {
+    if !wanted("definition") {
+        return;
+    }
     let mut times = Vec::new();
     for n in 0..10 {
         let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
@@ -273,6 +299,9 @@ async fn definition(name: &str, client: &Client) {
 
 /// From the start of a write to the moment each of the watchers has its event.
 async fn fan_out(name: &str, client: &Client) {
+    if !wanted("watchers") {
+        return;
+    }
     let begun = Instant::now();
     let list: Value =
         serde_json::from_str(&client.request_text(get(&format!("{MAPS}?limit=1"))).await.unwrap()).unwrap();

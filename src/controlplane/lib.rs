@@ -53,6 +53,7 @@ mod openapi;
 mod plane;
 mod protobuf;
 mod quota;
+mod random;
 pub mod registry;
 mod schedule;
 mod server;

@@ -87,7 +87,7 @@ impl Tokens {
         }
         let claims = json!({
             "aud": wanted.audiences, "exp": now.as_second() + wanted.seconds, "iat": now.as_second(),
-            "iss": ISSUER, "jti": crate::registry::metadata::new_uid(), "kubernetes.io": own,
+            "iss": ISSUER, "jti": crate::random::uuid(), "kubernetes.io": own,
             "nbf": now.as_second(), "sub": service_account_name(namespace, name),
         });
         let head = json!({"alg": "ES256", "kid": self.id});

@@ -65,7 +65,7 @@ impl Asking<'_> {
         let about = format!("conversion webhook for {}", kind_of(first));
         let known = conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
         let version = known.ok_or("no supported conversion review versions")?;
-        let uid = metadata::new_uid();
+        let uid = crate::random::uuid();
         let review = json!({"kind": "ConversionReview", "apiVersion": format!("apiextensions.k8s.io/{version}"),
             "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
             "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}}});

@@ -9,7 +9,7 @@ use super::review::{self, Answer};
 use super::{Admission, Surroundings, client};
 use crate::error::Status;
 use crate::identity::User;
-use crate::registry::{Resource, metadata};
+use crate::registry::Resource;
 use bytes::Bytes;
 use opdev_object::meta::Gvk;
 use opdev_object::patch;
@@ -214,7 +214,7 @@ impl Asking<'_> {
         if asked.dry_run && !hook.dry {
             return Err(review::no_dry_run(&hook.name));
         }
-        let uid = metadata::new_uid();
+        let uid = crate::random::uuid();
         let Some(version) = review::version(&hook.versions) else {
             let why = "could not create admission objects: webhook does not accept known AdmissionReview versions \
                        (v1, v1beta1)";

@@ -23,7 +23,6 @@ use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
 use crate::negotiation::{self, Agreed, Binary, Encoding, Forms, NotAcceptable};
-use crate::protobuf;
 use crate::registry::{Part, Registry, Resource};
 use crate::storage::Key;
 use crate::table::answer::Include;
@@ -188,7 +187,7 @@ fn reads(method: &Method) -> bool {
 fn binary(resource: &Resource, subresource: Option<&str>) -> Binary {
     let built_in = match &resource.custom {
         Some(_) => subresource == Some("scale"),
-        None => protobuf::knows(&resource.api_version(), &resource.kind),
+        None => resource.in_protobuf(),
     };
     if built_in { Binary::Objects } else { Binary::Metadata }
 }
@@ -210,7 +209,7 @@ fn deprecation(resource: &Resource) -> Option<String> {
     if let Some(custom) = &resource.custom {
         return custom.deprecation_warning.clone();
     }
-    match resource.id().as_str() {
+    match resource.id() {
         "endpoints" => {
             Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice".to_owned())
         }

@@ -212,7 +212,7 @@ impl Call<'_> {
         let resource = self.resource();
         let (namespace, name) = (metadata::text(applied, "namespace"), metadata::text(applied, "name"));
         accept(ctx, resource, object).map_err(|unfit| {
-            let kind = format!("{}, Kind={}", group_version(&resource.api_version()), resource.kind);
+            let kind = format!("{}, Kind={}", group_version(resource.api_version()), resource.kind);
             let unfit = unfit.to_string();
             let decoding =
                 if unfit.starts_with("illegal base64") { "error decoding from json: " } else { "" };
@@ -246,7 +246,7 @@ fn patched(kind: Kind, resource: &Resource, object: &mut Value, change: &Value) 
             patch::merge_patch(object, change);
             Ok(())
         }
-        Kind::Strategic => strategic::apply(object, change, &resource.schema())
+        Kind::Strategic => strategic::apply(object, change, resource.schema())
             .map_err(|error| Status::bad_request(error.to_string())),
         Kind::Apply => Err(Status::internal("an apply is no change of an object by itself")),
     }

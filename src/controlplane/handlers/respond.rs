@@ -92,7 +92,7 @@ impl Shape {
                 let objects = objects.iter().map(AsRef::as_ref);
                 let (version, kind) = (self.resource.api_version(), &self.resource.list_kind);
                 let meta = Value::Object(meta.clone());
-                match protobuf::encode_list(&version, kind, &meta, objects) {
+                match protobuf::encode_list(version, kind, &meta, objects) {
                     Ok(message) => return binary(StatusCode::OK, message),
                     Err(why) => return unencodable(kind, &why),
                 }

@@ -146,7 +146,7 @@ fn check(resource: &Resource, field: &str) -> Result<(), Status> {
         let known = custom.selectable_fields.iter().any(|path| path.trim_start_matches('.') == field);
         return if known { Ok(()) } else { unsupported() };
     }
-    match fields_of(&resource.id()) {
+    match fields_of(resource.id()) {
         Some(known) if known.contains(&field) => Ok(()),
         Some(_) if resource.id() == "batch/jobs" => {
             Err(Status::bad_request(format!("field label {field:?} not supported for Job")))

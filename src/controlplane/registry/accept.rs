@@ -3,7 +3,6 @@
 use super::context::{Context, FieldValidation};
 use super::{Resource, decode, defaults};
 use crate::error::Status;
-use opdev_object::facts::facts;
 use opdev_object::schema::{self, SchemaRef};
 use serde_json::Value;
 
@@ -52,14 +51,14 @@ fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String>
     if resource.custom.is_some() {
         let mut unknown = decode::decode_metadata(object)?.unknown;
         let schema = resource.schema();
-        let pruned = schema::prune(object, &schema);
-        embedded(object, &schema);
+        let pruned = schema::prune(object, schema);
+        embedded(object, schema);
         let mut pruned: Vec<String> = pruned.iter().map(|path| format!("unknown field {path:?}")).collect();
         pruned.retain(|text| !unknown.contains(text));
         unknown.extend(pruned);
         return Ok(unknown);
     }
-    match facts().definition_name(&resource.gvk()) {
+    match resource.definition() {
         Some(definition) => Ok(decode::decode(object, definition)?.unknown),
         None => Ok(Vec::new()),
     }
@@ -93,7 +92,7 @@ fn embedded(value: &mut Value, schema: &SchemaRef) {
 /// Fills in defaults.
 fn complete(resource: &Resource, object: &mut Value) {
     if resource.custom.is_some() {
-        schema::default(object, &resource.schema());
+        schema::default(object, resource.schema());
     } else {
         defaults::apply(resource, object);
     }

@@ -1,8 +1,7 @@
 //! The built-in resources, from the facts, with the habits of each kind that no schema tells.
 
-use super::resource::{Habits, Resource, Subresource, resource_id};
+use super::resource::{Habits, Known, Resource, Subresource, resource_id};
 use opdev_object::facts::{ResourceFact, facts};
-use std::sync::OnceLock;
 
 /// Kinds that count `metadata.generation`.
 const GENERATION: [&str; 25] = [
@@ -112,7 +111,7 @@ fn resource(fact: &ResourceFact) -> Resource {
             orphans_by_default: has(&ORPHANING),
         },
         custom: None,
-        decoded: OnceLock::new(),
+        known: Known::default(),
     }
 }
 

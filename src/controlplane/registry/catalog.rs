@@ -26,8 +26,8 @@ impl Served {
         let mut by_id: HashMap<String, Arc<Resource>> = HashMap::new();
         for resource in &resources {
             let stored = resource.api_version() == resource.storage_api_version;
-            if stored || !by_id.contains_key(&resource.id()) {
-                by_id.insert(resource.id(), resource.clone());
+            if stored || !by_id.contains_key(resource.id()) {
+                by_id.insert(resource.id().to_owned(), resource.clone());
             }
         }
         Served { generation, resources, by_path, by_id }

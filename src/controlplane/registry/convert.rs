@@ -13,7 +13,7 @@ pub(crate) fn served(resource: &Resource, object: &Arc<Value>) -> Arc<Value> {
         return object.clone();
     }
     let mut value = Value::clone(object);
-    match resource.id().as_str() {
+    match resource.id() {
         "events.k8s.io/events" => rename(&mut value, &EVENT_FIELDS, false),
         "autoscaling/horizontalpodautoscalers" => autoscaler_to_v1(&mut value),
         _ => {}
@@ -27,7 +27,7 @@ pub(crate) fn stored(resource: &Resource, mut value: Value) -> Value {
     if resource.is_stored_version() {
         return value;
     }
-    match resource.id().as_str() {
+    match resource.id() {
         "events.k8s.io/events" => rename(&mut value, &EVENT_FIELDS, true),
         "autoscaling/horizontalpodautoscalers" => autoscaler_to_v2(&mut value),
         _ => {}

@@ -73,7 +73,7 @@ impl Registry {
         let base = metadata::text(&object, "generateName").to_owned();
         let generated = asked.is_empty() && !base.is_empty();
         for attempt in 0..ATTEMPTS {
-            let mut candidate = object.clone();
+            let mut candidate = if generated { object.clone() } else { std::mem::take(&mut object) };
             if generated {
                 metadata::of(&mut candidate)
                     .insert("name".to_owned(), Value::from(metadata::generate_name(&base)));
@@ -110,7 +110,7 @@ impl Registry {
         let before = self.reserved(resource).then(|| object.clone());
         let mut services = self.lock_services(resource);
         // What cannot be allocated is told before anything else is looked at.
-        let mut causes = match resource.id().as_str() {
+        let mut causes = match resource.id() {
             "services" if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) => {
                 vec![allocate::nameless()]
             }
@@ -173,7 +173,7 @@ impl Registry {
     }
 
     fn limit_ranges(&self, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
-        match resource.id().as_str() {
+        match resource.id() {
             "pods" | "persistentvolumeclaims" => self.store.list("limitranges", Some(namespace)).items,
             _ => Vec::new(),
         }
@@ -191,7 +191,7 @@ impl Registry {
     /// Refuses what is outside of the bounds of the namespace's LimitRanges.
     fn check_limits(&self, resource: &Resource, namespace: &str, object: &Value) -> Result<(), Status> {
         for range in self.limit_ranges(resource, namespace) {
-            let wrong = limits::wrong(&resource.id(), object, &range.value);
+            let wrong = limits::wrong(resource.id(), object, &range.value);
             let why = match wrong.as_slice() {
                 [] => continue,
                 [one] => one.clone(),
@@ -218,7 +218,7 @@ impl Registry {
         let id = resource.id();
         for found in &self.store.list("resourcequotas", Some(namespace)).items {
             let limits =
-                quota::hard(&found.value).any(|(name, _)| quota::consumer(name).as_deref() == Some(&id));
+                quota::hard(&found.value).any(|(name, _)| quota::consumer(name).as_deref() == Some(id));
             if !limits {
                 continue;
             }
@@ -229,12 +229,12 @@ impl Registry {
                     .iter()
                     .map(|other| &other.value)
                     .filter(|other| {
-                        metadata::text(other, "uid") != uid && quota::covers(&found.value, &id, other)
+                        metadata::text(other, "uid") != uid && quota::covers(&found.value, id, other)
                     })
                     .map(|other| quota::used(name, other))
                     .sum()
             };
-            if let Some(why) = quota::refusal(&found.value, &id, object, current, total) {
+            if let Some(why) = quota::refusal(&found.value, id, object, current, total) {
                 let name = metadata::text(object, "name");
                 return Err(Status::forbidden(&resource.group, &resource.plural, name, &why));
             }

@@ -22,13 +22,13 @@ pub(crate) struct Decoded {
 
 /// Decodes a whole built-in object in place. The error is Go's text for a wrong type.
 pub(crate) fn decode(object: &mut Value, definition: &str) -> Result<Decoded, String> {
-    Walk::run(object, definition, "", "")
+    Walk::run(object, definition, "")
 }
 
 /// Decodes only `metadata`, for custom resources.
 pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
     match object.get_mut("metadata").filter(|meta| !meta.is_null()) {
-        Some(meta) => Walk::run(meta, OBJECT_META, "metadata", ""),
+        Some(meta) => Walk::run(meta, OBJECT_META, "metadata"),
         None => Ok(Decoded::default()),
     }
 }
@@ -37,15 +37,71 @@ struct Walk {
     decoded: Decoded,
 }
 
-/// Where the walk is: the path users see, Go's path (without positions), and the struct at hand.
+/// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only where
+/// something is told of it.
 #[derive(Clone, Copy)]
 struct Place<'a> {
-    path: &'a str,
-    go_path: &'a str,
+    outer: Option<&'a Place<'a>>,
+    step: Step<'a>,
     owner: &'a str,
 }
 
+/// One step down from a struct, a map or a list.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    /// The beginning, with its own name.
+    Root(&'a str),
+    /// A field, and the struct that Go embeds it with.
+    Field(&'a str, Option<&'static str>),
+    /// The default of a field: Go's path has it already, that of users has not.
+    Default(&'a str),
+    /// An entry of a map; Go does not name it.
+    Entry(&'a str),
+    /// An item of a list; Go does not name it.
+    Item(usize),
+}
+
+fn dotted(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
 impl Place<'_> {
+    /// The path users see.
+    fn path(&self) -> String {
+        let mut path = self.outer.map(Place::path).unwrap_or_default();
+        match self.step {
+            Step::Root(name) | Step::Field(name, _) => dotted(&mut path, name),
+            Step::Default(_) => {}
+            Step::Entry(name) => {
+                path.push('.');
+                path.push_str(name);
+            }
+            Step::Item(index) => path.push_str(&format!("[{index}]")),
+        }
+        path
+    }
+
+    /// Go's path: without keys and positions, with embedded structs.
+    fn go_path(&self) -> String {
+        let mut path = self.outer.map(Place::go_path).unwrap_or_default();
+        match self.step {
+            Step::Field(name, Some(embedded)) if !path.is_empty() => {
+                dotted(&mut path, embedded);
+                dotted(&mut path, name);
+            }
+            Step::Field(name, _) => dotted(&mut path, name),
+            Step::Default(name) => {
+                path.push('.');
+                path.push_str(name);
+            }
+            Step::Root(_) | Step::Entry(_) | Step::Item(_) => {}
+        }
+        path
+    }
+
     fn mismatch(&self, value: &Value, go_type: &str) -> String {
         let found = match value {
             Value::Null => "null".to_owned(),
@@ -58,14 +114,15 @@ impl Place<'_> {
             Value::Array(_) => "array".to_owned(),
             Value::Object(_) => "object".to_owned(),
         };
-        if self.go_path.is_empty() {
+        let go_path = self.go_path();
+        if go_path.is_empty() {
             return format!("json: cannot unmarshal {found} into Go value of type {go_type}");
         }
-        let named = gotype::named(self.owner, self.go_path, go_type);
+        let named = gotype::named(self.owner, &go_path, go_type);
         let go_type = named.as_deref().unwrap_or(go_type);
         format!(
-            "json: cannot unmarshal {found} into Go struct field {}.{} of type {go_type}",
-            self.owner, self.go_path
+            "json: cannot unmarshal {found} into Go struct field {}.{go_path} of type {go_type}",
+            self.owner
         )
     }
 }
@@ -109,10 +166,10 @@ fn go_type(schema: &Value) -> String {
 }
 
 impl Walk {
-    fn run(value: &mut Value, definition: &str, path: &str, go_path: &str) -> Result<Decoded, String> {
+    fn run(value: &mut Value, definition: &str, path: &str) -> Result<Decoded, String> {
         let mut walk = Walk { decoded: Decoded::default() };
         if let Some(raw) = facts().raw(definition) {
-            let place = Place { path, go_path, owner: short(definition) };
+            let place = Place { outer: None, step: Step::Root(path), owner: short(definition) };
             walk.value(value, raw, Some(definition), place)?;
         }
         Ok(walk.decoded)
@@ -168,9 +225,10 @@ impl Walk {
         let required = schema["required"].as_array();
         let mut gone = Vec::new();
         for (key, item) in map.iter_mut() {
-            let path = if place.path.is_empty() { key.clone() } else { format!("{}.{key}", place.path) };
+            let step = Step::Field(key, gotype::embedded(owner, key));
+            let here = Place { outer: Some(&place), step, owner };
             let Some(field) = properties.get(key) else {
-                self.decoded.unknown.push(format!("unknown field {path:?}"));
+                self.decoded.unknown.push(format!("unknown field {:?}", here.path()));
                 gone.push(key.clone());
                 continue;
             };
@@ -178,13 +236,8 @@ impl Walk {
                 gone.push(key.clone());
                 continue;
             }
-            let go_path = match (place.go_path, gotype::embedded(owner, key)) {
-                ("", _) => key.clone(),
-                (outer, None) => format!("{outer}.{key}"),
-                (outer, Some(embedded)) => format!("{outer}.{embedded}.{key}"),
-            };
             let (inner, name) = resolve(field);
-            self.value(item, inner, name, Place { path: &path, go_path: &go_path, owner })?;
+            self.value(item, inner, name, here)?;
             let kept = field.get("default").is_some()
                 || required.is_some_and(|list| list.iter().any(|name| name == key))
                 || inner.get("properties").is_some();
@@ -206,8 +259,8 @@ impl Walk {
             if !map.contains_key(key) {
                 let mut filled = field["default"].clone();
                 let (inner, name) = resolve(field);
-                let go_path = format!("{}.{key}", place.go_path);
-                self.value(&mut filled, inner, name, Place { path: place.path, go_path: &go_path, owner })?;
+                let here = Place { outer: Some(&place), step: Step::Default(key), owner };
+                self.value(&mut filled, inner, name, here)?;
                 map.insert(key.clone(), filled);
             }
         }
@@ -227,8 +280,8 @@ impl Walk {
                 *item = Value::from("");
                 continue;
             }
-            let path = format!("{}.{key}", place.path);
-            self.value(item, inner, name, Place { path: &path, ..place })?;
+            let step = Step::Entry(key);
+            self.value(item, inner, name, Place { outer: Some(&place), step, ..place })?;
         }
         Ok(())
     }
@@ -239,11 +292,11 @@ impl Walk {
         };
         let (inner, name) = resolve(&schema["items"]);
         for (i, item) in list.iter_mut().enumerate() {
-            let path = format!("{}[{i}]", place.path);
             if item.is_null() && inner.get("properties").is_some() {
                 *item = Value::Object(Map::new());
             }
-            self.value(item, inner, name, Place { path: &path, ..place })?;
+            let step = Step::Item(i);
+            self.value(item, inner, name, Place { outer: Some(&place), step, ..place })?;
         }
         Ok(())
     }

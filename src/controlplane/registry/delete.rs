@@ -87,7 +87,7 @@ impl Registry {
             object["status"]["phase"] = Value::from("Terminating");
         }
         if finished(resource, &object) {
-            let object = match resource.id().as_str() {
+            let object = match resource.id() {
                 // Pods go in two steps, even where nothing keeps them: marked, then gone.
                 "pods" => self.delete_pod(ctx, resource, key, current, marked)?,
                 _ if ctx.dry_run => current.clone(),

@@ -47,9 +47,9 @@ pub(crate) fn updated(
     let (api_version, schema, now) = (resource.api_version(), resource.schema(), metadata::seconds(now));
     let manager = FieldManager {
         manager: &ctx.manager,
-        api_version: &api_version,
+        api_version,
         subresource: part.subresource(),
-        schema: &schema,
+        schema,
         now: &now,
         reset: reset.as_ref(),
     };
@@ -80,9 +80,9 @@ pub(crate) fn apply(
     let (api_version, schema, now) = (resource.api_version(), resource.schema(), metadata::seconds(now));
     let manager = FieldManager {
         manager: &ctx.manager,
-        api_version: &api_version,
+        api_version,
         subresource: part.subresource(),
-        schema: &schema,
+        schema,
         now: &now,
         reset: reset.as_ref(),
     };

@@ -3,6 +3,7 @@
 
 use super::{Resource, names};
 use crate::error::{Cause, Status};
+use crate::random;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -34,22 +35,6 @@ pub(crate) fn seconds(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    // Without a random source there is nothing better than the time-independent zero; names then collide and retry.
-    let _ = getrandom::fill(&mut bytes);
-    bytes
-}
-
-/// A random (version 4) uid.
-pub(crate) fn new_uid() -> String {
-    let mut b: [u8; 16] = random();
-    b[6] = (b[6] & 0x0f) | 0x40;
-    b[8] = (b[8] & 0x3f) | 0x80;
-    let hex: String = b.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
-}
-
 /// A name from `generateName`.
 pub(crate) fn generate_name(base: &str) -> String {
     let mut end = base.len().min(LONGEST_GENERATED_BASE);
@@ -57,7 +42,7 @@ pub(crate) fn generate_name(base: &str) -> String {
         end -= 1;
     }
     let mut name = base[..end].to_owned();
-    let bytes: [u8; GENERATED_LENGTH] = random();
+    let bytes: [u8; GENERATED_LENGTH] = random::bytes();
     name.extend(bytes.iter().map(|byte| char::from(ALPHABET[usize::from(*byte) % ALPHABET.len()])));
     name
 }
@@ -97,7 +82,7 @@ pub(crate) fn stamp(object: &mut Value, now: Timestamp) {
     {
         meta.remove(field);
     }
-    meta.insert("uid".to_owned(), Value::from(new_uid()));
+    meta.insert("uid".to_owned(), Value::from(random::uuid()));
     meta.insert("creationTimestamp".to_owned(), Value::from(seconds(now)));
 }
 
@@ -159,7 +144,7 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
 /// How often the real server looks at the metadata of an update, and tells what is wrong each time: as that of a
 /// change, and as that of a whole object. Measured on 1.36.
 pub(crate) fn rounds(resource: &Resource) -> (usize, usize) {
-    match resource.id().as_str() {
+    match resource.id() {
         "policy/poddisruptionbudgets" => (1, 1),
         "limitranges" => (1, 2),
         "configmaps"
@@ -299,9 +284,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn uids_and_generated_names() {
-        let uid = new_uid();
-        assert_eq!((uid.len(), &uid[14..15]), (36, "4"));
+    fn generated_names() {
         let name = generate_name(&"x".repeat(80));
         assert_eq!(name.len(), 63);
         assert_ne!(generate_name("a-"), generate_name("a-"));

@@ -91,7 +91,7 @@ impl Registry {
 
     /// After an object was created or changed.
     fn written(&self, resource: &Resource, object: &Value) {
-        match resource.id().as_str() {
+        match resource.id() {
             definitions::ID => self.definition_written(object),
             id if admission::configured_by(id) => self.admission.configure(self),
             _ => {}
@@ -121,7 +121,7 @@ impl Registry {
             self.finish_definition(&custom.definition);
             return;
         }
-        match resource.id().as_str() {
+        match resource.id() {
             definitions::ID => self.definition_removed(object),
             id if admission::configured_by(id) => self.admission.configure(self),
             _ => {}

@@ -3,6 +3,7 @@
 
 use crate::admission::Conversion;
 use crate::controllers::ResourceInfo;
+use crate::protobuf;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use opdev_object::schema::SchemaRef;
@@ -108,13 +109,23 @@ pub struct Resource {
     pub habits: Habits,
     /// Set for custom resources.
     pub custom: Option<Custom>,
-    /// Decoded on first use.
-    pub(crate) decoded: OnceLock<SchemaRef>,
+    /// What follows from the rest, worked out on first use.
+    pub(crate) known: Known,
+}
+
+/// What every request for a resource needs to know of it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    schema: OnceLock<SchemaRef>,
+    id: OnceLock<String>,
+    api_version: OnceLock<String>,
+    definition: OnceLock<Option<&'static str>>,
+    in_protobuf: OnceLock<bool>,
 }
 
 impl Resource {
     /// The schema: of the definition for custom resources, else of the facts.
-    pub fn schema(&self) -> SchemaRef {
+    pub fn schema(&self) -> &SchemaRef {
         let decode = || match &self.custom {
             Some(custom) => custom
                 .open_api_schema
@@ -124,7 +135,7 @@ impl Resource {
                 .unwrap_or_else(SchemaRef::untyped_resource),
             None => facts().schema(&self.gvk()).unwrap_or_else(SchemaRef::untyped_resource),
         };
-        self.decoded.get_or_init(decode).clone()
+        self.known.schema.get_or_init(decode)
     }
 
     /// Group, version and kind.
@@ -133,13 +144,25 @@ impl Resource {
     }
 
     /// `group/version`, or the version for the core group.
-    pub fn api_version(&self) -> String {
-        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    pub fn api_version(&self) -> &str {
+        self.known.api_version.get_or_init(|| self.gvk().api_version())
+    }
+
+    /// The name of a built-in kind's definition.
+    pub(crate) fn definition(&self) -> Option<&'static str> {
+        let find = || facts().definition_name(&self.gvk()).filter(|_| self.custom.is_none());
+        *self.known.definition.get_or_init(find)
+    }
+
+    /// Whether its objects have protobuf messages.
+    pub(crate) fn in_protobuf(&self) -> bool {
+        let knows = || self.custom.is_none() && protobuf::knows(self.api_version(), &self.kind);
+        *self.known.in_protobuf.get_or_init(knows)
     }
 
     /// `apps/deployments`, or `pods` for the core group: the name controllers use.
-    pub fn id(&self) -> String {
-        resource_id(&self.group, &self.plural)
+    pub fn id(&self) -> &str {
+        self.known.id.get_or_init(|| resource_id(&self.group, &self.plural))
     }
 
     /// Whether the resource has the verb.
@@ -160,7 +183,7 @@ impl Resource {
     /// What controllers are told about it.
     pub fn info(&self) -> ResourceInfo {
         ResourceInfo {
-            resource: self.id(),
+            resource: self.id().to_owned(),
             group: self.group.clone(),
             version: self.version.clone(),
             kind: self.kind.clone(),

@@ -171,7 +171,7 @@ impl Registry {
                 return Err(unconvertible("convert new", &place));
             }
             let mut object = scaled(resource, key, current, &merged)?;
-            let entries = owners::of_object(current, &merged, &path, &resource.api_version());
+            let entries = owners::of_object(current, &merged, &path, resource.api_version());
             metadata::of(&mut object).insert("managedFields".to_owned(), Value::from(entries));
             Ok(object)
         })

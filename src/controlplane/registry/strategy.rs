@@ -59,7 +59,7 @@ pub(crate) fn prepare_create(resource: &Resource, object: &mut Value) {
     if resource.habits.generation || resource.custom.is_some() {
         metadata::of(object).insert("generation".to_owned(), Value::from(1));
     }
-    match resource.id().as_str() {
+    match resource.id() {
         "pods" => defaults::pod_created(object),
         "batch/jobs" => {
             defaults::job_selector(object);
@@ -103,7 +103,7 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         }
         return;
     }
-    object["status"] = match resource.id().as_str() {
+    object["status"] = match resource.id() {
         // A node registers itself with its status.
         "nodes" => return,
         "namespaces" => json!({"phase": "Active"}),
@@ -154,7 +154,7 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
         Part::Resize => only(object, current, resource, &["/spec/containers", "/spec/initContainers"]),
         Part::Approval => only(object, current, resource, &["/status/conditions"]),
     }
-    match (resource.id().as_str(), part) {
+    match (resource.id(), part) {
         ("pods", Part::Main) => defaults::tolerations(defaults::sub(object, "spec")),
         ("pods", Part::Status) => {
             // How well a pod is served follows from its spec; nobody takes it away.

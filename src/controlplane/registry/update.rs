@@ -109,8 +109,7 @@ impl Registry {
         }
         strategy::complete(resource, &mut object);
         // Only what services and claims use grows by a change.
-        let grows =
-            matches!(resource.id().as_str(), "services" | "persistentvolumeclaims") && part == Part::Main;
+        let grows = matches!(resource.id(), "services" | "persistentvolumeclaims") && part == Part::Main;
         let _quotas = if grows { self.within_quotas(resource, &object, Some(&served))? } else { None };
         let object = self.stored_form(resource, object)?;
         if fields::same(&object, &current.value) {

@@ -48,7 +48,7 @@ impl Registry {
         let wanted = resource.api_version();
         let mark = match resource.conversion() {
             Some(conversion) => format!("{}/{wanted}", conversion.mark),
-            None => wanted.clone(),
+            None => wanted.to_owned(),
         };
         let mut missing: Vec<usize> = Vec::new();
         for (index, item) in items.iter_mut().enumerate() {
@@ -64,7 +64,7 @@ impl Registry {
             return Ok(items);
         }
         let old: Vec<&Value> = missing.iter().map(|index| &*items[*index].value).collect();
-        let new = self.turned(resource, &old, &wanted)?;
+        let new = self.turned(resource, &old, wanted)?;
         for (index, value) in missing.into_iter().zip(new) {
             let form = items[index].with_value(value);
             items[index].keep_form(&mark, form.clone());
@@ -94,7 +94,7 @@ impl Registry {
     /// An object of one version of a resource at another.
     pub(super) fn between(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status> {
         if from.custom.is_some() {
-            let mut turned = self.turned(to, &[&object], &to.api_version())?;
+            let mut turned = self.turned(to, &[&object], to.api_version())?;
             return turned.pop().ok_or_else(|| failed("the conversion gave no object".to_owned()));
         }
         let kept = Arc::new(convert::stored(from, object));
@@ -112,8 +112,8 @@ impl Registry {
         // What a webhook makes is held to the schema of the version, as what clients send is.
         if let Some(target) = served.find(group, version, &resource.plural) {
             for object in &mut turned {
-                schema::prune(object, &target.schema());
-                schema::default(object, &target.schema());
+                schema::prune(object, target.schema());
+                schema::default(object, target.schema());
             }
         }
         Ok(turned)

@@ -17,7 +17,7 @@ pub(crate) fn warn(ctx: &mut Context, resource: &Resource, object: &Value, curre
     if !metadata::takes_any_finalizer(resource) {
         finalizers(ctx, object, current);
     }
-    match resource.id().as_str() {
+    match resource.id() {
         "pods" if current.is_none() => pod(ctx, spec, "spec"),
         "apps/deployments" | "apps/replicasets" | "apps/statefulsets" | "apps/daemonsets" if fresh => {
             pod(ctx, &spec["template"]["spec"], "spec.template.spec");

@@ -10,6 +10,7 @@ use crate::handlers::Api;
 use crate::identity::User;
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use crate::openapi::OpenApi;
+use crate::random;
 use crate::storage::Store;
 use crate::tokens;
 use bytes::Bytes;
@@ -19,6 +20,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, Status
 use http_body::Body as _;
 use http_body_util::{BodyExt, BodyStream, Full, LengthLimitError, Limited, StreamBody};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -83,12 +85,31 @@ impl Front {
             )),
         };
         tracing::debug!(%method, path, user = user.name, status = response.status().as_u16(), "answered");
-        let mut response = response.map(|body| until(body, self.stop.clone()));
+        let mut response = response.map(|body| until(body, &self.stop));
         if let Ok(value) = HeaderValue::from_str(&audit_id) {
             response.headers_mut().insert(AUDIT_ID, value);
         }
         response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         response
+    }
+
+    /// Who the request counts for, where he may make it.
+    fn admitted<'a>(
+        &self,
+        user: &'a User,
+        method: &Method,
+        headers: &HeaderMap,
+        path: &str,
+        query: &str,
+    ) -> Result<Cow<'a, User>, Status> {
+        let registry = self.api.registry();
+        // Read only where somebody decides by it.
+        let wanted = || attributes::of(method.as_str(), path, query);
+        let user = impersonation::impersonated(registry, user, headers, &wanted)?;
+        if !ALWAYS_ALLOWED.contains(&path) && !registry.allows_all(&user) {
+            registry.authorize(&user, &wanted())?;
+        }
+        Ok(user)
     }
 
     async fn dispatch<B>(&self, user: &User, request: Request<B>) -> Response<Body>
@@ -99,16 +120,10 @@ impl Front {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
         let registry = self.api.registry();
-        let wanted = attributes::of(request.method().as_str(), &path, &query);
-        let user = match impersonation::impersonated(registry, user, request.headers(), &wanted) {
+        let user = match self.admitted(user, request.method(), request.headers(), &path, &query) {
             Ok(user) => user,
             Err(refused) => return status(&refused),
         };
-        if !ALWAYS_ALLOWED.contains(&path.as_str())
-            && let Err(refused) = registry.authorize(&user, &wanted)
-        {
-            return status(&refused);
-        }
         if let Some(response) = health::health(&path, &query, self.stop.is_cancelled()) {
             return response;
         }
@@ -215,11 +230,11 @@ where
 }
 
 /// Ends a stream when the plane stops; a whole body stays as it is.
-fn until(body: Body, stop: CancellationToken) -> Body {
+fn until(body: Body, stop: &CancellationToken) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
     }
-    let frames = BodyStream::new(body).take_until(stop.cancelled_owned());
+    let frames = BodyStream::new(body).take_until(stop.clone().cancelled_owned());
     BodyExt::boxed_unsync(StreamBody::new(frames))
 }
 
@@ -228,16 +243,6 @@ fn audit_id(headers: &HeaderMap) -> String {
     match headers.get(&AUDIT_ID).and_then(|id| id.to_str().ok()).filter(|id| !id.is_empty() && id.len() <= 64)
     {
         Some(id) => id.to_owned(),
-        None => uuid(),
+        None => random::uuid(),
     }
-}
-
-/// A random UUID. An id that only serves to find a log line may be all zeros where the system has no randomness.
-fn uuid() -> String {
-    let mut bytes = [0u8; 16];
-    let _ = getrandom::fill(&mut bytes);
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
 }

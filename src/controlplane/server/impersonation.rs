@@ -8,6 +8,7 @@ use crate::handlers::path::decoded;
 use crate::identity::{ANONYMOUS, AUTHENTICATED, User, service_account_of};
 use crate::registry::{Registry, forbidden};
 use http::HeaderMap;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 const UNAUTHENTICATED: &str = "system:unauthenticated";
@@ -23,13 +24,14 @@ struct Asked {
 }
 
 /// Who the request is to count for: the one the headers name, where `user` may be him; else `user`.
-pub(super) fn impersonated(
+pub(super) fn impersonated<'a>(
     registry: &Registry,
-    user: &User,
+    user: &'a User,
     headers: &HeaderMap,
-    wanted: &Attributes,
-) -> Result<User, Status> {
-    let Some(asked) = asked(headers)? else { return Ok(user.clone()) };
+    wanted: &dyn Fn() -> Attributes,
+) -> Result<Cow<'a, User>, Status> {
+    let Some(asked) = asked(headers)? else { return Ok(Cow::Borrowed(user)) };
+    let wanted = wanted();
     let allowed = |attributes: &Attributes| registry.authorize(user, attributes);
     let legacy = as_a_whole(&asked).iter().try_for_each(allowed);
     if let Err(refusal) = legacy {
@@ -42,10 +44,13 @@ pub(super) fn impersonated(
             None => allowed(attributes),
         })?;
     }
-    Ok(become_of(asked))
+    Ok(Cow::Owned(become_of(asked)))
 }
 
 fn asked(headers: &HeaderMap) -> Result<Option<Asked>, Status> {
+    if !headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
+        return Ok(None);
+    }
     let text = |value: &http::HeaderValue| value.to_str().unwrap_or_default().to_owned();
     let one = |name: &str| headers.get(name).map(text).unwrap_or_default();
     let mut asked = Asked {

@@ -42,7 +42,7 @@ impl Tables for Printers {
         if let Some(custom) = &resource.custom {
             return custom::cells(&custom.printer_columns, object, now);
         }
-        match printer(&resource.id()) {
+        match printer(resource.id()) {
             Some(printer) => (printer.cells)(Row { object, now }),
             None => vec![object["metadata"]["name"].clone(), object["metadata"]["creationTimestamp"].clone()],
         }
@@ -53,7 +53,7 @@ fn columns(resource: &Resource) -> Vec<Column> {
     if let Some(custom) = &resource.custom {
         return custom::columns(&custom.printer_columns);
     }
-    match printer(&resource.id()) {
+    match printer(resource.id()) {
         Some(printer) => printer.columns.iter().map(|text| parsed(text)).collect(),
         None => vec![Column::name(), Column::of("Created At", "date")],
     }

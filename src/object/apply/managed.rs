@@ -1,8 +1,10 @@
 //! `metadata.managedFields`: read, written, sorted and capped as the server does.
 
 use crate::fieldset::FieldSet;
+use crate::meta;
 use crate::schema::SchemaRef;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Most managers of operation Update that are kept apart.
@@ -60,7 +62,7 @@ pub(super) struct Managers(pub(super) BTreeMap<ManagerId, Owned>);
 impl Managers {
     /// Reads the entries of an object; none where it has none.
     pub(super) fn read(object: &Value) -> Result<Managers, String> {
-        let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        let entries = meta::field(object, "managedFields").and_then(Value::as_array);
         let mut managers = BTreeMap::new();
         for (i, entry) in entries.into_iter().flatten().enumerate() {
             let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -99,39 +101,41 @@ impl Managers {
 
     /// Writes the entries into an object, or takes the field away where there are none.
     pub(super) fn write(&self, object: &mut Value) {
-        remove(object);
         if self.0.is_empty() {
-            return;
+            return remove(object);
         }
         let mut all: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
-        all.sort_by_key(|(id, owned)| {
-            let time = owned.time.clone().unwrap_or_default();
-            (
-                !id.applied,
-                time,
-                owned.fresh,
-                id.name.clone(),
-                owned.api_version.clone(),
-                id.subresource.clone(),
-            )
+        all.sort_by(|(a, mine), (b, theirs)| {
+            let key = |id: &'_ ManagerId, owned: &'_ Owned| {
+                (!id.applied, owned.time.clone().unwrap_or_default(), owned.fresh)
+            };
+            let rest = || {
+                (&a.name, &mine.api_version, &a.subresource).cmp(&(
+                    &b.name,
+                    &theirs.api_version,
+                    &b.subresource,
+                ))
+            };
+            key(a, mine).cmp(&key(b, theirs)).then_with(rest)
         });
         let entries: Vec<Value> = all
             .into_iter()
             .map(|(id, owned)| {
-                let mut entry = json!({
-                    "manager": id.name,
-                    "operation": if id.applied { "Apply" } else { "Update" },
-                    "apiVersion": owned.api_version,
-                    "fieldsType": "FieldsV1",
-                    "fieldsV1": owned.set.to_fields_v1(),
-                });
-                if let Some(time) = &owned.time {
-                    entry["time"] = json!(time);
-                }
+                let operation = if id.applied { "Apply" } else { "Update" };
+                let mut entry = Map::new();
+                let mut put = |name: &str, value: Value| _ = entry.insert(name.to_owned(), value);
+                put("apiVersion", Value::from(owned.api_version.as_str()));
+                put("fieldsType", Value::from("FieldsV1"));
+                put("fieldsV1", owned.set.to_fields_v1());
+                put("manager", Value::from(id.name.as_str()));
+                put("operation", Value::from(operation));
                 if !id.subresource.is_empty() {
-                    entry["subresource"] = json!(id.subresource);
+                    put("subresource", Value::from(id.subresource.as_str()));
                 }
-                entry
+                if let Some(time) = &owned.time {
+                    put("time", Value::from(time.as_str()));
+                }
+                Value::Object(entry)
             })
             .collect();
         if let Some(map) = object.as_object_mut() {
@@ -144,6 +148,9 @@ impl Managers {
 
     /// Merges the oldest Update managers into one bucket until few enough are left.
     pub(super) fn cap(&mut self) {
+        if self.0.len() <= MAX_UPDATE_MANAGERS {
+            return;
+        }
         let mut updaters: Vec<ManagerId> = self.0.keys().filter(|id| !id.applied).cloned().collect();
         let mut count = updaters.len();
         if count <= MAX_UPDATE_MANAGERS {
@@ -186,9 +193,26 @@ pub(super) fn remove(object: &mut Value) {
     }
 }
 
+/// The object without `metadata.managedFields`.
+pub(super) fn without(object: &Value) -> Cow<'_, Value> {
+    if meta::field(object, "managedFields").is_none() {
+        return Cow::Borrowed(object);
+    }
+    // The managed fields are often most of an object: they are not copied to be thrown away.
+    let bare = |map: &Map<String, Value>| {
+        let kept = map.iter().filter(|(name, _)| *name != "managedFields");
+        Value::Object(kept.map(|(name, value)| (name.clone(), value.clone())).collect())
+    };
+    let fields = object.as_object().into_iter().flatten().map(|(name, value)| match value {
+        Value::Object(metadata) if name == "metadata" => (name.clone(), bare(metadata)),
+        other => (name.clone(), other.clone()),
+    });
+    Cow::Owned(Value::Object(fields.collect()))
+}
+
 /// Whether a written object asks to forget all managers: `[]` or `[{}]`.
 pub(super) fn is_reset(object: &Value) -> bool {
-    match object.pointer("/metadata/managedFields").and_then(Value::as_array).map(Vec::as_slice) {
+    match meta::field(object, "managedFields").and_then(Value::as_array).map(Vec::as_slice) {
         Some([]) => true,
         Some([only]) => only.as_object().is_some_and(Map::is_empty),
         _ => false,

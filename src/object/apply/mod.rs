@@ -13,7 +13,9 @@ use crate::meta;
 use crate::schema::{SchemaRef, same};
 use managed::{ManagerId, Managers, Owned};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::OnceLock;
 
 pub use overlay::overlay;
 
@@ -92,21 +94,24 @@ pub struct FieldManager<'a> {
 }
 
 /// Fields that nobody owns.
-fn never_owned() -> FieldSet {
-    FieldSet::of_fields(&[
-        &["apiVersion"],
-        &["kind"],
-        &["metadata"],
-        &["metadata", "name"],
-        &["metadata", "namespace"],
-        &["metadata", "creationTimestamp"],
-        &["metadata", "selfLink"],
-        &["metadata", "uid"],
-        &["metadata", "clusterName"],
-        &["metadata", "generation"],
-        &["metadata", "managedFields"],
-        &["metadata", "resourceVersion"],
-    ])
+fn never_owned() -> &'static FieldSet {
+    static SET: OnceLock<FieldSet> = OnceLock::new();
+    SET.get_or_init(|| {
+        FieldSet::of_fields(&[
+            &["apiVersion"],
+            &["kind"],
+            &["metadata"],
+            &["metadata", "name"],
+            &["metadata", "namespace"],
+            &["metadata", "creationTimestamp"],
+            &["metadata", "selfLink"],
+            &["metadata", "uid"],
+            &["metadata", "clusterName"],
+            &["metadata", "generation"],
+            &["metadata", "managedFields"],
+            &["metadata", "resourceVersion"],
+        ])
+    })
 }
 
 /// The object before it existed.
@@ -129,11 +134,34 @@ fn fill_in(value: &mut Value, schema: &SchemaRef) {
     }
 }
 
+/// Whether `fill_in` would add anything: most objects are whole and need not be copied for it.
+fn lacks(value: &Value, schema: &SchemaRef) -> bool {
+    let Value::Object(map) = value else { return false };
+    let required = schema.checks.as_ref().map(|checks| checks.required.as_slice()).unwrap_or_default();
+    schema.properties.iter().any(|(name, property)| match property.default_value() {
+        Some(default) if default.as_object().is_some_and(Map::is_empty) => {
+            map.get(name).is_none_or(|inner| lacks(inner, property))
+        }
+        Some(_) => false,
+        None => required.contains(name) && !map.contains_key(name),
+    })
+}
+
+/// A built-in object with all that it always has; other objects as they are.
+fn filled<'a>(value: &'a Value, schema: &SchemaRef) -> Cow<'a, Value> {
+    if !schema.is_built_in() || !lacks(value, schema) {
+        return Cow::Borrowed(value);
+    }
+    let mut value = value.clone();
+    fill_in(&mut value, schema);
+    Cow::Owned(value)
+}
+
 impl FieldManager<'_> {
     /// Merges an applied configuration into the live object. The result carries the managers; it is the live
     /// object itself where the configuration changes nothing.
     pub fn apply(&self, live: Option<&Value>, applied: &Value, force: bool) -> Result<Value, ApplyError> {
-        if applied.pointer("/metadata/managedFields").is_some_and(|v| !v.is_null()) {
+        if meta::field(applied, "managedFields").is_some_and(|v| !v.is_null()) {
             return Err(ApplyError::BadRequest("metadata.managedFields must be nil".to_owned()));
         }
         let version = applied["apiVersion"].as_str().unwrap_or_default();
@@ -206,7 +234,7 @@ impl FieldManager<'_> {
         let compared = self.compare(live, &result);
         resolve(&mut managers, &compared, Some(&id), force)?;
         let changed = !same(live, &result);
-        let stripped = managers.0.get(&id).map(|owned| owned.set.difference(&never_owned()));
+        let stripped = managers.0.get(&id).map(|owned| owned.set.difference(never_owned()));
         match (stripped, managers.0.get_mut(&id)) {
             (Some(set), Some(owned)) if !set.is_empty() => {
                 owned.set = set;
@@ -223,14 +251,8 @@ impl FieldManager<'_> {
     }
 
     fn compare(&self, old: &Value, new: &Value) -> crate::fieldset::Comparison {
-        let compared = if self.schema.is_built_in() {
-            let (mut old, mut new) = (old.clone(), new.clone());
-            fill_in(&mut old, self.schema);
-            fill_in(&mut new, self.schema);
-            compare(&old, &new, self.schema)
-        } else {
-            compare(old, new, self.schema)
-        };
+        let (old, new) = (filled(old, self.schema), filled(new, self.schema));
+        let compared = compare(&old, &new, self.schema);
         match self.reset {
             Some(reset) => compared.without(reset),
             None => compared,
@@ -296,8 +318,7 @@ impl FieldManager<'_> {
     /// Tracks a create, update or patch: `new` is what will be stored, `live` what was there before.
     /// Writes `metadata.managedFields` into `new`.
     pub fn update(&self, live: Option<&Value>, new: &mut Value) {
-        let mut old = live.cloned().unwrap_or_else(|| nothing(new));
-        let of_live = || Managers::read(&old).unwrap_or_default();
+        let of_live = || live.and_then(|live| Managers::read(live).ok()).unwrap_or_default();
         let mut managers = if self.subresource.is_some() {
             of_live()
         } else if managed::is_reset(new) {
@@ -310,12 +331,14 @@ impl FieldManager<'_> {
         };
         managers.reconcile(self.schema);
         managed::remove(new);
-        managed::remove(&mut old);
         // An object that nobody owned so far stays so.
-        if managers.0.is_empty() && meta::uid(&old).is_some() {
+        if managers.0.is_empty() && live.and_then(meta::uid).is_some() {
             return;
         }
-        self.track(&old, new, &mut managers);
+        match live {
+            Some(live) => self.track(&managed::without(live), new, &mut managers),
+            None => self.track(&nothing(new), new, &mut managers),
+        }
         managers.cap();
         managers.write(new);
     }
@@ -325,13 +348,14 @@ impl FieldManager<'_> {
         let compared = self.compare(old, new);
         // Without conflicts to report this cannot fail.
         let _ = resolve(managers, &compared, None, true);
-        let set = compared.modified.union(&compared.added).difference(&never_owned());
+        let mut set = compared.modified.joined(compared.added);
+        set.subtract(never_owned());
         if set.is_empty() {
             return;
         }
         let id = self.id(false);
-        let set = match managers.0.get(&id) {
-            Some(before) => before.set.union(&set),
+        let set = match managers.0.remove(&id) {
+            Some(before) => before.set.joined(set),
             None => set,
         };
         let time = Some(self.now.to_owned());
@@ -347,6 +371,9 @@ fn resolve(
     writer: Option<&ManagerId>,
     force: bool,
 ) -> Result<(), ApplyError> {
+    if managers.0.is_empty() {
+        return Ok(());
+    }
     let changed = compared.modified.union(&compared.added);
     let mut conflicts = Vec::new();
     for (id, owned) in managers.0.iter().filter(|(id, _)| Some(*id) != writer) {
@@ -359,10 +386,10 @@ fn resolve(
         conflicts.sort_by(|a, b| a.shown.cmp(&b.shown));
         return Err(ApplyError::Conflicts(conflicts));
     }
-    let lost = changed.union(&compared.removed);
     for (id, owned) in &mut managers.0 {
         if Some(id) != writer {
-            owned.set = owned.set.difference(&lost);
+            owned.set.subtract(&changed);
+            owned.set.subtract(&compared.removed);
         }
     }
     managers.0.retain(|_, owned| !owned.set.is_empty());

@@ -432,7 +432,7 @@ fn applying_again_changes_nothing() {
             live.apply(manager, &wanted, false).unwrap();
             assert_eq!(live.object, once, "round {round}");
             // What was applied is there, and its owner owns exactly that.
-            let applied = FieldSet::from_value(&live.whole(&wanted), &live.schema).difference(&never_owned());
+            let applied = FieldSet::from_value(&live.whole(&wanted), &live.schema).difference(never_owned());
             let owned = live
                 .managers()
                 .into_iter()

@@ -63,7 +63,10 @@ impl FieldSet {
         match path {
             [] => {}
             [last] => _ = self.members.insert(last.clone()),
-            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+            [first, rest @ ..] => match self.children.get_mut(first) {
+                Some(child) => child.insert(rest),
+                None => self.children.entry(first.clone()).or_default().insert(rest),
+            },
         }
     }
 
@@ -96,6 +99,33 @@ impl FieldSet {
             }
         }
         result
+    }
+
+    /// The same, made of the two.
+    #[must_use]
+    pub(crate) fn joined(mut self, other: FieldSet) -> FieldSet {
+        if self.members.is_empty() && self.children.is_empty() {
+            return other;
+        }
+        self.members.extend(other.members);
+        for (element, theirs) in other.children {
+            let ours = self.children.entry(element).or_default();
+            *ours = std::mem::take(ours).joined(theirs);
+        }
+        self
+    }
+
+    /// Takes away what is in the other set; members only, what lies below a member stays.
+    pub(crate) fn subtract(&mut self, other: &FieldSet) {
+        for member in &other.members {
+            self.members.remove(member);
+        }
+        for (element, theirs) in &other.children {
+            if let Some(ours) = self.children.get_mut(element) {
+                ours.subtract(theirs);
+            }
+        }
+        self.children.retain(|_, child| !child.is_empty());
     }
 
     /// What is in both.

@@ -2,12 +2,12 @@
 
 use super::{Atom, Element, FieldSet};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
 
 pub(super) fn to_fields_v1(set: &FieldSet) -> Value {
     let mut fields = Map::new();
-    let elements: BTreeSet<&Element> = set.members.iter().chain(set.children.keys()).collect();
-    for element in elements {
+    // The map sorts by text, whichever came first.
+    let only_below = set.children.keys().filter(|element| !set.members.contains(*element));
+    for element in set.members.iter().chain(only_below) {
         let mut inner = match set.children.get(element) {
             Some(child) => to_fields_v1(child),
             None => Value::Object(Map::new()),
@@ -23,7 +23,7 @@ pub(super) fn to_fields_v1(set: &FieldSet) -> Value {
 
 fn key(element: &Element) -> String {
     match element {
-        Element::Field(name) => format!("f:{name}"),
+        Element::Field(name) => ["f:", name].concat(),
         Element::Key(keys) => {
             let map: Map<String, Value> =
                 keys.iter().map(|(name, Atom(value))| (name.clone(), value.clone())).collect();

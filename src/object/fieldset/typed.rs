@@ -208,10 +208,16 @@ fn visit(
                 leaf(old, new, at, out);
                 return true;
             }
-            let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-            for name in names {
+            // What was added or changed, then what is gone: sets have no order of their own.
+            let gone = before.iter().filter(|(name, _)| !after.contains_key(*name));
+            let pairs = after.iter().map(|(name, new)| (name, before.get(name), Some(new)));
+            for (name, old, new) in pairs.chain(gone.map(|(name, old)| (name, Some(old), None))) {
+                // Most of an object stays as it is.
+                if old == new {
+                    continue;
+                }
                 at.push(Element::Field(name.clone()));
-                walk(before.get(name), after.get(name), &field_schema(schema, name), at, out);
+                walk(old, new, &field_schema(schema, name), at, out);
                 at.pop();
             }
             false

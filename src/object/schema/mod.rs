@@ -7,6 +7,7 @@ mod error;
 mod formats;
 mod pattern;
 mod prune;
+mod step;
 mod structural;
 mod validate;
 

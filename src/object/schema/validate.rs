@@ -2,6 +2,7 @@
 //! Never changes the value; run `default` and `prune` first, as the server does.
 
 use super::error::go_float;
+use super::step::{Step, below};
 use super::{Additional, Checks, FieldError, Kind, ListType, Reason, Schema, SchemaRef, formats};
 use crate::quote::quote;
 use serde_json::{Map, Value};
@@ -13,19 +14,21 @@ pub fn validate(value: &Value, schema: &SchemaRef) -> Vec<FieldError> {
 
 /// Everything that is wrong with `value`, which stands at `path`.
 pub fn validate_at(path: &str, value: &Value, schema: &SchemaRef) -> Vec<FieldError> {
-    let mut errors = check(path, value, None, schema).errors;
-    list_types(path, value, schema, &mut errors);
+    let mut path = path.to_owned();
+    let mut errors = check(&mut path, value, None, schema).errors;
+    list_types(&mut path, value, schema, &mut errors);
     errors
 }
 
 /// Everything that is wrong with `value`, which is to replace `old`. What was there before and has not changed is
 /// not held against it, where the two can be told to be the same field.
 pub fn validate_update(value: &Value, old: &Value, schema: &SchemaRef) -> Vec<FieldError> {
-    let mut errors = check("", value, Some(old), schema).errors;
+    let mut path = String::new();
+    let mut errors = check(&mut path, value, Some(old), schema).errors;
     let mut before = Vec::new();
-    list_types("", old, schema, &mut before);
+    list_types(&mut path, old, schema, &mut before);
     if before.is_empty() {
-        list_types("", value, schema, &mut errors);
+        list_types(&mut path, value, schema, &mut errors);
     }
     errors
 }
@@ -104,7 +107,7 @@ fn invalid(path: &str, value: &Value, rule: &str) -> FieldError {
     FieldError::invalid(field_path(path), value, &format!("{path} in body {rule}"))
 }
 
-fn check(path: &str, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Outcome {
+fn check(path: &mut String, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Outcome {
     let mut out = judge(path, value, old, schema);
     if !out.errors.is_empty() && old.is_some_and(|old| unchanged(value, old, schema)) {
         out.errors.clear();
@@ -112,7 +115,7 @@ fn check(path: &str, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> 
     out
 }
 
-fn judge(path: &str, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Outcome {
+fn judge(path: &mut String, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Outcome {
     let mut out = Outcome::default();
     check_type(path, value, schema, &mut out);
     if value.is_null() {
@@ -235,7 +238,7 @@ fn check_type(path: &str, value: &Value, schema: &SchemaRef, out: &mut Outcome) 
     }
 }
 
-fn combined(path: &str, value: &Value, checks: &Checks) -> Outcome {
+fn combined(path: &mut String, value: &Value, checks: &Checks) -> Outcome {
     let mut out = Outcome::default();
     if !checks.any_of.is_empty() {
         let mut best: Option<Outcome> = None;
@@ -278,7 +281,7 @@ fn combined(path: &str, value: &Value, checks: &Checks) -> Outcome {
     out
 }
 
-fn one_of(path: &str, value: &Value, checks: &Checks, out: &mut Outcome) {
+fn one_of(path: &mut String, value: &Value, checks: &Checks, out: &mut Outcome) {
     if checks.one_of.is_empty() {
         return;
     }
@@ -330,20 +333,21 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 }
 
 fn check_string(path: &str, text: &str, schema: &Schema, out: &mut Outcome) {
-    let value = Value::from(text);
+    let value = || Value::from(text);
     if let Some(checks) = &schema.checks {
-        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        let counts = checks.max_length.is_some() || checks.min_length.is_some();
+        let length = if counts { i64::try_from(text.chars().count()).unwrap_or(i64::MAX) } else { 0 };
         if let Some(most) = checks.max_length.filter(|most| length > *most) {
             out.add(FieldError::too_long(field_path(path), most));
         } else if let Some(least) = checks.min_length.filter(|least| length < *least) {
-            out.add(invalid(path, &value, &format!("should be at least {least} chars long")));
+            out.add(invalid(path, &value(), &format!("should be at least {least} chars long")));
         } else if let Some(pattern) = &checks.pattern {
             match pattern.is_match(text) {
                 Ok(true) => {}
-                Ok(false) => out.add(invalid(path, &value, &format!("should match '{}'", pattern.text))),
+                Ok(false) => out.add(invalid(path, &value(), &format!("should match '{}'", pattern.text))),
                 Err(error) => {
                     let rule = format!("should match '{}, but pattern is invalid: {error}'", pattern.text);
-                    out.add(invalid(path, &value, &rule));
+                    out.add(invalid(path, &value(), &rule));
                 }
             }
         }
@@ -354,7 +358,7 @@ fn check_string(path: &str, text: &str, schema: &Schema, out: &mut Outcome) {
         && !formats::matches(format, text)
     {
         let detail = format!("{path} in body must be of type {format}: {}", quote(text));
-        out.add(FieldError::type_invalid(field_path(path), &value, &detail));
+        out.add(FieldError::type_invalid(field_path(path), &value(), &detail));
     }
 }
 
@@ -420,11 +424,11 @@ fn check_number(path: &str, value: &Value, schema: &Schema, out: &mut Outcome) {
     out.matches += 1;
 }
 
-fn check_items(path: &str, items: &[Value], old: Option<&Value>, schema: &Schema, out: &mut Outcome) {
+fn check_items(path: &mut String, items: &[Value], old: Option<&Value>, schema: &Schema, out: &mut Outcome) {
     if let Some(item_schema) = &schema.items {
         for (index, item) in items.iter().enumerate() {
             let before = old_item(item, old, schema);
-            out.merge(check(&format!("{path}[{index}]"), item, before, item_schema));
+            out.merge(below(path, Step::Index(index), |path| check(path, item, before, item_schema)));
         }
     }
     if let Some(checks) = &schema.checks {
@@ -444,7 +448,7 @@ fn check_items(path: &str, items: &[Value], old: Option<&Value>, schema: &Schema
 }
 
 fn check_object(
-    path: &str,
+    path: &mut String,
     map: &Map<String, Value>,
     old: Option<&Value>,
     schema: &Schema,
@@ -470,11 +474,11 @@ fn check_object(
                 // Versions are converted before they are compared, so these two never differ.
                 let type_field = path.is_empty() && matches!(key.as_str(), "apiVersion" | "kind");
                 let before = old.filter(|_| !type_field).and_then(|old| old.get(key));
-                out.merge(check(&child(path, key), value, before, property));
+                out.merge(below(path, Step::Child(key), |path| check(path, value, before, property)));
             }
             (None, Some(Additional::Schema(other))) => {
                 let before = old.and_then(|old| old.get(key));
-                out.merge(check(&format!("{path}.{key}"), value, before, other));
+                out.merge(below(path, Step::Entry(key), |path| check(path, value, before, other)));
             }
             (None, Some(Additional::Any) | None) => {}
         }
@@ -493,7 +497,7 @@ fn check_metadata(path: &str, value: &Value, schema: &SchemaRef, out: &mut Outco
     };
     for name in ["name", "generateName"] {
         if let (Some(value), Some(property)) = (map.get(name), schema.properties.get(name)) {
-            out.merge(check(&child(path, name), value, None, property));
+            out.merge(check(&mut child(path, name), value, None, property));
         }
     }
 }
@@ -513,14 +517,16 @@ fn embedded(path: &str, map: &Map<String, Value>, out: &mut Outcome) {
 }
 
 /// Duplicates in lists of type set and map.
-fn list_types(path: &str, value: &Value, schema: &SchemaRef, errors: &mut Vec<FieldError>) {
+fn list_types(path: &mut String, value: &Value, schema: &SchemaRef, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 match (schema.properties.get(key), &schema.additional) {
-                    (Some(property), _) => list_types(&child(path, key), value, property, errors),
+                    (Some(property), _) => {
+                        below(path, Step::Child(key), |path| list_types(path, value, property, errors));
+                    }
                     (None, Some(Additional::Schema(other))) => {
-                        list_types(&format!("{path}[{key}]"), value, other, errors);
+                        below(path, Step::Key(key), |path| list_types(path, value, other, errors));
                     }
                     (None, Some(Additional::Any) | None) => {}
                 }
@@ -534,7 +540,7 @@ fn list_types(path: &str, value: &Value, schema: &SchemaRef, errors: &mut Vec<Fi
             }
             if let Some(item_schema) = &schema.items {
                 for (index, item) in items.iter().enumerate() {
-                    list_types(&format!("{path}[{index}]"), item, item_schema, errors);
+                    below(path, Step::Index(index), |path| list_types(path, item, item_schema, errors));
                 }
             }
         }

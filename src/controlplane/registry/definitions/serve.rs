@@ -1,9 +1,9 @@
 //! From a definition to the resources it serves, one per served version.
 
 use crate::admission::Conversion;
-use crate::registry::resource::{Custom, Habits, Resource, ScalePaths, Subresource, resource_id};
+use crate::registry::resource::{Custom, Habits, Known, Resource, ScalePaths, Subresource, resource_id};
 use serde_json::Value;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 const VERBS: [&str; 8] = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
@@ -51,7 +51,7 @@ fn resource(definition: &Value, version: &Value) -> Resource {
         subresources: subresources(version, &kind),
         habits: Habits { generation: true, ..Habits::default() },
         custom: Some(custom(definition, version, &group)),
-        decoded: OnceLock::new(),
+        known: Known::default(),
         version: name,
         group,
         kind,

@@ -39,11 +39,11 @@ pub(crate) fn by_schema(
     let schema = resource.schema();
     let old = current.map(|current| {
         let mut old = current.clone();
-        opdev_object::schema::prune(&mut old, &schema);
-        opdev_object::schema::default(&mut old, &schema);
+        opdev_object::schema::prune(&mut old, schema);
+        opdev_object::schema::default(&mut old, schema);
         old
     });
-    let mut causes: Vec<Cause> = opdev_object::schema::admit_unless(object, old.as_ref(), &schema, blocked)
+    let mut causes: Vec<Cause> = opdev_object::schema::admit_unless(object, old.as_ref(), schema, blocked)
         .into_iter()
         .map(cause)
         .collect();
@@ -122,7 +122,7 @@ pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
 fn whole(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     kind(resource, object, current, &mut causes);
-    for error in opdev_object::schema::validate(object, &resource.schema()) {
+    for error in opdev_object::schema::validate(object, resource.schema()) {
         // Types were checked when the object was read; formats and sizes are not part of a built-in's schema.
         let counts = matches!(error.reason, Reason::NotSupported | Reason::Required);
         if counts && !causes.iter().any(|known| about(&known.field, &error.path)) {
@@ -142,7 +142,7 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
     let mut causes = Vec::new();
     let (new, old) = (&object["spec"], &current["spec"]);
     // Some kinds say first what may not change, others first what is wrong.
-    match resource.id().as_str() {
+    match resource.id() {
         "services" => networking::service_update(object, current, &mut causes),
         "secrets" => {
             immutable("type", &object["type"], &current["type"], &mut causes);
@@ -156,7 +156,7 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
         // The real server looks at the whole of a changed job twice.
         causes.extend(whole(resource, object, Some(current)));
     }
-    match resource.id().as_str() {
+    match resource.id() {
         "pods" => pod::update(object, current, &mut causes),
         "apps/deployments" | "apps/replicasets" | "apps/daemonsets" => {
             immutable("spec.selector", &new["selector"], &old["selector"], &mut causes);
@@ -185,7 +185,7 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
 
 fn kind(resource: &Resource, object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
-    match resource.id().as_str() {
+    match resource.id() {
         "pods" => pod::spec(spec, "spec", true, causes),
         "apps/deployments" => workloads::deployment(spec, causes),
         "apps/replicasets" => workloads::replica_set(spec, causes),
