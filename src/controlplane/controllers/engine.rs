@@ -1,6 +1,8 @@
-//! The work queue of all controllers: changes become keys, keys become syncs, syncs become writes.
-//! Deterministic: time is handed in, nothing sleeps. `runner` gives it a clock and a store.
+//! The work of all controllers: changes become keys, keys become syncs, syncs become writes. `lanes` has their queues.
+//! Deterministic: time is handed in, nothing sleeps. Any number of threads may work at once; no lock is held while
+//! something is written. `runner` gives it a clock and a store.
 
+use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
 use super::view::{Change, Key, ResourceInfo, View};
 use super::write::{Note, Refusal, Sync, Write};
@@ -8,9 +10,9 @@ use super::{Actor, Controller};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 
 /// What the engine works on: reads, and writes on somebody's behalf.
@@ -19,21 +21,54 @@ pub trait Plane: View {
     fn write(&self, actor: Actor, write: &Write) -> Result<Arc<Value>, Refusal>;
 }
 
-/// A controller, by its place in the engine's list, and what it has to look at.
-type Job = (usize, Key);
-
 /// See the module.
 pub struct Engine {
     controllers: Vec<Box<dyn Controller>>,
-    queue: VecDeque<Job>,
-    queued: HashSet<Job>,
-    timers: BTreeMap<Duration, Vec<Job>>,
-    alarms: HashMap<Job, Duration>,
+    state: Mutex<State>,
+    memory: RwLock<Memory>,
+    recorder: Mutex<Recorder>,
+}
+
+/// What is to be done, and what has failed.
+struct State {
+    lanes: Lanes,
     holds: HashMap<Job, (String, Duration)>,
     failures: HashMap<Job, u32>,
-    memory: Memory,
-    recorder: Recorder,
 }
+
+impl State {
+    /// Looks at a job again later, each time later than the last.
+    fn back_off(&mut self, job: &Job, elapsed: Duration) {
+        let failures = self.failures.entry(job.clone()).or_insert(0);
+        *failures = failures.saturating_add(1);
+        let delay = Duration::from_millis(5).saturating_mul(1 << (*failures).min(14));
+        self.lanes.remind(job, elapsed + delay.min(Duration::from_secs(60)));
+    }
+
+    /// Whether the writes of this sync still have to wait.
+    fn held(&mut self, job: &Job, sync: &Sync, elapsed: Duration) -> bool {
+        let Some(hold) = &sync.hold else {
+            self.holds.remove(job);
+            return false;
+        };
+        let since = match self.holds.get(job) {
+            Some((what, since)) if *what == hold.what => *since,
+            _ => {
+                self.holds.insert(job.clone(), (hold.what.clone(), elapsed));
+                elapsed
+            }
+        };
+        if since + hold.delay <= elapsed {
+            self.holds.remove(job);
+            return false;
+        }
+        self.lanes.remind(job, since + hold.delay);
+        true
+    }
+}
+
+/// The time: of the world, and since the start. Asked again where waiting may have taken long.
+pub type Time<'a> = &'a dyn Fn() -> (Timestamp, Duration);
 
 /// What the engine remembers of the objects it has seen.
 #[derive(Default)]
@@ -51,7 +86,14 @@ const REMEMBERED: usize = 8192;
 /// A plane with the engine's index of dependents.
 struct Indexed<'a> {
     plane: &'a dyn Plane,
-    memory: &'a Memory,
+    memory: &'a RwLock<Memory>,
+}
+
+impl Indexed<'_> {
+    /// Held for one question only: the thread that observes changes waits for it.
+    fn memory(&self) -> RwLockReadGuard<'_, Memory> {
+        self.memory.read().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl View for Indexed<'_> {
@@ -72,12 +114,12 @@ impl View for Indexed<'_> {
     }
 
     fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
-        let keys = self.memory.dependents.get(uid).into_iter().flatten();
-        keys.filter_map(|key| Some((key.resource.clone(), key.read(self.plane)?))).collect()
+        let keys: Vec<Key> = self.memory().dependents.get(uid).into_iter().flatten().cloned().collect();
+        keys.into_iter().filter_map(|key| key.read(self.plane).map(|object| (key.resource, object))).collect()
     }
 
     fn has_gone(&self, uid: &str) -> bool {
-        self.memory.gone_set.contains(uid)
+        self.memory().gone_set.contains(uid)
     }
 }
 
@@ -112,28 +154,22 @@ impl Memory {
 impl Engine {
     /// An engine for these controllers; their seeds are queued.
     pub fn new(controllers: Vec<Box<dyn Controller>>) -> Self {
-        let mut engine = Engine {
-            controllers,
-            queue: VecDeque::new(),
-            queued: HashSet::new(),
-            timers: BTreeMap::new(),
-            alarms: HashMap::new(),
-            holds: HashMap::new(),
-            failures: HashMap::new(),
-            memory: Memory::default(),
-            recorder: Recorder::default(),
-        };
-        for at in 0..engine.controllers.len() {
-            for key in engine.controllers[at].seeds() {
-                engine.enqueue((at, key));
-            }
+        let mut lanes = Lanes::new(controllers.len());
+        for (at, controller) in controllers.iter().enumerate() {
+            controller.seeds().into_iter().for_each(|key| lanes.enqueue((at, key)));
         }
-        engine
+        let state = State { lanes, holds: HashMap::new(), failures: HashMap::new() };
+        let (memory, recorder) = (RwLock::default(), Mutex::default());
+        Engine { controllers, state: Mutex::new(state), memory, recorder }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes in one change of the store.
-    pub fn observe(&mut self, plane: &dyn Plane, change: &Change) {
-        self.memory.note(change);
+    pub fn observe(&self, plane: &dyn Plane, change: &Change) {
+        self.memory.write().unwrap_or_else(PoisonError::into_inner).note(change);
         let view = Indexed { plane, memory: &self.memory };
         let mut jobs = Vec::new();
         for (at, controller) in self.controllers.iter().enumerate() {
@@ -145,107 +181,65 @@ impl Engine {
             };
             jobs.extend(keys.into_iter().map(|key| (at, key)));
         }
-        for job in jobs {
-            self.enqueue(job);
+        if jobs.is_empty() {
+            return;
         }
+        let mut state = self.state();
+        jobs.into_iter().for_each(|job| state.lanes.enqueue(job));
     }
 
     /// Forgets which objects depend on which, before everything is observed anew.
-    pub fn forget(&mut self) {
-        self.memory.dependents.clear();
-    }
-
-    fn enqueue(&mut self, job: Job) {
-        if self.queued.insert(job.clone()) {
-            self.queue.push_back(job);
-        }
-    }
-
-    /// Looks at a job again at a time, unless an earlier look is planned.
-    fn remind(&mut self, job: &Job, at: Duration) {
-        if self.alarms.get(job).is_some_and(|planned| *planned <= at) {
-            return;
-        }
-        self.alarms.insert(job.clone(), at);
-        self.timers.entry(at).or_default().push(job.clone());
+    pub fn forget(&self) {
+        self.memory.write().unwrap_or_else(PoisonError::into_inner).dependents.clear();
     }
 
     /// When the next timer is due.
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.timers.keys().next().copied()
+        self.state().lanes.next_deadline()
     }
 
-    fn ring(&mut self, elapsed: Duration) {
-        while let Some((at, jobs)) = self.timers.pop_first() {
-            if at > elapsed {
-                self.timers.insert(at, jobs);
-                return;
-            }
-            for job in jobs {
-                // A timer that was overtaken by an earlier one has no alarm of its own any more.
-                if self.alarms.get(&job) == Some(&at) {
-                    self.alarms.remove(&job);
-                    self.enqueue(job);
-                }
-            }
-        }
+    /// Something to do, for `perform`: of a controller that has fewer than `at_once` jobs under way. The controllers
+    /// take turns.
+    pub fn take(&self, elapsed: Duration, at_once: usize) -> Option<Job> {
+        self.state().lanes.take(elapsed, at_once)
     }
 
-    /// Does one job, if any is waiting; false when there is nothing to do now. A job that panics is tried
-    /// again later like one that fails, and keeps no other from its turn.
-    pub fn step(&mut self, plane: &dyn Plane, now: Timestamp, elapsed: Duration) -> bool {
-        self.ring(elapsed);
-        let Some(job) = self.queue.pop_front() else { return false };
-        self.queued.remove(&job);
-        let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt(plane, &job, now, elapsed)));
+    /// Does one job that was taken. One that panics is tried again later like one that fails, and keeps no other from
+    /// its turn.
+    pub fn perform(&self, plane: &dyn Plane, job: &Job, time: Time<'_>) {
+        let attempt = catch_unwind(AssertUnwindSafe(|| self.attempt(plane, job, time)));
+        let mut state = self.state();
         if attempt.is_err() {
             // The panic's own message may quote the object; the place is in the panic hook's output.
             tracing::error!(controller = self.controllers[job.0].name(), key = %job.1, "a controller panicked");
-            self.back_off(&job, elapsed);
+            state.back_off(job, time().1);
         }
-        true
+        state.lanes.done(job);
     }
 
-    fn attempt(&mut self, plane: &dyn Plane, job: &Job, now: Timestamp, elapsed: Duration) {
+    fn attempt(&self, plane: &dyn Plane, job: &Job, time: Time<'_>) {
+        let (now, elapsed) = time();
         let view = Indexed { plane, memory: &self.memory };
         let sync = self.controllers[job.0].sync(&view, &job.1, now);
-        if let Some(after) = sync.requeue_after {
-            self.remind(job, elapsed + after);
-        }
-        if self.held(job, &sync, elapsed) {
-            return;
+        {
+            let mut state = self.state();
+            if let Some(after) = sync.requeue_after {
+                state.lanes.remind(job, elapsed + after);
+            }
+            if state.held(job, &sync, elapsed) {
+                return;
+            }
         }
         match self.carry_out(plane, job, &sync.writes, now) {
             Ok(()) => {
-                self.failures.remove(job);
+                self.state().failures.remove(job);
             }
-            Err((at, refusal)) => self.failed(plane, job, &sync.writes[at], &refusal, (now, elapsed)),
+            Err((at, refusal)) => self.failed(plane, job, &sync.writes[at], &refusal, time),
         }
-    }
-
-    /// Whether the writes of this sync still have to wait.
-    fn held(&mut self, job: &Job, sync: &Sync, elapsed: Duration) -> bool {
-        let Some(hold) = &sync.hold else {
-            self.holds.remove(job);
-            return false;
-        };
-        let since = match self.holds.get(job) {
-            Some((what, since)) if *what == hold.what => *since,
-            _ => {
-                self.holds.insert(job.clone(), (hold.what.clone(), elapsed));
-                elapsed
-            }
-        };
-        if since + hold.delay <= elapsed {
-            self.holds.remove(job);
-            return false;
-        }
-        self.remind(job, since + hold.delay);
-        true
     }
 
     fn carry_out(
-        &mut self,
+        &self,
         plane: &dyn Plane,
         job: &Job,
         writes: &[Write],
@@ -283,13 +277,14 @@ impl Engine {
         undeleted.map_or(Ok(()), Err)
     }
 
-    fn record(&mut self, plane: &dyn Plane, job: &Job, note: &Note, last: Option<&Value>, now: Timestamp) {
+    fn record(&self, plane: &dyn Plane, job: &Job, note: &Note, last: Option<&Value>, now: Timestamp) {
         let controller = &self.controllers[job.0];
         let mut note = note.clone();
         if let Some(name) = last.and_then(meta::name) {
             note.message = note.message.replace("{name}", name);
         }
-        let write = self.recorder.record(plane, &note, controller.name(), now);
+        let recorder = || self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        let write = recorder().record(plane, &note, controller.name(), now);
         if let Err(refusal) = plane.write(controller.actor(), &write)
             && !refusal.namespace_terminating
         {
@@ -298,14 +293,7 @@ impl Engine {
         }
     }
 
-    fn failed(
-        &mut self,
-        plane: &dyn Plane,
-        job: &Job,
-        write: &Write,
-        refusal: &Refusal,
-        (now, elapsed): (Timestamp, Duration),
-    ) {
+    fn failed(&self, plane: &dyn Plane, job: &Job, write: &Write, refusal: &Refusal, time: Time<'_>) {
         if refusal.namespace_terminating {
             return;
         }
@@ -315,25 +303,19 @@ impl Engine {
         tracing::debug!(controller = name, key = %job.1, code, reason, "write refused");
         let conflict = refusal.code == 409;
         if !conflict {
+            let now = time().0;
             let view = Indexed { plane, memory: &self.memory };
             let writes = self.controllers[job.0].refused(&view, &job.1, write, refusal, now);
             if let Err((_, Refusal { code, reason, .. })) = self.carry_out(plane, job, &writes, now) {
                 tracing::debug!(controller = name, key = %job.1, code, reason, "refused again");
             }
         }
-        if conflict && self.failures.get(job).is_none_or(|failures| *failures < 3) {
-            *self.failures.entry(job.clone()).or_insert(0) += 1;
-            self.enqueue(job.clone());
+        let mut state = self.state();
+        if conflict && state.failures.get(job).is_none_or(|failures| *failures < 3) {
+            *state.failures.entry(job.clone()).or_insert(0) += 1;
+            state.lanes.enqueue(job.clone());
             return;
         }
-        self.back_off(job, elapsed);
-    }
-
-    /// Looks at a job again later, each time later than the last.
-    fn back_off(&mut self, job: &Job, elapsed: Duration) {
-        let failures = self.failures.entry(job.clone()).or_insert(0);
-        *failures = failures.saturating_add(1);
-        let delay = Duration::from_millis(5).saturating_mul(1 << (*failures).min(14));
-        self.remind(job, elapsed + delay.min(Duration::from_secs(60)));
+        state.back_off(job, time().1);
     }
 }

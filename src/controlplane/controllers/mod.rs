@@ -16,6 +16,7 @@ mod fields;
 mod gc;
 mod job;
 mod kubelet;
+mod lanes;
 mod namespace;
 mod node;
 mod owners;

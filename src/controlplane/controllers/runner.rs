@@ -1,7 +1,10 @@
 //! Runs the controllers on a registry: its changes in, their writes out, a clock for the timers, a graceful stop.
 //! Never decides anything; `engine` does the work and the controllers do the thinking.
+//! While there are webhooks a job may have to wait for one: then jobs run on threads that may block, several of each
+//! controller at once, so that a webhook that does not answer holds up only those that have to ask it.
 
 use super::engine::{Engine, Plane};
+use super::lanes::Job;
 use super::view::{Change, View};
 use super::write::{Refusal, Write};
 use super::{Actor, Controller};
@@ -11,11 +14,14 @@ use crate::registry::Registry;
 use crate::storage::{self, ChangeKind};
 use serde_json::Value;
 use std::sync::Arc;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// After this many jobs in a row other tasks get a turn.
 const TURN: u32 = 16;
+/// Jobs of one controller that may wait for webhooks at once, as upstream's controllers have workers.
+const AT_ONCE: usize = 5;
 
 impl Plane for Registry {
     fn write(&self, actor: Actor, write: &Write) -> Result<Arc<Value>, Refusal> {
@@ -51,7 +57,7 @@ fn change(change: &storage::Change) -> Change {
 }
 
 /// Everything there is, as if it had just come.
-fn observe_all(engine: &mut Engine, registry: &Registry) {
+fn observe_all(engine: &Engine, registry: &Registry) {
     for info in registry.resources() {
         for object in registry.list(&info.resource, None) {
             let change = Change { resource: info.resource.clone(), before: None, after: Some(object) };
@@ -62,76 +68,77 @@ fn observe_all(engine: &mut Engine, registry: &Registry) {
 
 /// Runs until stopped. Each job is short; between a few of them other tasks get a turn.
 pub async fn run(registry: Arc<Registry>, controllers: Vec<Box<dyn Controller>>, stop: CancellationToken) {
-    let started = Instant::now();
-    let mut engine = Engine::new(controllers);
-    while !stop.is_cancelled() {
-        let Ok(mut watch) = registry.store.watch_all(registry.store.revision()) else { continue };
-        engine.forget();
-        observe_all(&mut engine, &registry);
-        work(&mut engine, &registry, &mut watch, started, &stop).await;
+    let runner =
+        Runner { engine: Arc::new(Engine::new(controllers)), registry, started: Instant::now(), stop };
+    let mut waiting = JoinSet::new();
+    while !runner.stop.is_cancelled() {
+        let store = &runner.registry.store;
+        let Ok(mut watch) = store.watch_all(store.revision()) else { continue };
+        runner.engine.forget();
+        observe_all(&runner.engine, &runner.registry);
+        runner.work(&mut watch, &mut waiting).await;
     }
+    // What was begun is carried to its end, as long as there is time for it.
+    while waiting.join_next().await.is_some() {}
 }
 
-/// One job; on a thread that may block where its writes may have to wait for webhooks.
-async fn step(engine: &mut Engine, registry: &Arc<Registry>, started: Instant) -> bool {
-    if !registry.waits_for_webhooks() {
-        return engine.step(&**registry, registry.now(), started.elapsed());
-    }
-    let mut own = std::mem::replace(engine, Engine::new(Vec::new()));
-    let registry = registry.clone();
-    let job = tokio::task::spawn_blocking(move || {
-        let worked = own.step(&*registry, registry.now(), started.elapsed());
-        (own, worked)
-    });
-    match job.await {
-        Ok((own, worked)) => {
-            *engine = own;
-            worked
-        }
-        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
-        // The runtime ends.
-        Err(_) => false,
-    }
-}
-
-/// Works until stopped, or until the history has moved past this reader.
-async fn work(
-    engine: &mut Engine,
-    registry: &Arc<Registry>,
-    watch: &mut storage::Watch,
+/// The engine with what it works on.
+struct Runner {
+    engine: Arc<Engine>,
+    registry: Arc<Registry>,
     started: Instant,
-    stop: &CancellationToken,
-) {
-    let mut jobs = 0u32;
-    loop {
-        let Ok(changes) = watch.ready() else { return };
-        for found in changes {
-            engine.observe(&**registry, &change(&found));
+    stop: CancellationToken,
+}
+
+impl Runner {
+    fn observe(&self, changes: &[Arc<storage::Change>]) {
+        changes.iter().for_each(|found| self.engine.observe(&*self.registry, &change(found)));
+    }
+
+    /// Does a job: here, or on a thread that may block where its writes may have to wait for webhooks.
+    fn perform(&self, job: Job, waiting: &mut JoinSet<()>) {
+        let (engine, registry, started) = (self.engine.clone(), self.registry.clone(), self.started);
+        let work = move || engine.perform(&*registry, &job, &|| (registry.now(), started.elapsed()));
+        if self.registry.waits_for_webhooks() {
+            waiting.spawn_blocking(work);
+        } else {
+            work();
         }
-        if stop.is_cancelled() {
-            return;
-        }
-        if step(engine, registry, started).await {
-            jobs = jobs.wrapping_add(1);
-            if jobs.is_multiple_of(TURN) {
-                tokio::task::yield_now().await;
+    }
+
+    /// Works until stopped, or until the history has moved past this reader.
+    async fn work(&self, watch: &mut storage::Watch, waiting: &mut JoinSet<()>) {
+        let mut jobs = 0u32;
+        loop {
+            let Ok(changes) = watch.ready() else { return };
+            self.observe(&changes);
+            if self.stop.is_cancelled() {
+                return;
             }
-            continue;
-        }
-        let deadline = engine.next_deadline().map(|after| started + after);
-        let timer = async {
-            match deadline {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
+            while waiting.try_join_next().is_some() {}
+            if let Some(job) = self.engine.take(self.started.elapsed(), AT_ONCE) {
+                self.perform(job, waiting);
+                jobs = jobs.wrapping_add(1);
+                if jobs.is_multiple_of(TURN) {
+                    tokio::task::yield_now().await;
+                }
+                continue;
             }
-        };
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = timer => {}
-            found = watch.next() => {
-                let Ok(changes) = found else { return };
-                for found in changes {
-                    engine.observe(&**registry, &change(&found));
+            let deadline = self.engine.next_deadline().map(|after| self.started + after);
+            let timer = async {
+                match deadline {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.stop.cancelled() => return,
+                () = timer => {}
+                // A job that is over may have left something to do, and makes room for another.
+                Some(_) = waiting.join_next() => {}
+                found = watch.next() => {
+                    let Ok(changes) = found else { return };
+                    self.observe(&changes);
                 }
             }
         }

@@ -309,9 +309,14 @@ impl Pass<'_> {
     /// Which revision a new pod of that ordinal gets, with its template.
     fn template_for(&self, ordinal: i64) -> (String, Value) {
         let start = count(self.set, "/spec/ordinals/start");
-        let keeps = match int(self.set, "/spec/updateStrategy/rollingUpdate/partition") {
-            Some(partition) if partition > 0 => ordinal < start + partition,
-            _ => ordinal < start + count(self.set, "/status/currentReplicas"),
+        let strategy = self.set.pointer("/spec/updateStrategy").unwrap_or(&Value::Null);
+        // How many pods are at the old revision says nothing where there is a partition, not even one of zero: a pod
+        // that was deleted to be updated would come back as it was.
+        let keeps = match strategy["rollingUpdate"].is_object() {
+            true => ordinal < start + count(strategy, "/rollingUpdate/partition"),
+            false => {
+                strategy["type"] != "OnDelete" && ordinal < start + count(self.set, "/status/currentReplicas")
+            }
         };
         if keeps && self.current != self.revisions.update {
             let found = self.revisions.all.iter().find(|revision| name(revision) == self.current);

@@ -564,11 +564,11 @@ async fn a_service_of_simulated_pods_is_skipped_or_fails_as_configured() {
         ask(&plane, "POST", APPS, deployment("hooks")).await;
         let slices = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices";
         tokio::time::timeout(Duration::from_secs(30), async {
-            let addressed = |list: Value| {
+            let ready = |list: Value| {
                 let items = list["items"].as_array().cloned().unwrap_or_default();
-                items.iter().any(|slice| slice["endpoints"][0]["addresses"].is_array())
+                items.iter().any(|slice| slice["endpoints"][0]["conditions"]["ready"] == true)
             };
-            while !addressed(ask(&plane, "GET", slices, Value::Null).await.2) {
+            while !ready(ask(&plane, "GET", slices, Value::Null).await.2) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         })

@@ -322,6 +322,75 @@ async fn the_node_and_its_lease_are_there() {
     cluster.end().await;
 }
 
+/// A webhook for pods of the namespace `stuck`, and where it would have to answer.
+fn silent_webhook(cluster: &Cluster) -> std::net::TcpListener {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    cluster.create(
+        "admissionregistration.k8s.io/validatingwebhookconfigurations",
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+            "metadata": {"name": "silent"},
+            "webhooks": [{"name": "silent.example.com", "clientConfig": {"url": url}, "timeoutSeconds": 30,
+                "sideEffects": "None", "admissionReviewVersions": ["v1"],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "stuck"}},
+                "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                    "resources": ["pods"]}]}]}),
+    );
+    listener
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_that_never_answers_holds_up_only_those_that_ask_it() {
+    let cluster = Cluster::start();
+    let listener = silent_webhook(&cluster);
+    let namespace = |name: &str| json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    cluster.create("namespaces", namespace("stuck"));
+    for name in ["one", "two"] {
+        let mut stuck = workload("apps/v1", "Deployment", name, json!({"replicas": 1}));
+        put(&mut stuck, "/metadata/namespace", "stuck".into());
+        cluster.create("apps/deployments", stuck);
+    }
+    let call = tokio::task::spawn_blocking(move || (listener.accept().unwrap().0, listener));
+    let (mut call, listener) = call.await.unwrap();
+
+    cluster.create("apps/deployments", workload("apps/v1", "Deployment", "web", json!({"replicas": 2})));
+    cluster.until("a Deployment elsewhere has its pods", |cluster| ready_pods(cluster, 2)).await;
+    let map = |name: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "default"}});
+    let owner = cluster.create("configmaps", map("owner"));
+    let mut owned = map("owned");
+    owned["metadata"]["ownerReferences"] = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": text(&owner, "/metadata/uid")}]);
+    cluster.create("configmaps", owned);
+    cluster.delete("configmaps", Some("default"), "owner", Propagation::Background);
+    cluster
+        .until("what nobody owns any more is collected", |cluster| {
+            cluster.get("configmaps", "owned").is_none()
+        })
+        .await;
+    cluster.create("namespaces", namespace("brief"));
+    cluster.delete("namespaces", None, "brief", Propagation::Background);
+    cluster
+        .until("a namespace goes", |cluster| cluster.registry.get("namespaces", None, "brief").is_none())
+        .await;
+
+    // All that happened while the first call was waiting, and is waiting still.
+    use std::io::Read as _;
+    call.set_nonblocking(true).unwrap();
+    let mut asked = [0; 4096];
+    let left = loop {
+        match call.read(&mut asked) {
+            Ok(0) => panic!("the call was given up"),
+            Ok(_) => {}
+            Err(error) => break error.kind(),
+        }
+    };
+    assert_eq!(left, std::io::ErrorKind::WouldBlock);
+    assert!(cluster.registry.list("pods", Some("stuck")).is_empty());
+    // Whoever waits is let go, so that the end need not wait for him.
+    drop((call, listener));
+    cluster.end().await;
+}
+
 /// Marks every config map, and panics over some: over the change of one, over the sync of another.
 struct Fragile {
     panics: Arc<AtomicUsize>,
