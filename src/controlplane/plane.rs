@@ -32,7 +32,7 @@ pub struct Config {
     pub controllers: Controllers,
     /// A pod's life, as the YAML of its stages; the built-in ones where none are given.
     pub stages: Option<String>,
-    /// Roles decide who may do what, and the roles of a new cluster are there. Otherwise whoever is known may do
+    /// Roles decide who may do what. Otherwise they are there, as in every new cluster, but whoever is known may do
     /// everything.
     pub rbac: bool,
     /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory where none

@@ -1,6 +1,5 @@
-//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts are and,
-//! where they are enforced, the roles and bindings of a new cluster; and what is served because of what was stored
-//! before.
+//! The objects a cluster has before anybody asks: its namespaces, the `kubernetes` Service, how its parts are, the
+//! roles and bindings of a new cluster, enforced or not; and what is served because of what was stored before.
 //! What controllers make (service accounts, the root CA) is theirs.
 
 use super::accept::accept;
@@ -8,8 +7,9 @@ use super::context::Context;
 use super::{Catalog, Clock, Registry, builtin, definitions, metadata, policy};
 use crate::error::Status;
 use crate::identity::User;
-use crate::storage::{Key, Store};
+use crate::storage::{Expected, Key, Store, Stored};
 use serde_json::{Value, json};
+use std::sync::{Arc, OnceLock};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -20,7 +20,7 @@ impl Registry {
     }
 
     /// The same on a store that may hold objects already, whose custom resources are served again; with `rbac` roles
-    /// decide who may do what, and those of a new cluster are there.
+    /// decide who may do what.
     pub fn boot_on(store: Store, clock: Clock, rbac: bool) -> Result<Self, Status> {
         let mut registry = Registry::new(store, Catalog::new(builtin::resources()), clock);
         registry.serve_stored();
@@ -41,13 +41,7 @@ impl Registry {
                 json!({"metadata": {"name": name}, "conditions": healthy}),
             )?;
         }
-        if rbac {
-            for object in policy::bootstrap() {
-                let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
-                let namespace = object["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
-                registry.make(&format!("{}/{kind}s", crate::authorization::GROUP), &namespace, object)?;
-            }
-        }
+        registry.make_roles()?;
         registry.rbac = rbac;
         Ok(registry)
     }
@@ -61,15 +55,98 @@ impl Registry {
         }
     }
 
+    /// Makes the roles and bindings of a new cluster. They are worked out once for all planes of a process: they differ
+    /// in nothing but ids and times.
+    fn make_roles(&self) -> Result<(), Status> {
+        static MADE: OnceLock<Vec<(Arc<str>, Value)>> = OnceLock::new();
+        if let Some(known) = MADE.get() {
+            for (table, object) in known {
+                let key = Key::new(metadata::text(object, "namespace"), metadata::text(object, "name"));
+                if self.store.get(table, &key).is_none() {
+                    // Nobody else writes while a registry is made.
+                    let _ = self.store.put(table, &key, Expected::Absent, self.made_now(object));
+                }
+            }
+            return Ok(());
+        }
+        let (mut made, wanted) = (Vec::new(), policy::bootstrap());
+        let count = wanted.len();
+        for object in wanted {
+            let kind = object["kind"].as_str().unwrap_or_default().to_lowercase();
+            let namespace = metadata::text(&object, "namespace").to_owned();
+            let id = format!("{}/{kind}s", crate::authorization::GROUP);
+            if let Some(new) = self.make(&id, &namespace, object)? {
+                made.push((self.resource(&id)?.table.clone(), Value::clone(&new.value)));
+            }
+        }
+        // A store that had some of them already says nothing of how new ones look.
+        if made.len() == count {
+            let _ = MADE.set(made);
+        }
+        Ok(())
+    }
+
+    /// A copy of an object of another plane, as if it had been made here and now.
+    fn made_now(&self, object: &Value) -> Value {
+        let (mut object, now) = (object.clone(), metadata::seconds(self.now()));
+        metadata::stamp(&mut object, self.now());
+        let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+        entries.for_each(|entry| entry["time"] = Value::from(now.as_str()));
+        object
+    }
+
     /// Makes an object that is not there yet.
-    fn make(&self, resource: &str, namespace: &str, object: Value) -> Result<(), Status> {
+    fn make(&self, resource: &str, namespace: &str, object: Value) -> Result<Option<Arc<Stored>>, Status> {
         let resource = self.resource(resource)?;
         let key = Key::new(namespace, metadata::text(&object, "name"));
         if self.store.get(&resource.table, &key).is_some() {
-            return Ok(());
+            return Ok(None);
         }
         let mut ctx = Context::new(&User::controller("kube-apiserver"), "kube-apiserver");
         let object = accept(&mut ctx, &resource, object).map_err(|e| e.bad_request(&resource))?;
-        self.create(&mut ctx, &resource, namespace, object).map(|_| ())
+        self.create(&mut ctx, &resource, namespace, object).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::View;
+
+    fn clock(second: i64) -> Clock {
+        Arc::new(move || jiff::Timestamp::from_second(second).unwrap())
+    }
+
+    /// All roles and bindings, without what differs from plane to plane; and their uids.
+    fn roles(registry: &Registry) -> (Vec<Value>, Vec<String>) {
+        let kinds = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+        let all =
+            kinds.iter().flat_map(|kind| registry.list(&format!("rbac.authorization.k8s.io/{kind}"), None));
+        let mut uids = Vec::new();
+        let bare = all.map(|object| {
+            let mut object = Value::clone(&object);
+            uids.push(metadata::text(&object, "uid").to_owned());
+            let meta = metadata::of(&mut object);
+            for field in ["uid", "resourceVersion", "creationTimestamp"] {
+                assert!(meta.remove(field).is_some(), "{field}");
+            }
+            assert!(meta["managedFields"][0].as_object_mut().unwrap().remove("time").is_some());
+            object
+        });
+        (bare.collect(), uids)
+    }
+
+    #[test]
+    fn every_plane_has_the_roles_of_a_new_cluster_and_each_has_its_own() {
+        let first = Registry::boot(clock(1_000_000_000)).unwrap();
+        let second = Registry::boot(clock(2_000_000_000)).unwrap();
+        let ((objects, uids), (others, other_uids)) = (roles(&first), roles(&second));
+        assert_eq!(objects.len(), 133);
+        assert_eq!(objects, others);
+        assert!(uids.iter().all(|uid| !uid.is_empty() && !other_uids.contains(uid)));
+        let admin = second.get("rbac.authorization.k8s.io/clusterroles", None, "cluster-admin").unwrap();
+        assert_eq!(metadata::text(&admin, "creationTimestamp"), "2033-05-18T03:33:20Z");
+        assert_eq!(admin["metadata"]["managedFields"][0]["time"], "2033-05-18T03:33:20Z");
+        assert_eq!(admin["rules"][0]["verbs"], json!(["*"]));
     }
 }

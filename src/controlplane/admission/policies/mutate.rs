@@ -271,7 +271,7 @@ fn changed(
             for field in ["apiVersion", "kind"] {
                 wanted[field] = current[field].clone();
             }
-            let applied = if own { overlay(current, &wanted, &at.schema()) } else { Err(untyped(asked)) };
+            let applied = if own { overlay(current, &wanted, at.schema()) } else { Err(untyped(asked)) };
             applied.map_err(|why| Unchanged::Failed(format!("error applying patch: {why}")))?
         }
         Mutation::Patch(_) => {
