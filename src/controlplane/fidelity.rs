@@ -31,7 +31,7 @@ const GAPS: [Gap; 12] = [
     ),
     gap(
         "CEL",
-        "rules of custom resources are checked; what they cost is a rougher estimate, which warns and does not refuse, and time zones have to be offsets",
+        "rules of custom resources are checked, and refused where they cost too much; time zones have to be offsets, and after a failure that another part of a rule makes up for, a few steps are not counted",
     ),
     gap(
         "RBAC",

@@ -212,9 +212,23 @@ fn schemas(spec: &Value) -> Vec<(String, &Value)> {
     schemas
 }
 
-/// Rules whose estimated cost a real server would not accept. The estimate is rougher than a server's.
-pub fn expensive(crd: &Value) -> Vec<RuleFault> {
-    schemas(&crd["spec"]).into_iter().flat_map(|(path, schema)| cel::expensive(&path, schema)).collect()
+/// Rules whose estimated cost a server does not accept. It looks at those of a version again only where its schema is
+/// another than in `current`; at all of them together always.
+pub fn expensive(crd: &Value, current: Option<&Value>) -> Vec<RuleFault> {
+    let known = |version: &Value| {
+        let old = current.map_or(&[][..], |current| items(&current["spec"]["versions"]));
+        old.iter().any(|old| old["name"] == version["name"] && old["schema"] == version["schema"])
+    };
+    let mut seen: Vec<String> = Vec::new();
+    let mut faults = Vec::new();
+    for (index, version) in items(&crd["spec"]["versions"]).iter().enumerate() {
+        let path = format!("{}.openAPIV3Schema", part_of(&crd["spec"], index, "schema", "validation"));
+        if !seen.contains(&path) {
+            faults.extend(cel::expensive(&path, &version["schema"]["openAPIV3Schema"], known(version)));
+            seen.push(path);
+        }
+    }
+    faults
 }
 
 /// Rules that do not compile, with what nearly was meant.

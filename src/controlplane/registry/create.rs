@@ -119,7 +119,7 @@ impl Registry {
         };
         if causes.is_empty() {
             causes = metadata::validate(resource, &object);
-            let found = self.validate_create(ctx, resource, &mut object, validate::blocks(&causes));
+            let found = self.validate_create(resource, &mut object, validate::blocks(&causes));
             // Of a budget's metadata the real server speaks once all else is well.
             if resource.id() == "policy/poddisruptionbudgets" && !found.is_empty() {
                 causes.clear();
@@ -252,21 +252,14 @@ impl Registry {
         status
     }
 
-    fn validate_create(
-        &self,
-        ctx: &mut Context,
-        resource: &Resource,
-        object: &mut Value,
-        blocked: bool,
-    ) -> Vec<Cause> {
+    fn validate_create(&self, resource: &Resource, object: &mut Value, blocked: bool) -> Vec<Cause> {
         if resource.custom.is_some() {
             return validate::by_schema(resource, object, None, blocked);
         }
         let mut causes = validate::create(resource, object);
         if resource.id() == definitions::ID {
-            causes.extend(definitions::validate(object));
+            causes.extend(definitions::validate(object, None));
             if causes.is_empty() {
-                definitions::warn(ctx, object);
                 self.accept_names(object, None);
             }
         }

@@ -91,7 +91,7 @@ impl Registry {
         let mut services = self.lock_services(resource);
         causes.extend(metadata::validate_update(resource, &object, &served));
         let blocked = validate::blocks(&causes);
-        causes.extend(self.validate_update(ctx, change, &mut object, &served, blocked));
+        causes.extend(self.validate_update(change, &mut object, &served, blocked));
         if !causes.is_empty() {
             return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
         }
@@ -173,7 +173,6 @@ impl Registry {
 
     fn validate_update(
         &self,
-        ctx: &mut Context,
         change: Change<'_>,
         object: &mut Value,
         current: &Value,
@@ -199,10 +198,9 @@ impl Registry {
         }
         let mut causes = validate::update(resource, object, current);
         if resource.id() == definitions::ID {
-            causes.extend(definitions::validate(object));
+            causes.extend(definitions::validate(object, Some(current)));
             causes.extend(definitions::validate_update(object, current));
             if causes.is_empty() {
-                definitions::warn(ctx, object);
                 self.accept_names(object, Some(current));
             }
         }

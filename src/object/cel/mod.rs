@@ -12,6 +12,8 @@ mod check;
 mod conditions;
 mod convert;
 mod cost;
+mod estimate;
+mod estimate_calls;
 mod eval;
 mod format;
 mod functions;

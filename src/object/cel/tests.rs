@@ -273,3 +273,25 @@ fn what_costs_too_much_is_refused() {
     );
     assert_eq!(said(json!(many[..10])), [""; 0]);
 }
+
+/// What rules may cost at worst, as a real API server estimates it when it is asked to accept them.
+#[test]
+fn estimates_are_those_of_a_real_server() {
+    let read = |text: &str| -> Value { serde_json::from_str(text).unwrap() };
+    let schemas = [("rules", read(OBJECT)), ("costs", read(COSTS_OBJECT))];
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for line in COSTS.lines() {
+        let case = read(line);
+        let (_, object) = schemas.iter().find(|(name, _)| case["of"] == *name).unwrap();
+        let this = shape::shape(&object["schema"], "self", false, 0);
+        let (rule, estimate) = (case["rule"].as_str().unwrap(), case["estimate"].as_u64().unwrap());
+        count += 1;
+        let own = cost::worst(rule, &this, false);
+        if own != Some(estimate) {
+            wrong.push(format!("{rule}\n   may cost {estimate}, not {own:?}"));
+        }
+    }
+    assert!(count > 700, "{count}");
+    assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
+}

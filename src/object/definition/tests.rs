@@ -34,3 +34,62 @@ fn definitions_are_refused_as_by_a_real_server() {
     assert!(count > 90, "{count}");
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// A definition whose versions have these schemas of `spec`.
+fn versions(schemas: &[(&str, Value)]) -> Value {
+    let versions: Vec<Value> = schemas
+        .iter()
+        .map(|(name, spec)| {
+            json!({"name": name, "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}})
+        })
+        .collect();
+    json!({"spec": {"versions": versions}})
+}
+
+#[test]
+fn rules_that_may_cost_too_much_are_refused() {
+    let faults = |crd: &Value, current: Option<&Value>| -> Vec<String> {
+        expensive(crd, current).iter().map(|fault| fault.error.to_string()).collect()
+    };
+    let list = |items: Value, limit: Option<u64>, rules: Value| {
+        let mut list = json!({"type": "array", "items": items});
+        if let Some(limit) = limit {
+            list["maxItems"] = json!(limit);
+        }
+        json!({"type": "object", "properties": {"l": list}, "x-kubernetes-validations": rules})
+    };
+    let short = json!({"type": "string", "maxLength": 10});
+    let pairs = json!([{"rule": "self.l.all(x, self.l.exists(y, y == x))"}]);
+    let one = |spec: &Value| versions(&[("v1", spec.clone())]);
+    let place =
+        "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule: Forbidden: ";
+    let advice = "(try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and \
+                  strings are declared)";
+    for (limit, factor) in
+        [(999, None), (1000, Some("1.000600x")), (1200, Some("1.440720x")), (2000, Some("4.0x"))]
+    {
+        let wanted = factor.map(|factor| {
+            format!("{place}estimated rule cost exceeds budget by factor of {factor} {advice}")
+        });
+        let found = faults(&one(&list(short.clone(), Some(limit), pairs.clone())), None);
+        assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{limit}");
+    }
+    // Without limits all rules together are too much as well, and those that weigh most are named.
+    let open = list(json!({"type": "string"}), None, pairs);
+    let found = faults(&one(&open), None);
+    let schema = "spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire \
+                  OpenAPIv3 schema exceeds budget by factor of more than 100x";
+    let part = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    assert_eq!(found[1], format!("{place}{part}"));
+    assert_eq!(found[2], format!("{schema} {advice}"));
+    // A version whose schema stays is looked at with all others only.
+    let two = versions(&[("v1", json!({"type": "object"})), ("v2", open)]);
+    assert!(faults(&two, None)[0].starts_with("spec.versions[1].schema.openAPIV3Schema.properties[spec]."));
+    assert!(faults(&two, Some(&two))[0].ends_with(part));
+    // What may be there often costs as often; a message is counted once.
+    let matched = json!({"type": "string", "x-kubernetes-validations": [{"rule": "self.matches('^a+$')"}]});
+    let found = faults(&one(&json!({"type": "array", "items": matched.clone()})), None);
+    assert!(found[0].starts_with("spec.validation.openAPIV3Schema.properties[spec].items."), "{found:?}");
+    assert!(faults(&one(&matched), None).is_empty());
+}

@@ -92,7 +92,7 @@ pub enum Change {
     Composition,
     /// A validation rule in CEL was added or changed.
     Rule,
-    /// A validation rule that a server may find too expensive.
+    /// A validation rule that a server finds too expensive.
     Expensive,
     /// A list has become a set or a map.
     ListType,
@@ -202,7 +202,7 @@ pub fn removed(old: &Value) -> Finding {
 }
 
 /// What the API server would refuse of a definition, with what nearly was meant where a rule names something that is
-/// not there; and rules that a server may find too expensive, as warnings.
+/// not there; and rules that it finds too expensive.
 pub fn check(crd: &Value) -> Vec<Finding> {
     let mut crd = crd.clone();
     definition::complete(&mut crd);
@@ -216,9 +216,9 @@ pub fn check(crd: &Value) -> Vec<Finding> {
         finding.version = version_at(&crd, &finding.path);
         findings.push(finding);
     }
-    for fault in definition::expensive(&crd) {
-        let what = format!("a real API server may refuse this: {}", fault.error.message);
-        let mut finding = Finding::new(Severity::Warn, Change::Expensive, fault.error.path, what);
+    for fault in definition::expensive(&crd, None) {
+        let mut finding =
+            Finding::new(Severity::Block, Change::Expensive, fault.error.path, fault.error.message);
         finding.version = version_at(&crd, &finding.path);
         findings.push(finding);
     }

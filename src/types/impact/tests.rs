@@ -350,7 +350,7 @@ fn rules_are_part_of_the_check() {
     assert!(wrong[0].what.contains("undefined field 'replica'"), "{}", wrong[0].what);
     assert!(wrong[0].what.ends_with("(did you mean replicas?)"), "{}", wrong[0].what);
     let dear = with("self.l.all(x, self.l.all(y, x != y))");
-    assert_eq!((dear[0].severity, dear[0].kind), (Severity::Warn, Change::Expensive));
+    assert_eq!((dear[0].severity, dear[0].kind), (Severity::Block, Change::Expensive));
 }
 
 #[test]

@@ -5,9 +5,18 @@ use opdev_object::definition;
 use opdev_object::schema::FieldError;
 use serde_json::Value;
 
-/// What is wrong with a definition.
-pub(crate) fn validate(object: &Value) -> Vec<Cause> {
-    definition::validate(object).into_iter().map(cause).collect()
+/// What is wrong with a definition, which may replace `current`.
+pub(crate) fn validate(object: &Value, current: Option<&Value>) -> Vec<Cause> {
+    let mut errors = definition::validate(object);
+    // What rules may cost is told where nothing else is wrong, or only other rules.
+    let only_rules = errors.is_empty() || {
+        let faults = definition::uncompiled(object);
+        errors.iter().all(|error| faults.iter().any(|fault| fault.error == *error))
+    };
+    if only_rules {
+        errors.extend(definition::expensive(object, current).into_iter().map(|fault| fault.error));
+    }
+    errors.into_iter().map(cause).collect()
 }
 
 /// What is wrong with a definition that is to replace another.

@@ -17,13 +17,6 @@ use serde_json::{Value, json};
 pub(crate) const ID: &str = "apiextensions.k8s.io/customresourcedefinitions";
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Says what of a definition has no effect here.
-pub(crate) fn warn(ctx: &mut Context, object: &Value) {
-    for fault in opdev_object::definition::expensive(object) {
-        ctx.warn(format!("{}: a real API server may refuse this: {}", fault.error.path, fault.error.message));
-    }
-}
-
 /// Marks a definition that is going: its resources have to go first.
 pub(crate) fn terminate(object: &mut Value, now: Timestamp) {
     let meta = metadata::of(object);
