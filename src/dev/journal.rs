@@ -22,7 +22,7 @@ const LIMIT: u64 = 64 * 1024 * 1024;
 /// A running journal.
 #[derive(Debug)]
 pub struct Journal {
-    lines: Option<SyncSender<String>>,
+    lines: Option<SyncSender<(u64, Event)>>,
     dropped: u64,
     writer: Option<JoinHandle<()>>,
 }
@@ -43,13 +43,10 @@ impl Journal {
         Ok(Journal { lines: Some(lines), dropped: 0, writer: Some(writer) })
     }
 
-    /// Appends an event.
+    /// Appends an event, which is made a line where it is written: what waits shares its objects with the state.
     pub fn record(&mut self, event: &Event) {
-        let (Some(lines), Ok(mut line)) = (&self.lines, event.line()) else { return };
-        if self.dropped > 0 {
-            line = format!("{{\"event\":\"journalDropped\",\"lines\":{}}}\n{line}", self.dropped);
-        }
-        match lines.try_send(line) {
+        let Some(lines) = &self.lines else { return };
+        match lines.try_send((self.dropped, event.clone())) {
             Ok(()) => self.dropped = 0,
             Err(TrySendError::Full(_)) => self.dropped += 1,
             Err(TrySendError::Disconnected(_)) => self.lines = None,
@@ -75,11 +72,15 @@ fn fresh(path: &Path) -> Result<File> {
     File::create(path).with_context(|| format!("{} cannot be written", path.display()))
 }
 
-fn write(path: &Path, file: File, waiting: &Receiver<String>) {
+fn write(path: &Path, file: File, waiting: &Receiver<(u64, Event)>) {
     let mut out = BufWriter::new(file);
     let mut size = 0u64;
     while let Ok(first) = waiting.recv() {
-        for line in std::iter::once(first).chain(waiting.try_iter().take(WAITING)) {
+        for (dropped, event) in std::iter::once(first).chain(waiting.try_iter().take(WAITING)) {
+            let Ok(mut line) = event.line() else { continue };
+            if dropped > 0 {
+                line = format!("{{\"event\":\"journalDropped\",\"lines\":{dropped}}}\n{line}");
+            }
             if writeln!(out, "{line}").is_err() {
                 return;
             }

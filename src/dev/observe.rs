@@ -135,9 +135,11 @@ impl Watch {
                         attention: attention.clone(),
                     };
                     let following = async {
-                        match reads {
-                            Reads::Whole => kind.follow::<false>(known).await,
-                            Reads::Metadata => kind.follow::<true>(known).await,
+                        match (reads, gvk.group.as_str(), gvk.kind.as_str()) {
+                            (Reads::Metadata, ..) => kind.follow::<follow::Metadata>(known).await,
+                            (Reads::Whole, "", "Secret") => kind.follow::<follow::Secrets>(known).await,
+                            (Reads::Whole, "", "ConfigMap") => kind.follow::<follow::ConfigMaps>(known).await,
+                            (Reads::Whole, ..) => kind.follow::<follow::Objects>(known).await,
                         }
                     };
                     tokio::select! {

@@ -13,23 +13,66 @@ use kube::api::ApiResource;
 use kube::core::DynamicResourceScope;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource};
-use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_object::meta::{self, Gvk, ObjectRef, OwnerReference};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fmt::Debug;
+use std::marker::PhantomData;
 
-/// An object as it came; with `METADATA` nothing but that is asked for. What kube needs of it stands beside: reading
-/// all of its metadata into a type, and back, costs more than the object itself.
-#[derive(Clone, Debug)]
-pub(super) struct Came<const METADATA: bool> {
-    metadata: ObjectMeta,
-    value: Value,
+/// What objects are asked for as.
+pub(super) trait Form: Clone + Debug + Send + Sync + 'static {
+    /// Whether nothing but metadata is asked for.
+    const METADATA: bool = false;
+    /// The kind that masking has to know of; items of lists do not say it themselves.
+    const KIND: Option<&'static str> = None;
 }
 
-impl<'de, const METADATA: bool> Deserialize<'de> for Came<METADATA> {
+/// Whole objects.
+#[derive(Clone, Debug)]
+pub(super) struct Objects;
+/// Whole Secrets.
+#[derive(Clone, Debug)]
+pub(super) struct Secrets;
+/// Whole ConfigMaps.
+#[derive(Clone, Debug)]
+pub(super) struct ConfigMaps;
+/// `PartialObjectMetadata`.
+#[derive(Clone, Debug)]
+pub(super) struct Metadata;
+
+impl Form for Objects {}
+
+impl Form for Secrets {
+    const KIND: Option<&'static str> = Some("Secret");
+}
+
+impl Form for ConfigMaps {
+    const KIND: Option<&'static str> = Some("ConfigMap");
+}
+
+impl Form for Metadata {
+    const METADATA: bool = true;
+}
+
+/// An object as it came, masked, as text: a page of values would take ten times the room. What is needed of it before it
+/// is told stands beside; reading all of its metadata into a type, and back, costs more than the object itself.
+#[derive(Clone, Debug)]
+pub(super) struct Came<F> {
+    metadata: ObjectMeta,
+    /// Without its kind.
+    body: Body,
+    /// Of metadata: what it belongs to.
+    owners: Vec<OwnerReference>,
+    /// Whether it is Helm's record of a release.
+    record: bool,
+    form: PhantomData<F>,
+}
+
+impl<'de, F: Form> Deserialize<'de> for Came<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
+        let mut value = Value::deserialize(deserializer)?;
         let text = |field: fn(&Value) -> Option<&str>| field(&value).map(str::to_owned);
         let metadata = ObjectMeta {
             name: text(meta::name),
@@ -38,16 +81,26 @@ impl<'de, const METADATA: bool> Deserialize<'de> for Came<METADATA> {
             resource_version: text(meta::resource_version),
             ..ObjectMeta::default()
         };
-        Ok(Came { metadata, value })
+        let owners = if F::METADATA { meta::owner_references(&value) } else { Vec::new() };
+        let record = meta::label(&value, "owner") == Some("helm");
+        if let Some(kind) = F::KIND {
+            value["kind"] = kind.into();
+        }
+        mask::in_place(&mut value);
+        if let Some(fields) = value.as_object_mut() {
+            // What calls itself PartialObjectMetadata is none to whoever sees it.
+            fields.retain(|name, _| name != "apiVersion" && name != "kind");
+        }
+        Ok(Came { metadata, body: Body::new(&value), owners, record, form: PhantomData })
     }
 }
 
-impl<const METADATA: bool> Resource for Came<METADATA> {
+impl<F: Form> Resource for Came<F> {
     type DynamicType = ApiResource;
     type Scope = DynamicResourceScope;
 
     fn metadata_api() -> bool {
-        METADATA
+        F::METADATA
     }
 
     fn kind(kind: &ApiResource) -> Cow<'_, str> {
@@ -94,8 +147,8 @@ pub(super) struct Kind {
 impl Kind {
     /// Follows the kind until the API server refuses it. `known` outlives each watch, so that what went while nobody
     /// watched is told, too.
-    pub(super) async fn follow<const METADATA: bool>(&mut self, known: &mut BTreeSet<Watched>) {
-        let api: Api<Came<METADATA>> = self.api(self.namespace.as_deref());
+    pub(super) async fn follow<F: Form>(&mut self, known: &mut BTreeSet<Watched>) {
+        let api: Api<Came<F>> = self.api(self.namespace.as_deref());
         let stream = watcher(api, watcher::Config::default()).default_backoff();
         pin_mut!(stream);
         let mut fresh: BTreeSet<Watched> = BTreeSet::new();
@@ -103,7 +156,7 @@ impl Kind {
         loop {
             let event = tokio::select! {
                 event = stream.next() => event,
-                Ok(()) = self.attention.looked_at.changed(), if METADATA => {
+                Ok(()) = self.attention.looked_at.changed(), if F::METADATA => {
                     self.look(known.union(&fresh)).await;
                     continue;
                 }
@@ -125,9 +178,9 @@ impl Kind {
         }
     }
 
-    async fn take<const METADATA: bool>(
+    async fn take<F: Form>(
         &mut self,
-        event: watcher::Event<Came<METADATA>>,
+        event: watcher::Event<Came<F>>,
         known: &mut BTreeSet<Watched>,
         fresh: &mut BTreeSet<Watched>,
     ) {
@@ -135,7 +188,7 @@ impl Kind {
             watcher::Event::Init => fresh.clear(),
             watcher::Event::InitApply(object) => {
                 let watched = Watched::of(&object.metadata);
-                let wanted = METADATA && self.is_looked_at(&watched);
+                let wanted = F::METADATA && self.is_looked_at(&watched);
                 fresh.insert(watched);
                 self.seen(object, wanted).await;
             }
@@ -147,9 +200,9 @@ impl Kind {
             }
             watcher::Event::Apply(object) => {
                 let watched = Watched::of(&object.metadata);
-                let looked_at = METADATA && self.is_looked_at(&watched);
+                let looked_at = F::METADATA && self.is_looked_at(&watched);
                 let new = known.insert(watched);
-                let wanted = looked_at || METADATA && new && self.is_made_for_us(&object.value);
+                let wanted = looked_at || F::METADATA && new && self.is_made_for_us(&object);
                 self.seen(object, wanted).await;
             }
             watcher::Event::Delete(object) => {
@@ -160,7 +213,7 @@ impl Kind {
         }
     }
 
-    fn api<const METADATA: bool>(&self, namespace: Option<&str>) -> Api<Came<METADATA>> {
+    fn api<F: Form>(&self, namespace: Option<&str>) -> Api<Came<F>> {
         match namespace.filter(|_| self.namespaced) {
             Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &self.resource),
             None => Api::all_with(self.client.clone(), &self.resource),
@@ -178,14 +231,14 @@ impl Kind {
     }
 
     /// Whether an object belongs to a custom resource of the project, and says more than its metadata does.
-    fn is_made_for_us(&self, object: &Value) -> bool {
+    fn is_made_for_us<F: Form>(&self, object: &Came<F>) -> bool {
         let kinds = self.attention.kinds.borrow();
-        let ours = |owner: &meta::OwnerReference| {
+        let ours = |owner: &OwnerReference| {
             let owner = Gvk::from_api_version(&owner.api_version, &owner.kind);
             kinds.iter().any(|gvk| gvk.kind == owner.kind && gvk.group == owner.group)
         };
-        let record = self.gvk.kind == "Secret" && meta::label(object, "owner") == Some("helm");
-        !record && meta::owner_references(object).iter().any(ours)
+        let record = object.record && self.gvk.kind == "Secret";
+        !record && object.owners.iter().any(ours)
     }
 
     /// Reads the object that somebody looks at now, where it is one of these.
@@ -199,22 +252,26 @@ impl Kind {
     }
 
     /// Tells of an object; whole where that is wanted and it can be read.
-    async fn seen<const METADATA: bool>(&mut self, object: Came<METADATA>, wanted: bool) {
-        let Came { metadata, value } = object;
+    async fn seen<F: Form>(&mut self, object: Came<F>, wanted: bool) {
+        let metadata = &object.metadata;
         if wanted
             && let Some(name) = &metadata.name
             && let Some(whole) = self.whole(metadata.namespace.as_deref(), name).await
         {
             return self.tell(whole, false).await;
         }
-        self.tell(value, METADATA).await;
+        self.tell((object.metadata, object.body), F::METADATA).await;
     }
 
     /// The whole of one object; nothing where it is gone, or may not be read, which is told.
-    async fn whole(&mut self, namespace: Option<&str>, name: &str) -> Option<Value> {
-        let api: Api<Came<false>> = self.api(namespace);
-        let error = match api.get_opt(name).await {
-            Ok(found) => return found.map(|object| object.value),
+    async fn whole(&mut self, namespace: Option<&str>, name: &str) -> Option<(ObjectMeta, Body)> {
+        let found = match self.gvk.kind.as_str() {
+            "Secret" => self.get::<Secrets>(namespace, name).await,
+            "ConfigMap" => self.get::<ConfigMaps>(namespace, name).await,
+            _ => self.get::<Objects>(namespace, name).await,
+        };
+        let error = match found {
+            Ok(found) => return found,
             Err(error) => error,
         };
         let kind = &self.gvk.kind;
@@ -230,19 +287,18 @@ impl Kind {
         None
     }
 
-    async fn tell(&self, mut object: Value, metadata_only: bool) {
-        // Items of a list carry neither, and metadata calls itself PartialObjectMetadata.
-        object["apiVersion"] = self.gvk.api_version().into();
-        object["kind"] = self.gvk.kind.as_str().into();
-        let object_ref = ObjectRef {
-            gvk: self.gvk.clone(),
-            namespace: meta::namespace(&object).map(str::to_owned),
-            name: meta::name(&object).unwrap_or_default().to_owned(),
-            uid: meta::uid(&object).map(str::to_owned),
-        };
-        mask::in_place(&mut object);
-        // The text waits for the state, not the value, which takes ten times the room.
-        let object = Body::new(&object);
+    async fn get<F: Form>(
+        &self,
+        namespace: Option<&str>,
+        name: &str,
+    ) -> kube::Result<Option<(ObjectMeta, Body)>> {
+        let found = self.api::<F>(namespace).get_opt(name).await?;
+        Ok(found.map(|object| (object.metadata, object.body)))
+    }
+
+    async fn tell(&self, (metadata, body): (ObjectMeta, Body), metadata_only: bool) {
+        let object_ref = Watched::of(&metadata).reference(&self.gvk);
+        let object = body.with_kind(&self.gvk);
         let seen = ObjectSeen { at: Timestamp::now(), object_ref, metadata_only, object };
         self.events.emit(Event::ObjectSeen(seen)).await;
     }
