@@ -5,9 +5,8 @@ use super::scope::{self, Scope};
 use super::{Capabilities, Compat, ReleaseInfo, RenderInput};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
-use crate::template::{Environment, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen};
+use crate::template::{Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen, World};
 use serde_json::{Map, Value, json};
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::rc::Rc;
@@ -36,7 +35,8 @@ impl Memory {
     }
 
     pub(super) fn put(&self, state: Box<State>) {
-        if state.paths.count() < MOST_PATHS {
+        let later = state.epochs.iter().map(|epoch| epoch.paths.count()).sum::<usize>();
+        if state.paths.count() + later < MOST_PATHS {
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
         }
     }
@@ -57,8 +57,17 @@ pub(super) struct State {
     pub(super) base: Option<Base>,
     /// The outputs of the last render, by template.
     pub(super) outputs: Outputs,
-    /// Whether no template of the last render changed what others see, so that outputs stand for themselves.
-    pub(super) independent: bool,
+    /// What was begun by each template of the last render that changed what the others see.
+    pub(super) epochs: Vec<Epoch>,
+}
+
+/// The part of a render after a template has changed what the others see.
+pub(super) struct Epoch {
+    /// That template.
+    pub(super) writer: String,
+    pub(super) paths: Paths,
+    /// What the templates after it see.
+    pub(super) world: World,
 }
 
 /// Outputs by the path of their template.
@@ -71,6 +80,10 @@ pub(super) struct Output {
     pub(super) seen: Seen,
     /// Whether it asked clock, randomness or cluster.
     pub(super) impure: bool,
+    /// How many templates before it had changed what the others see.
+    pub(super) epoch: usize,
+    /// Whether it did so itself.
+    pub(super) wrote: bool,
     /// Its documents, once they were read.
     pub(super) parts: OnceLock<Vec<Arc<Part>>>,
 }
@@ -184,6 +197,12 @@ impl Base {
         }
     }
 
+    /// Whether charts, files and cluster are the same.
+    pub(super) fn same_objects(&self, new: &Base) -> bool {
+        let same = |a: &BaseChart, b: &BaseChart| a.metadata == b.metadata && a.files == b.files;
+        self.capabilities == new.capabilities && self.charts.iter().zip(&new.charts).all(|(a, b)| same(a, b))
+    }
+
     /// What of the input differs, as templates read it; `None` where no output can be kept.
     pub(super) fn changes(&self, new: &Base, paths: &Paths) -> Option<ReadSet> {
         let shape = |base: &Base| base.charts.iter().map(|chart| chart.path.clone()).collect::<Vec<_>>();
@@ -260,57 +279,5 @@ fn differences(
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         differs(key, found);
         found.insert(Read::Keys(node));
-    }
-}
-
-/// An environment whose randomness can be read again from the start.
-pub(super) struct Replay<'e> {
-    inner: &'e (dyn Environment + Sync),
-    drawn: RefCell<Vec<u8>>,
-    at: Cell<usize>,
-}
-
-impl<'e> Replay<'e> {
-    pub(super) fn new(inner: &'e (dyn Environment + Sync)) -> Self {
-        Self { inner, drawn: RefCell::default(), at: Cell::new(0) }
-    }
-
-    pub(super) fn rewind(&self) {
-        self.at.set(0);
-    }
-}
-
-impl Environment for Replay<'_> {
-    fn now(&self) -> jiff::Timestamp {
-        self.inner.now()
-    }
-
-    fn zone(&self) -> jiff::tz::TimeZone {
-        self.inner.zone()
-    }
-
-    fn named_zone(&self, name: &str) -> Option<jiff::tz::TimeZone> {
-        self.inner.named_zone(name)
-    }
-
-    fn random(&self, buffer: &mut [u8]) {
-        let mut drawn = self.drawn.borrow_mut();
-        let start = self.at.get();
-        let end = start + buffer.len();
-        if end > drawn.len() {
-            let mut more = vec![0; end - drawn.len()];
-            self.inner.random(&mut more);
-            drawn.extend(more);
-        }
-        buffer.copy_from_slice(&drawn[start..end]);
-        self.at.set(end);
-    }
-
-    fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {
-        self.inner.lookup(api_version, kind, namespace, name)
-    }
-
-    fn resolve_host(&self, name: &str) -> String {
-        self.inner.resolve_host(name)
     }
 }

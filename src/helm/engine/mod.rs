@@ -8,6 +8,7 @@ mod hints;
 mod memory;
 mod objects;
 mod render;
+mod reuse;
 mod run;
 mod scope;
 mod spread;

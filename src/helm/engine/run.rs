@@ -1,13 +1,14 @@
 //! Executes a chart's templates in Helm's order: deepest path first, then from z to a; a later definition wins.
 //! All files of a chart share one map of data, so what one changes the next one sees.
 
-use super::memory::{Base, Output, Outputs, Replay, State};
+use super::memory::{Base, Output, Outputs, State};
+use super::reuse::Reuse;
 use super::scope::{self, Scope, Template};
 use super::{Compat, RenderError, RenderInput, hints, spread};
 use crate::chart::{Chart, Place};
 use crate::template::{
-    Compared, Context, Environment, ExecError, Inputs, Map, ParseError, Paths, Reads, TemplateSet, Value,
-    on_deep_stack, without_no_value,
+    Context, ExecError, Inputs, Map, ParseError, Paths, Reads, TemplateSet, Value, on_deep_stack,
+    without_no_value,
 };
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -56,30 +57,25 @@ fn run(
     let run = Run { input, values, scopes, templates, set };
     let Some(state) = state else {
         let before = Outputs::new();
-        let outputs = spread::reading(&before, input.compat, |made| {
-            run.attempt(input.env, None, Outputs::new(), made)
-        })?;
+        let outputs = spread::reading(&before, input.compat, |made| run.all(None, made))?;
         return Ok((outputs, before));
     };
     let base = Base::new(&run.scopes, values, input, &mut state.paths);
-    let kept = run.unchanged(state, &base);
-    let environment = Replay::new(input.env);
-    let reads = Rc::new(Reads::default());
-    let reused = !kept.is_empty();
-    let paths = &mut state.paths;
-    let outputs = spread::reading(&state.outputs, input.compat, |made| {
-        let outputs = run.attempt(&environment, Some((Rc::clone(&reads), paths)), kept, made);
-        if !(reads.wrote() && reused) {
-            return outputs;
-        }
-        // What was taken over has not seen what was changed just now.
-        environment.rewind();
-        run.attempt(&environment, Some((Rc::clone(&reads), paths)), Outputs::new(), made)
-    })?;
-    state.independent = !reads.wrote();
+    let State { base: old, paths, outputs: before, epochs, .. } = state;
+    let mut reuse = Reuse::new(old.as_ref(), &base, paths, before, epochs);
+    let watched = Watched { reads: Rc::default(), paths, reuse: &mut reuse };
+    let outputs = spread::reading(before, input.compat, |made| run.all(Some(watched), made))?;
+    state.epochs = reuse.into_epochs();
     state.base = Some(base);
     let before = std::mem::replace(&mut state.outputs, outputs.clone());
     Ok((outputs, before))
+}
+
+/// A render whose templates are watched, so that the next one can keep some of their outputs.
+struct Watched<'w, 's> {
+    reads: Rc<Reads>,
+    paths: &'w mut Paths,
+    reuse: &'w mut Reuse<'s>,
 }
 
 /// Parses what is not known yet. What is wrong is told when the templates are added, in their order.
@@ -101,50 +97,44 @@ fn in_order<'t>(templates: &'t Templates<'_>) -> Vec<&'t str> {
 }
 
 impl Run<'_> {
-    /// Outputs of the last render whose templates would give the same again.
-    fn unchanged(&self, state: &State, base: &Base) -> Outputs {
-        let changes = state.base.as_ref().filter(|_| state.independent);
-        let Some(changes) = changes.and_then(|old| old.changes(base, &state.paths)) else {
-            return Outputs::new();
-        };
-        let mut compared = Compared::default();
-        let mut same = |path: &str, output: &Output| {
-            !output.impure
-                && self.templates.contains_key(path)
-                && output.seen.reads.is_disjoint(&changes)
-                && output.seen.same_templates(&self.set, &mut compared)
-        };
-        let kept = state.outputs.iter().filter(|(path, output)| same(path, output));
-        kept.map(|(path, output)| (path.clone(), Arc::clone(output))).collect()
-    }
-
     /// Runs what is not kept, and hands on each output as soon as it is made.
-    fn attempt(
+    fn all(
         &self,
-        environment: &dyn Environment,
-        watch: Option<(Rc<Reads>, &mut Paths)>,
-        kept: Outputs,
+        watched: Option<Watched<'_, '_>>,
         made: &mut dyn FnMut(&str, &Arc<Output>),
     ) -> Result<Outputs, RenderError> {
-        let reads = watch.as_ref().map(|(reads, _)| Rc::clone(reads));
+        let mut context = Context::new(self.input.env, self.input.compat);
+        let (mut watch, mut kept) = (None, None);
+        if let Some(Watched { reads, paths, reuse }) = watched {
+            context = context.noting(Rc::clone(&reads));
+            watch = Some((Rc::clone(&reads), paths));
+            kept = Some((reads, reuse));
+        }
         let mut inputs = Some(Inputs { watch });
         let mut data: Vec<Map> = Vec::new();
-        let mut context = Context::new(environment, self.input.compat);
-        if let Some(reads) = &reads {
-            context = context.noting(Rc::clone(reads));
-        }
-        let mut outputs = kept;
-        for path in in_order(&self.templates) {
-            if scope::is_partial(path) || outputs.contains_key(path) {
+        let mut outputs = Outputs::new();
+        for path in in_order(&self.templates).into_iter().filter(|path| !scope::is_partial(path)) {
+            if let Some(output) = kept.as_mut().and_then(|(_, reuse)| reuse.kept(path, &self.set)) {
+                outputs.insert(path.to_owned(), output);
                 continue;
             }
             if let Some(inputs) = inputs.take() {
                 data = scope::data(&self.scopes, self.values, self.input, inputs);
+                if let Some((_, reuse)) = &mut kept {
+                    reuse.begin(&data);
+                }
             }
             let text = self.one(path, &data, &mut context)?;
-            let seen = reads.as_ref().map(|reads| reads.take()).unwrap_or_default();
-            let impure = context.take_impure();
-            let output = Arc::new(Output { text, seen, impure, ..Output::default() });
+            let mut output = Output { text, impure: context.take_impure(), ..Output::default() };
+            if let Some((reads, reuse)) = &mut kept {
+                output.seen = reads.take();
+                output.epoch = reuse.epoch();
+                output.wrote = reads.take_wrote();
+                if output.wrote {
+                    reuse.wrote(path, &data, reads);
+                }
+            }
+            let output = Arc::new(output);
             made(path, &output);
             outputs.insert(path.to_owned(), output);
         }

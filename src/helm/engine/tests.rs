@@ -206,13 +206,50 @@ fn only_what_a_change_reaches_runs_again() {
 #[test]
 fn what_writes_to_the_values_is_seen_by_all() {
     let case = Case::new();
-    let files = web();
+    let mut files = web();
+    let impure = 1;
     assert_eq!(case.same(&files, &json!({})), 10);
-    // `f` runs before `a` and writes what `a` reads.
-    assert_eq!(case.same(&files, &json!({"write": true})), 10);
-    assert_eq!(case.same(&files, &json!({"write": true})), 10);
+    // `f` runs before `e` to `a` and the notes, and writes what `a` reads; what ran before it stays.
+    let after = 7;
+    assert_eq!(case.same(&files, &json!({"write": true})), after);
+    // It writes the same again, so who comes after it sees the same again.
+    let writer = 1;
+    assert_eq!(case.same(&files, &json!({"write": true})), writer + impure);
+    assert_eq!(case.same(&files, &json!({"write": true, "replicas": 3.0})), 1 + writer + impure);
+    // `a` for the replicas that are as before, `b` and the notes for the ports.
+    assert_eq!(case.same(&files, &json!({"write": true, "ports": []})), 3 + writer + impure);
+    // A render that fails in between takes nothing away.
+    let good = files.insert("templates/b.yaml".to_owned(), "{{ .Values.nope.nope }}".to_owned()).unwrap();
+    let values = json!({"write": true, "ports": [], "late": {"a": {"b": 1.0}}, "image": {"c": {"d": 1.0}}});
+    assert!(case.run(&load(&files).unwrap(), &values, 1, Compat::V3, false).0.is_err());
+    files.insert("templates/b.yaml".to_owned(), good);
+    assert_eq!(case.same(&files, &json!({"write": true, "ports": []})), writer + impure);
     case.same(&files, &json!({"write": false}));
-    assert_eq!(case.same(&files, &json!({"write": false})), 1);
+    assert_eq!(case.same(&files, &json!({"write": false})), impure);
+}
+
+/// Istio's charts lay the user's values over a profile that a template reads, and put the result in place of `.Values`.
+#[test]
+fn values_that_a_template_makes_are_compared_as_it_makes_them() {
+    let case = Case::new();
+    let mut files = web();
+    let profile = "{{- $profile := .Files.Get \"conf/profile.yaml\" | fromYaml }}\n{{- $_ := set $ \"Values\" (mustMergeOverwrite (dict) $profile (deepCopy .Values)) }}\n{{- $_ := set .Values \"list\" (list .Values.image (dict \"a\" .Values.labels)) }}\n";
+    files.insert("templates/zz.yaml".to_owned(), profile.to_owned());
+    files.insert(
+        "templates/i.yaml".to_owned(),
+        "a: {{ (index .Values.list 1).a.a }} {{ .Values.image.tag }}\n".to_owned(),
+    );
+    files.insert("conf/profile.yaml".to_owned(), "replicas: 5\nmade: {up: here}\n".to_owned());
+    let (writer, impure) = (1, 1);
+    let all = case.same(&files, &json!({}));
+    assert_eq!(case.same(&files, &json!({})), writer + impure);
+    assert_eq!(case.same(&files, &json!({"replicas": 7.0})), 1 + writer + impure);
+    assert_eq!(case.same(&files, &json!({"replicas": 7.0, "labels": {"a": "c"}})), 2 + writer + impure);
+    let tag = json!({"replicas": 7.0, "labels": {"a": "c"}, "image": {"tag": "2"}});
+    assert_eq!(case.same(&files, &tag), 2 + writer + impure);
+    // Files are read by whoever likes; only the subchart's template ran before.
+    files.insert("conf/profile.yaml".to_owned(), "replicas: 5\nmade: {up: there}\n".to_owned());
+    assert_eq!(case.same(&files, &tag), all - 1);
 }
 
 #[test]
@@ -246,7 +283,7 @@ impl Dice {
     }
 }
 
-const SNIPPETS: [&str; 22] = [
+const SNIPPETS: [&str; 28] = [
     "{{ .Values.name }}",
     "{{ .Values.image | toYaml | nindent 2 }}",
     "{{ range $k, $v := .Values.labels }}{{ $k }}={{ $v }} {{ end }}",
@@ -268,6 +305,12 @@ const SNIPPETS: [&str; 22] = [
     "{{ template \"web.name\" . }}",
     "{{ tpl \"{{ define \\\"web.name\\\" }}inner{{ end }}{{ include \\\"web.name\\\" . }}\" . }}",
     "{{ .Values.image.nope.deep }}",
+    "{{ $_ := set . \"Values\" (mustMergeOverwrite (dict \"made\" (dict \"up\" 1)) .Values) }}",
+    "{{ $_ := set .Values \"late\" (dict \"name\" .Values.name \"image\" .Values.image \"l\" (list .Values.image .Values.labels)) }}",
+    "{{ with .Values.late }}{{ . | toJson }}{{ end }}",
+    "{{ with .Values.late }}{{ range .l }}{{ .tag }}{{ .a }}{{ end }}{{ end }}",
+    "{{ $_ := unset .Values \"labels\" }}",
+    "{{ with .Values.late }}{{ if kindIs \"map\" . }}{{ $_ := set . \"name\" (print .name \"+\") }}{{ end }}{{ end }}",
     "{{ dig \"a\" \"b\" \"c\" (.Values.deep | default dict) }}",
 ];
 

@@ -30,6 +30,7 @@ mod scope;
 mod set;
 mod text;
 mod value;
+mod world;
 
 pub use context::Mark;
 pub use context::{Compat, Context, Environment};
@@ -42,6 +43,7 @@ pub use set::{ParseCache, TemplateSet, without_no_value};
 pub use text::Str;
 pub(crate) use text::text_of;
 pub use value::{Elem, Kind, List, Map, MapType, UintKind, Value};
+pub use world::{Given, World};
 
 /// How much stack there must be where a template's body begins. Between two bodies only what is limited nests: 500
 /// control structures and parentheses, 1000 levels of a value.

@@ -18,7 +18,7 @@ pub type NodeId = u32;
 pub const ROOT: NodeId = 0;
 
 /// A map inside a list: who reads the list depends on all of it, so only writes matter.
-const IN_LIST: NodeId = NodeId::MAX;
+pub(super) const IN_LIST: NodeId = NodeId::MAX;
 
 /// One thing that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -110,10 +110,10 @@ impl Reads {
         self.seen.take()
     }
 
-    /// Whether a template changed the input that the others see.
+    /// Whether the input that the others see was changed since the last time this was asked.
     #[must_use]
-    pub fn wrote(&self) -> bool {
-        self.wrote.get()
+    pub fn take_wrote(&self) -> bool {
+        self.wrote.take()
     }
 
     pub(super) fn tree(&self, name: &Str, tree: &Arc<Tree>) {
@@ -135,26 +135,31 @@ impl Reads {
 /// The mark of a map of the input.
 pub(super) struct Watch {
     reads: Rc<Reads>,
-    node: NodeId,
+    pub(super) node: Cell<NodeId>,
 }
 
 impl Watch {
-    pub(super) fn key(&self, key: &[u8]) {
-        if self.node != IN_LIST {
-            self.reads.note(Read::Key(self.node, Str::from(key)));
+    pub(super) fn new(reads: &Rc<Reads>, node: NodeId) -> Watch {
+        Watch { reads: Rc::clone(reads), node: Cell::new(node) }
+    }
+
+    fn note(&self, read: impl FnOnce(NodeId) -> Read) {
+        let node = self.node.get();
+        if node != IN_LIST {
+            self.reads.note(read(node));
         }
+    }
+
+    pub(super) fn key(&self, key: &[u8]) {
+        self.note(|node| Read::Key(node, Str::from(key)));
     }
 
     pub(super) fn keys(&self) {
-        if self.node != IN_LIST {
-            self.reads.note(Read::Keys(self.node));
-        }
+        self.note(Read::Keys);
     }
 
     pub(super) fn all(&self) {
-        if self.node != IN_LIST {
-            self.reads.note(Read::All(self.node));
-        }
+        self.note(Read::All);
     }
 
     pub(super) fn wrote(&self) {
@@ -216,7 +221,7 @@ impl Inputs<'_> {
     #[must_use]
     pub fn map(&self, node: NodeId, ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
         match &self.watch {
-            Some((reads, _)) => Map::watched(ty, entries, Watch { reads: Rc::clone(reads), node }),
+            Some((reads, _)) => Map::watched(ty, entries, Watch::new(reads, node)),
             None => Map::of(ty, entries),
         }
     }

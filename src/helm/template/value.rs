@@ -2,12 +2,12 @@
 //! A clone of a map or list is the same map or list, as in Go. JSON comes in and out through `convert`.
 //! Read `host` for objects with fields and methods, `print` for their text.
 
-use std::cell::{Ref, RefCell};
+use std::cell::{OnceCell, Ref, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::host::Host;
-use super::reads::Watch;
+use super::reads::{IN_LIST, NodeId, Reads, Watch};
 use super::text::Str;
 
 /// One Go value. `Nil` is both Go's invalid value and a nil interface.
@@ -239,7 +239,7 @@ pub struct Map {
 struct Shared {
     entries: RefCell<BTreeMap<Str, Value>>,
     /// Set on maps of the input of a render that notes what is read.
-    watch: Option<Watch>,
+    watch: OnceCell<Watch>,
 }
 
 impl Default for Map {
@@ -258,13 +258,13 @@ impl Map {
     /// A map of the given type.
     #[must_use]
     pub fn of(ty: MapType, entries: BTreeMap<Str, Value>) -> Map {
-        let shared = Shared { entries: RefCell::new(entries), watch: None };
+        let shared = Shared { entries: RefCell::new(entries), watch: OnceCell::new() };
         Map { ty, nil: false, shared: Rc::new(shared) }
     }
 
     /// A map of a render's input.
     pub(super) fn watched(ty: MapType, entries: BTreeMap<Str, Value>, watch: Watch) -> Map {
-        let shared = Shared { entries: RefCell::new(entries), watch: Some(watch) };
+        let shared = Shared { entries: RefCell::new(entries), watch: OnceCell::from(watch) };
         Map { ty, nil: false, shared: Rc::new(shared) }
     }
 
@@ -300,7 +300,7 @@ impl Map {
     /// The value under a key.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<Value> {
-        if let Some(watch) = &self.shared.watch {
+        if let Some(watch) = self.shared.watch.get() {
             watch.key(key);
         }
         self.shared.entries.borrow().get(key).cloned()
@@ -315,7 +315,7 @@ impl Map {
     /// Whether there is such a key.
     #[must_use]
     pub fn contains(&self, key: &[u8]) -> bool {
-        if let Some(watch) = &self.shared.watch {
+        if let Some(watch) = self.shared.watch.get() {
             watch.key(key);
         }
         self.shared.entries.borrow().contains_key(key)
@@ -341,7 +341,7 @@ impl Map {
     /// How many entries.
     #[must_use]
     pub fn len(&self) -> usize {
-        if let Some(watch) = &self.shared.watch {
+        if let Some(watch) = self.shared.watch.get() {
             watch.keys();
         }
         self.shared.entries.borrow().len()
@@ -362,7 +362,7 @@ impl Map {
     /// The keys at this moment, sorted.
     #[must_use]
     pub fn keys(&self) -> Vec<Str> {
-        if let Some(watch) = &self.shared.watch {
+        if let Some(watch) = self.shared.watch.get() {
             watch.keys();
         }
         self.shared.entries.borrow().keys().cloned().collect()
@@ -371,7 +371,7 @@ impl Map {
     /// Read access; hold it only while nothing else runs.
     #[must_use]
     pub fn read(&self) -> Ref<'_, BTreeMap<Str, Value>> {
-        if let Some(watch) = &self.shared.watch {
+        if let Some(watch) = self.shared.watch.get() {
             watch.all();
         }
         self.shared.entries.borrow()
@@ -382,8 +382,23 @@ impl Map {
         self.shared.entries.borrow()
     }
 
+    /// Makes the map note what is read of it, under this number from now on.
+    pub(super) fn watch(&self, reads: &Rc<Reads>, node: NodeId) {
+        self.shared.watch.get_or_init(|| Watch::new(reads, node)).node.set(node);
+    }
+
+    /// The number it notes reads under.
+    pub(super) fn node(&self) -> NodeId {
+        self.shared.watch.get().map_or(IN_LIST, |watch| watch.node.get())
+    }
+
+    /// Where it is: the same for every clone, and for nothing else while one of them lives.
+    pub(super) fn address(&self) -> *const () {
+        Rc::as_ptr(&self.shared).cast()
+    }
+
     fn note_write(&self) {
-        if let Some(watch) = &self.shared.watch {
+        if let Some(watch) = self.shared.watch.get() {
             watch.wrote();
         }
     }
@@ -499,6 +514,11 @@ impl Value {
             },
             _ => None,
         }
+    }
+
+    /// A map that is one.
+    pub(super) fn as_map(&self) -> Option<Map> {
+        if let Value::Map(map) = self { Some(map.clone()) } else { None }
     }
 
     /// The bytes of a string.
