@@ -15,6 +15,7 @@ mod rbac;
 mod serve;
 mod tools;
 mod transport;
+mod versions;
 mod webhook_server;
 #[allow(clippy::needless_pass_by_value)]
 mod webhooks;

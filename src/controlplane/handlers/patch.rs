@@ -165,9 +165,9 @@ impl Call<'_> {
             return self.apply_create(ctx, &applied, force);
         }
         let change = Change { resource: &resource, key: &key, part, way: Way::Apply };
-        let now = self.shape.registry.now();
-        let made = self.shape.registry.update(&mut ctx, change, &mut |ctx, current| {
-            let merged = fields::apply(ctx, &resource, Some(current), &applied, part, force, now)?;
+        let registry = &self.shape.registry;
+        let made = registry.update(&mut ctx, change, &mut |ctx, current| {
+            let merged = fields::apply(registry, ctx, &resource, Some(current), &applied, part, force)?;
             if merged == *current {
                 return Ok(merged);
             }
@@ -192,7 +192,7 @@ impl Call<'_> {
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
         }
         self.may_create()?;
-        let object = fields::apply(&ctx, resource, None, applied, Part::Main, force, registry.now())?;
+        let object = fields::apply(registry, &ctx, resource, None, applied, Part::Main, force)?;
         let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
         let object = self.fit(&mut quiet, object, applied)?;
         if metadata::text(&object, "name").is_empty() {

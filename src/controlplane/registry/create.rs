@@ -60,7 +60,7 @@ impl Registry {
         metadata::wipe(&mut object);
         // Who owns what is settled before webhooks or the server add anything of their own.
         if track {
-            fields::updated(ctx, resource, None, &mut object, Part::Main, self.now());
+            fields::updated(self, ctx, resource, None, &mut object, Part::Main);
         }
         let subject = Subject::create(resource, namespace, &asked);
         self.fill_limits(resource, namespace, &mut object);

@@ -3,10 +3,10 @@
 
 use super::context::Context;
 use super::strategy::Part;
-use super::{Resource, metadata};
+use super::{Registry, Resource, metadata};
 use crate::error::{Cause, Status};
 use jiff::Timestamp;
-use opdev_object::apply::{ApplyError, FieldManager};
+use opdev_object::apply::{ApplyError, FieldManager, Versions};
 use opdev_object::facts::facts;
 use opdev_object::fieldset::FieldSet;
 use opdev_object::meta::Gvk;
@@ -36,14 +36,14 @@ fn reset(resource: &Resource, part: Part) -> Option<FieldSet> {
 
 /// Records that `object` came out of an update of `current` (or was created).
 pub(crate) fn updated(
+    registry: &Registry,
     ctx: &Context,
     resource: &Resource,
     current: Option<&Value>,
     object: &mut Value,
     part: Part,
-    now: Timestamp,
 ) {
-    let reset = reset(resource, part);
+    let (reset, now, siblings) = (reset(resource, part), registry.now(), registry.siblings(resource));
     let (api_version, schema, now) = (resource.api_version(), resource.schema(), metadata::seconds(now));
     let manager = FieldManager {
         manager: &ctx.manager,
@@ -52,6 +52,7 @@ pub(crate) fn updated(
         schema,
         now: &now,
         reset: reset.as_ref(),
+        versions: siblings.as_ref().map(|siblings| siblings as &dyn Versions),
     };
     manager.update(current, object);
 }
@@ -68,15 +69,15 @@ pub(crate) fn untimed(object: &mut Value) {
 
 /// Merges an applied configuration into the live object.
 pub(crate) fn apply(
+    registry: &Registry,
     ctx: &Context,
     resource: &Resource,
     live: Option<&Value>,
     applied: &Value,
     part: Part,
     force: bool,
-    now: Timestamp,
 ) -> Result<Value, Status> {
-    let reset = reset(resource, part);
+    let (reset, now, siblings) = (reset(resource, part), registry.now(), registry.siblings(resource));
     let (api_version, schema, now) = (resource.api_version(), resource.schema(), metadata::seconds(now));
     let manager = FieldManager {
         manager: &ctx.manager,
@@ -85,6 +86,7 @@ pub(crate) fn apply(
         schema,
         now: &now,
         reset: reset.as_ref(),
+        versions: siblings.as_ref().map(|siblings| siblings as &dyn Versions),
     };
     manager.apply(live, applied, force).map_err(refused)
 }
@@ -106,6 +108,7 @@ pub(crate) fn apply_scale(
         schema: &schema,
         now: &metadata::seconds(now),
         reset: None,
+        versions: None,
     };
     manager.apply(Some(live), applied, force).map_err(refused)
 }

@@ -75,7 +75,7 @@ impl Registry {
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
         if way != Way::Apply {
-            fields::updated(ctx, resource, Some(&served), &mut object, part, self.now());
+            fields::updated(self, ctx, resource, Some(&served), &mut object, part);
         }
         if part == Part::Scale {
             fields::untimed(&mut object);

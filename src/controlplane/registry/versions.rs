@@ -1,11 +1,12 @@
 //! Custom resources at the versions of their definition: what was stored at one is read and written at another, by
 //! its name alone or by a webhook. Built-in kinds are the business of `convert`.
 
-use super::{Registry, Resource, convert};
+use super::{Custom, Registry, Resource, convert, definitions};
 use crate::admission::{Conversion, renamed};
 use crate::error::Status;
-use crate::storage::Stored;
-use opdev_object::schema;
+use crate::storage::{Key, Stored};
+use opdev_object::apply::Versions;
+use opdev_object::schema::{self, SchemaRef};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -64,7 +65,7 @@ impl Registry {
             return Ok(items);
         }
         let old: Vec<&Value> = missing.iter().map(|index| &*items[*index].value).collect();
-        let new = self.turned(resource, &old, wanted)?;
+        let new = self.fitting(resource, &old, wanted)?;
         for (index, value) in missing.into_iter().zip(new) {
             let form = items[index].with_value(value);
             items[index].keep_form(&mark, form.clone());
@@ -84,38 +85,80 @@ impl Registry {
 
     /// An object as it is kept.
     pub(super) fn stored_form(&self, resource: &Resource, object: Value) -> Result<Value, Status> {
-        if resource.conversion().is_none() || resource.is_stored_version() {
+        if resource.custom.is_none() || resource.is_stored_version() {
             return Ok(convert::stored(resource, object));
         }
-        let mut turned = self.turned(resource, &[&object], &resource.storage_api_version)?;
-        turned.pop().ok_or_else(|| failed("the conversion gave no object".to_owned()))
+        let mut fitting = self.fitting(resource, &[&object], &resource.storage_api_version)?;
+        fitting.pop().ok_or_else(|| failed("the conversion gave no object".to_owned()))
     }
 
     /// An object of one version of a resource at another.
     pub(super) fn between(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status> {
         if from.custom.is_some() {
-            let mut turned = self.turned(to, &[&object], to.api_version())?;
-            return turned.pop().ok_or_else(|| failed("the conversion gave no object".to_owned()));
+            let mut fitting = self.fitting(to, &[&object], to.api_version())?;
+            return fitting.pop().ok_or_else(|| failed("the conversion gave no object".to_owned()));
         }
         let kept = Arc::new(convert::stored(from, object));
         Ok(Value::clone(&convert::served(to, &kept)))
     }
 
-    /// Custom resources at another version.
-    fn turned(&self, resource: &Resource, objects: &[&Value], wanted: &str) -> Result<Vec<Value>, Status> {
-        let Some(conversion) = resource.conversion() else {
-            return Ok(objects.iter().map(|object| renamed(object, wanted)).collect());
-        };
-        let mut turned = self.asking().convert(conversion, objects, wanted).map_err(failed)?;
-        let served = self.catalog.served();
-        let (group, version) = wanted.split_once('/').unwrap_or(("", wanted));
-        // What a webhook makes is held to the schema of the version, as what clients send is.
-        if let Some(target) = served.find(group, version, &resource.plural) {
+    /// The versions of a custom resource, for what its managers own at them.
+    pub(super) fn siblings<'a>(&'a self, resource: &'a Resource) -> Option<Siblings<'a>> {
+        let custom = resource.custom.as_ref()?;
+        Some(Siblings { registry: self, resource, custom })
+    }
+
+    /// Custom resources at another version, held to the schema there as what clients send is.
+    fn fitting(&self, resource: &Resource, objects: &[&Value], wanted: &str) -> Result<Vec<Value>, Status> {
+        let mut turned = self.turned(resource, objects, wanted)?;
+        let target = self.siblings(resource).and_then(|siblings| siblings.find(wanted));
+        if let Some(target) = target {
             for object in &mut turned {
                 schema::prune(object, target.schema());
                 schema::default(object, target.schema());
             }
         }
         Ok(turned)
+    }
+
+    /// Custom resources at another version, as the conversion makes them.
+    fn turned(&self, resource: &Resource, objects: &[&Value], wanted: &str) -> Result<Vec<Value>, Status> {
+        match resource.conversion() {
+            Some(conversion) => self.asking().convert(conversion, objects, wanted).map_err(failed),
+            None => Ok(objects.iter().map(|object| renamed(object, wanted)).collect()),
+        }
+    }
+}
+
+/// All versions of a custom resource's definition, whether they are served or not.
+#[derive(Debug)]
+pub(super) struct Siblings<'a> {
+    registry: &'a Registry,
+    resource: &'a Resource,
+    custom: &'a Custom,
+}
+
+impl Siblings<'_> {
+    fn find(&self, api_version: &str) -> Option<Arc<Resource>> {
+        let (group, version) = api_version.split_once('/')?;
+        let served = self.registry.catalog.served();
+        if let Some(found) = served.find(group, version, &self.resource.plural) {
+            return Some(found.clone());
+        }
+        let key = Key::new("", &self.custom.definition);
+        let definition = self.registry.store.get(definitions::ID, &key)?;
+        definitions::unserved(&definition.value, group, version).map(Arc::new)
+    }
+}
+
+impl Versions for Siblings<'_> {
+    fn schema(&self, api_version: &str) -> Option<SchemaRef> {
+        self.find(api_version).map(|found| found.schema().clone())
+    }
+
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String> {
+        let turned = self.registry.turned(self.resource, &[object], api_version);
+        let mut turned = turned.map_err(|status| status.message)?;
+        turned.pop().ok_or_else(|| "the conversion gave no object".to_owned())
     }
 }

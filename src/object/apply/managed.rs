@@ -2,7 +2,6 @@
 
 use crate::fieldset::FieldSet;
 use crate::meta;
-use crate::schema::SchemaRef;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -90,13 +89,6 @@ impl Managers {
                 .insert(id, Owned { set, api_version: text("apiVersion").to_owned(), time, fresh: false });
         }
         Ok(Managers(managers))
-    }
-
-    /// Follows a schema that changed since the entries were written.
-    pub(super) fn reconcile(&mut self, schema: &SchemaRef) {
-        for owned in self.0.values_mut() {
-            owned.set = owned.set.reconciled(schema);
-        }
     }
 
     /// Writes the entries into an object, or takes the field away where there are none.

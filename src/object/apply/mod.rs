@@ -1,14 +1,17 @@
 //! Server-side apply and the tracking of who owns which field, as the API server does it.
 //! The caller gives schema, time and live object; defaulting and storing are the caller's too.
 //! Read `merge` for the merge, `managed` for `metadata.managedFields`, `typed` for what is refused,
-//! `overlay` for a merge without owners.
+//! `overlay` for a merge without owners, `prune` for what an apply takes away, `versions` for managers that wrote at
+//! other versions.
 
 mod managed;
 mod merge;
 mod overlay;
+mod prune;
 mod typed;
+mod versions;
 
-use crate::fieldset::{FieldPath, FieldSet, compare};
+use crate::fieldset::{Comparison, FieldPath, FieldSet, compare};
 use crate::meta;
 use crate::schema::{SchemaRef, same};
 use managed::{ManagerId, Managers, Owned};
@@ -18,6 +21,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 pub use overlay::overlay;
+pub use versions::Versions;
 
 /// The annotation of client-side apply.
 pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -91,6 +95,9 @@ pub struct FieldManager<'a> {
     pub now: &'a str,
     /// Fields that this endpoint does not write (`status`, or all but it), with all below them.
     pub reset: Option<&'a FieldSet>,
+    /// The kind's other versions, at which others may have written; `None` where its objects look the same at all of
+    /// them.
+    pub versions: Option<&'a dyn Versions>,
 }
 
 /// Fields that nobody owns.
@@ -174,8 +181,8 @@ impl FieldManager<'_> {
         let mut live = live.cloned().unwrap_or_else(|| nothing(applied));
         let mut managers = Managers::read(&live)
             .map_err(|error| ApplyError::Typed(format!("failed to decode managed fields: {error}")))?;
-        managers.reconcile(self.schema);
         managed::remove(&mut live);
+        self.reconcile(&mut managers, &live).map_err(ApplyError::Typed)?;
         typed::check(applied, self.schema).map_err(|error| {
             let kind = applied["kind"].as_str().unwrap_or_default();
             let place = format!(
@@ -188,7 +195,7 @@ impl FieldManager<'_> {
         })?;
         if managers.0.is_empty() {
             let first = FieldManager { manager: "before-first-apply", ..self.clone() };
-            first.track(&nothing(&live), &live, &mut managers);
+            first.track(&nothing(&live), &live, &mut managers).map_err(ApplyError::Typed)?;
         }
         let mut result = match self.merge(&live, applied, managers.clone(), force) {
             Err(ApplyError::Conflicts(conflicts)) if self.manager == "kubectl" => {
@@ -228,11 +235,12 @@ impl FieldManager<'_> {
             .0
             .insert(id.clone(), Owned { set, api_version: self.api_version.to_owned(), time, fresh: false });
         let mut result = match before {
-            Some(last) if !last.set.is_empty() => self.drop_unapplied(&merged, &last.set, &managers),
+            Some(last) if !last.set.is_empty() => {
+                self.drop_unapplied(&merged, &last, &managers).map_err(ApplyError::Typed)?
+            }
             _ => merged,
         };
-        let compared = self.compare(live, &result);
-        resolve(&mut managers, &compared, Some(&id), force)?;
+        self.resolve(&mut managers, live, &result, Some(&id), force)?;
         let changed = !same(live, &result);
         let stripped = managers.0.get(&id).map(|owned| owned.set.difference(never_owned()));
         match (stripped, managers.0.get_mut(&id)) {
@@ -250,31 +258,13 @@ impl FieldManager<'_> {
         Ok(result)
     }
 
-    fn compare(&self, old: &Value, new: &Value) -> crate::fieldset::Comparison {
+    fn compare(&self, old: &Value, new: &Value) -> Comparison {
         let (old, new) = (filled(old, self.schema), filled(new, self.schema));
         let compared = compare(&old, &new, self.schema);
         match self.reset {
             Some(reset) => compared.without(reset),
             None => compared,
         }
-    }
-
-    /// Removes what this manager applied last time, does not apply now, and nobody else owns.
-    fn drop_unapplied(&self, merged: &Value, last: &FieldSet, managers: &Managers) -> Value {
-        let named = |set: &FieldSet| set.with_named_fields(Some(self.schema));
-        let fields = |value: &Value| named(&FieldSet::from_value(value, self.schema));
-        let without = |set: &FieldSet| {
-            merge::remove(merged, set, self.schema).unwrap_or_else(|| Value::Object(Map::new()))
-        };
-        let last = named(last);
-        let all = fields(merged);
-        let owned = managers.0.values().fold(FieldSet::new(), |all, owned| all.union(&owned.set));
-        // First everything of the last time goes, then what somebody owns comes back,
-        let pruned = without(&last);
-        let kept = fields(&pruned).union(&named(&owned));
-        let pruned = without(&all.difference(&kept));
-        // and at last what was not of the last time comes back.
-        without(&all.difference(&fields(&pruned)).intersection(&last))
     }
 
     /// The first server-side apply after client-side ones may change what was applied client-side.
@@ -329,29 +319,33 @@ impl FieldManager<'_> {
                 _ => of_live(),
             }
         };
-        managers.reconcile(self.schema);
         managed::remove(new);
+        let old = match live {
+            Some(live) => managed::without(live),
+            None => Cow::Owned(nothing(new)),
+        };
+        // An object of which it cannot be said who owns what has no managers from now on, as on the real server.
+        if self.reconcile(&mut managers, &old).is_err() {
+            return;
+        }
         // An object that nobody owned so far stays so.
         if managers.0.is_empty() && live.and_then(meta::uid).is_some() {
             return;
         }
-        match live {
-            Some(live) => self.track(&managed::without(live), new, &mut managers),
-            None => self.track(&nothing(new), new, &mut managers),
+        if self.track(&old, new, &mut managers).is_err() {
+            return;
         }
         managers.cap();
         managers.write(new);
     }
 
     /// What changed from `old` to `new` now belongs to this manager alone.
-    fn track(&self, old: &Value, new: &Value, managers: &mut Managers) {
-        let compared = self.compare(old, new);
-        // Without conflicts to report this cannot fail.
-        let _ = resolve(managers, &compared, None, true);
+    fn track(&self, old: &Value, new: &Value, managers: &mut Managers) -> Result<(), String> {
+        let compared = self.resolve(managers, old, new, None, true).map_err(|error| error.to_string())?;
         let mut set = compared.modified.joined(compared.added);
         set.subtract(never_owned());
         if set.is_empty() {
-            return;
+            return Ok(());
         }
         let id = self.id(false);
         let set = match managers.0.remove(&id) {
@@ -360,40 +354,48 @@ impl FieldManager<'_> {
         };
         let time = Some(self.now.to_owned());
         managers.0.insert(id, Owned { set, api_version: self.api_version.to_owned(), time, fresh: true });
+        Ok(())
     }
-}
 
-/// Takes changed and removed fields away from the managers that owned them; without `force` a changed field
-/// of another manager is a conflict.
-fn resolve(
-    managers: &mut Managers,
-    compared: &crate::fieldset::Comparison,
-    writer: Option<&ManagerId>,
-    force: bool,
-) -> Result<(), ApplyError> {
-    if managers.0.is_empty() {
-        return Ok(());
-    }
-    let changed = compared.modified.union(&compared.added);
-    let mut conflicts = Vec::new();
-    for (id, owned) in managers.0.iter().filter(|(id, _)| Some(*id) != writer) {
-        for path in owned.set.intersection(&changed).leaves_first() {
-            conflicts.push(Conflict { manager: id.name.clone(), shown: id.shown(), path });
+    /// Takes changed and removed fields away from the managers that owned them, each at the version it wrote at;
+    /// without `force` a changed field of another manager is a conflict. Gives what differs at the own version.
+    fn resolve(
+        &self,
+        managers: &mut Managers,
+        old: &Value,
+        new: &Value,
+        writer: Option<&ManagerId>,
+        force: bool,
+    ) -> Result<Comparison, ApplyError> {
+        let own = self.compare(old, new);
+        let others = self.compare_elsewhere(managers, old, new, writer).map_err(ApplyError::Typed)?;
+        let compared = |version: &str| others.get(version).unwrap_or(&own);
+        let mut conflicts = Vec::new();
+        if !force {
+            for (id, owned) in managers.0.iter().filter(|(id, _)| Some(*id) != writer) {
+                let compared = compared(&owned.api_version);
+                let changed = compared.modified.union(&compared.added);
+                for path in owned.set.intersection(&changed).leaves_first() {
+                    conflicts.push(Conflict { manager: id.name.clone(), shown: id.shown(), path });
+                }
+            }
         }
-    }
-    if !force && !conflicts.is_empty() {
-        // By manager; each manager's fields in the order of its set.
-        conflicts.sort_by(|a, b| a.shown.cmp(&b.shown));
-        return Err(ApplyError::Conflicts(conflicts));
-    }
-    for (id, owned) in &mut managers.0 {
-        if Some(id) != writer {
-            owned.set.subtract(&changed);
-            owned.set.subtract(&compared.removed);
+        if !conflicts.is_empty() {
+            // By manager; each manager's fields in the order of its set.
+            conflicts.sort_by(|a, b| a.shown.cmp(&b.shown));
+            return Err(ApplyError::Conflicts(conflicts));
         }
+        for (id, owned) in &mut managers.0 {
+            if Some(id as &ManagerId) != writer {
+                let compared = compared(&owned.api_version);
+                owned.set.subtract(&compared.modified);
+                owned.set.subtract(&compared.added);
+                owned.set.subtract(&compared.removed);
+            }
+        }
+        managers.0.retain(|_, owned| !owned.set.is_empty());
+        Ok(own)
     }
-    managers.0.retain(|_, owned| !owned.set.is_empty());
-    Ok(())
 }
 
 #[cfg(test)]

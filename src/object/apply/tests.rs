@@ -48,6 +48,7 @@ impl Live {
             schema: &self.schema,
             now: &now,
             reset: None,
+            versions: None,
         };
         let result = writer
             .apply(self.object.as_ref(), &self.whole(rest), force)
@@ -67,6 +68,7 @@ impl Live {
             schema: &self.schema,
             now: &now,
             reset: None,
+            versions: None,
         };
         writer.update(self.object.as_ref(), &mut new);
         new["metadata"]["uid"] = json!("1");
@@ -282,6 +284,7 @@ fn subresources_track_only_their_part() {
         schema: &schema,
         now: "2026-01-01T00:00:00Z",
         reset: Some(&all_but_status),
+        versions: None,
     };
     writer.update(Some(&old), &mut new);
     assert_eq!(

@@ -9,7 +9,19 @@ use std::collections::BTreeSet;
 pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
     let mut errors = Vec::new();
     walk(value, schema, schema.preserve_unknown, "", &mut errors);
-    match errors.as_slice() {
+    together(&errors)
+}
+
+/// The same of an object that is there already: what it has twice stays.
+pub(super) fn check_kept(value: &Value, schema: &SchemaRef) -> Result<(), String> {
+    let mut errors = Vec::new();
+    walk(value, schema, schema.preserve_unknown, "", &mut errors);
+    errors.retain(|error| !error.contains(": duplicate entries for key "));
+    together(&errors)
+}
+
+fn together(errors: &[String]) -> Result<(), String> {
+    match errors {
         [] => Ok(()),
         [one] => Err(one.clone()),
         many => Err(format!("errors:\n  {}", many.join("\n  "))),

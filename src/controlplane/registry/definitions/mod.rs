@@ -6,6 +6,7 @@ mod check;
 mod serve;
 
 pub(crate) use check::{validate, validate_update};
+pub(super) use serve::unserved;
 
 use super::context::Context;
 use super::{Registry, defaults, metadata};

@@ -31,6 +31,13 @@ pub(super) fn resources(definition: &Value) -> Vec<Resource> {
     served.map(|version| resource(definition, version)).collect()
 }
 
+/// A version that the definition has, as a resource that nobody serves.
+pub(in crate::registry) fn unserved(definition: &Value, group: &str, version: &str) -> Option<Resource> {
+    let mut versions = definition["spec"]["versions"].as_array().into_iter().flatten();
+    let found = versions.find(|known| known["name"] == version && definition["spec"]["group"] == group)?;
+    Some(resource(definition, found))
+}
+
 fn resource(definition: &Value, version: &Value) -> Resource {
     let spec = &definition["spec"];
     let names = &definition["status"]["acceptedNames"];

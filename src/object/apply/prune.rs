@@ -1,0 +1,62 @@
+//! What goes when a manager applies less than the last time: its own fields of then, unless somebody else has them.
+//! All of it is worked out at the versions that the managers wrote at.
+
+use super::managed::{Managers, Owned};
+use super::{FieldManager, merge};
+use crate::fieldset::FieldSet;
+use crate::schema::SchemaRef;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+fn named(set: &FieldSet, schema: &SchemaRef) -> FieldSet {
+    set.with_named_fields(Some(schema))
+}
+
+fn fields(value: &Value, schema: &SchemaRef) -> FieldSet {
+    named(&FieldSet::from_value(value, schema), schema)
+}
+
+fn without(value: &Value, set: &FieldSet, schema: &SchemaRef) -> Value {
+    merge::remove(value, set, schema).unwrap_or_else(|| Value::Object(Map::new()))
+}
+
+impl FieldManager<'_> {
+    /// Removes what this manager applied last time, does not apply now, and nobody else owns.
+    pub(super) fn drop_unapplied(
+        &self,
+        merged: &Value,
+        last: &Owned,
+        managers: &Managers,
+    ) -> Result<Value, String> {
+        let version = last.api_version.as_str();
+        let failed = |what: &str, error: &str| format!("failed to convert {what}: {error}");
+        let (then, schema) =
+            self.at(merged, version).map_err(|e| failed("merged object to last applied version", &e))?;
+        let lasted = named(&last.set, &schema);
+        // First everything of the last time goes, then what somebody owns comes back, version by version,
+        let mut owned: BTreeMap<&str, FieldSet> = BTreeMap::new();
+        for owner in managers.0.values() {
+            let all = owned.entry(&owner.api_version).or_default();
+            *all = all.union(&owner.set);
+        }
+        let mut whole = Cow::Borrowed(&*then);
+        let mut pruned = without(&then, &lasted, &schema);
+        let first = owned.remove_entry(version);
+        for (at, set) in first.into_iter().chain(owned) {
+            let (all, schema) =
+                self.at(&whole, at).map_err(|e| failed(&format!("merged object at version {at}"), &e))?;
+            let (rest, _) =
+                self.at(&pruned, at).map_err(|e| failed(&format!("pruned object at version {at}"), &e))?;
+            let kept = fields(&rest, &schema).union(&named(&set, &schema));
+            pruned = without(&all, &fields(&all, &schema).difference(&kept), &schema);
+            whole = Cow::Owned(all.into_owned());
+        }
+        // and at last what was not of the last time comes back.
+        let (rest, _) =
+            self.at(&pruned, version).map_err(|e| failed("pruned object to last applied version", &e))?;
+        let dangling = fields(&then, &schema).difference(&fields(&rest, &schema)).intersection(&lasted);
+        let result = without(&then, &dangling, &schema);
+        self.at(&result, self.api_version).map(|(result, _)| result.into_owned())
+    }
+}
