@@ -224,7 +224,7 @@ impl Call<'_> {
         Ok((self.shape.list(meta, &items), ctx.warnings))
     }
 
-    /// Asks webhooks about what is created below an object and is no part of it.
+    /// Asks webhooks and policies about what is created below an object and is no part of it.
     pub(crate) fn asked_below(
         &self,
         ctx: &mut Context,
@@ -233,7 +233,7 @@ impl Call<'_> {
         object: &mut Value,
     ) -> Result<(), Status> {
         let registry = &self.shape.registry;
-        if !registry.waits_for_webhooks() {
+        if !registry.asks_anybody() {
             return Ok(());
         }
         object["apiVersion"] = Value::from(kind.api_version());
@@ -247,7 +247,7 @@ impl Call<'_> {
         registry.admit(ctx, &subject, object).map_err(|status| status.warned(&ctx.warnings))
     }
 
-    /// Asks webhooks about a connection to a pod.
+    /// Asks webhooks and policies about a connection to a pod.
     pub(crate) fn asked_connect(&self, below: &str) -> Result<(), Status> {
         let registry = &self.shape.registry;
         let kind = match below {
@@ -257,7 +257,7 @@ impl Call<'_> {
             "proxy" => "PodProxyOptions",
             _ => return Ok(()),
         };
-        if !registry.waits_for_webhooks() {
+        if !registry.asks_anybody() {
             return Ok(());
         }
         let (kind, key) = (Gvk::new("", "v1", kind), self.key());

@@ -145,6 +145,11 @@ impl Registry {
         self
     }
 
+    /// Whether there is any webhook or policy to ask.
+    pub(crate) fn asks_anybody(&self) -> bool {
+        self.admission.any()
+    }
+
     /// Whether a write may have to wait for a webhook, and so may only be done by a thread that may block.
     pub(crate) fn waits_for_webhooks(&self) -> bool {
         self.admission.any_hooks()

@@ -139,7 +139,7 @@ mod tests {
         // The same twice is told once.
         assert_eq!(hold(&["object.data.zzz == 'a'", "object.data.zzz == 'a'"]), Err(missing.to_owned()));
         let both = hold(&["object.data.zzz == 'a'", "oldObject.x == 1"]);
-        let other = "expression 'oldObject.x == 1' resulted in error: no such overload";
+        let other = "expression 'oldObject.x == 1' resulted in error: no such key: x";
         assert_eq!(both, Err(format!("[{missing}, {other}]")));
     }
 

@@ -4,6 +4,7 @@
 use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
 use super::authorizer::{self, Authorizer};
 use super::check::type_named;
+use super::failures;
 use super::functions;
 use super::lazy::Lazy;
 use super::library::Library;
@@ -132,7 +133,7 @@ impl<'a> Eval<'a> {
             },
             Val::Optional(inner) => self.opt_field(inner.as_deref(), field),
             Val::Check(check) => authorizer::select(self, &check, field),
-            _ => no_overload(),
+            other => failures::no_key(&other, field),
         }
     }
 
@@ -145,7 +146,8 @@ impl<'a> Eval<'a> {
                 None => Val::Optional(None),
             }),
             Some(Val::Optional(inner)) => self.opt_field(inner.as_deref(), field),
-            Some(_) => no_overload(),
+            Some(list @ Val::List(..)) => failures::no_key(list, field),
+            Some(_) => Ok(Val::Optional(None)),
         }
     }
 
@@ -168,15 +170,16 @@ impl<'a> Eval<'a> {
         }
         let value = self.eval(operand)?;
         self.spend(meter::begins(operand))?;
-        match value {
-            Val::Map(map) => Ok(Val::Bool(named(&map, field).is_some())),
+        match &value {
+            Val::Map(map) => Ok(Val::Bool(named(map, field).is_some())),
             Val::Message(_, fields) => Ok(Val::Bool(fields.contains_key(field))),
             Val::Optional(None) => Ok(Val::Bool(false)),
-            Val::Optional(Some(inner)) => match &*inner {
+            Val::Optional(Some(inner)) => match &**inner {
                 Val::Map(map) => Ok(Val::Bool(named(map, field).is_some())),
                 _ => no_overload(),
             },
-            _ => no_overload(),
+            Val::List(..) => failures::no_key(&value, field),
+            _ => Ok(Val::Bool(false)),
         }
     }
 
@@ -265,6 +268,7 @@ impl<'a> Eval<'a> {
         if let Some(name) = qualified.filter(|name| signatures(name).is_some()) {
             let args = args.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
             let result = functions::call(self, &name, &args);
+            let result = result.map_err(|stop| failures::of_call(&name, &args, stop));
             self.spend(meter::call(&name, &args, result.as_ref().ok()))?;
             return result;
         }
@@ -286,6 +290,7 @@ impl<'a> Eval<'a> {
         } else {
             functions::call(self, function, &values)
         };
+        let result = result.map_err(|stop| failures::of_call(function, &values, stop));
         if function == "matches" && target.is_none() {
             // A server knows the cost of the method only.
             self.spend(1)?;
@@ -303,7 +308,7 @@ impl<'a> Eval<'a> {
             }
             Val::List(items, _) => items.iter().map(|v| (v.clone(), None)).collect(),
             Val::Map(map) => map.iter().map(|(k, v)| (k.clone().into(), two.then(|| v.clone()))).collect(),
-            _ => return no_overload(),
+            other => return failures::no_range(other),
         })
     }
 

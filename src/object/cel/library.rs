@@ -61,7 +61,7 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
     let target = if global { None } else { rest.next().map(Box::new) };
     let call = CallExpr { func_name: name.to_owned(), target, args: rest.collect() };
     let expr = IdedExpr { id: 100, expr: Expr::Call(call) };
-    if name == "isInteger" {
+    if name == "isInteger" && matches!(args, [Val::Library("kubernetes.Quantity", _)]) {
         // A number that is whole but too large is none.
         return Ok(Val::Bool(self::call(eval, "asInteger", args).is_ok()));
     }

@@ -15,6 +15,7 @@ mod cost;
 mod estimate;
 mod estimate_calls;
 mod eval;
+mod failures;
 mod format;
 mod functions;
 mod kind;

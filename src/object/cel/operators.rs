@@ -1,6 +1,7 @@
 //! What operators do: arithmetic with its overflows, order, equality, membership and indexes.
 
 use super::eval::Eval;
+use super::failures;
 use super::time::in_range;
 use super::value::{Evaluated, Key, Listing, Stop, Val, failed, no_overload, same_keys};
 use std::cmp::Ordering;
@@ -133,13 +134,17 @@ fn at(of: &Val, index: &Val, optional: bool) -> Evaluated {
                 let item = usize::try_from(number).ok().and_then(|index| items.get(index));
                 item.cloned().ok_or_else(|| format!("index out of bounds: {number}"))
             }
-            _ => return no_overload(),
+            _ => return failures::no_key(of, ""),
         },
         Val::Map(map) => match index.key() {
             Some(key) => map.get(&key).cloned().ok_or_else(|| format!("no such key: {key}")),
             None => return no_overload(),
         },
-        _ => return no_overload(),
+        _ if optional => return Ok(Val::Optional(None)),
+        _ => match index.key() {
+            Some(key) => return failures::no_key(of, &key.to_string()),
+            None => return no_overload(),
+        },
     };
     match (found, optional) {
         (Ok(value), true) => Ok(Val::some(value)),

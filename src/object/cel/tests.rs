@@ -274,6 +274,41 @@ fn what_costs_too_much_is_refused() {
     assert_eq!(said(json!(many[..10])), [""; 0]);
 }
 
+/// What is said of values whose types nobody declared, as a real API server says it.
+#[test]
+fn values_without_a_type_are_looked_into_when_they_are_there() {
+    let told = "call arguments did not match a supported operator, function or macro signature for rule: ";
+    for (rule, says) in [
+        ("dyn(null).foo == 1", "no such key: foo evaluating rule: "),
+        ("dyn('a').foo == 1", "no such key: foo evaluating rule: "),
+        ("dyn([1]).foo == 1", "unsupported index type 'string' in list evaluating rule: "),
+        ("!has(dyn(null).foo)", ""),
+        ("!has(dyn(1).foo)", ""),
+        ("has(dyn(null).foo.bar)", "no such key: foo evaluating rule: "),
+        ("has(dyn([1]).foo)", "unsupported index type 'string' in list evaluating rule: "),
+        ("dyn(1)['a'] == 1", "no such key: a evaluating rule: "),
+        ("dyn([1])['a'] == 1", "unsupported index type 'string' in list evaluating rule: "),
+        ("!dyn(null).?foo.hasValue() && !dyn(1)[?'a'].hasValue()", ""),
+        ("dyn(null).all(x, true)", "got 'types.Null', expected iterable type evaluating rule: "),
+        ("dyn('a').map(x, x).size() == 0", "got 'types.String', expected iterable type evaluating rule: "),
+        ("dyn(1).isInteger()", "'no such overload: isInteger(int)': "),
+        ("dyn(1).replace('a', 'b') == ''", "'no such overload: replace(int, string, string)': "),
+        ("dyn(1).startsWith('a')", "'no such overload': "),
+        ("dyn(1).size() == 1", "'no such overload: size': "),
+        ("dyn(null) > 1", "'no such overload: _>_': "),
+        ("1 > dyn(null)", "'no such overload': "),
+        ("dyn(null) + 1 == 1", "'no such overload: _+_': "),
+        ("sets.contains(dyn(1), [1])", "'no such overload: sets.contains(int, list)': "),
+    ] {
+        let found =
+            verdict(&with_rule(json!({"a": {"type": "integer"}}), rule), &json!({"spec": {"a": 1}}), None);
+        let told = if says.starts_with('\'') { told } else { "" };
+        let wanted = format!("spec: Invalid value: \"object\": {says}{told}{rule}");
+        let wanted = if says.is_empty() { Vec::new() } else { vec![wanted] };
+        assert_eq!(found, wanted, "{rule}");
+    }
+}
+
 /// What rules may cost at worst, as a real API server estimates it when it is asked to accept them.
 #[test]
 fn estimates_are_those_of_a_real_server() {

@@ -496,6 +496,30 @@ async fn lists_are_merged_by_their_keys_and_atomic_ones_are_left_alone() {
 }
 
 #[tokio::test]
+async fn policies_are_asked_about_what_is_below_a_pod() {
+    let plane = bare_plane().await;
+    let pods = "/api/v1/namespaces/default/pods";
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    assert_eq!(ask(&plane, "POST", pods, pod).await.0, 201);
+    let words = "request.operation + ' ' + request.kind.kind + ' ' + request.subResource + ' ' + object.kind";
+    let spec = json!({"matchConstraints": {"resourceRules": [rule("", "pods/*", &["*"])]},
+        "validations": [{"expression": "false", "messageExpression": words}]});
+    enforce(&plane, "Validating", spec, json!({})).await;
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    let bound = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    for (below, body, words) in [
+        ("eviction", eviction, "CREATE Eviction eviction Eviction"),
+        ("exec?command=ls", Value::Null, "CONNECT PodExecOptions exec PodExecOptions"),
+        ("binding", bound, "CREATE Binding binding Binding"),
+    ] {
+        let (code, _, body) = ask(&plane, "POST", &format!("{pods}/p/{below}"), body).await;
+        assert_eq!(code, 422, "{below} {body:#}");
+        assert!(body["message"].as_str().unwrap().ends_with(words), "{body:#}");
+    }
+    plane.stop().await;
+}
+
+#[tokio::test]
 async fn a_policy_is_asked_again_where_it_wants_to_be() {
     let plane = bare_plane().await;
     let again = json!({"reinvocationPolicy": "IfNeeded",

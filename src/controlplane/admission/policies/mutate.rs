@@ -295,7 +295,12 @@ fn changed(
         let why = format!("converting ({from}.{kind}) to ({to}.{kind}): unknown conversion");
         return Err(Unchanged::Failed(why));
     }
-    let strict = matches!(mutation, Mutation::Patch(_));
+    if matches!(mutation, Mutation::Patch(_)) && after["kind"].as_str().is_none_or(str::is_empty) {
+        let why = format!("Object 'Kind' is missing in '{after}'");
+        return Err(Unchanged::Refused(Status::internal(&why)));
+    }
+    // What a custom resource does not have is dropped; of a built-in kind it is refused.
+    let strict = matches!(mutation, Mutation::Patch(_)) && at.custom.is_none();
     around.completed(at, after, strict).map_err(|why| Unchanged::Refused(Status::internal(&why)))
 }
 
