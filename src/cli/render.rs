@@ -117,11 +117,11 @@ fn output(args: &RenderArgs) -> Result<String> {
         cache: Some(Arc::clone(&cache)),
         ..RenderInput::new(&values, release, &capabilities, &Offline)
     };
-    let rendered = render(&chart, &input).map_err(|error| refused(args, error))?;
+    let mut rendered = render(&chart, &input).map_err(|error| refused(args, error))?;
     for warning in chart.warnings.iter().chain(&rendered.warnings) {
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
-    let text = text(args, &rendered);
+    let text = text(args, &mut rendered);
     // The program ends here; what took a tenth of its time to build need not be taken apart.
     std::mem::forget((cache, chart, rendered));
     if args.show_only.is_empty() { Ok(text) } else { only(&text, &args.show_only) }
@@ -268,16 +268,18 @@ fn added(before: &Value, after: &Value) -> Option<Value> {
     }
 }
 
-/// The manifest and the hooks.
-fn text(args: &RenderArgs, rendered: &Rendered) -> String {
-    let mut all = String::new();
+/// The manifest, which is taken, and the hooks.
+fn text(args: &RenderArgs, rendered: &mut Rendered) -> String {
+    let mut text = std::mem::take(&mut rendered.manifest);
     if args.include_crds {
+        let mut all = String::new();
         for crd in rendered.chart.crds() {
             let _ = write!(all, "---\n# Source: {}\n{}\n", crd.path, crd.content);
         }
+        text.insert_str(0, &all);
     }
-    all.push_str(&rendered.manifest);
-    let mut text = all.trim().to_owned();
+    text.truncate(text.trim_end().len());
+    text.drain(..text.len() - text.trim_start().len());
     text.push('\n');
     if args.no_hooks {
         return text;

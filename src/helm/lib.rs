@@ -7,5 +7,6 @@ pub mod engine;
 pub mod manifest;
 pub mod release;
 pub mod semver;
+mod spread;
 pub mod template;
 pub mod values;

@@ -249,13 +249,13 @@ pub fn split(text: &str) -> Vec<(u32, &str)> {
         if !part.is_empty() {
             let trimmed = part.trim();
             let offset = text_start + from + (part.len() - part.trim_start().len());
-            line += text[counted..offset].bytes().filter(|b| *b == b'\n').count();
+            line += memchr::memchr_iter(b'\n', &text.as_bytes()[counted..offset]).count();
             counted = offset;
             found.push((line as u32, trimmed));
         }
     };
     let mut search = 0;
-    while let Some(at) = whole[search..].find("---").map(|at| at + search) {
+    while let Some(at) = memchr::memmem::find(&bytes[search..], b"---").map(|at| at + search) {
         let separates = at == 0 || (at > start && bytes[at - 1] == b'\n');
         if !separates {
             search = at + 1;

@@ -4,10 +4,11 @@
 
 use super::FileSet;
 use super::ignore::Rules;
-use std::ffi::OsStr;
+use crate::spread;
 use std::fs;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// The largest file Helm takes.
 const LIMIT: u64 = 5 * 1024 * 1024;
@@ -27,12 +28,25 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     };
     // A broken .helmignore is reported when the chart is loaded.
     let rules = Rules::parse(&text).unwrap_or_default();
+    let mut found = Vec::new();
+    walk(folder, "", &rules, &mut found, 0)?;
+    // A call for each file takes as long as some of its bytes.
+    spread::for_each(&found, found.len() * 1024, |file| file.data.set(read(&file.full)).unwrap_or_default());
     let mut files = FileSet::new();
-    walk(folder, "", &rules, &mut files, 0)?;
+    for Found { path, data, .. } in found {
+        files.insert(path, data.into_inner().unwrap_or_else(|| Ok(Vec::new()))?);
+    }
     Ok(files)
 }
 
-fn walk(folder: &Path, prefix: &str, rules: &Rules, files: &mut FileSet, depth: usize) -> io::Result<()> {
+/// A file of a chart, and its text once it is read.
+struct Found {
+    path: String,
+    full: PathBuf,
+    data: OnceLock<io::Result<Vec<u8>>>,
+}
+
+fn walk(folder: &Path, prefix: &str, rules: &Rules, found: &mut Vec<Found>, depth: usize) -> io::Result<()> {
     if depth > 40 {
         return Err(io::Error::other(format!("{}: folders are nested too deep", folder.display())));
     }
@@ -50,9 +64,9 @@ fn walk(folder: &Path, prefix: &str, rules: &Rules, files: &mut FileSet, depth: 
             continue;
         }
         if kind.is_dir() {
-            walk(&full, &format!("{path}/"), rules, files, depth + 1)?;
+            walk(&full, &format!("{path}/"), rules, found, depth + 1)?;
         } else if kind.is_file() {
-            files.insert(path, read(&full, &name)?);
+            found.push(Found { path, full, data: OnceLock::new() });
         } else {
             let message = format!("cannot load irregular file {path} as it has file mode type bits set");
             return Err(io::Error::other(message));
@@ -62,7 +76,7 @@ fn walk(folder: &Path, prefix: &str, rules: &Rules, files: &mut FileSet, depth: 
 }
 
 /// Reads a file that is not too large.
-fn read(path: &Path, name: &OsStr) -> io::Result<Vec<u8>> {
+fn read(path: &Path) -> io::Result<Vec<u8>> {
     let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
     // Room for one more than there is: a file that has grown since is noticed, and the end needs no more room.
@@ -71,7 +85,7 @@ fn read(path: &Path, name: &OsStr) -> io::Result<Vec<u8>> {
         file.take(LIMIT + 1).read_to_end(&mut data)?;
     }
     if size.max(data.len() as u64) > LIMIT {
-        let name = name.to_string_lossy();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         let message = format!("chart file \"{name}\" is larger than the maximum file size {LIMIT}");
         return Err(io::Error::other(message));
     }

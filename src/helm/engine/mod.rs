@@ -2,6 +2,7 @@
 //! Clock, randomness and the cluster come in through `Environment`. Read `render` for the order of things.
 
 mod capabilities;
+mod documents;
 mod files;
 mod glob;
 mod hints;
@@ -11,7 +12,6 @@ mod render;
 mod reuse;
 mod run;
 mod scope;
-mod spread;
 #[cfg(test)]
 mod tables;
 #[cfg(test)]

@@ -4,8 +4,9 @@
 use super::memory::{Base, Output, Outputs, State};
 use super::reuse::Reuse;
 use super::scope::{self, Scope, Template};
-use super::{Compat, RenderError, RenderInput, hints, spread};
+use super::{Compat, RenderError, RenderInput, documents, hints};
 use crate::chart::{Chart, Place};
+use crate::spread;
 use crate::template::{
     Context, ExecError, Inputs, Map, ParseError, Paths, Reads, TemplateSet, Value, on_deep_stack,
     without_no_value,
@@ -57,14 +58,14 @@ fn run(
     let run = Run { input, values, scopes, templates, set };
     let Some(state) = state else {
         let before = Outputs::new();
-        let outputs = spread::reading(&before, input.compat, |made| run.all(None, made))?;
+        let outputs = documents::reading(&before, input.compat, |made| run.all(None, made))?;
         return Ok((outputs, before));
     };
     let base = Base::new(&run.scopes, values, input, &mut state.paths);
     let State { base: old, paths, outputs: before, epochs, .. } = state;
     let mut reuse = Reuse::new(old.as_ref(), &base, paths, before, epochs);
     let watched = Watched { reads: Rc::default(), paths, reuse: &mut reuse };
-    let outputs = spread::reading(before, input.compat, |made| run.all(Some(watched), made))?;
+    let outputs = documents::reading(before, input.compat, |made| run.all(Some(watched), made))?;
     state.epochs = reuse.into_epochs();
     state.base = Some(base);
     let before = std::mem::replace(&mut state.outputs, outputs.clone());

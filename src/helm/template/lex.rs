@@ -75,20 +75,17 @@ pub(super) fn is_alphanumeric(c: char) -> bool {
 }
 
 fn newlines(text: &str) -> usize {
-    text.bytes().filter(|b| *b == b'\n').count()
+    memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
 /// Where two ASCII characters stand together first. The first of them is rare in what templates are made of.
 fn find_pair(text: &str, first: u8, second: u8) -> Option<usize> {
     let bytes = text.as_bytes();
-    let mut from = 0;
-    loop {
-        let at = from + text[from..].find(char::from(first))?;
-        if bytes.get(at + 1) == Some(&second) {
-            return Some(at);
-        }
-        from = at + 1;
-    }
+    memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
+}
+
+fn rest_is_ascii(rest: &str) -> bool {
+    rest.as_bytes().first().is_none_or(u8::is_ascii)
 }
 
 fn keyword(word: &str) -> Option<Kind> {
@@ -250,6 +247,9 @@ impl<'a> Lexer<'a> {
     /// Whether a right delimiter is here, and whether it trims.
     fn at_right_delim(&self) -> Option<bool> {
         let rest = self.rest();
+        if rest.as_bytes().first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'.') {
+            return None;
+        }
         if has_right_trim(rest) && rest[2..].starts_with("}}") {
             return Some(true);
         }
@@ -327,11 +327,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn space(&mut self) -> Token<'a> {
-        let mut count = 0;
-        while self.peek().is_some_and(is_space) {
-            self.next();
-            count += 1;
-        }
+        let rest = self.rest().as_bytes();
+        let count = rest.iter().take_while(|byte| is_space(char::from(**byte))).count();
+        self.line += rest[..count].iter().filter(|byte| **byte == b'\n').count();
+        self.pos += count;
         // The last space may belong to a trimming delimiter.
         let tail = &self.input[self.pos - 1..];
         if has_right_trim(tail) && tail[2..].starts_with("}}") {
@@ -369,7 +368,7 @@ impl<'a> Lexer<'a> {
         loop {
             let rest = self.rest().as_bytes();
             self.pos += rest.iter().take_while(|b| **b == b'_' || b.is_ascii_alphanumeric()).count();
-            if !self.peek().is_some_and(is_alphanumeric) {
+            if rest_is_ascii(self.rest()) || !self.peek().is_some_and(is_alphanumeric) {
                 return;
             }
             self.next();
@@ -388,9 +387,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn at_terminator(&self) -> bool {
-        match self.peek() {
-            None | Some('.' | ',' | '|' | ':' | ')' | '(') => true,
-            Some(c) => is_space(c) || self.rest().starts_with("}}"),
+        match self.rest().as_bytes() {
+            [] | [b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n', ..] => true,
+            [b'}', b'}', ..] => true,
+            _ => false,
         }
     }
 

@@ -17,8 +17,8 @@ use super::text::Str;
 const MAX_NESTING: usize = 500;
 
 /// The trees of one text: its own (under its name) and those it defines.
-pub(super) fn parse(name: &str, text: &str, language: Language) -> Parsed<BTreeMap<Str, Arc<Tree>>> {
-    let source = Arc::new(Source { name: name.into(), text: text.into() });
+pub(super) fn parse(name: &str, text: &Arc<str>, language: Language) -> Parsed<BTreeMap<Str, Arc<Tree>>> {
+    let source = Arc::new(Source { name: name.into(), text: Arc::clone(text) });
     let mut parser = Parser {
         source: Arc::clone(&source),
         language,

@@ -48,7 +48,8 @@ impl ParseCache {
         if let Some(trees) = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).find(&key, text) {
             return Ok(trees);
         }
-        let trees = Arc::new(parse(name, text, language)?);
+        let text: Arc<str> = text.into();
+        let trees = Arc::new(parse(name, &text, language)?);
         self.parsed.lock().unwrap_or_else(PoisonError::into_inner).keep(key, text, &trees);
         Ok(trees)
     }
@@ -66,13 +67,13 @@ impl Cached {
         self.older.get(key)?.get(text).cloned()
     }
 
-    fn keep(&mut self, key: (Box<str>, Compat), text: &str, trees: &Trees) {
+    fn keep(&mut self, key: (Box<str>, Compat), text: Arc<str>, trees: &Trees) {
         if self.count >= CACHED_TEXTS {
             *self = Cached::default();
         }
         self.count += 1;
         let recent = self.recent.entry(key.clone()).or_default();
-        recent.push_front((text.into(), Arc::clone(trees)));
+        recent.push_front((text, Arc::clone(trees)));
         if recent.len() > COMPARED
             && let Some((text, trees)) = recent.pop_back()
         {

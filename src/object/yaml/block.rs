@@ -33,10 +33,18 @@ pub(super) fn skim(text: &str, wanted: &[&str]) -> Option<Node> {
 
 /// Whether there are only characters that mean nothing special to a YAML scanner.
 fn is_plain_text(text: &str) -> bool {
-    let Some(special) = first_special(text.as_bytes()) else { return true };
-    text[special..].chars().all(|c| {
-        matches!(c, '\n' | '\t' | ' '..='~' | '\u{A0}'..='\u{2027}' | '\u{202A}'..='\u{FEFE}' | '\u{FF00}'..='\u{FFFD}' | '\u{10000}'..)
-    })
+    let mut rest = text;
+    while let Some(special) = first_special(rest.as_bytes()) {
+        let mut characters = rest[special..].chars();
+        let plain = characters.next().is_some_and(|c| {
+            matches!(c, '\u{A0}'..='\u{2027}' | '\u{202A}'..='\u{FEFE}' | '\u{FF00}'..='\u{FFFD}' | '\u{10000}'..)
+        });
+        if !plain {
+            return false;
+        }
+        rest = characters.as_str();
+    }
+    true
 }
 
 /// Walks through a text line by line.

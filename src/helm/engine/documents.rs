@@ -1,45 +1,13 @@
-//! Spreads a large render over the machine's cores: templates are parsed on all of them, and documents are read on the
-//! others while templates still run. A small render stays on the thread it is asked on. The result is the same.
+//! The documents of a large render are read on other cores while templates still run. A small render stays on the thread
+//! it is asked on.
 
 use super::memory::{Output, Outputs};
 use crate::manifest;
+use crate::spread::{WORTH, start};
 use crate::template::Compat;
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Scope};
-
-/// Below so many bytes a thread costs more than it saves.
-const WORTH: usize = 48 << 10;
-/// More threads than this would wait for each other.
-const MOST: usize = 4;
-/// Templates nest, and a thread's usual stack is small.
-const STACK: usize = 64 << 20;
-
-/// Starts a thread for every core but the one that asks; where there can be none, that one does all the work.
-fn start<'scope>(scope: &'scope Scope<'scope, '_>, work: impl Fn() + Clone + Send + 'scope) {
-    let cores = thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST));
-    for _ in 1..cores {
-        let _ = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, work.clone());
-    }
-}
-
-/// Does a piece of work for each item, on several threads where all of it comes to many bytes.
-pub(super) fn for_each<T: Sync>(items: &[T], bytes: usize, work: impl Fn(&T) + Sync) {
-    if bytes < WORTH {
-        return items.iter().for_each(work);
-    }
-    let next = AtomicUsize::new(0);
-    let take = || {
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            work(item);
-        }
-    };
-    thread::scope(|scope| {
-        start(scope, take);
-        take();
-    });
-}
 
 /// Makes outputs with `render`, which gives each one as soon as it is there, and reads their documents, the ones that
 /// stood in the outputs before excepted. What is broken is told to who wants it.
