@@ -1,6 +1,7 @@
 //! `opdev run`: finds the project, sets logging up, and joins the inner loop with the terminal or a printer.
 
 use super::logging;
+use super::webhooks::WebhookArgs;
 use crate::dev::bus::{self, Listener};
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop;
@@ -13,6 +14,7 @@ use crate::sources;
 use crate::tap::EventSink;
 use crate::{print, tui};
 use anyhow::{Context as _, Result, anyhow, bail};
+use opdev_controlplane::Webhooks;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
@@ -79,6 +81,8 @@ pub(super) struct RunArgs {
     /// Do not show values of overrideValues in Kubernetes events
     #[arg(long)]
     suppress_override_values: bool,
+    #[command(flatten, next_help_heading = "Webhooks of the embedded control plane")]
+    webhooks: WebhookArgs,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
@@ -235,6 +239,8 @@ fn input(
         (None, true) => Some(true),
         (None, false) => None,
     };
+    let mut webhooks = Webhooks::default();
+    args.webhooks.apply(&mut webhooks);
     let mut allow_contexts = args.allow_context;
     allow_contexts.extend(project.settings.allow_contexts.iter().cloned());
     inner_loop::Input {
@@ -246,6 +252,8 @@ fn input(
             namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
             allow_contexts,
             service_account: args.as_serviceaccount,
+            webhooks,
+            webhook_certificates: args.webhooks.folder(),
         },
         on_exit: args.on_exit.or(project.settings.on_exit),
         project,

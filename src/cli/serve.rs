@@ -1,7 +1,8 @@
 //! `opdev serve`: the embedded control plane alone, for kubectl, Helm and other people's tests.
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
-use crate::cli::webhooks::{Certificates, WebhookArgs};
+use crate::cli::webhooks::WebhookArgs;
+use crate::dev::cluster::Certificates;
 use crate::dev::data::DataFolder;
 use crate::dev::lock::Lock;
 use anyhow::{Context, Result};
@@ -104,7 +105,8 @@ fn serve(args: &ServeArgs) -> Result<()> {
         if let Some(moved) = plane.moved_aside() {
             writeln!(std::io::stderr(), "warning: {moved}")?;
         }
-        let certificates = args.webhooks.certificates(&plane)?;
+        let folder = args.webhooks.folder();
+        let certificates = folder.map(|folder| Certificates::write(&plane, &folder)).transpose()?;
         let kept = data.as_ref().map(|data| data.path.as_path());
         let told = Told { rbac: args.rbac, kept, certificates: certificates.as_ref() };
         announce(&path, listening.address, &told, began)?;
@@ -152,7 +154,10 @@ fn announce(kubeconfig: &Path, address: SocketAddr, told: &Told<'_>, began: Inst
     if let Some(data) = told.kept {
         text.push_str(&format!("objects are kept in {}\n\n", data.display()));
     }
-    text.extend(told.certificates.map(Certificates::told));
+    text.extend(told.certificates.map(|found| {
+        let folder = quoted(&found.folder);
+        format!("webhook servers on this machine find tls.crt and tls.key in {folder}\n\n")
+    }));
     text.push_str(&differences(told.rbac));
     text.push_str("\nCtrl-C stops it.\n");
     tell(&text)

@@ -1,9 +1,8 @@
-//! The options of `opdev serve` about webhooks, and the certificate on disk for servers on this machine.
+//! The options about webhooks, of `opdev serve` and of `opdev run` on the embedded control plane.
 
-use anyhow::{Context, Result};
-use opdev_controlplane::{ControlPlane, Webhooks};
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::dev::cluster::Certificates;
+use opdev_controlplane::Webhooks;
+use std::path::PathBuf;
 
 /// How webhooks are reached.
 #[derive(Debug, Default, clap::Args)]
@@ -35,12 +34,6 @@ fn mapping(text: &str) -> Result<(String, u16), String> {
     }
 }
 
-/// Files that were written, which go with the plane unless it is kept.
-pub(super) struct Certificates {
-    pub(super) folder: PathBuf,
-    files: Vec<(PathBuf, String)>,
-}
-
 impl WebhookArgs {
     /// For the plane.
     pub(super) fn apply(&self, webhooks: &mut Webhooks) {
@@ -48,46 +41,10 @@ impl WebhookArgs {
         webhooks.strict = self.strict_webhooks;
     }
 
-    /// Writes the certificate, where that is asked for.
-    pub(super) fn certificates(&self, plane: &ControlPlane) -> Result<Option<Certificates>> {
-        let Some(folder) = &self.webhook_certs else { return Ok(None) };
-        let usual = || std::env::temp_dir().join("k8s-webhook-server").join("serving-certs");
-        let folder = std::path::absolute(folder.clone().unwrap_or_else(usual))?;
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("--webhook-certs: the folder {} cannot be made", folder.display()))?;
-        let pair = plane.webhook_certificate()?;
-        let mut files = Vec::new();
-        // The key comes first: whoever watches the certificate reads both when it changes.
-        for (name, text) in
-            [("tls.key", pair.key), ("tls.crt", pair.certificate), ("ca.crt", plane.authority())]
-        {
-            let path = folder.join(name);
-            crate::dev::cluster::write_private(&path, &text)
-                .with_context(|| format!("--webhook-certs: {} cannot be written", path.display()))?;
-            files.push((path, text));
-        }
-        Ok(Some(Certificates { folder, files }))
+    /// Where certificates are to be written.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        self.webhook_certs.as_ref().map(|folder| folder.clone().unwrap_or_else(Certificates::usual_folder))
     }
-}
-
-impl Certificates {
-    /// Takes away what was written, unless somebody else has written there meanwhile.
-    pub(super) fn remove(&self) {
-        for (path, text) in &self.files {
-            if fs::read_to_string(path).is_ok_and(|found| found == *text) {
-                let _ = fs::remove_file(path);
-            }
-        }
-    }
-
-    /// What the user is told of them.
-    pub(super) fn told(&self) -> String {
-        format!("webhook servers on this machine find tls.crt and tls.key in {}\n\n", shown(&self.folder))
-    }
-}
-
-fn shown(path: &Path) -> String {
-    super::serve::quoted(path)
 }
 
 #[cfg(test)]

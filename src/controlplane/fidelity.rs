@@ -39,7 +39,7 @@ const GAPS: [Gap; 12] = [
     ),
     gap(
         "webhooks",
-        "called; by a service only where something listens for it on this machine (its target port, 9443 unless told otherwise, or the port that the annotation opdev.dev/local-port names), and skipped with a warning where all its pods are simulated. Conversion webhooks are called the same way, but the fields that a manager owns at one version are not found again at another. One that hangs on what a controller writes holds up all controllers meanwhile",
+        "called; by a service only where something listens for it on this machine (its target port, 9443 unless told otherwise, or the port that the annotation opdev.dev/local-port names), and skipped with a warning where all its pods are simulated. Conversion webhooks are called the same way",
     ),
     gap(
         "admission policies",

@@ -10,6 +10,7 @@ mod local;
 mod plugin;
 mod proxies;
 mod tend;
+mod webhooks;
 
 use super::data::{self, DataFolder};
 use super::lock::Lock;
@@ -19,12 +20,13 @@ use anyhow::{Context as _, Result, bail};
 use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
-use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User};
+use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User, Webhooks};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 pub(crate) use tend::Tender;
+pub use webhooks::Certificates;
 
 /// What the user asked for.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +46,17 @@ pub struct Choice {
     /// Whose name the operator's calls go out in: a ServiceAccount as `[NAMESPACE/]NAME`, or the project's own where
     /// that is empty.
     pub service_account: Option<String>,
+    /// How the embedded control plane reaches webhooks.
+    pub webhooks: Webhooks,
+    /// The folder for the certificate of webhook servers on this machine.
+    pub webhook_certificates: Option<PathBuf>,
+}
+
+impl Choice {
+    /// Whether something is said about webhooks, which counts on the embedded control plane only.
+    pub(super) fn names_webhooks(&self) -> bool {
+        self.webhooks != Webhooks::default() || self.webhook_certificates.is_some()
+    }
 }
 
 /// A connection, and the embedded control plane where that is what is behind it.
@@ -65,8 +78,10 @@ pub struct Connection {
     _lock: Option<Lock>,
     /// Where the embedded control plane keeps its objects.
     _data: Option<DataFolder>,
-    /// What the user has to hear about the objects of before.
+    /// What the user has to hear first.
     pub warning: Option<String>,
+    /// What webhook servers on this machine are given.
+    pub certificates: Option<Certificates>,
 }
 
 impl Connection {
@@ -99,9 +114,13 @@ impl Connection {
         let mut config = Config::default();
         config.data_dir = Some(data.path.clone());
         config.rbac = choice.service_account.is_some();
+        config.webhooks = choice.webhooks.clone();
         let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
         let warning = plane.moved_aside().map(ToString::to_string);
+        // They stay when it ends: the authority is kept with the objects, and the next start writes them anew.
+        let folder = choice.webhook_certificates.as_deref();
+        let certificates = folder.map(|folder| Certificates::write(&plane, folder)).transpose()?;
         let client = plane.client();
         let version = client
             .apiserver_version()
@@ -136,6 +155,7 @@ impl Connection {
             _lock: lock,
             _data: Some(data),
             warning,
+            certificates,
         })
     }
 
@@ -187,7 +207,8 @@ impl Connection {
             plane: None,
             _lock: None,
             _data: None,
-            warning: None,
+            warning: choice.names_webhooks().then(|| NOT_HERE.to_owned()),
+            certificates: None,
         })
     }
 
@@ -227,6 +248,10 @@ fn free_kubeconfig(state_folder: &Path) -> Result<(PathBuf, Option<Lock>)> {
         }
     }
 }
+
+/// To whoever says how webhooks are reached on a cluster of its own.
+const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count on the embedded control plane only: this \
+                        cluster reaches webhooks by itself; add --embedded to try them here";
 
 /// How long the first answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -509,6 +509,11 @@ async fn announce(project: &Project, connection: &Connection, events: &EventSink
     if let Some(warning) = &connection.warning {
         notice(events, Level::Warn, warning.clone(), None).await;
     }
+    if let Some(found) = &connection.certificates {
+        let message =
+            format!("webhook servers on this machine find tls.crt and tls.key in {}", found.folder.display());
+        notice(events, Level::Info, message, None).await;
+    }
     let Cluster { name, marks, server, protection, .. } = &connection.cluster;
     match protection {
         Protection::Local => {}

@@ -12,6 +12,7 @@ mod persistence;
 #[allow(clippy::needless_pass_by_value)]
 mod policies;
 mod rbac;
+mod run_webhooks;
 mod serve;
 mod tools;
 mod transport;
