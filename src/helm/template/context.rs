@@ -2,7 +2,7 @@
 //! Templates reach nothing else, so a render with the same context gives the same bytes.
 
 use super::error::FuncError;
-use super::reads::Reads;
+use super::reads::{Quickly, Reads};
 use super::value::Value;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -81,7 +81,7 @@ pub struct Context<'a> {
     pub(super) env: &'a dyn Environment,
     pub(super) compat: Compat,
     /// How often each name is being included right now.
-    pub(super) included: HashMap<Box<[u8]>, u32>,
+    pub(super) included: HashMap<Box<[u8]>, u32, Quickly>,
     /// Nested template executions on the stack.
     pub(super) depth: u32,
     /// Whether something read the clock, randomness or the cluster, so that the output may differ next time.
@@ -153,7 +153,7 @@ impl<'a> Context<'a> {
         Context {
             env,
             compat,
-            included: HashMap::new(),
+            included: HashMap::default(),
             depth: 0,
             impure: false,
             strict: false,

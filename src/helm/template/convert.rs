@@ -1,4 +1,4 @@
-//! Values from and to JSON trees, the form objects have outside the template engine.
+//! Values from and to JSON trees, the form objects have outside the template engine, and from Rust's own types.
 
 use serde_json::Value as Json;
 
@@ -76,4 +76,40 @@ fn list_to_json(list: &List) -> Json {
         return Json::String(base64::engine::general_purpose::STANDARD.encode(list.to_bytes()));
     }
     Json::Array(list.items().iter().map(Value::to_json).collect())
+}
+
+impl From<bool> for Value {
+    fn from(b: bool) -> Value {
+        Value::Bool(b)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::str(text)
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Value {
+        Value::str(text)
+    }
+}
+
+impl From<Vec<u8>> for Value {
+    fn from(bytes: Vec<u8>) -> Value {
+        Value::str(bytes)
+    }
+}
+
+impl From<Map> for Value {
+    fn from(map: Map) -> Value {
+        Value::Map(map)
+    }
+}
+
+impl From<List> for Value {
+    fn from(list: List) -> Value {
+        Value::List(list)
+    }
 }

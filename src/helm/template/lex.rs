@@ -387,11 +387,11 @@ impl<'a> Lexer<'a> {
     }
 
     fn at_terminator(&self) -> bool {
-        match self.rest().as_bytes() {
-            [] | [b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n', ..] => true,
-            [b'}', b'}', ..] => true,
-            _ => false,
-        }
+        matches!(
+            self.rest().as_bytes(),
+            [] | [b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n', ..]
+                | [b'}', b'}', ..]
+        )
     }
 
     fn quoted(&mut self, mark: char, kind: Kind, unterminated: &str) -> Token<'a> {

@@ -61,8 +61,11 @@ impl Hasher for Quick {
     }
 }
 
+/// Hashes quickly.
+pub(super) type Quickly = BuildHasherDefault<Quick>;
+
 /// A set of reads.
-pub type ReadSet = HashSet<Read, BuildHasherDefault<Quick>>;
+pub type ReadSet = HashSet<Read, Quickly>;
 
 /// What one template read.
 #[derive(Default)]
@@ -70,7 +73,7 @@ pub struct Seen {
     /// Of the input.
     pub reads: ReadSet,
     /// The templates it executed, itself first among them, as they were.
-    pub(super) trees: HashMap<Str, Arc<Tree>, BuildHasherDefault<Quick>>,
+    pub(super) trees: HashMap<Str, Arc<Tree>, Quickly>,
     /// Whether it executed a template that hides another one in a way `trees` does not tell.
     pub(super) hidden: bool,
 }

@@ -11,10 +11,14 @@ use super::funcs::strings::find;
 use super::funcs::{Function, Language};
 use super::node::Tree;
 use super::parse::parse;
+use super::reads::Quickly;
 use super::text::Str;
 use super::value::Value;
 
 type Trees = Arc<BTreeMap<Str, Arc<Tree>>>;
+
+/// The name of a text, and whose functions it may call.
+type Key = (Box<str>, Compat);
 
 /// A text and its trees.
 type Parsed = (Arc<str>, Trees);
@@ -35,9 +39,9 @@ pub struct ParseCache {
 #[derive(Default)]
 struct Cached {
     /// The latest texts of each name.
-    recent: HashMap<(Box<str>, Compat), VecDeque<Parsed>>,
+    recent: HashMap<Key, VecDeque<Parsed>, Quickly>,
     /// What fell out of `recent`, by content.
-    older: HashMap<(Box<str>, Compat), HashMap<Arc<str>, Trees>>,
+    older: HashMap<Key, HashMap<Arc<str>, Trees, Quickly>, Quickly>,
     count: usize,
 }
 
@@ -56,7 +60,7 @@ impl ParseCache {
 }
 
 impl Cached {
-    fn find(&self, key: &(Box<str>, Compat), text: &str) -> Option<Trees> {
+    fn find(&self, key: &Key, text: &str) -> Option<Trees> {
         let recent = self.recent.get(key)?;
         if let Some((_, trees)) = recent.iter().find(|(known, _)| **known == *text) {
             return Some(Arc::clone(trees));
@@ -67,7 +71,7 @@ impl Cached {
         self.older.get(key)?.get(text).cloned()
     }
 
-    fn keep(&mut self, key: (Box<str>, Compat), text: Arc<str>, trees: &Trees) {
+    fn keep(&mut self, key: Key, text: Arc<str>, trees: &Trees) {
         if self.count >= CACHED_TEXTS {
             *self = Cached::default();
         }
@@ -88,7 +92,7 @@ pub struct TemplateSet {
     cache: Arc<ParseCache>,
     language: Language,
     /// Newest last; a later layer hides an earlier one.
-    layers: Vec<Arc<HashMap<Str, Arc<Tree>>>>,
+    layers: Vec<Arc<HashMap<Str, Arc<Tree>, Quickly>>>,
 }
 
 impl TemplateSet {

@@ -573,39 +573,3 @@ impl Value {
         }
     }
 }
-
-impl From<bool> for Value {
-    fn from(b: bool) -> Value {
-        Value::Bool(b)
-    }
-}
-
-impl From<&str> for Value {
-    fn from(text: &str) -> Value {
-        Value::str(text)
-    }
-}
-
-impl From<String> for Value {
-    fn from(text: String) -> Value {
-        Value::str(text)
-    }
-}
-
-impl From<Vec<u8>> for Value {
-    fn from(bytes: Vec<u8>) -> Value {
-        Value::str(bytes)
-    }
-}
-
-impl From<Map> for Value {
-    fn from(map: Map) -> Value {
-        Value::Map(map)
-    }
-}
-
-impl From<List> for Value {
-    fn from(list: List) -> Value {
-        Value::List(list)
-    }
-}

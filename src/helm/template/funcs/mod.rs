@@ -28,6 +28,7 @@ use std::sync::LazyLock;
 use super::context::{Compat, Context};
 use super::error::FuncError;
 use super::host::{Signature, Ty};
+use super::reads::Quickly;
 use super::set::TemplateSet;
 use super::value::Value;
 use choices::is_empty as empty;
@@ -85,7 +86,7 @@ const fn variadic(name: &'static str, types: &'static [Ty], rest: Ty, run: Body)
     Function { name, signature: Signature { fixed: types, rest: Some(rest) }, run: Run::Plain(run) }
 }
 
-static TABLE: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
+static TABLE: LazyLock<HashMap<&'static str, &'static Function, Quickly>> = LazyLock::new(|| {
     let all: [&'static [Function]; 19] = [
         builtins::FUNCTIONS,
         strings::FUNCTIONS,
