@@ -92,7 +92,7 @@ pub struct Context<'a> {
     pub(super) bounds: Option<(&'a AtomicBool, usize)>,
     /// Where the output of the outermost template came from, if that is to be known.
     pub(super) marks: Option<Vec<Mark>>,
-    /// Statements executed and rounds of loops so far.
+    /// Statements executed, functions called and rounds of loops so far.
     steps: u64,
     /// Bytes of what functions gave so far.
     given: u64,
@@ -102,6 +102,9 @@ pub struct Context<'a> {
 
 /// No chart comes near; Helm itself would go on for hours.
 const MAX_STEPS: u64 = 10_000_000;
+
+/// How many statements the call of a function counts for: some take microseconds.
+const CALL: u64 = 4;
 
 /// The longest output, and the most one value may come to when it is written.
 const MAX_BYTES: usize = 256 << 20;
@@ -144,6 +147,7 @@ impl<'a> Context<'a> {
             _ => 0,
         };
         self.given += size as u64;
+        self.steps += CALL;
         (self.given > MAX_GIVEN).then_some("the functions of one render give more than 2 GiB")
     }
 

@@ -351,6 +351,7 @@ async fn what_is_no_policy_is_refused() {
 }
 
 #[tokio::test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
 async fn kubectl_is_warned_and_refused() {
     let cluster = Cluster::start().await;
     let text = "
