@@ -41,7 +41,7 @@ struct Shared {
     token: Mutex<Option<String>>,
     seen_headers: Mutex<Vec<http::HeaderMap>>,
     /// The paths of all requests, each with the form that was asked for.
-    accepted: Mutex<Vec<(String, String)>>,
+    accepted: watch::Sender<Vec<(String, String)>>,
     kubelet: Mutex<Option<Kubelet>>,
 }
 
@@ -164,7 +164,14 @@ impl Door {
 
     /// The paths of all requests so far, each with the form that was asked for.
     pub(crate) fn accepted(&self) -> Vec<(String, String)> {
-        self.shared.accepted.lock().unwrap().clone()
+        self.shared.accepted.borrow().clone()
+    }
+
+    /// The same, once one of them has this in its path.
+    pub(crate) async fn until_accepted(&self, part: &str) -> Vec<(String, String)> {
+        let mut accepted = self.shared.accepted.subscribe();
+        let any = |all: &Vec<(String, String)>| all.iter().any(|(path, _)| path.contains(part));
+        accepted.wait_for(any).await.unwrap().clone()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -216,7 +223,7 @@ async fn answer(
     let method = request.method().clone();
     shared.log.lock().unwrap().push((method.clone(), path.clone()));
     let accept = request.headers().get("accept").and_then(|value| value.to_str().ok()).unwrap_or_default();
-    shared.accepted.lock().unwrap().push((path.clone(), accept.to_owned()));
+    shared.accepted.send_modify(|all| all.push((path.clone(), accept.to_owned())));
     shared.seen_headers.lock().unwrap().push(request.headers().clone());
     let token = shared.token.lock().unwrap().clone();
     if let Some(token) = token {

@@ -58,12 +58,10 @@ fn is_settings(seen: &ObjectSeen) -> bool {
 async fn an_object_is_read_whole_while_it_is_looked_at() {
     let (door, mut opdev, _folder) = world().await;
     // ConfigMaps are watched whole, too, by a reconciler of the demo that owns some; nobody but the panes wants these.
-    let asked = door.accepted();
+    let asked = door.until_accepted("/networkpolicies?").await;
     let of = |what: &str| -> Vec<_> { asked.iter().filter(|(path, _)| path.contains(what)).collect() };
     let policies = of("/networkpolicies?");
-    assert!(
-        !policies.is_empty() && policies.iter().all(|(_, form)| form.contains("as=PartialObjectMetadata"))
-    );
+    assert!(policies.iter().all(|(_, form)| form.contains("as=PartialObjectMetadata")), "{policies:?}");
     assert!(of("/configmaps?").iter().any(|(_, form)| form.contains("as=PartialObjectMetadataList")));
     assert!(of("/pods?").iter().all(|(_, form)| !form.contains("PartialObjectMetadata")));
     let mut state = State::default();
