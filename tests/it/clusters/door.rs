@@ -162,12 +162,7 @@ impl Door {
         found.map(|value| value.to_str().unwrap().to_owned()).collect()
     }
 
-    /// The paths of all requests so far, each with the form that was asked for.
-    pub(crate) fn accepted(&self) -> Vec<(String, String)> {
-        self.shared.accepted.borrow().clone()
-    }
-
-    /// The same, once one of them has this in its path.
+    /// The paths of all requests so far, each with the form that was asked for, once one of them has this in its path.
     pub(crate) async fn until_accepted(&self, part: &str) -> Vec<(String, String)> {
         let mut accepted = self.shared.accepted.subscribe();
         let any = |all: &Vec<(String, String)>| all.iter().any(|(path, _)| path.contains(part));
