@@ -5,7 +5,7 @@ use super::scope::{self, Scope};
 use super::{Capabilities, Compat, ReleaseInfo, RenderInput};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
-use crate::template::{Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen, World};
+use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen, World};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -255,29 +255,17 @@ fn differences(
     paths: &Paths,
     found: &mut ReadSet,
 ) {
-    let differs = |key: &str, found: &mut ReadSet| {
-        found.insert(Read::Key(node, key.into()));
-        found.insert(Read::All(node));
-    };
-    for (key, value) in new {
-        match (old.get(key), value) {
-            (Some(Value::Object(before)), Value::Object(value)) => {
-                // Nobody has read what never got a number.
-                if let Some(below) = paths.known(node, key) {
-                    differences(before, value, below, paths, found);
-                }
+    fn pairs(map: &Map<String, Value>) -> impl Iterator<Item = (&[u8], &Value)> {
+        map.iter().map(|(key, value)| (key.as_bytes(), value))
+    }
+    template::differences(node, pairs(old), pairs(new), found, |key, old, new, found| match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            // Nobody has read what never got a number.
+            if let Some(below) = paths.known(node, key) {
+                differences(old, new, below, paths, found);
             }
-            (Some(before), value) if before == value => {}
-            (before, _) => {
-                differs(key, found);
-                if before.is_none() {
-                    found.insert(Read::Keys(node));
-                }
-            }
+            true
         }
-    }
-    for key in old.keys().filter(|key| !new.contains_key(*key)) {
-        differs(key, found);
-        found.insert(Read::Keys(node));
-    }
+        (old, new) => old == new,
+    });
 }

@@ -8,13 +8,13 @@ use super::{Compat, RenderError, RenderInput, documents, hints};
 use crate::chart::{Chart, Place};
 use crate::spread;
 use crate::template::{
-    Context, ExecError, Inputs, Map, ParseError, Paths, Reads, TemplateSet, Value, on_deep_stack,
+    Context, ExecError, Inputs, Map, ParseError, ParsedText, Paths, Reads, TemplateSet, Value, on_deep_stack,
     without_no_value,
 };
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 type Templates<'c> = BTreeMap<String, Template<'c>>;
 
@@ -50,10 +50,8 @@ fn run(
         Some(cache) => TemplateSet::with_cache(input.compat, cache.clone()),
         None => TemplateSet::new(input.compat),
     };
-    let order = in_order(&templates);
-    parse_ahead(&set, &order, &templates);
-    for path in order {
-        set.add(path, &templates[path].text).map_err(|error| unparsed(&error, &templates, input.compat))?;
+    for parsed in parse(&set, &templates) {
+        set.define(parsed.map_err(|error| unparsed(&error, &templates, input.compat))?);
     }
     let run = Run { input, values, scopes, templates, set };
     let Some(state) = state else {
@@ -79,12 +77,17 @@ struct Watched<'w, 's> {
     reuse: &'w mut Reuse<'s>,
 }
 
-/// Parses what is not known yet. What is wrong is told when the templates are added, in their order.
-fn parse_ahead(set: &TemplateSet, order: &[&str], templates: &Templates<'_>) {
-    let mut new: Vec<(&str, &str)> = order.iter().map(|path| (*path, &*templates[*path].text)).collect();
-    new.retain(|(path, text)| !set.is_parsed(path, text));
-    let bytes = new.iter().map(|(_, text)| text.len()).sum();
-    spread::for_each(&new, bytes, |(path, text)| set.parse_ahead(path, text));
+/// What each text parses to, in their order; what is new is parsed on every core.
+fn parse(set: &TemplateSet, templates: &Templates<'_>) -> Vec<Result<ParsedText, ParseError>> {
+    let texts = in_order(templates).into_iter().map(|path| {
+        let text = &*templates[path].text;
+        (path, text, set.known(path, text).map_or_else(OnceLock::new, |known| OnceLock::from(Ok(known))))
+    });
+    let texts: Vec<_> = texts.collect();
+    let new: Vec<_> = texts.iter().filter(|(.., parsed)| parsed.get().is_none()).collect();
+    let bytes = new.iter().map(|(_, text, _)| text.len()).sum();
+    spread::for_each(&new, bytes, |(path, text, parsed)| drop(parsed.set(set.parse(path, text))));
+    texts.into_iter().filter_map(|(.., parsed)| parsed.into_inner()).collect()
 }
 
 /// Paths of templates as Helm goes through them.

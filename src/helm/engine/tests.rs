@@ -267,6 +267,44 @@ fn a_failed_render_leaves_the_memory_sound() {
     }
 }
 
+/// Large enough for other threads to parse templates and to read documents.
+#[test]
+fn a_large_chart_renders_and_fails_as_a_small_one() {
+    let path = |at: usize| format!("templates/c{at:03}.yaml");
+    let text = |at: usize| {
+        let lines: String =
+            (0..40).map(|line| format!("  key{line}: {at} and what stands beside it\n")).collect();
+        format!("kind: ConfigMap\nmetadata: {{name: c{at}}}\ndata:\n  own: {{{{ .Values.name }}}}\n{lines}")
+    };
+    let mut files = texts(&[
+        ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("values.yaml", "name: own\n"),
+    ]);
+    files.extend((0..150).map(|at| (path(at), text(at))));
+    let case = Case::new();
+    let run = |files: &Texts| case.run(&load(files).unwrap(), &json!({}), 1, Compat::V3, true).0;
+    let document = |at: usize| {
+        let made = text(at).replace("{{ .Values.name }}", "own");
+        format!("---\n# Source: web/{}\n{}\n", path(at), made.trim_end())
+    };
+    assert!((0..150).map(document).map(|one| one.len()).sum::<usize>() > 4 * crate::spread::WORTH);
+    assert!(run(&files).unwrap().0 == (0..150).map(document).collect::<String>());
+    assert_eq!(case.same(&files, &json!({})), 150);
+    assert_eq!(case.same(&files, &json!({})), 0);
+    // Of several mistakes the one is told that Helm meets first: documents by path, templates from the last on.
+    let broken = |what: &str, wanted: &str| {
+        let mut files = files.clone();
+        for at in [40, 90, 120] {
+            files.insert(path(at), format!("{}{what}\n", text(at)));
+        }
+        let told = run(&files).unwrap_err();
+        assert!(told.contains(wanted), "{what}: {told}");
+    };
+    broken("a: [", "YAML parse error on web/templates/c040.yaml");
+    broken("{{ if }}", "parse error at (web/templates/c120.yaml:");
+    broken("{{ fail \"no\" }}", "web/templates/c120.yaml:");
+}
+
 /// Numbers that repeat.
 struct Dice(u64);
 

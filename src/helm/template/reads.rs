@@ -99,6 +99,39 @@ impl Seen {
 #[derive(Default)]
 pub struct Compared(HashMap<(usize, usize), bool>);
 
+/// Notes what differs between the pairs of a map and those it had. `alike` says of two values of a key that they are the
+/// same to who reads the map, and may note what differs further down.
+pub fn differences<'m, V>(
+    node: NodeId,
+    old: impl Iterator<Item = (&'m [u8], V)>,
+    new: impl Iterator<Item = (&'m [u8], V)>,
+    found: &mut ReadSet,
+    mut alike: impl FnMut(&[u8], &V, &V, &mut ReadSet) -> bool,
+) {
+    let mut old: BTreeMap<&[u8], V> = old.collect();
+    let mut came_or_went = false;
+    let differs = |key: &[u8], found: &mut ReadSet| {
+        found.insert(Read::Key(node, key.into()));
+        found.insert(Read::All(node));
+    };
+    for (key, value) in new {
+        match old.remove(key) {
+            Some(before) if alike(key, &before, &value, found) => {}
+            before => {
+                differs(key, found);
+                came_or_went |= before.is_none();
+            }
+        }
+    }
+    for key in old.into_keys() {
+        differs(key, found);
+        came_or_went = true;
+    }
+    if came_or_went {
+        found.insert(Read::Keys(node));
+    }
+}
+
 /// Notes of the render that is running.
 #[derive(Default)]
 pub struct Reads {
@@ -194,8 +227,8 @@ impl Paths {
 
     /// The same, if it ever had one.
     #[must_use]
-    pub fn known(&self, node: NodeId, key: &str) -> Option<NodeId> {
-        self.below.get(node as usize)?.get(key.as_bytes()).copied()
+    pub fn known(&self, node: NodeId, key: impl AsRef<[u8]>) -> Option<NodeId> {
+        self.below.get(node as usize)?.get(key.as_ref()).copied()
     }
 
     /// How many numbers were given.

@@ -30,6 +30,9 @@ const CACHED_TEXTS: usize = 20_000;
 /// versions, while `tpl` parses everything under one name.
 const COMPARED: usize = 4;
 
+/// What a text parses to: its own template, and those it defines.
+pub struct ParsedText(Trees);
+
 /// Parsed texts by name and content, shared by renders: only what changed is parsed again.
 #[derive(Default)]
 pub struct ParseCache {
@@ -121,7 +124,12 @@ impl TemplateSet {
     /// # Errors
     /// The text does not parse; the set is unchanged.
     pub fn add(&mut self, name: &str, text: &str) -> Result<(), ParseError> {
-        let trees = self.cache.parse(name, text, self.language)?;
+        self.define(self.parse(name, text)?);
+        Ok(())
+    }
+
+    /// Adds a text that was parsed, and what it defines, as `add` does.
+    pub fn define(&mut self, ParsedText(trees): ParsedText) {
         if self.layers.is_empty() {
             self.layers.push(Arc::default());
         }
@@ -133,19 +141,21 @@ impl TemplateSet {
         if let Some(layer) = self.layers.last_mut() {
             Arc::make_mut(layer).extend(known);
         }
-        Ok(())
     }
 
-    /// Whether the cache knows what a text parses to.
+    /// What a text parses to, if the cache knows it.
     #[must_use]
-    pub fn is_parsed(&self, name: &str, text: &str) -> bool {
+    pub fn known(&self, name: &str, text: &str) -> Option<ParsedText> {
         let key = (Box::from(name), self.language.compat);
-        self.cache.parsed.lock().unwrap_or_else(PoisonError::into_inner).find(&key, text).is_some()
+        self.cache.parsed.lock().unwrap_or_else(PoisonError::into_inner).find(&key, text).map(ParsedText)
     }
 
-    /// Parses a text for the cache; `add` tells what is wrong with it.
-    pub fn parse_ahead(&self, name: &str, text: &str) {
-        let _ = self.cache.parse(name, text, self.language);
+    /// Parses a text for `define`.
+    ///
+    /// # Errors
+    /// The text does not parse.
+    pub fn parse(&self, name: &str, text: &str) -> Result<ParsedText, ParseError> {
+        self.cache.parse(name, text, self.language).map(ParsedText)
     }
 
     /// Whether a template of this name exists.

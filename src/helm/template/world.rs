@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
-use super::reads::{IN_LIST, NodeId, Paths, ROOT, Read, ReadSet, Reads};
+use super::reads::{self, IN_LIST, NodeId, Paths, ROOT, ReadSet, Reads};
 use super::text::Str;
 use super::value::{Elem, Map, MapType, UintKind, Value};
 
@@ -184,28 +184,14 @@ impl Part {
 }
 
 fn differences(node: NodeId, old: &BTreeMap<Str, Part>, new: &BTreeMap<Str, Part>, found: &mut ReadSet) {
-    let differs = |key: &Str, found: &mut ReadSet| {
-        found.insert(Read::Key(node, key.clone()));
-        found.insert(Read::All(node));
-    };
-    for (key, value) in new {
-        match (old.get(key), value) {
-            (Some(Part::Map(a, s, x, before)), Part::Map(b, t, y, after))
-                if (a, s, x) == (b, t, y) && *a != IN_LIST =>
-            {
-                differences(*a, before, after, found);
-            }
-            (Some(before), value) if before.same(value) => {}
-            (before, _) => {
-                differs(key, found);
-                if before.is_none() {
-                    found.insert(Read::Keys(node));
-                }
-            }
+    fn pairs(map: &BTreeMap<Str, Part>) -> impl Iterator<Item = (&[u8], &Part)> {
+        map.iter().map(|(key, part)| (&**key, part))
+    }
+    reads::differences(node, pairs(old), pairs(new), found, |_, old, new, found| match (old, new) {
+        (Part::Map(a, s, x, old), Part::Map(b, t, y, new)) if (a, s, x) == (b, t, y) && *a != IN_LIST => {
+            differences(*a, old, new, found);
+            true
         }
-    }
-    for key in old.keys().filter(|key| !new.contains_key(*key)) {
-        differs(key, found);
-        found.insert(Read::Keys(node));
-    }
+        (old, new) => old.same(new),
+    });
 }

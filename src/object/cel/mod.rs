@@ -39,6 +39,7 @@ pub use admission::{
 pub use authorizer::{Asked, Authorizer, Verdict};
 pub use conditions::{Conditions, check_condition};
 pub use cost::expensive;
+pub use parse::is_reserved;
 pub use rules::{RuleFault, Rules};
 
 #[cfg(test)]

@@ -29,6 +29,11 @@ const RESERVED: [&str; 18] = [
     "in",
 ];
 
+/// Whether a word means something of its own, so that no field or variable may be called it.
+pub fn is_reserved(word: &str) -> bool {
+    matches!(word, "true" | "false" | "null") || RESERVED.contains(&word)
+}
+
 /// Parses an expression.
 pub(super) fn parse(text: &str) -> Result<Expr, Vec<Fault>> {
     if text.chars().count() > LONGEST {

@@ -1,6 +1,7 @@
 //! Schemas as CEL sees them: which fields an expression can name and with what types, and how JSON becomes values.
 
 use super::kind::{Kind, Object};
+use super::parse::is_reserved;
 use super::time;
 use super::value::{Key, Listing, Stop, Val, failed};
 use serde_json::{Map, Value};
@@ -164,30 +165,7 @@ fn text(schema: &Value) -> Shape {
 
 /// The name in CEL of a field whose name is a reserved word.
 pub(super) fn reserved(name: &str) -> Option<String> {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    RESERVED.contains(&name).then(|| format!("__{name}__"))
+    is_reserved(name).then(|| format!("__{name}__"))
 }
 
 /// The name of a field in CEL; `None` where it cannot be named.

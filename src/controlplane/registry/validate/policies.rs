@@ -3,36 +3,13 @@
 use super::place::{self, absent, items, named, selector};
 use super::webhooks::{conditions, one_of, rule};
 use crate::error::Cause;
-use opdev_object::cel::{Compiler, Expression, Wanted};
+use opdev_object::cel::{self, Compiler, Expression, Wanted};
 use opdev_object::names::{dns1035_label, dns1123_subdomain, label_key};
 use serde_json::{Value, json};
 
 const MOST_ANNOTATIONS: usize = 20;
 const LONGEST_ANNOTATION: usize = 5 * 1024;
 const REASONS: [&str; 3] = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// A policy that only looks.
 pub(super) fn validating(object: &Value, causes: &mut Vec<Cause>) {
@@ -216,7 +193,7 @@ fn identifier(name: &str) -> bool {
     let starts = |c: char| c == '_' || c.is_ascii_alphabetic();
     name.starts_with(starts)
         && name.chars().all(|c| starts(c) || c.is_ascii_digit())
-        && !RESERVED.contains(&name)
+        && !cel::is_reserved(name)
 }
 
 fn variable(found: &Value, place: &str, compiler: &mut Compiler, causes: &mut Vec<Cause>) {

@@ -159,14 +159,14 @@ fn write(writer: &mut yaml::Writer, value: &Value, pretty: bool) {
 
 const DECODING: &str = "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal";
 
-fn json_kind(json: &serde_json::Value) -> &'static str {
-    match json {
-        serde_json::Value::Null => "null",
-        serde_json::Value::Bool(_) => "bool",
-        serde_json::Value::Number(_) => "number",
-        serde_json::Value::String(_) => "string",
-        serde_json::Value::Array(_) => "array",
-        serde_json::Value::Object(_) => "object",
+fn json_kind(read: &Value) -> &'static str {
+    match read {
+        Value::Nil => "null",
+        Value::Bool(_) => "bool",
+        Value::Str(_) => "string",
+        Value::List(_) => "array",
+        Value::Map(_) | Value::Host(_) => "object",
+        Value::Int(_) | Value::Int64(_) | Value::Uint(..) | Value::Float(_) => "number",
     }
 }
 
@@ -188,15 +188,19 @@ fn everyday(node: &yaml::Node) -> Option<Value> {
     })
 }
 
-fn from_yaml(text: &str) -> Value {
-    if let Ok(node) = yaml::parse(text)
-        && let Some(map @ Value::Map(_)) = everyday(&node)
-    {
-        return map;
+/// What a text of YAML says, with every number a float64.
+fn read_yaml(text: &str) -> Result<Value, yaml::Error> {
+    let node = yaml::parse(text)?;
+    match everyday(&node) {
+        Some(value) => Ok(value),
+        None => yaml::to_values(&node).map(|json| Value::from_json_floats(&json)),
     }
-    let error = match yaml::values_from_str(text) {
-        Ok(serde_json::Value::Null) => return Value::Map(Map::new()),
-        Ok(json @ serde_json::Value::Object(_)) => return Value::from_json_floats(&json),
+}
+
+fn from_yaml(text: &str) -> Value {
+    let error = match read_yaml(text) {
+        Ok(Value::Nil) => return Value::Map(Map::new()),
+        Ok(map @ Value::Map(_)) => return map,
         Ok(other) => {
             format!("{DECODING} {} into Go value of type map[string]interface {{}}", json_kind(&other))
         }
@@ -206,9 +210,9 @@ fn from_yaml(text: &str) -> Value {
 }
 
 fn from_yaml_array(text: &str) -> Value {
-    let error = match yaml::values_from_str(text) {
-        Ok(serde_json::Value::Null) => return Value::List(List::new(Vec::new())),
-        Ok(json @ serde_json::Value::Array(_)) => return Value::from_json_floats(&json),
+    let error = match read_yaml(text) {
+        Ok(Value::Nil) => return Value::List(List::new(Vec::new())),
+        Ok(list @ Value::List(_)) => return list,
         Ok(other) => format!("{DECODING} {} into Go value of type []interface {{}}", json_kind(&other)),
         Err(error) => error.to_string(),
     };
