@@ -1,6 +1,6 @@
 //! PodSet: create, look at the status, scale 3 → 5 → 1, delete a pod, patch from outside, delete the object.
 
-use super::world::World;
+use super::world::{World, newest, running};
 use opdev::event::{CauseKind, PodFailure, Reconcile, Relation};
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -11,13 +11,16 @@ const LABEL: (&str, &str) = ("app", "podset-sample");
 
 /// Waits until the status names exactly the pods that run.
 async fn settled(world: &World, count: usize) -> Vec<String> {
-    let names = world.until_pods(LABEL, count).await;
     world
-        .until(PODSET, NAME, "the status names the pods", |podset| {
-            podset["status"]["availableReplicas"] == count && podset["status"]["podNames"] == json!(names)
+        .opdev
+        .wait_for_state("a status that names the pods", |events| {
+            // As many may have run on the way, and others.
+            let names = running(events, LABEL, count)?;
+            let status = &newest(events, PODSET, NAME)?["status"];
+            let named = status["availableReplicas"] == count && status["podNames"] == json!(names);
+            named.then_some(names)
         })
-        .await;
-    names
+        .await
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -64,21 +64,9 @@ impl World {
         what: &str,
         pick: impl Fn(&Value) -> bool,
     ) -> Value {
-        let gvk = gvk(kind);
-        let ours = |of: &ObjectRef| of.gvk.group == gvk.group && of.gvk.kind == gvk.kind && of.name == name;
         self.opdev
             .wait_for_state(&format!("{kind} {name}: {what}"), |events| {
-                events
-                    .iter()
-                    .rev()
-                    .find_map(|event| match event {
-                        Event::ObjectSeen(seen) if ours(&seen.object_ref) => Some(Some(&seen.object)),
-                        Event::ObjectGone(gone) if ours(&gone.object_ref) => Some(None),
-                        _ => None,
-                    })
-                    .flatten()
-                    .filter(|object| pick(object))
-                    .map(|object| Value::clone(object))
+                newest(events, kind, name).filter(|object| pick(object)).cloned()
             })
             .await
     }
@@ -100,29 +88,8 @@ impl World {
 
     /// Waits until so many pods with this label live and run; their names.
     pub(super) async fn until_pods(&self, label: (&str, &str), count: usize) -> Vec<String> {
-        self.opdev
-            .wait_for_state(&format!("{count} running pods with {}={}", label.0, label.1), |events| {
-                let mut pods: BTreeMap<String, bool> = BTreeMap::new();
-                for event in events {
-                    match event {
-                        Event::ObjectSeen(seen)
-                            if seen.object_ref.gvk.kind == "Pod"
-                                && seen.object["metadata"]["labels"][label.0] == label.1 =>
-                        {
-                            let leaving = meta::deletion_timestamp(&seen.object).is_some();
-                            let runs = seen.object["status"]["phase"] == "Running";
-                            pods.insert(seen.object_ref.name.clone(), runs && !leaving);
-                        }
-                        Event::ObjectGone(gone) if gone.object_ref.gvk.kind == "Pod" => {
-                            pods.remove(&gone.object_ref.name);
-                        }
-                        _ => {}
-                    }
-                }
-                let all = pods.len() == count && pods.values().all(|runs| *runs);
-                all.then(|| pods.into_keys().collect())
-            })
-            .await
+        let what = format!("{count} running pods with {}={}", label.0, label.1);
+        self.opdev.wait_for_state(&what, |events| running(events, label, count)).await
     }
 
     /// The passes of an object since a mark.
@@ -143,4 +110,42 @@ impl World {
             assert!(pass.outcome != Outcome::Failed, "{name}: {:?}", pass.failure);
         }
     }
+}
+
+/// The names of the pods with a label, where there are so many and all of them live and run.
+pub(super) fn running(events: &[Event], label: (&str, &str), count: usize) -> Option<Vec<String>> {
+    let mut pods: BTreeMap<String, bool> = BTreeMap::new();
+    for event in events {
+        match event {
+            Event::ObjectSeen(seen)
+                if seen.object_ref.gvk.kind == "Pod"
+                    && seen.object["metadata"]["labels"][label.0] == label.1 =>
+            {
+                let leaving = meta::deletion_timestamp(&seen.object).is_some();
+                let runs = seen.object["status"]["phase"] == "Running";
+                pods.insert(seen.object_ref.name.clone(), runs && !leaving);
+            }
+            Event::ObjectGone(gone) if gone.object_ref.gvk.kind == "Pod" => {
+                pods.remove(&gone.object_ref.name);
+            }
+            _ => {}
+        }
+    }
+    let all = pods.len() == count && pods.values().all(|runs| *runs);
+    all.then(|| pods.into_keys().collect())
+}
+
+/// The last state of an object that was seen, unless it has gone.
+pub(super) fn newest<'a>(events: &'a [Event], kind: &str, name: &str) -> Option<&'a Value> {
+    let gvk = gvk(kind);
+    let ours = |of: &ObjectRef| of.gvk.group == gvk.group && of.gvk.kind == gvk.kind && of.name == name;
+    events
+        .iter()
+        .rev()
+        .find_map(|event| match event {
+            Event::ObjectSeen(seen) if ours(&seen.object_ref) => Some(Some(&*seen.object)),
+            Event::ObjectGone(gone) if ours(&gone.object_ref) => Some(None),
+            _ => None,
+        })
+        .flatten()
 }

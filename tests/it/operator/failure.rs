@@ -159,8 +159,8 @@ async fn a_broken_edit_rolls_back_and_says_where() {
         pass.failure.as_ref().unwrap().chain[0],
         "upgrade failed; rolled back to the last good manifest"
     );
-    let child = world.get(&world.api("", "ConfigMap"), "site-config").await.unwrap();
-    assert_eq!(child["data"]["greeting"], "hello");
+    // It is tried again and again, and rolled back each time.
+    world.greeting("site-config", "hello").await;
 
     serve(&world, 4, GOOD_AND_BAD);
     world.outcome("site", Outcome::Upgraded).await;

@@ -74,15 +74,6 @@ async fn check(world: &World) -> Result<String, String> {
     ask(world, |reply| ManagerRequest::Check { object: site(), reply }).await
 }
 
-/// Waits until a ConfigMap says so.
-async fn greeting(world: &World, name: &str, text: &str) {
-    let says = |object: Option<&kube::api::DynamicObject>| {
-        object.is_some_and(|object| object.data.pointer("/data/greeting") == Some(&json!(text)))
-    };
-    let waiting = kube::runtime::wait::await_condition(world.api("", "ConfigMap"), name, says);
-    tokio::time::timeout(Duration::from_secs(30), waiting).await.unwrap().unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn two_writers_of_one_field_are_named_and_parted_until_the_user_says_so() {
     let mut world = World::start(vec![web(chart("web", &[("templates/all.yaml", CONFIG)]))]).await;
@@ -104,11 +95,11 @@ async fn two_writers_of_one_field_are_named_and_parted_until_the_user_says_so() 
     assert!(world.notices.iter().any(|text| text.contains("drift by rival")), "{:?}", world.notices);
 
     // The other side has its way until it stops, and the user lets opdev go on.
-    greeting(&world, "site-config", "drift").await;
+    world.greeting("site-config", "drift").await;
     rival.abort();
     let scope = PauseScope::Object { object: site() };
     ask(&world, |reply| ManagerRequest::Resume { scope, reply }).await.unwrap();
-    greeting(&world, "site-config", "hello").await;
+    world.greeting("site-config", "hello").await;
     check(&world).await.unwrap();
     world.stop().await;
 }

@@ -257,6 +257,15 @@ impl World {
         }
     }
 
+    /// Waits until a ConfigMap says so.
+    pub(crate) async fn greeting(&self, name: &str, text: &str) {
+        let says = |object: Option<&DynamicObject>| {
+            object.is_some_and(|object| object.data.pointer("/data/greeting") == Some(&json!(text)))
+        };
+        let waiting = kube::runtime::wait::await_condition(self.api("", "ConfigMap"), name, says);
+        tokio::time::timeout(LONG, waiting).await.unwrap().unwrap();
+    }
+
     /// The next pass of an object.
     pub(crate) async fn pass(&mut self, name: &str) -> Arc<Reconcile> {
         self.until(&format!("a pass of {name}"), |event| match event {
