@@ -325,7 +325,17 @@ impl Kinds {
                 if !matches!(raw, Raw::Init) {
                     stream.problem = None;
                 }
-                stream.cache.write().take(raw)
+                let mut cache = stream.cache.write();
+                let happened = cache.take(raw);
+                for object in cache.take_doubtful() {
+                    tokio::spawn(look_again(
+                        self.streams.clone(),
+                        self.inbox.clone(),
+                        message.stream,
+                        object,
+                    ));
+                }
+                happened
             }
             Said::Lost => {
                 stream.cache.write().broke();
@@ -359,9 +369,18 @@ impl Kinds {
                 self.streams.discovery.invalidate().await;
                 self.types.send_modify(|changes| *changes += 1);
             }
-            Said::Event(Raw::Init | Raw::Listed(_)) | Said::Broken(_) | Said::Lost => {}
+            Said::Event(Raw::Init | Raw::Listed(_) | Raw::Missing(_)) | Said::Broken(_) | Said::Lost => {}
         }
         Heard::default()
+    }
+}
+
+/// Asks for an object that a pass has made and a list does not show: the list may have been taken before.
+async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64, object: Arc<Value>) {
+    if streams.is_gone(&object).await {
+        let said = Said::Event(Raw::Missing(object));
+        // Nobody hears it any more where opdev leaves.
+        let _ = inbox.send(Message { stream, said }).await;
     }
 }
 

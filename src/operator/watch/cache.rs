@@ -21,6 +21,8 @@ pub(crate) enum Raw {
     Applied(Arc<Value>),
     /// An object is gone.
     Deleted(Arc<Value>),
+    /// An object that a list did not show is gone indeed: somebody has asked for it.
+    Missing(Arc<Value>),
 }
 
 /// What happened to one object.
@@ -43,6 +45,8 @@ pub(crate) struct Cache {
     complete: bool,
     /// Whether the stream has lost its connection since.
     broken: bool,
+    /// What a pass told and a list did not show: made after the list was taken, or gone before.
+    doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
     /// The newest resource version that the stream has shown; what is older and not known here is gone.
@@ -86,8 +90,10 @@ impl Cache {
                 self.complete = true;
                 self.dead.clear();
                 let Some(listed) = self.listed.take() else { return Vec::new() };
-                let gone: Vec<ObjectKey> =
-                    self.objects.keys().filter(|key| !listed.contains(*key)).cloned().collect();
+                let unseen = self.objects.iter().filter(|(key, _)| !listed.contains(*key));
+                let (told, gone): (Vec<_>, Vec<_>) = unseen.partition(|(_, known)| known.told.is_some());
+                self.doubtful = told.into_iter().map(|(_, known)| Arc::clone(&known.object)).collect();
+                let gone: Vec<ObjectKey> = gone.into_iter().map(|(key, _)| key.clone()).collect();
                 gone.into_iter()
                     .filter_map(|key| self.objects.remove(&key))
                     .map(|known| deleted(known.object))
@@ -102,6 +108,17 @@ impl Cache {
                 let mut happened = deleted(object);
                 happened.old = known.map(|known| known.object);
                 vec![happened]
+            }
+            Raw::Missing(object) => {
+                let Some(key) = key(&object) else { return Vec::new() };
+                // Made again meanwhile, or shown by the stream: that is newer than the answer.
+                let same =
+                    |known: &Known| meta::uid(&known.object) == meta::uid(&object) && known.told.is_some();
+                if !self.objects.get(&key).is_some_and(same) {
+                    return Vec::new();
+                }
+                self.objects.remove(&key);
+                vec![deleted(object)]
             }
         }
     }
@@ -141,6 +158,11 @@ impl Cache {
             self.objects.remove(&key);
             self.dead.insert(uid.to_owned());
         }
+    }
+
+    /// What has to be asked for, for the list that was taken in last does not say whether it is there.
+    pub(crate) fn take_doubtful(&mut self) -> Vec<Arc<Value>> {
+        std::mem::take(&mut self.doubtful)
     }
 
     /// The stream cannot follow for now.
@@ -282,6 +304,27 @@ mod tests {
         assert_eq!(cache.objects().count(), 0);
         cache.know(object("b", "2", 7), true);
         assert_eq!(cache.objects().count(), 1, "what the stream has not shown yet is known");
+    }
+
+    #[test]
+    fn what_was_made_while_a_list_was_taken_is_not_gone() {
+        let mut cache = Cache::default();
+        let made = object("a", "1", 5);
+        run(&mut cache, vec![Raw::Init]);
+        cache.know(Arc::clone(&made), true);
+        assert!(run(&mut cache, vec![Raw::Listing]).is_empty());
+        assert_eq!(cache.take_doubtful(), [Arc::clone(&made)]);
+        assert!(cache.take_doubtful().is_empty(), "asked once");
+        assert_eq!(run(&mut cache, vec![Raw::Applied(Arc::clone(&made))]), ["Added a"]);
+        assert!(run(&mut cache, vec![Raw::Missing(made)]).is_empty(), "the stream has shown it");
+
+        let other = object("b", "2", 6);
+        run(&mut cache, vec![Raw::Init, Raw::Listed(object("a", "1", 5))]);
+        cache.know(Arc::clone(&other), true);
+        assert!(run(&mut cache, vec![Raw::Listing]).is_empty());
+        assert!(run(&mut cache, vec![Raw::Missing(object("b", "other", 6))]).is_empty(), "another one");
+        assert_eq!(run(&mut cache, vec![Raw::Missing(other)]), ["Deleted b"]);
+        assert_eq!(cache.objects().count(), 1);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::operator::discovery::{Discovery, Resource};
 use futures::StreamExt;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::{self, Config, watcher};
-use opdev_object::meta::Gvk;
+use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
 use std::pin::pin;
 use std::sync::Arc;
@@ -100,6 +100,14 @@ impl Streams {
         }
     }
 
+    /// Whether an object is not there any more; not, where nobody says so.
+    pub(crate) async fn is_gone(&self, object: &Value) -> bool {
+        let Some(at) = ObjectRef::of(object) else { return false };
+        let Ok(Some(resource)) = self.discovery.resolve(&at.gvk).await else { return false };
+        let found = api(&self.client, &resource, at.namespace.as_deref()).get_metadata_opt(&at.name).await;
+        found.is_ok_and(|found| found.is_none_or(|found| found.metadata.uid.as_deref() != meta::uid(object)))
+    }
+
     /// Returns as soon as the kind may be served: at once if it is, else after the next change of a CRD, or a while.
     async fn resolve_or_wait(&self, gvk: &Gvk, types: &mut watch::Receiver<u64>) {
         if matches!(self.discovery.resolve(gvk).await, Ok(Some(_))) {
@@ -124,12 +132,7 @@ impl Streams {
         wrap: &F,
         pause: &mut Duration,
     ) -> Ended {
-        let described = resource.api_resource();
-        let client = self.client.clone();
-        let api: Api<DynamicObject> = match follow.namespace.as_deref().filter(|_| resource.namespaced) {
-            Some(namespace) => Api::namespaced_with(client, namespace, &described),
-            None => Api::all_with(client, &described),
-        };
+        let api = api(&self.client, resource, follow.namespace.as_deref());
         let mut config = Config::default();
         if !follow.selector.is_empty() {
             config = config.labels(&follow.selector);
@@ -154,6 +157,14 @@ impl Streams {
             }
         }
         Ended::Lost
+    }
+}
+
+fn api(client: &kube::Client, resource: &Resource, namespace: Option<&str>) -> Api<DynamicObject> {
+    let described = resource.api_resource();
+    match namespace.filter(|_| resource.namespaced) {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &described),
+        None => Api::all_with(client.clone(), &described),
     }
 }
 
