@@ -135,11 +135,10 @@ async fn a_damaged_store_is_moved_aside_and_said() {
 
         let plane = start(folder.path()).await;
         let moved = plane.moved_aside().unwrap_or_else(|| panic!("{what}: it was taken")).clone();
-        // Looking at it may have marked its header; what is in it is as it was.
+        // Looking at it may have marked its header or given free pages back; what is in it is as it was.
         let there = std::fs::read(&moved.to).unwrap();
         let has = |bytes: &[u8]| bytes.windows(5).any(|part| part == b"eedle");
         assert_eq!(has(&there), has(&bytes), "{what}: {moved}");
-        assert!(there.len() >= bytes.len(), "{what}: {moved}");
         assert!(moved.to_string().contains("nothing was deleted"), "{moved}");
         let maps: Api<ConfigMap> = Api::default_namespaced(plane.client());
         assert_eq!(code(&maps.get("needle").await.unwrap_err()), 404);

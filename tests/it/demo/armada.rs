@@ -27,15 +27,17 @@ async fn charts(world: &mut World) {
     }
 }
 
-/// When an object was first seen like this.
-fn first(world: &World, kind: &str, name: &str, pick: impl Fn(&Value) -> bool) -> usize {
-    let found = world.opdev.since(0).iter().position(|event| match event {
-        Event::ObjectSeen(seen) => {
-            seen.object_ref.gvk == super::outside::gvk(kind)
+/// When an object was first like this, as a resource version: of two kinds, events come in any order.
+fn first(world: &World, kind: &str, name: &str, pick: impl Fn(&Value) -> bool) -> u64 {
+    let found = world.opdev.since(0).into_iter().find_map(|event| match event {
+        Event::ObjectSeen(seen)
+            if seen.object_ref.gvk == super::outside::gvk(kind)
                 && seen.object_ref.name == name
-                && pick(&seen.object)
+                && pick(&seen.object) =>
+        {
+            opdev_object::meta::resource_version(&seen.object)?.parse().ok()
         }
-        _ => false,
+        _ => None,
     });
     found.unwrap_or_else(|| panic!("{kind} {name} was never like that"))
 }
