@@ -73,15 +73,18 @@ impl Registry {
         current: &Arc<Stored>,
     ) -> Result<Deleted, Refused> {
         let mut object = Value::clone(&current.value);
-        dependents(resource, options, &mut object);
-        let grace = grace(resource, options, &object);
         let marked = current.value["metadata"].get("deletionTimestamp").is_some();
-        let before = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
-        if !marked || grace < before {
-            mark(&mut object, self.now(), grace, marked);
-        }
         if resource.id() == definitions::ID && !marked {
             definitions::terminate(&mut object, self.now());
+        } else {
+            dependents(resource, options, &mut object);
+            let grace = grace(resource, options, &object);
+            let before = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+            if !marked || grace < before.unwrap_or(0) {
+                mark(&mut object, self.now(), grace, marked);
+            } else if before.is_none() {
+                metadata::of(&mut object).insert("deletionGracePeriodSeconds".to_owned(), Value::from(0));
+            }
         }
         if resource.id() == "namespaces" {
             object["status"]["phase"] = Value::from("Terminating");
@@ -155,9 +158,12 @@ fn preconditions(
     options: &DeleteOptions,
     current: &Value,
 ) -> Result<(), Status> {
+    let uid = metadata::text(current, "uid");
+    if resource.id() == definitions::ID {
+        return definitions::preconditions(resource, key, options, current);
+    }
     // Upstream names the kind here where it names the plural elsewhere.
     let conflict = |why: String| Status::conflict(&resource.group, &resource.kind, &key.name, &why);
-    let uid = metadata::text(current, "uid");
     if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
         return Err(conflict(format!(
             "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). \

@@ -182,17 +182,20 @@ impl FieldManager<'_> {
         let mut managers = Managers::read(&live)
             .map_err(|error| ApplyError::Typed(format!("failed to decode managed fields: {error}")))?;
         managed::remove(&mut live);
+        let failed = |what: &str, object: &Value, error: String| {
+            ApplyError::Typed(format!("failed to {what} ({}): {error}", self.shown(object)))
+        };
+        if managers.0.is_empty() {
+            self.fits(&live).map_err(|error| {
+                let shown = self.shown(&live);
+                let text = format!("failed to convert new object ({shown}) to smd typed: {error}");
+                ApplyError::Typed(format!("failed to create manager for existing fields: {text}"))
+            })?;
+        }
+        typed::check(applied, self.schema)
+            .map_err(|error| failed("create typed patch object", applied, error))?;
+        self.fits(&live).map_err(|error| failed("create typed live object", &live, error))?;
         self.reconcile(&mut managers, &live).map_err(ApplyError::Typed)?;
-        typed::check(applied, self.schema).map_err(|error| {
-            let kind = applied["kind"].as_str().unwrap_or_default();
-            let place = format!(
-                "{}/{}; {}, Kind={kind}",
-                meta::namespace(applied).unwrap_or_default(),
-                meta::name(applied).unwrap_or_default(),
-                meta::group_version(self.api_version),
-            );
-            ApplyError::Typed(format!("failed to create typed patch object ({place}): {error}"))
-        })?;
         if managers.0.is_empty() {
             let first = FieldManager { manager: "before-first-apply", ..self.clone() };
             first.track(&nothing(&live), &live, &mut managers).map_err(ApplyError::Typed)?;
@@ -205,6 +208,23 @@ impl FieldManager<'_> {
         };
         self.renew_last_applied(&mut result, applied);
         Ok(result)
+    }
+
+    /// An object as the server names it in its errors.
+    fn shown(&self, object: &Value) -> String {
+        format!(
+            "{}/{}; {}, Kind={}",
+            meta::namespace(object).unwrap_or_default(),
+            meta::name(object).unwrap_or_default(),
+            meta::group_version(self.api_version),
+            object["kind"].as_str().unwrap_or_default(),
+        )
+    }
+
+    /// Whether a whole object fits its schema. A custom resource may have been written when the schema was another
+    /// one; a built-in object was read as its type and always does.
+    fn fits(&self, object: &Value) -> Result<(), String> {
+        if self.schema.is_built_in() { Ok(()) } else { typed::check_kept(object, self.schema) }
     }
 
     fn id(&self, applied: bool) -> ManagerId {
@@ -330,6 +350,9 @@ impl FieldManager<'_> {
         }
         // An object that nobody owned so far stays so.
         if managers.0.is_empty() && live.and_then(meta::uid).is_some() {
+            return;
+        }
+        if self.fits(new).and_then(|()| self.fits(&old)).is_err() {
             return;
         }
         if self.track(&old, new, &mut managers).is_err() {

@@ -338,7 +338,8 @@ fn sets_and_atomic_places() {
 
 #[test]
 fn a_place_that_becomes_atomic_keeps_its_owner() {
-    let list = |list_type: &str| json!({"l": {"type": "array", "x-kubernetes-list-type": list_type, "items": {"type": "string"}}});
+    let list = |list_type: &str| json!({"l": {"type": "array", "x-kubernetes-list-type": list_type, "items": {"type": "string"}},
+        "other": {"type": "integer"}});
     let mut live = Live::custom(&list("set"));
     live.apply("a", &json!({"spec": {"l": ["x"]}}), false).unwrap();
     assert_eq!(live.managers()[0].2, json!({"f:spec": {"f:l": {"v:\"x\"": {}}}}));
@@ -349,6 +350,31 @@ fn a_place_that_becomes_atomic_keeps_its_owner() {
     );
     live.update("edit", &json!({"spec": {"other": 1}}));
     assert_eq!(live.managers()[0].2, json!({"f:spec": {"f:l": {}}}));
+}
+
+#[test]
+fn an_object_that_fits_its_schema_no_more_has_no_managers() {
+    let size = |kind: &str| json!({"size": {"type": kind}, "note": {"type": "string"}, "twice": {"type": "array",
+        "x-kubernetes-list-type": "set", "items": {"type": "string"}}});
+    let mut live = Live::custom(&size("string"));
+    live.apply("a", &json!({"spec": {"size": "x"}}), false).unwrap();
+    live.schema = Live::custom(&size("integer")).schema;
+    assert_eq!(
+        live.apply("a", &json!({"spec": {"note": "n"}}), true).unwrap_err(),
+        "failed to create typed live object (default/web; ex.io/v1, Kind=Web): .spec.size: expected numeric (int or float), got string"
+    );
+    live.update("b", &json!({"spec": {"note": "n"}}));
+    assert_eq!(live.managers(), []);
+    assert_eq!(
+        live.apply("a", &json!({"spec": {"note": "n"}}), true).unwrap_err(),
+        "failed to create manager for existing fields: failed to convert new object (default/web; ex.io/v1, Kind=Web) \
+         to smd typed: .spec.size: expected numeric (int or float), got string"
+    );
+    // What it has twice is no reason.
+    live.update("b", &json!({"spec": {"size": 1, "twice": ["x", "x"]}}));
+    live.apply("a", &json!({"spec": {"note": "n"}}), false).unwrap();
+    let names: Vec<String> = live.managers().into_iter().map(|entry| entry.0).collect();
+    assert_eq!(names, ["a", "before-first-apply"]);
 }
 
 #[test]

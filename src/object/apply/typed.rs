@@ -12,7 +12,7 @@ pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
     together(&errors)
 }
 
-/// The same of an object that is there already: what it has twice stays.
+/// The same of a whole object: what it has twice stays.
 pub(super) fn check_kept(value: &Value, schema: &SchemaRef) -> Result<(), String> {
     let mut errors = Vec::new();
     walk(value, schema, schema.preserve_unknown, "", &mut errors);

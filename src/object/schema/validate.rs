@@ -138,10 +138,12 @@ fn judge(path: &mut String, value: &Value, old: Option<&Value>, schema: &SchemaR
     out
 }
 
-/// The old item that an item stands for: the one with the same keys. Items of other lists have none.
+/// The old item that an item stands for: the one with the same keys. Items of other lists, and without all keys, have
+/// none.
 fn old_item<'a>(item: &Value, old: Option<&'a Value>, schema: &Schema) -> Option<&'a Value> {
     let Some(ListType::Map(keys)) = &schema.list_type else { return None };
-    let same_keys = |other: &&Value| keys.iter().all(|key| other.get(key) == item.get(key));
+    let same_keys =
+        |other: &&Value| keys.iter().all(|key| item.get(key).is_some() && other.get(key) == item.get(key));
     old?.as_array()?.iter().find(same_keys)
 }
 

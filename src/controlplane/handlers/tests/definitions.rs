@@ -154,6 +154,83 @@ async fn patches_of_custom_resources() {
     assert_eq!(forced.expect(StatusCode::OK)["spec"], json!({"color": "red", "replicas": 3}));
 }
 
+/// Status and reason of the condition that tells of a definition's end.
+fn terminating(definition: &Value) -> (&str, &str) {
+    let conditions = definition["status"]["conditions"].as_array().unwrap();
+    let found = conditions.iter().find(|condition| condition["type"] == "Terminating").unwrap();
+    (found["status"].as_str().unwrap(), found["reason"].as_str().unwrap())
+}
+
+#[tokio::test]
+async fn only_the_definition_that_is_meant_is_deleted() {
+    let api = with_widgets().await;
+    let uri = format!("{CRDS}/widgets.ex.io");
+    let uid = get(&api, &uri).await.expect(StatusCode::OK)["metadata"]["uid"].clone();
+    let other = ask(&api, "DELETE", &uri, json!({"preconditions": {"uid": "other"}})).await;
+    assert_eq!(
+        other.message(),
+        format!(
+            "Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io \"widgets.ex.io\": \
+             Precondition failed: UID in precondition: other, UID in object meta: {}",
+            uid.as_str().unwrap()
+        )
+    );
+    ask(&api, "DELETE", &uri, json!({"preconditions": {"uid": uid}})).await.expect(StatusCode::OK);
+    get(&api, &uri).await.expect(StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn who_owns_what_is_unknown_where_an_object_fits_its_schema_no_more() {
+    let api = with_widgets().await;
+    post(&api, WIDGETS, widget("a")).await.expect(StatusCode::CREATED);
+    let mut other = get(&api, &format!("{CRDS}/widgets.ex.io")).await.expect(StatusCode::OK);
+    let schema = &mut other["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"];
+    schema["properties"]["color"] = json!({"type": "integer"});
+    schema["properties"]["items"] = json!({"type": "array", "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"], "items": {"type": "object", "required": ["name"],
+            "properties": {"name": {"type": "string"}}}});
+    ask(&api, "PUT", &format!("{CRDS}/widgets.ex.io"), other).await.expect(StatusCode::OK);
+    let uri = format!("{WIDGETS}/a");
+    let scaled = json!({"spec": {"replicas": 2}});
+    let scaled = ask_as(&api, "PATCH", &uri, MERGE, scaled).await.expect(StatusCode::OK);
+    assert_eq!(scaled["spec"], json!({"color": "red", "replicas": 2}));
+    assert!(scaled["metadata"].get("managedFields").is_none());
+    let config = json!({"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"replicas": 3}});
+    let applied =
+        ask_as(&api, "PATCH", &format!("{uri}?fieldManager=m"), "application/apply-patch+yaml", config).await;
+    assert_eq!(
+        applied.message(),
+        "failed to create manager for existing fields: failed to convert new object (default/a; ex.io/v1, Kind=Widget) \
+         to smd typed: .spec.color: expected numeric (int or float), got string"
+    );
+    applied.expect(StatusCode::INTERNAL_SERVER_ERROR);
+}
+
+#[tokio::test]
+async fn an_item_without_its_key_is_no_item_that_was_there_before() {
+    let api = api();
+    let item = json!({"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "integer"}}});
+    let mut plain = definition();
+    let list = json!({"type": "array", "items": item});
+    let at = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
+    *plain.pointer_mut(at).unwrap() = json!({"color": {"type": "string"}, "items": list});
+    post(&api, CRDS, plain).await.expect(StatusCode::CREATED);
+    let mut object = widget("a");
+    object["spec"]["items"] = json!([{"v": 1}]);
+    post(&api, WIDGETS, object).await.expect(StatusCode::CREATED);
+    let mut keyed = get(&api, &format!("{CRDS}/widgets.ex.io")).await.expect(StatusCode::OK);
+    let list = &mut keyed.pointer_mut(at).unwrap()["items"];
+    list["x-kubernetes-list-type"] = json!("map");
+    list["x-kubernetes-list-map-keys"] = json!(["name"]);
+    list["items"]["required"] = json!(["name"]);
+    ask(&api, "PUT", &format!("{CRDS}/widgets.ex.io"), keyed).await.expect(StatusCode::OK);
+    let changed = ask_as(&api, "PATCH", &format!("{WIDGETS}/a"), MERGE, json!({"spec": {"color": "blue"}})).await;
+    assert_eq!(
+        changed.message(),
+        "Widget.ex.io \"a\" is invalid: spec.items[0].name: Required value"
+    );
+}
+
 #[tokio::test]
 async fn a_definition_takes_its_resources_along() {
     let api = with_widgets().await;
@@ -162,15 +239,33 @@ async fn a_definition_takes_its_resources_along() {
     post(&api, WIDGETS, held).await.expect(StatusCode::CREATED);
     post(&api, WIDGETS, widget("free")).await.expect(StatusCode::CREATED);
     let uri = format!("{CRDS}/widgets.ex.io");
-    let going = ask(&api, "DELETE", &uri, Value::Null).await.expect(StatusCode::OK);
-    assert_eq!(going["metadata"]["finalizers"], json!(["customresourcecleanup.apiextensions.k8s.io"]));
+    let orphan = json!({"propagationPolicy": "Orphan"});
+    let going = ask(&api, "DELETE", &uri, orphan.clone()).await.expect(StatusCode::OK);
+    let cleanup = "customresourcecleanup.apiextensions.k8s.io";
+    assert_eq!(going["metadata"]["finalizers"], json!([cleanup]));
+    assert_eq!(going["metadata"]["generation"], 1);
+    assert!(going["metadata"].get("deletionGracePeriodSeconds").is_none());
+    assert_eq!(terminating(&going), ("True", "InstanceDeletionPending"));
+    assert_eq!(
+        terminating(&get(&api, &uri).await.expect(StatusCode::OK)),
+        ("True", "InstanceDeletionInProgress")
+    );
+    // Only the second time is it as with other objects.
+    let again = ask(&api, "DELETE", &uri, orphan).await.expect(StatusCode::OK);
+    assert_eq!(again["metadata"]["finalizers"], json!([cleanup, "orphan"]));
+    assert_eq!(again["metadata"]["deletionGracePeriodSeconds"], 0);
     get(&api, &format!("{WIDGETS}/free")).await.expect(StatusCode::NOT_FOUND);
     get(&api, &uri).await.expect(StatusCode::OK);
     let late = post(&api, WIDGETS, widget("late")).await;
     assert_eq!(late.message(), "create not allowed while custom resource definition is terminating");
     late.expect(StatusCode::METHOD_NOT_ALLOWED);
     let free = json!({"metadata": {"finalizers": null}});
-    ask_as(&api, "PATCH", &format!("{WIDGETS}/held"), MERGE, free).await.expect(StatusCode::OK);
+    ask_as(&api, "PATCH", &format!("{WIDGETS}/held"), MERGE, free.clone()).await.expect(StatusCode::OK);
+    let empty = get(&api, &uri).await.expect(StatusCode::OK);
+    assert_eq!(empty["metadata"]["finalizers"], json!(["orphan"]));
+    assert_eq!(terminating(&empty), ("False", "InstanceDeletionCompleted"));
+    let gone = ask_as(&api, "PATCH", &uri, MERGE, free).await.expect(StatusCode::OK);
+    assert_eq!((&gone["metadata"]["generation"], terminating(&gone)), (&json!(1), terminating(&empty)));
     get(&api, &uri).await.expect(StatusCode::NOT_FOUND);
     assert_eq!(get(&api, WIDGETS).await.json.as_str(), Some("404 page not found\n"));
 }

@@ -9,7 +9,8 @@ pub(crate) use check::{validate, validate_update};
 pub(super) use serve::unserved;
 
 use super::context::Context;
-use super::{Registry, defaults, metadata};
+use super::{DeleteOptions, Registry, Resource, defaults, metadata};
+use crate::error::Status;
 use crate::storage::{Expected, Key};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -18,17 +19,40 @@ use serde_json::{Value, json};
 pub(crate) const ID: &str = "apiextensions.k8s.io/customresourcedefinitions";
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-/// Marks a definition that is going: its resources have to go first.
+/// Marks a definition that is going: its resources have to go first. It is no new generation and has no grace, and
+/// what is asked of its dependents does not count.
 pub(crate) fn terminate(object: &mut Value, now: Timestamp) {
     let meta = metadata::of(object);
+    meta.insert("deletionTimestamp".to_owned(), Value::from(metadata::seconds(now)));
     let list = meta.entry("finalizers").or_insert_with(|| json!([]));
     if let Some(list) = list.as_array_mut()
         && !list.iter().any(|name| name == CLEANUP)
     {
         list.push(Value::from(CLEANUP));
     }
-    let text = "CustomResource deletion is in progress";
-    set_condition(object, "Terminating", "True", "InstanceDeletionInProgress", text, now);
+    let text = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
+    set_condition(object, "Terminating", "True", "InstanceDeletionPending", text, now);
+}
+
+/// Refuses to delete another definition than the one that is meant, in words of its own.
+pub(super) fn preconditions(
+    resource: &Resource,
+    key: &Key,
+    options: &DeleteOptions,
+    current: &Value,
+) -> Result<(), Status> {
+    let wanted = [
+        ("UID", &options.uid, metadata::text(current, "uid")),
+        ("ResourceVersion", &options.resource_version, metadata::text(current, "resourceVersion")),
+    ];
+    for (what, wanted, own) in wanted {
+        if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != own) {
+            let why =
+                format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {own}");
+            return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
+        }
+    }
+    Ok(())
 }
 
 /// Sets a condition; the time only changes with the status.
@@ -44,6 +68,11 @@ fn set_condition(object: &mut Value, kind: &str, status: &str, reason: &str, mes
         Some(found) => *found = condition,
         None => list.push(condition),
     }
+}
+
+/// Whether a definition's end still waits for its resources.
+fn holds_resources(object: &Value) -> bool {
+    opdev_object::meta::finalizers(object).contains(&CLEANUP)
 }
 
 fn condition_is_true(object: &Value, kind: &str) -> bool {
@@ -132,7 +161,7 @@ impl Registry {
     pub(super) fn definition_written(&self, object: &Value) {
         let name = metadata::text(object, "name");
         self.definition_announced(object);
-        if object["metadata"].get("deletionTimestamp").is_some() {
+        if object["metadata"].get("deletionTimestamp").is_some() && holds_resources(object) {
             self.clear_definition(name);
         }
     }
@@ -163,8 +192,24 @@ impl Registry {
         }
     }
 
+    /// Says that the custom resources of a definition are being deleted.
+    fn begin_clearing(&self, name: &str) {
+        let key = Key::new("", name);
+        let text = "CustomResource deletion is in progress";
+        while let Some(current) = self.store.get(ID, &key) {
+            let mut object = Value::clone(&current.value);
+            set_condition(&mut object, "Terminating", "True", "InstanceDeletionInProgress", text, self.now());
+            if object == *current.value
+                || self.store.put(ID, &key, Expected::Revision(current.revision), object).is_ok()
+            {
+                return;
+            }
+        }
+    }
+
     /// Deletes the custom resources of a definition that is going.
     fn clear_definition(&self, name: &str) {
+        self.begin_clearing(name);
         let served = self.catalog.served();
         let resource = served
             .resources()
@@ -197,20 +242,24 @@ impl Registry {
         while let Some(current) = self.store.get(ID, &key) {
             let table = serve::table(&current.value);
             let going = current.value["metadata"].get("deletionTimestamp").is_some();
-            if !going || self.store.count(&table) > 0 {
+            if !going || !holds_resources(&current.value) || self.store.count(&table) > 0 {
                 return;
             }
             let mut object = Value::clone(&current.value);
             if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
                 list.retain(|name| name != CLEANUP);
             }
+            let (reason, text) = if condition_is_true(&object, "Established") {
+                ("InstanceDeletionCompleted", "removed all instances")
+            } else {
+                ("NeverEstablished", "resource was never established")
+            };
+            set_condition(&mut object, "Terminating", "False", reason, text, self.now());
             let left = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
             let done = if !left {
                 self.store.remove(ID, &key, current.revision, Some(object)).map(|gone| {
                     self.definition_removed(&gone.value);
                 })
-            } else if object == *current.value {
-                return;
             } else {
                 self.store.put(ID, &key, Expected::Revision(current.revision), object).map(|_| ())
             };
