@@ -4,7 +4,7 @@ use super::context::{Context, FieldValidation};
 use super::{Resource, decode, defaults};
 use crate::error::Status;
 use opdev_object::schema::{self, SchemaRef};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// Why a body is no object of its kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,12 @@ impl Unfit {
 
 /// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in defaults.
 pub(crate) fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Result<Value, Unfit> {
+    let of_pods =
+        object.pointer("/spec/template/metadata/labels").and_then(Value::as_object).map(Map::is_empty);
+    ctx.emptied_labels = of_pods == Some(true);
+    let own =
+        object.pointer("/metadata/labels").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
+    ctx.shares_labels = resource.id() == "batch/jobs" && of_pods == Some(false) && !own;
     let unknown = strip(resource, &mut object).map_err(Unfit::Malformed)?;
     match ctx.validation {
         FieldValidation::Strict if !unknown.is_empty() => return Err(Unfit::Strict(unknown)),

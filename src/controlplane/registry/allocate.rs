@@ -1,7 +1,7 @@
 //! Cluster IPs and node ports of services. What is taken is read off the stored services, under one lock.
 
 use super::defaults::{each, put};
-use crate::error::Cause;
+use crate::error::{Cause, Status};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
@@ -46,6 +46,14 @@ impl Taken {
         let start = i64::from(pick(u32::try_from(count).unwrap_or(1)));
         (0..count).map(|i| PORTS.start() + (start + i) % count).find(|port| self.ports.insert(*port))
     }
+
+    /// Takes a port that somebody asks for, or says why it cannot be had.
+    fn take(&mut self, port: i64) -> Result<(), &'static str> {
+        if !PORTS.contains(&port) {
+            return Err("provided port is not in the valid range. The range of valid ports is 30000-32767");
+        }
+        if self.ports.insert(port) { Ok(()) } else { Err("provided port is already allocated") }
+    }
 }
 
 fn pick(below: u32) -> u32 {
@@ -55,9 +63,12 @@ fn pick(below: u32) -> u32 {
     u32::from_le_bytes(bytes) % below.max(1)
 }
 
-/// Gives a service what it lacks; says what it asks for that it cannot have.
-pub(crate) fn service(service: &mut Value, mut taken: Taken) -> Vec<Cause> {
-    let mut causes = Vec::new();
+fn invalid(service: &Value, causes: Vec<Cause>) -> Status {
+    Status::invalid("", "Service", service["metadata"]["name"].as_str().unwrap_or_default(), causes)
+}
+
+/// Gives a service what it lacks; the error says what it asks for that it cannot have. `current` is what it was.
+pub(crate) fn service(service: &mut Value, current: Option<&Value>, mut taken: Taken) -> Result<(), Status> {
     let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
     let spec = &mut service["spec"];
     if kind == "ExternalName" {
@@ -65,49 +76,120 @@ pub(crate) fn service(service: &mut Value, mut taken: Taken) -> Vec<Cause> {
         if let Some(address) = spec["clusterIP"].as_str().filter(|text| !text.is_empty()).map(str::to_owned) {
             spec["clusterIPs"] = json!([address]);
         }
-        return causes;
+        return Ok(());
     }
     if spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
         // Without a selector nobody knows which families the addresses will be of.
         put(spec, "ipFamilies", json!(["IPv4", "IPv6"]));
         put(spec, "ipFamilyPolicy", "RequireDualStack");
     }
-    address(spec, &mut taken, &mut causes);
-    let wants_ports =
-        kind == "NodePort" || (kind == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false);
-    // Ports with the same number get the same port of the node, whatever their protocols.
-    let mut shared: Vec<(Value, i64)> = Vec::new();
-    for (i, port) in each(spec, "ports").enumerate() {
-        let number = port["port"].clone();
-        let asked = port["nodePort"].as_i64().filter(|port| *port != 0);
-        match asked {
-            // Validation says that there may be none.
-            Some(_) if kind == "ClusterIP" => {}
-            Some(number) if !PORTS.contains(&number) => {
-                let detail =
-                    "provided port is not in the valid range. The range of valid ports is 30000-32767";
-                causes.push(Cause::invalid(format!("spec.ports[{i}].nodePort"), &json!(number), detail));
-            }
-            Some(number) if !taken.ports.insert(number) => {
-                let detail = "provided port is already allocated";
-                causes.push(Cause::invalid(format!("spec.ports[{i}].nodePort"), &json!(number), detail));
-            }
-            Some(_) => {}
-            None if wants_ports => {
-                let known = shared.iter().find(|(port, _)| *port == number).map(|(_, node)| *node);
-                if let Some(node) = known.or_else(|| taken.port()) {
-                    port["nodePort"] = Value::from(node);
-                    shared.push((number, node));
-                }
-            }
-            None => {}
+    if let Err(cause) = address(spec, &mut taken) {
+        return Err(invalid(service, vec![cause]));
+    }
+    if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+        match current {
+            None => new_ports(service, &mut taken)?,
+            Some(current) => changed_ports(service, current, &mut taken)?,
         }
     }
-    let checked = kind == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
-    if checked && spec["healthCheckNodePort"].as_i64().unwrap_or(0) == 0 {
-        spec["healthCheckNodePort"] = taken.port().into();
+    let checked = |spec: &Value| spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local";
+    let spec = &mut service["spec"];
+    if checked(spec) && !current.is_some_and(|current| checked(&current["spec"])) {
+        let asked = spec["healthCheckNodePort"].as_i64().unwrap_or(0);
+        if asked == 0 {
+            spec["healthCheckNodePort"] = taken.port().into();
+        } else if let Err(why) = taken.take(asked) {
+            let text = format!("failed to allocate requested HealthCheck NodePort {asked}: {why}");
+            return Err(Status::internal(&text));
+        }
     }
-    causes
+    Ok(())
+}
+
+fn node_port(port: &Value) -> Option<i64> {
+    port["nodePort"].as_i64().filter(|number| *number != 0)
+}
+
+/// Whether ports that ask for none get a port of the node.
+fn gives_ports(spec: &Value) -> bool {
+    spec["type"] == "NodePort" || spec["allocateLoadBalancerNodePorts"] != false
+}
+
+fn refused(service: &Value, i: usize, number: i64, why: &str) -> Status {
+    invalid(service, vec![Cause::invalid(format!("spec.ports[{i}].nodePort"), &json!(number), why)])
+}
+
+/// The node ports of a new service: ports with the same number share one, whatever their protocols.
+fn new_ports(service: &mut Value, taken: &mut Taken) -> Result<(), Status> {
+    let gives = gives_ports(&service["spec"]);
+    let mut ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
+    let asked: Vec<_> = ports.iter().map(|port| (port["port"].clone(), node_port(port))).collect();
+    let mut shared: Vec<(Value, i64)> = Vec::new();
+    for (i, port) in ports.iter_mut().enumerate() {
+        let (number, own) = (port["port"].clone(), node_port(port));
+        if own.is_none() && !gives {
+            continue;
+        }
+        let known = shared.iter().find(|(port, _)| *port == number).map(|(_, node)| *node);
+        if let Some(node) = known {
+            match own {
+                Some(own) if own != node => {
+                    taken.take(own).map_err(|why| refused(service, i, own, why))?;
+                }
+                Some(_) => {}
+                None => port["nodePort"] = Value::from(node),
+            }
+            continue;
+        }
+        // One of the ports with this number may ask for it, and need not be the first.
+        let wanted = asked.iter().find_map(|(port, node)| node.filter(|_| *port == number));
+        let node = match wanted {
+            Some(node) => taken.take(node).map(|()| node).map_err(|why| refused(service, i, node, why))?,
+            None => taken.port().ok_or_else(full)?,
+        };
+        port["nodePort"] = Value::from(node);
+        shared.push((number, node));
+    }
+    service["spec"]["ports"] = Value::Array(ports);
+    Ok(())
+}
+
+/// The node ports of a service that is changed: it keeps what it had, and whatever is new gets one of its own.
+fn changed_ports(service: &mut Value, current: &Value, taken: &mut Taken) -> Result<(), Status> {
+    let gives = gives_ports(&service["spec"]);
+    let own: Vec<i64> =
+        current["spec"]["ports"].as_array().into_iter().flatten().filter_map(node_port).collect();
+    taken.ports.extend(&own);
+    let mut ports = service["spec"]["ports"].as_array().cloned().unwrap_or_default();
+    let (mut got, mut seen) = (HashSet::new(), HashSet::new());
+    for (i, port) in ports.iter_mut().enumerate() {
+        let number = match node_port(port) {
+            Some(number) => {
+                if !own.contains(&number) && !got.contains(&number) {
+                    taken.take(number).map_err(|why| refused(service, i, number, why))?;
+                    got.insert(number);
+                }
+                number
+            }
+            None if gives => {
+                let number = taken.port().ok_or_else(full)?;
+                port["nodePort"] = Value::from(number);
+                number
+            }
+            None => continue,
+        };
+        let protocol = port["protocol"].as_str().unwrap_or_default().to_owned();
+        let text = format!("duplicate nodePort: {{{protocol} {number}}}");
+        if !seen.insert((protocol, number)) {
+            return Err(Status::new(500, "", text));
+        }
+    }
+    service["spec"]["ports"] = Value::Array(ports);
+    Ok(())
+}
+
+fn full() -> Status {
+    Status::internal("failed to allocate a nodePort: range is full")
 }
 
 /// Whether a service is given an address of the cluster.
@@ -117,12 +199,12 @@ pub(crate) fn needs_address(service: &Value) -> bool {
 }
 
 /// What is wrong with the families of a service that is changed. Only one without a selector may ask for two.
-pub(crate) fn families(service: &Value) -> Vec<Cause> {
+pub(crate) fn families(service: &Value) -> Result<(), Status> {
     let spec = &service["spec"];
     let open =
         spec["clusterIP"] == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
     if open || spec["type"] == "ExternalName" {
-        return Vec::new();
+        return Ok(());
     }
     let mut causes = Vec::new();
     if spec["ipFamilyPolicy"] == "RequireDualStack" {
@@ -135,55 +217,50 @@ pub(crate) fn families(service: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid(format!("spec.ipFamilies[{i}]"), family, detail));
         }
     }
-    causes
+    if causes.is_empty() { Ok(()) } else { Err(invalid(service, causes)) }
 }
 
 /// What the real server says of a service that has no name: it cannot note whose address it is.
-pub(crate) fn nameless() -> Cause {
+pub(crate) fn nameless() -> Status {
     let why = "failed to allocate IP: IPAddress.networking.k8s.io \"10.96.0.1\" is invalid: spec.parentRef.name: \
                Required value";
-    Cause::invalid("spec.clusterIPs", &json!([""]), why)
+    invalid(&Value::Null, vec![Cause::invalid("spec.clusterIPs", &json!([""]), why)])
 }
 
-fn address(spec: &mut Value, taken: &mut Taken, causes: &mut Vec<Cause>) {
+fn address(spec: &mut Value, taken: &mut Taken) -> Result<(), Cause> {
     let first = spec["clusterIPs"][0].as_str().map(str::to_owned);
     let asked = spec["clusterIP"].as_str().map(str::to_owned).or(first).filter(|text| !text.is_empty());
     let address = match asked {
         Some(text) if text == "None" => text,
         Some(text) => {
-            let place = || "spec.clusterIPs".to_owned();
-            match text.parse::<Ipv4Addr>() {
-                Err(_) => causes.push(Cause::invalid(
-                    "spec.clusterIPs[0]",
-                    &json!(text),
-                    "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)",
-                )),
-                Ok(ip) if u32::from(ip) & !(ADDRESSES - 1) != u32::from(NETWORK) => causes.push(Cause::invalid(
-                    place(),
-                    &json!([text]),
-                    &format!(
-                        "failed to allocate IP {text}: the provided IP ({text}) is not in the valid range. \
-                         The range of valid IPs is 10.96.0.0/16"
-                    ),
-                )),
-                Ok(_) if !taken.addresses.insert(text.clone()) => causes.push(Cause::invalid(
-                    place(),
-                    &json!([text]),
-                    &format!("failed to allocate IP {text}: provided IP is already allocated"),
-                )),
-                Ok(_) => {}
+            let refused = |why: &str| {
+                let detail = format!("failed to allocate IP {text}: {why}");
+                Cause::invalid("spec.clusterIPs", &json!([text]), &detail)
+            };
+            let ip = text.parse::<Ipv4Addr>().map_err(|_| {
+                let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+                Cause::invalid("spec.clusterIPs[0]", &json!(text), detail)
+            })?;
+            if u32::from(ip) & !(ADDRESSES - 1) != u32::from(NETWORK) {
+                return Err(refused(&format!(
+                    "the provided IP ({text}) is not in the valid range. The range of valid IPs is 10.96.0.0/16"
+                )));
+            }
+            if !taken.addresses.insert(text.clone()) {
+                return Err(refused("provided IP is already allocated"));
             }
             text
         }
         None => match taken.address() {
             Some(address) => address,
-            None => return,
+            None => return Ok(()),
         },
     };
     spec["clusterIP"] = Value::from(address.as_str());
     spec["clusterIPs"] = json!([address]);
     put(spec, "ipFamilies", json!(["IPv4"]));
     put(spec, "ipFamilyPolicy", "SingleStack");
+    Ok(())
 }
 
 /// Keeps what was allocated before where the new service does not say anything else.
@@ -238,14 +315,8 @@ pub(crate) fn keep(service: &mut Value, current: &Value) {
     }
     let exposes = |spec: &Value| matches!(spec["type"].as_str(), Some("NodePort" | "LoadBalancer"));
     if exposes(spec) && exposes(old) {
-        let old_ports = old["ports"].as_array().cloned().unwrap_or_default();
-        for port in each(spec, "ports") {
-            let same = |p: &&Value| p["port"] == port["port"] && p["protocol"] == port["protocol"];
-            if port["nodePort"].as_i64().unwrap_or_default() == 0
-                && let Some(number) = old_ports.iter().find(same).and_then(|p| p.get("nodePort"))
-            {
-                port["nodePort"] = number.clone();
-            }
+        if gives_ports(spec) && gives_ports(old) {
+            keep_ports(spec, old);
         }
     } else if !exposes(spec) && exposes(old) {
         // A port that was allocated for the old type goes with it.
@@ -257,6 +328,22 @@ pub(crate) fn keep(service: &mut Value, current: &Value) {
             {
                 map.remove("nodePort");
             }
+        }
+    }
+}
+
+/// A port without a port of the node keeps that of the old one with its name, unless another one asks for it.
+fn keep_ports(spec: &mut Value, old: &Value) {
+    let numbers = |spec: &Value| -> HashSet<i64> {
+        spec["ports"].as_array().into_iter().flatten().filter_map(node_port).collect()
+    };
+    let (asked, before) = (numbers(spec), numbers(old));
+    let name = |port: &Value| port["name"].as_str().unwrap_or_default().to_owned();
+    let old_ports = old["ports"].as_array().cloned().unwrap_or_default();
+    for port in each(spec, "ports").filter(|port| node_port(port).is_none()) {
+        let known = old_ports.iter().rev().find(|known| name(known) == name(port)).and_then(node_port);
+        if let Some(number) = known.filter(|number| !(asked.contains(number) && before.contains(number))) {
+            port["nodePort"] = Value::from(number);
         }
     }
 }
@@ -273,28 +360,77 @@ fn drop_same(spec: &mut Value, old: &Value, field: &str) {
 mod tests {
     use super::*;
 
+    fn exposed(ports: &Value) -> Value {
+        json!({"metadata": {"name": "s", "uid": "1"}, "spec": {"type": "NodePort", "ports": ports}})
+    }
+
+    fn numbers(service: &Value) -> Vec<i64> {
+        service["spec"]["ports"].as_array().unwrap().iter().filter_map(node_port).collect()
+    }
+
     #[test]
     fn services_get_addresses_and_ports_of_their_own() {
-        let mut first =
-            json!({"metadata": {"uid": "1"}, "spec": {"type": "NodePort", "ports": [{"port": 80}]}});
-        assert!(service(&mut first, Taken::default()).is_empty());
+        let mut first = exposed(&json!([{"port": 80}]));
+        service(&mut first, None, Taken::default()).unwrap();
         let ip = first["spec"]["clusterIP"].as_str().unwrap().to_owned();
         assert!(ip.starts_with("10.96."));
-        let node_port = first["spec"]["ports"][0]["nodePort"].as_i64().unwrap();
+        let node_port = numbers(&first)[0];
         assert!(PORTS.contains(&node_port));
         let stored = [Arc::new(first)];
-        let mut second = json!({"spec": {"type": "NodePort", "clusterIP": ip,
-            "ports": [{"port": 80, "nodePort": node_port}]}});
-        let causes = service(&mut second, Taken::of(&stored, "2"));
-        assert_eq!(causes.len(), 2);
-        assert!(causes[0].message.ends_with("provided IP is already allocated"));
-        assert!(causes[1].message.ends_with("provided port is already allocated"));
+        let mut second = exposed(&json!([{"port": 80, "nodePort": node_port}]));
+        let refused = service(&mut second, None, Taken::of(&stored, "2")).unwrap_err();
+        assert_eq!(
+            refused.message,
+            format!(
+                "Service \"s\" is invalid: spec.ports[0].nodePort: Invalid value: {node_port}: \
+                 provided port is already allocated"
+            )
+        );
+        second["spec"]["clusterIP"] = Value::from(ip);
+        let refused = service(&mut second, None, Taken::of(&stored, "2")).unwrap_err();
+        assert_eq!(refused.causes.len(), 1);
+        assert!(refused.message.ends_with("provided IP is already allocated"));
+    }
+
+    #[test]
+    fn ports_with_the_same_number_share_a_port_of_the_node_and_keep_it() {
+        let mut dns = exposed(&json!([{"name": "dns", "port": 53, "protocol": "UDP"},
+            {"name": "tcp", "port": 53, "protocol": "TCP", "nodePort": 30053}, {"name": "web", "port": 80}]));
+        service(&mut dns, None, Taken::default()).unwrap();
+        assert_eq!(numbers(&dns)[..2], [30053, 30053]);
+        let before = dns.clone();
+        for port in each(&mut dns["spec"], "ports") {
+            port.as_object_mut().unwrap().remove("nodePort");
+        }
+        keep(&mut dns, &before);
+        service(&mut dns, Some(&before), Taken::default()).unwrap();
+        assert_eq!(numbers(&dns), numbers(&before));
+        // A port of another name is another port, and gets its own.
+        dns["spec"]["ports"][1] = json!({"name": "other", "port": 53, "protocol": "TCP"});
+        keep(&mut dns, &before);
+        service(&mut dns, Some(&before), Taken::default()).unwrap();
+        let now = numbers(&dns);
+        assert!(now[0] == 30053 && now[1] != 30053 && now[2] == numbers(&before)[2]);
+        dns["spec"]["ports"][1] = json!({"name": "other", "port": 5, "protocol": "UDP", "nodePort": 30053});
+        let refused = service(&mut dns, Some(&before), Taken::default()).unwrap_err();
+        assert_eq!((refused.code, refused.message.as_str()), (500, "duplicate nodePort: {UDP 30053}"));
+    }
+
+    #[test]
+    fn a_health_check_has_a_port_that_can_be_had() {
+        let mut checked = json!({"spec": {"type": "LoadBalancer", "externalTrafficPolicy": "Local",
+            "healthCheckNodePort": 5, "ports": []}});
+        assert_eq!(
+            service(&mut checked, None, Taken::default()).unwrap_err().message,
+            "Internal error occurred: failed to allocate requested HealthCheck NodePort 5: provided port is not in the \
+             valid range. The range of valid ports is 30000-32767"
+        );
     }
 
     #[test]
     fn headless_stays_headless() {
         let mut object = json!({"spec": {"type": "ClusterIP", "clusterIP": "None"}});
-        assert!(service(&mut object, Taken::default()).is_empty());
+        service(&mut object, None, Taken::default()).unwrap();
         assert_eq!(object["spec"]["clusterIPs"], json!(["None"]));
     }
 }

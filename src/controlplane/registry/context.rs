@@ -33,6 +33,10 @@ pub struct Context {
     pub options: Map<String, Value>,
     /// Webhooks have no say in it, or have said it already.
     pub unasked: bool,
+    /// The object came with a template that has `labels: {}`: as good as none, but told apart where they are printed.
+    pub emptied_labels: bool,
+    /// A job came without labels and has those of its pods, with all that are added there.
+    pub shares_labels: bool,
 }
 
 impl Context {
@@ -46,6 +50,8 @@ impl Context {
             warnings: Vec::new(),
             options: Map::new(),
             unasked: false,
+            emptied_labels: false,
+            shares_labels: false,
         }
     }
 

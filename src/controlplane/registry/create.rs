@@ -106,27 +106,31 @@ impl Registry {
         creation: Creation,
     ) -> Result<Arc<Stored>, Status> {
         strategy::prepare_create(resource, &mut object);
+        if ctx.shares_labels {
+            let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+            metadata::of(&mut object).insert("labels".to_owned(), labels);
+        }
         let name = metadata::text(&object, "name").to_owned();
         let before = self.reserved(resource).then(|| object.clone());
         let mut services = self.lock_services(resource);
         // What cannot be allocated is told before anything else is looked at.
-        let mut causes = match resource.id() {
-            "services" if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) => {
-                vec![allocate::nameless()]
+        if resource.id() == "services" {
+            if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) {
+                return Err(allocate::nameless());
             }
-            "services" => self.allocate_service(&mut object),
-            _ => Vec::new(),
-        };
-        if causes.is_empty() {
-            causes = metadata::validate(resource, &object);
-            let found = self.validate_create(resource, &mut object, validate::blocks(&causes));
-            // Of a budget's metadata the real server speaks once all else is well.
-            if resource.id() == "policy/poddisruptionbudgets" && !found.is_empty() {
-                causes.clear();
-            }
-            causes.extend(found);
+            self.allocate_service(&mut object, None)?;
         }
+        let mut causes = metadata::validate(resource, &object);
+        let found = self.validate_create(resource, &mut object, validate::blocks(&causes));
+        // Of a budget's metadata the real server speaks once all else is well.
+        if resource.id() == "policy/poddisruptionbudgets" && !found.is_empty() {
+            causes.clear();
+        }
+        causes.extend(found);
         if !causes.is_empty() {
+            if ctx.emptied_labels {
+                validate::print_emptied_labels(&mut causes);
+            }
             return Err(Status::invalid(&resource.group, &resource.kind, &name, causes));
         }
         warnings::warn(ctx, resource, &object, None);
@@ -136,7 +140,8 @@ impl Registry {
             self.validated(ctx, &subject, Some(&object), None)?;
             services = self.lock_services(resource);
             // Somebody else may have got the same address meanwhile.
-            if let Some(before) = before.filter(|_| !self.allocate_service(&mut object.clone()).is_empty()) {
+            if let Some(before) = before.filter(|_| self.allocate_service(&mut object.clone(), None).is_err())
+            {
                 drop(services);
                 return self.create_named(ctx, resource, before, creation);
             }
@@ -267,11 +272,11 @@ impl Registry {
     }
 
     /// Gives a service its addresses and ports. The caller holds the lock of services.
-    pub(super) fn allocate_service(&self, object: &mut Value) -> Vec<Cause> {
+    pub(super) fn allocate_service(&self, object: &mut Value, current: Option<&Value>) -> Result<(), Status> {
         let services: Vec<Arc<Value>> =
             self.store.list("services", None).items.iter().map(|s| s.value.clone()).collect();
         let taken = allocate::Taken::of(&services, metadata::text(object, "uid"));
-        allocate::service(object, taken)
+        allocate::service(object, current, taken)
     }
 
     /// Refuses to create custom resources whose definition is going away.

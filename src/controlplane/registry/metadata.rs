@@ -221,7 +221,15 @@ fn validate_fields(object: &Value, causes: &mut Vec<Cause>) {
 
 /// Only the older groups insist on a domain; the others do not even warn.
 pub(crate) fn takes_any_finalizer(resource: &Resource) -> bool {
-    matches!(resource.group.as_str(), "coordination.k8s.io" | "policy")
+    matches!(
+        resource.group.as_str(),
+        "coordination.k8s.io"
+            | "policy"
+            | "apiextensions.k8s.io"
+            | "apiregistration.k8s.io"
+            | "admissionregistration.k8s.io"
+            | "node.k8s.io"
+    )
 }
 
 fn validate_finalizers(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {

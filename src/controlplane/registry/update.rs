@@ -91,8 +91,11 @@ impl Registry {
         let mut services = self.lock_services(resource);
         causes.extend(metadata::validate_update(resource, &object, &served));
         let blocked = validate::blocks(&causes);
-        causes.extend(self.validate_update(change, &mut object, &served, blocked));
+        causes.extend(self.validate_update(change, &mut object, &served, blocked)?);
         if !causes.is_empty() {
+            if ctx.emptied_labels {
+                validate::print_emptied_labels(&mut causes);
+            }
             return Err(Status::invalid(&resource.group, &resource.kind, &key.name, causes));
         }
         if matches!(part, Part::Main | Part::Scale) {
@@ -103,19 +106,22 @@ impl Registry {
             self.validated_update(ctx, &subject, part, &object, &served)?;
             services = self.lock_services(resource);
             // Somebody else may have got the same address meanwhile.
-            if services.is_some() && !self.allocate_service(&mut object.clone()).is_empty() {
+            if services.is_some() && self.allocate_service(&mut object.clone(), Some(&served)).is_err() {
                 return Ok(None);
             }
         }
-        strategy::complete(resource, &mut object);
+        let over = finished(resource, &object);
+        if !over {
+            strategy::complete(resource, &mut object);
+        }
         // Only what services and claims use grows by a change.
         let grows = matches!(resource.id(), "services" | "persistentvolumeclaims") && part == Part::Main;
         let _quotas = if grows { self.within_quotas(resource, &object, Some(&served))? } else { None };
         let object = self.stored_form(resource, object)?;
-        if fields::same(&object, &current.value) {
+        if fields::same(&object, &current.value) && !over {
             return Ok(Some(current.clone()));
         }
-        if finished(resource, &object) {
+        if over {
             return self.finish(ctx, resource, key, current, object).map(Some);
         }
         if ctx.dry_run {
@@ -177,24 +183,19 @@ impl Registry {
         object: &mut Value,
         current: &Value,
         blocked: bool,
-    ) -> Vec<Cause> {
+    ) -> Result<Vec<Cause>, Status> {
         let Change { resource, part, .. } = change;
         if resource.custom.is_some() {
-            return validate::by_schema(resource, object, Some(current), blocked);
+            return Ok(validate::by_schema(resource, object, Some(current), blocked));
         }
         if !matches!(part, Part::Main | Part::Scale) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         if resource.id() == "services" {
             allocate::keep(object, current);
             // As on a create, what cannot be allocated is told before anything else is looked at.
-            let mut causes = allocate::families(object);
-            if causes.is_empty() {
-                causes = self.allocate_service(object);
-            }
-            if !causes.is_empty() {
-                return causes;
-            }
+            allocate::families(object)?;
+            self.allocate_service(object, Some(current))?;
         }
         let mut causes = validate::update(resource, object, current);
         if resource.id() == definitions::ID {
@@ -204,10 +205,11 @@ impl Registry {
                 self.accept_names(object, Some(current));
             }
         }
-        causes
+        Ok(causes)
     }
 
-    /// Removes an object that was only waiting for its finalizers.
+    /// Removes an object that was only waiting for its finalizers. The answer is what the request made of it; watchers
+    /// see the object as it was.
     fn finish(
         &self,
         ctx: &Context,
@@ -216,11 +218,11 @@ impl Registry {
         current: &Arc<Stored>,
         object: Value,
     ) -> Result<Arc<Stored>, Status> {
-        if ctx.dry_run {
-            return Ok(Stored::unsaved(object));
+        if !ctx.dry_run {
+            self.remove(resource, key, current.revision, Some(Value::clone(&current.value)))
+                .map_err(|_| Status::modified(&resource.group, &resource.plural, &key.name))?;
         }
-        self.remove(resource, key, current.revision, Some(object))
-            .map_err(|_| Status::modified(&resource.group, &resource.plural, &key.name))
+        Ok(Stored::unsaved(object))
     }
 }
 

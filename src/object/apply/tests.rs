@@ -338,8 +338,10 @@ fn sets_and_atomic_places() {
 
 #[test]
 fn a_place_that_becomes_atomic_keeps_its_owner() {
-    let list = |list_type: &str| json!({"l": {"type": "array", "x-kubernetes-list-type": list_type, "items": {"type": "string"}},
-        "other": {"type": "integer"}});
+    let list = |list_type: &str| {
+        json!({"l": {"type": "array", "x-kubernetes-list-type": list_type, "items": {"type": "string"}},
+        "other": {"type": "integer"}})
+    };
     let mut live = Live::custom(&list("set"));
     live.apply("a", &json!({"spec": {"l": ["x"]}}), false).unwrap();
     assert_eq!(live.managers()[0].2, json!({"f:spec": {"f:l": {"v:\"x\"": {}}}}));
@@ -354,8 +356,10 @@ fn a_place_that_becomes_atomic_keeps_its_owner() {
 
 #[test]
 fn an_object_that_fits_its_schema_no_more_has_no_managers() {
-    let size = |kind: &str| json!({"size": {"type": kind}, "note": {"type": "string"}, "twice": {"type": "array",
-        "x-kubernetes-list-type": "set", "items": {"type": "string"}}});
+    let size = |kind: &str| {
+        json!({"size": {"type": kind}, "note": {"type": "string"}, "twice": {"type": "array",
+        "x-kubernetes-list-type": "set", "items": {"type": "string"}}})
+    };
     let mut live = Live::custom(&size("string"));
     live.apply("a", &json!({"spec": {"size": "x"}}), false).unwrap();
     live.schema = Live::custom(&size("integer")).schema;

@@ -59,6 +59,8 @@ var (
 	typed    = regexp.MustCompile(`(failed to create typed patch object \([^)]*\)): [\s\S]*`)
 	nodePort = regexp.MustCompile(`Duplicate value: 3[0-2]\d{3}\b`)
 	inRecord = regexp.MustCompile(`in record \(\d+\)`)
+	// A whole object inside of a text.
+	inText = regexp.MustCompile(`"resourceVersion\\*":\\*"\d+`)
 )
 
 func (s *server) text(text string, path []string) string {
@@ -85,5 +87,6 @@ func (s *server) text(text string, path []string) string {
 	text = nodePort.ReplaceAllString(text, "Duplicate value: PORT")
 	text = generated.ReplaceAllString(text, "gen-…")
 	text = inRecord.ReplaceAllString(text, "in record (…)")
+	text = inText.ReplaceAllString(text, `"resourceVersion":"…`)
 	return serviceIP.ReplaceAllString(text, "IP")
 }

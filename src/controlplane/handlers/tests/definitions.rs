@@ -209,7 +209,8 @@ async fn who_owns_what_is_unknown_where_an_object_fits_its_schema_no_more() {
 #[tokio::test]
 async fn an_item_without_its_key_is_no_item_that_was_there_before() {
     let api = api();
-    let item = json!({"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "integer"}}});
+    let item =
+        json!({"type": "object", "properties": {"name": {"type": "string"}, "v": {"type": "integer"}}});
     let mut plain = definition();
     let list = json!({"type": "array", "items": item});
     let at = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties";
@@ -224,11 +225,9 @@ async fn an_item_without_its_key_is_no_item_that_was_there_before() {
     list["x-kubernetes-list-map-keys"] = json!(["name"]);
     list["items"]["required"] = json!(["name"]);
     ask(&api, "PUT", &format!("{CRDS}/widgets.ex.io"), keyed).await.expect(StatusCode::OK);
-    let changed = ask_as(&api, "PATCH", &format!("{WIDGETS}/a"), MERGE, json!({"spec": {"color": "blue"}})).await;
-    assert_eq!(
-        changed.message(),
-        "Widget.ex.io \"a\" is invalid: spec.items[0].name: Required value"
-    );
+    let changed =
+        ask_as(&api, "PATCH", &format!("{WIDGETS}/a"), MERGE, json!({"spec": {"color": "blue"}})).await;
+    assert_eq!(changed.message(), "Widget.ex.io \"a\" is invalid: spec.items[0].name: Required value");
 }
 
 #[tokio::test]
@@ -254,6 +253,8 @@ async fn a_definition_takes_its_resources_along() {
     let again = ask(&api, "DELETE", &uri, orphan).await.expect(StatusCode::OK);
     assert_eq!(again["metadata"]["finalizers"], json!([cleanup, "orphan"]));
     assert_eq!(again["metadata"]["deletionGracePeriodSeconds"], 0);
+    let labels = json!({"metadata": {"labels": {"a": "b"}}});
+    ask_as(&api, "PATCH", &uri, MERGE, labels).await.expect(StatusCode::OK);
     get(&api, &format!("{WIDGETS}/free")).await.expect(StatusCode::NOT_FOUND);
     get(&api, &uri).await.expect(StatusCode::OK);
     let late = post(&api, WIDGETS, widget("late")).await;

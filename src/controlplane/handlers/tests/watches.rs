@@ -53,6 +53,26 @@ async fn without_a_revision_the_state_comes_first() {
 }
 
 #[tokio::test]
+async fn the_last_finalizer_goes_with_the_object_as_it_was() {
+    let api = api();
+    let mut held = config_map("a");
+    held["metadata"]["finalizers"] = json!(["ex.io/hold"]);
+    let made = post(&api, MAPS, held).await.expect(StatusCode::CREATED);
+    ask(&api, "DELETE", &format!("{MAPS}/a"), Value::Null).await.expect(StatusCode::OK);
+    let at = made["metadata"]["resourceVersion"].as_str().unwrap();
+    let mut lines = Lines::open(&api, &format!("{MAPS}?watch=1&resourceVersion={at}")).await;
+    let free = json!({"metadata": {"finalizers": null, "labels": {"new": "1"}}});
+    let free = ask_as(&api, "PATCH", &format!("{MAPS}/a"), "application/merge-patch+json", free).await;
+    let free = free.expect(StatusCode::OK);
+    assert_eq!((free["metadata"].get("finalizers"), &free["metadata"]["labels"]["new"]), (None, &json!("1")));
+    assert_eq!(lines.short().await, pair("MODIFIED", "a"));
+    let gone = lines.next().await.unwrap();
+    assert_eq!(gone["type"], "DELETED");
+    assert_eq!(gone["object"]["metadata"]["finalizers"], json!(["ex.io/hold"]));
+    assert!(gone["object"]["metadata"].get("labels").is_none());
+}
+
+#[tokio::test]
 async fn from_a_revision_only_what_follows() {
     let api = api();
     let made = post(&api, MAPS, config_map("a")).await.expect(StatusCode::CREATED);

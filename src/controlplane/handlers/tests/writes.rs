@@ -189,7 +189,23 @@ async fn selectors_are_immutable_and_must_match() {
         "Deployment.apps \"web\" is invalid: spec.template.metadata.labels: Invalid value: {\"app\":\"other\"}: \
          `selector` does not match template `labels`"
     );
+    // No labels and an empty map of labels are the same, but not where they are printed.
+    let mismatch = |labels: &str| {
+        format!(
+            "Deployment.apps \"web\" is invalid: spec.template.metadata.labels: Invalid value: {labels}: \
+             `selector` does not match template `labels`"
+        )
+    };
+    for (labels, printed) in [(json!({}), "{}"), (Value::Null, "null")] {
+        let mut bare = deployment("web");
+        bare["spec"]["template"]["metadata"]["labels"] = labels;
+        assert_eq!(post(&api, DEPLOYMENTS, bare).await.message(), mismatch(printed));
+    }
     let mut made = post(&api, DEPLOYMENTS, deployment("web")).await.expect(StatusCode::CREATED);
+    let emptied = json!({"spec": {"template": {"metadata": {"labels": {"app": null}}}}});
+    let uri = format!("{DEPLOYMENTS}/web");
+    let emptied = ask_as(&api, "PATCH", &uri, "application/merge-patch+json", emptied).await;
+    assert_eq!(emptied.message(), mismatch("{}"));
     made["spec"]["selector"] = json!({"matchLabels": {"app": "web", "x": "y"}});
     made["spec"]["template"]["metadata"]["labels"]["x"] = json!("y");
     let changed = ask(&api, "PUT", &format!("{DEPLOYMENTS}/web"), made).await;
@@ -491,4 +507,50 @@ async fn an_autoscaler_is_created_at_either_version() {
     assert_eq!(old["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"], 50);
     let new = get(&api, &format!("{}/new", at("v1"))).await.expect(StatusCode::OK);
     assert_eq!(new["status"]["currentReplicas"], 0);
+}
+
+#[tokio::test]
+async fn jobs_are_tied_to_their_pods_by_uid_and_name() {
+    const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+    let api = api();
+    let job = |name: &str, labels: Value| {
+        json!({"metadata": {"name": name}, "spec": {"template": {"metadata": {"labels": labels},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})
+    };
+    let copied = post(&api, JOBS, job("copy", json!({"job-name": "first"}))).await;
+    let copied = copied.expect(StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(copied["details"]["causes"].as_array().unwrap().len(), 1);
+    assert_eq!(copied["details"]["causes"][0]["field"], "spec.template.metadata.labels[job-name]");
+    assert!(copied["message"].as_str().unwrap().ends_with("must be 'copy'"));
+    let mut own = job("own", json!({"a": "b"}));
+    own["spec"]["selector"] = json!({"matchLabels": {"a": "b"}});
+    assert!(post(&api, JOBS, own.clone()).await.message().ends_with("`selector` not auto-generated"));
+    own["spec"]["manualSelector"] = json!(true);
+    let own = post(&api, JOBS, own).await.expect(StatusCode::CREATED);
+    assert_eq!(own["spec"]["selector"], json!({"matchLabels": {"a": "b"}}));
+    post(&api, JOBS, job("plain", json!({}))).await.expect(StatusCode::CREATED);
+    let shared = post(&api, JOBS, job("shared", json!({"a": "b"}))).await.expect(StatusCode::CREATED);
+    assert_eq!(shared["metadata"]["labels"], shared["spec"]["template"]["metadata"]["labels"]);
+    assert_eq!(shared["metadata"]["labels"]["job-name"], "shared");
+    let loose = json!({"spec": {"template": {"metadata": {"labels": null}}}});
+    let loose = ask_as(&api, "PATCH", &format!("{JOBS}/plain"), "application/merge-patch+json", loose).await;
+    let loose = loose.expect(StatusCode::UNPROCESSABLE_ENTITY);
+    let required = |cause: &&Value| cause["message"] == "Required value: must be 'plain'";
+    let causes = loose["details"]["causes"].as_array().unwrap();
+    assert_eq!(causes.iter().filter(required).count(), 2);
+}
+
+#[tokio::test]
+async fn a_service_whose_ports_share_a_port_of_the_node_can_be_changed() {
+    const SERVICES: &str = "/api/v1/namespaces/default/services";
+    let api = api();
+    let dns = json!({"metadata": {"name": "dns"}, "spec": {"type": "LoadBalancer", "ports": [
+        {"name": "udp", "port": 53, "protocol": "UDP"}, {"name": "tcp", "port": 53, "protocol": "TCP"}]}});
+    let made = post(&api, SERVICES, dns).await.expect(StatusCode::CREATED);
+    let ports = &made["spec"]["ports"];
+    assert_eq!(ports[0]["nodePort"], ports[1]["nodePort"]);
+    let mut next = made.clone();
+    next["metadata"]["labels"] = json!({"a": "b"});
+    let next = ask(&api, "PUT", &format!("{SERVICES}/dns"), next).await.expect(StatusCode::OK);
+    assert_eq!(next["spec"]["ports"], *ports);
 }

@@ -1,7 +1,7 @@
 //! Defaults of the kinds that make pods.
 
 use super::{each, pod, put, sub};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 fn template(spec: &mut Value) {
     if let Some(found) = spec.get_mut("template") {
@@ -111,13 +111,13 @@ pub(crate) fn job_selector(object: &mut Value) {
     if object["spec"]["manualSelector"] == true {
         return;
     }
-    let uid = object["metadata"]["uid"].clone();
-    let name = object["metadata"]["name"].clone();
+    let (uid, name) = (object["metadata"]["uid"].clone(), object["metadata"]["name"].clone());
     let spec = sub(object, "spec");
+    // What the user has set stays, for validation to refuse.
     let labels = sub(sub(sub(spec, "template"), "metadata"), "labels");
-    labels["batch.kubernetes.io/controller-uid"] = uid.clone();
-    labels["controller-uid"] = uid.clone();
-    labels["batch.kubernetes.io/job-name"] = name.clone();
-    labels["job-name"] = name;
-    spec["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+    put(labels, "job-name", name.clone());
+    put(labels, "batch.kubernetes.io/job-name", name);
+    put(labels, "controller-uid", uid.clone());
+    put(labels, "batch.kubernetes.io/controller-uid", uid.clone());
+    put(sub(sub(spec, "selector"), "matchLabels"), "batch.kubernetes.io/controller-uid", uid);
 }

@@ -47,8 +47,9 @@ pub(super) fn preconditions(
     ];
     for (what, wanted, own) in wanted {
         if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != own) {
-            let why =
-                format!("Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {own}");
+            let why = format!(
+                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {own}"
+            );
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
         }
     }
@@ -257,7 +258,8 @@ impl Registry {
             set_condition(&mut object, "Terminating", "False", reason, text, self.now());
             let left = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
             let done = if !left {
-                self.store.remove(ID, &key, current.revision, Some(object)).map(|gone| {
+                let last = Value::clone(&current.value);
+                self.store.remove(ID, &key, current.revision, Some(last)).map(|gone| {
                     self.definition_removed(&gone.value);
                 })
             } else {

@@ -2,10 +2,11 @@
 
 use super::place::{absent, at_least_zero, immutable, one_of, selector};
 use super::pod;
+use super::workloads::mismatch;
 use crate::error::Cause;
 use crate::schedule;
 use opdev_object::selector::LabelSelector;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A job's spec at `path`, its selector aside.
 fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
@@ -58,6 +59,39 @@ fn job(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// What ties a job to its pods, unless the user manages it: labels and a selector with its uid and name. A job that was
+/// without the prefixed labels may stay so.
+pub(super) fn generated(object: &Value, current: Option<&Value>, causes: &mut Vec<Cause>) {
+    let (spec, metadata) = (&object["spec"], &object["metadata"]);
+    if spec["manualSelector"] == true || spec["selector"].is_null() {
+        return;
+    }
+    let labels = &spec["template"]["metadata"]["labels"];
+    let had = |old: &Value, name: &str| old["spec"]["template"]["metadata"]["labels"].get(name).is_some();
+    let prefixed = |name: &str| format!("batch.kubernetes.io/{name}");
+    let parts = [("controller-uid", &metadata["uid"]), ("job-name", &metadata["name"])];
+    let mut expected: Vec<(String, &Value)> =
+        parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+    if current.is_none_or(|old| parts.iter().all(|(name, _)| had(old, &prefixed(name)))) {
+        expected.extend(parts.iter().map(|(name, value)| (prefixed(name), *value)));
+    }
+    for (name, value) in &expected {
+        let field = format!("spec.template.metadata.labels[{name}]");
+        let detail = format!("must be '{}'", value.as_str().unwrap_or_default());
+        match labels.get(name) {
+            None => causes.push(Cause::required(field, &detail)),
+            Some(found) if found != *value => causes.push(Cause::invalid(field, labels, &detail)),
+            Some(_) => {}
+        }
+    }
+    let expected: Map<String, Value> =
+        expected.into_iter().map(|(name, value)| (name, value.clone())).collect();
+    if LabelSelector::from_json(&spec["selector"]).is_ok_and(|selector| !selector.matches(&expected)) {
+        let detail = "`selector` not auto-generated";
+        causes.push(Cause::invalid("spec.selector", &spec["selector"], detail));
+    }
+}
+
 /// A job of its own.
 pub(super) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
     job(spec, "spec", causes);
@@ -71,8 +105,7 @@ pub(super) fn alone(spec: &Value, causes: &mut Vec<Cause>) {
     let own = labels.as_object().cloned().unwrap_or_default();
     let selects = !found.is_null() && LabelSelector::from_json(found).is_ok_and(|found| found.matches(&own));
     if !selects {
-        let detail = "`selector` does not match template `labels`";
-        causes.push(Cause::invalid("spec.template.metadata.labels", labels, detail));
+        causes.push(mismatch(labels));
     }
 }
 

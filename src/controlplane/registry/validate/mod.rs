@@ -14,6 +14,7 @@ mod webhooks;
 mod workloads;
 
 pub(crate) use place::{absent, items};
+pub(crate) use workloads::print_emptied_labels;
 
 use super::{Resource, names};
 use crate::error::Cause;
@@ -121,6 +122,15 @@ pub(crate) fn create(resource: &Resource, object: &Value) -> Vec<Cause> {
 
 fn whole(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
+    if resource.id() == "batch/jobs" {
+        batch::generated(object, current, &mut causes);
+    }
+    causes.extend(again(resource, object, current));
+    causes
+}
+
+fn again(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
+    let mut causes = Vec::new();
     kind(resource, object, current, &mut causes);
     for error in opdev_object::schema::validate(object, resource.schema()) {
         // Types were checked when the object was read; formats and sizes are not part of a built-in's schema.
@@ -153,8 +163,8 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
     }
     causes.extend(whole(resource, object, Some(current)));
     if resource.id() == "batch/jobs" {
-        // The real server looks at the whole of a changed job twice.
-        causes.extend(whole(resource, object, Some(current)));
+        // The real server looks at the spec of a changed job twice.
+        causes.extend(again(resource, object, Some(current)));
     }
     match resource.id() {
         "pods" => pod::update(object, current, &mut causes),

@@ -122,12 +122,24 @@ fn selecting(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
     }
 }
 
+/// Labels of a template that its selector does not select.
+pub(super) fn mismatch(labels: &Value) -> Cause {
+    Cause::invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+}
+
+/// Prints labels that were sent as `{}` as such: what is validated has none.
+pub(crate) fn print_emptied_labels(causes: &mut [Cause]) {
+    let none = mismatch(&Value::Null);
+    for cause in causes.iter_mut().filter(|cause| **cause == none) {
+        *cause = mismatch(&Value::Object(Map::new()));
+    }
+}
+
 /// Checks that the selector selects the template. Says whether the selector could be read at all.
 fn labels_match(spec: &Value, causes: &mut Vec<Cause>) -> bool {
     let found = &spec["selector"];
     let labels = &spec["template"]["metadata"]["labels"];
-    let detail = "`selector` does not match template `labels`";
-    let mismatch = || Cause::invalid("spec.template.metadata.labels", labels, detail);
+    let mismatch = || mismatch(labels);
     if found.is_null() {
         causes.push(mismatch());
         return true;
