@@ -46,6 +46,19 @@ pub(crate) struct Trace {
     pub(crate) mark: Mark,
     /// As an echo it asks for nothing.
     pub(crate) quiet: bool,
+    /// It comes from the first list of a kind: nothing has happened if the pass has read the object, too.
+    pub(crate) listed: bool,
+}
+
+/// Whose state of an object a mark is, as far as the pass knows that has just ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// It wrote it.
+    Own,
+    /// It has read it.
+    Read,
+    /// It does not know it.
+    Other,
 }
 
 /// An object for a worker.
@@ -214,15 +227,25 @@ impl Queue {
         Some(Taken { key, causes, queued, failures: entry.failures })
     }
 
-    /// A worker is done with an object. `own` tells which marks were own writes after all.
-    pub(crate) fn end(&mut self, key: &ObjectKey, ended: Ended, own: impl Fn(&Mark) -> bool, now: Instant) {
+    /// A worker is done with an object. `judge` tells which marks were own writes after all.
+    pub(crate) fn end(
+        &mut self,
+        key: &ObjectKey,
+        ended: Ended,
+        judge: impl Fn(&Mark) -> Origin,
+        now: Instant,
+    ) {
         if let Some(running) = self.running.get_mut(&kind_of(key)) {
             *running = running.saturating_sub(1);
         }
         let Some(entry) = self.entries.get_mut(key) else { return };
         entry.state = State::Idle;
+        let is = |trace: &Trace, origin| judge(&trace.mark) == origin;
+        entry.pending.retain(|pending| {
+            !pending.trace.as_ref().is_some_and(|trace| trace.listed && is(trace, Origin::Read))
+        });
         for pending in &mut entry.pending {
-            let Some(trace) = pending.trace.as_ref().filter(|trace| own(&trace.mark)) else { continue };
+            let Some(trace) = pending.trace.as_ref().filter(|trace| is(trace, Origin::Own)) else { continue };
             if trace.quiet {
                 pending.urgency = Urgency::Record;
             }
@@ -410,7 +433,7 @@ mod tests {
         }
 
         fn end(&mut self, name: &str, ended: Ended) {
-            self.queue.end(&key(name), ended, |_| false, self.now);
+            self.queue.end(&key(name), ended, |_| Origin::Other, self.now);
         }
 
         fn pass_time(&mut self, by: Duration) {
@@ -502,14 +525,32 @@ mod tests {
             &key("a"),
             modified(".spec.x", "1", "2"),
             Urgency::Wait,
-            Some(Trace { mark: mark.clone(), quiet: true }),
+            Some(Trace { mark: mark.clone(), quiet: true, listed: false }),
             world.now,
         );
-        world.queue.end(&key("a"), Ended::Done(None), |m| *m == mark, world.now);
+        world.queue.end(&key("a"), Ended::Done(None), |m| own(*m == mark), world.now);
         assert!(world.take().is_none());
         world.add("a", CauseKind::User, Urgency::Now);
         let taken = world.queue.take(world.now).unwrap();
         assert!(matches!(taken.causes[0].kind, CauseKind::Watch { own_write: true, .. }));
+    }
+
+    fn own(is: bool) -> Origin {
+        if is { Origin::Own } else { Origin::Other }
+    }
+
+    #[test]
+    fn what_a_first_list_shows_while_a_pass_runs_asks_for_another_one_unless_it_was_read() {
+        for (origin, again) in [(Origin::Read, false), (Origin::Own, true), (Origin::Other, true)] {
+            let mut world = World::new(1);
+            world.add("a", CauseKind::Start, Urgency::Now);
+            world.take();
+            let trace = Trace { mark: ("uid".to_owned(), "7".to_owned()), quiet: false, listed: true };
+            let cause = modified(".spec.x", "1", "2");
+            world.queue.add(&key("a"), cause, Urgency::Wait, Some(trace), world.now);
+            world.queue.end(&key("a"), Ended::Done(None), |_| origin, world.now);
+            assert_eq!(world.take().is_some(), again, "{origin:?}");
+        }
     }
 
     #[test]

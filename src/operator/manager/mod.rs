@@ -13,7 +13,7 @@ use super::api::Api;
 use super::discovery::Discovery;
 use super::echo::Echo;
 use super::loops::Loops;
-use super::queue::{Ended, Queue, Trace, Urgency, kind_of};
+use super::queue::{Ended, Origin, Queue, Trace, Urgency, kind_of};
 use super::read_only::ReadOnly;
 use super::reconcile;
 use super::watch::stream::Streams;
@@ -343,7 +343,10 @@ impl Manager {
         if let Some(problem) = heard.problem {
             self.notice(Level::Warn, problem, None, None).await;
         }
-        for Wake { key, kind, mark, gone, leaving, echo } in heard.wakes {
+        for Wake { key, kind, mark, gone, leaving, echo, listed } in heard.wakes {
+            if listed && !self.has_begun(&key) {
+                continue;
+            }
             let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
             if gone {
                 self.queue.gate.forget(&key);
@@ -365,7 +368,7 @@ impl Manager {
             };
             // While a pass runs, the answer to its write may still be on its way: the mark is judged at its end.
             let mark = mark.filter(|_| !own && self.queue.is_running(&key));
-            let trace = mark.map(|mark| Trace { mark, quiet });
+            let trace = mark.map(|mark| Trace { mark, quiet, listed });
             self.queue.add(&key, Cause { at: Timestamp::now(), kind }, urgency, trace, Instant::now());
         }
     }
@@ -385,6 +388,11 @@ impl Manager {
             | CauseKind::Wait { .. }
             | CauseKind::User => echo,
         }
+    }
+
+    /// Whether a pass of an object runs or has run.
+    fn has_begun(&self, key: &ObjectKey) -> bool {
+        self.queue.is_running(key) || self.memories.contains_key(key)
     }
 
     /// Ends a running pass's wait for a hook: what it waits for is not wanted any more.
@@ -463,7 +471,7 @@ impl Manager {
             && let Some(mut taken) = self.queue.take(Instant::now())
         {
             let Some(watch) = self.sources.watch(&taken.key.group, &taken.key.kind).cloned() else {
-                self.queue.end(&taken.key, Ended::Done(None), |_| false, Instant::now());
+                self.queue.end(&taken.key, Ended::Done(None), |_| Origin::Other, Instant::now());
                 self.queue.forget(&taken.key);
                 continue;
             };

@@ -3,11 +3,13 @@
 use super::Manager;
 use super::kinds::Seen;
 use crate::event::{Cause, CauseKind, Event, Failure, Level, LogLine, Outcome, Reconcile, Requeue, mask};
-use crate::operator::queue::{Ended, Taken, backoff};
+use crate::operator::echo::mark;
+use crate::operator::queue::{Ended, Mark, Origin, Taken, backoff};
 use crate::operator::reconcile::Report;
 use crate::tap::Recorder;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectRef;
+use std::collections::HashSet;
 use std::sync::Arc;
 use tokio::task::{Id, JoinError};
 use tokio::time::Instant;
@@ -47,6 +49,8 @@ impl Manager {
         self.say_warnings(&running, &report, &known).await;
         let (ended, requeue) = next_turn(&report, running.taken.failures);
         let echo = Arc::clone(&self.api.echo);
+        let read = report.known.iter().filter(|(_, wrote)| !wrote);
+        let read: HashSet<Mark> = read.filter_map(|(object, _)| mark(object, false)).collect();
         let seen = Seen {
             dependents: report.dependents,
             children: report.children,
@@ -89,7 +93,12 @@ impl Manager {
             causes: running.taken.causes,
         };
         let causes: Vec<CauseKind> = reconcile.causes.iter().map(|cause| cause.kind.clone()).collect();
-        self.queue.end(&key, ended, |mark| echo.is_own(mark), Instant::now());
+        let judge = |mark: &Mark| match echo.is_own(mark) {
+            true => Origin::Own,
+            false if read.contains(mark) => Origin::Read,
+            false => Origin::Other,
+        };
+        self.queue.end(&key, ended, judge, Instant::now());
         if !matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled) {
             self.memories.insert(key.clone(), report.memory);
         } else {

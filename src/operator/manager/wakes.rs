@@ -30,6 +30,8 @@ pub(super) struct Wake {
     pub(super) leaving: bool,
     /// Nothing but what a pass writes to its own object has changed.
     pub(super) echo: bool,
+    /// A child that was there when its kind was first listed: a pass that begins later sees it.
+    pub(super) listed: bool,
 }
 
 /// Who has read what.
@@ -103,9 +105,10 @@ impl View<'_> {
         let (chart, typed) = counts(happened);
         for (key, relation) in self.owners(happened, follow) {
             let is_typed = self.primaries.get(&kind_of(&key)).is_some_and(Served::is_typed);
-            let asks = if is_typed { typed && !happened.initial } else { chart };
+            let asks = if is_typed { typed } else { chart };
             if asks && !wakes.iter().any(|wake| wake.key == key) {
-                wakes.push(other_wake(happened, object.clone(), key, relation));
+                let wake = other_wake(happened, object.clone(), key, relation);
+                wakes.push(Wake { listed: happened.initial, ..wake });
             }
         }
         if follow.selector.is_empty() && typed {
@@ -172,7 +175,7 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
         (WatchEvent::Modified, None) | (WatchEvent::Deleted, _) => true,
         (WatchEvent::Added, _) => false,
     };
-    Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving, echo })
+    Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving, echo, listed: false })
 }
 
 fn other_wake(happened: &Happened, object: ObjectRef, key: ObjectKey, relation: Relation) -> Wake {
@@ -184,6 +187,7 @@ fn other_wake(happened: &Happened, object: ObjectRef, key: ObjectKey, relation: 
         gone: false,
         leaving: false,
         echo: true,
+        listed: false,
     }
 }
 

@@ -161,7 +161,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Ended, Urgency};
+    use super::super::{Ended, Origin, Urgency};
     use super::*;
     use crate::event::{Cause, CauseKind};
     use tokio::time::Instant;
@@ -197,7 +197,7 @@ mod tests {
         }
 
         fn end(&mut self, name: &str) {
-            self.0.end(&object(name).key(), Ended::Done(None), |_| false, self.1);
+            self.0.end(&object(name).key(), Ended::Done(None), |_| Origin::Other, self.1);
         }
     }
 
