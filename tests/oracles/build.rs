@@ -1,20 +1,48 @@
 //! How the program is linked, and whether the tests have the real helm and kubectl at hand.
 
+use std::path::PathBuf;
+use std::process::Command;
+
 fn main() {
-    link_at_a_fixed_address();
+    println!("cargo::rerun-if-changed=tests/oracles/build.rs");
+    if links_with_glibc() {
+        link_at_a_fixed_address();
+        link_libgcc_in();
+    }
     tell_of_oracles();
+}
+
+fn target(what: &str) -> String {
+    std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default()
+}
+
+fn links_with_glibc() -> bool {
+    target("OS") == "linux" && target("ENV") == "gnu" && !target("FEATURE").contains("crt-static")
 }
 
 /// On Linux the program is linked to run at a fixed address. Else the loader would adjust 50,000 pointers at each
 /// start, for which it copies 200 pages: more than half of what `opdev render` takes for a small chart. It stands here
 /// and not in a configuration of Cargo's, so that `cargo install` does it, too.
 fn link_at_a_fixed_address() {
-    println!("cargo::rerun-if-changed=tests/oracles/build.rs");
-    let target = |what: &str| std::env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
-    let features = target("FEATURE");
-    let glibc = target("OS") == "linux" && target("ENV") == "gnu" && !features.contains("crt-static");
-    if glibc && matches!(target("ARCH").as_str(), "x86_64" | "aarch64") {
+    if matches!(target("ARCH").as_str(), "x86_64" | "aarch64") {
         println!("cargo::rustc-link-arg-bins=-no-pie");
+    }
+}
+
+/// The unwinder is linked in where the compiler has it: as a library of its own it is found, mapped and bound at each
+/// start, and asks the processor what it can, which takes long in a virtual machine. Rust names the library, so a file
+/// of that name refers the linker to the archive.
+fn link_libgcc_in() {
+    println!("cargo::rerun-if-env-changed=RUSTC_LINKER");
+    let linker = std::env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let found = Command::new(linker).arg("-print-file-name=libgcc_eh.a").output();
+    // What is not found is printed as it was asked for.
+    if !found.is_ok_and(|found| found.stdout.starts_with(b"/")) {
+        return;
+    }
+    let folder = PathBuf::from(std::env::var_os("OUT_DIR").unwrap_or_default());
+    if std::fs::write(folder.join("libgcc_s.so"), "INPUT(-lgcc_eh -lgcc)\n").is_ok() {
+        println!("cargo::rustc-link-arg-bins=-L{}", folder.display());
     }
 }
 
