@@ -32,20 +32,35 @@ enum Command {
     Tail(tail::TailArgs),
 }
 
+/// The command line of a render alone: it is over before the other commands' flags would be described.
+#[derive(Debug, Parser)]
+#[command(name = "opdev", version, about, max_term_width = 100)]
+enum Quick {
+    Render(render::RenderArgs),
+}
+
+/// Reads the command line.
+fn parse() -> Result<Command, clap::Error> {
+    if std::env::args_os().nth(1).is_some_and(|name| name == "render") {
+        return Quick::try_parse().map(|Quick::Render(args)| Command::Render(args));
+    }
+    Cli::try_parse().map(|cli| cli.command)
+}
+
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let began = std::time::Instant::now();
     if let Some(played) = crate::envtest::part(serve::stop_signal) {
         return code(played.map(|()| ExitCode::SUCCESS));
     }
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let command = match parse() {
+        Ok(command) => command,
         Err(error) => {
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
     };
-    let result = match cli.command {
+    let result = match command {
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
         Command::Run(args) => run::run(args, began),
@@ -68,4 +83,21 @@ fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
 fn complain(error: &anyhow::Error) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "error: {error:#}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn a_render_is_described_alike_in_both_command_lines() {
+        let help = |mut command: clap::Command| {
+            command.build();
+            command.find_subcommand_mut("render").unwrap().render_long_help().to_string()
+        };
+        let said = help(Quick::command());
+        assert!(said.contains("--include-crds"), "{said}");
+        assert_eq!(said, help(Cli::command()));
+    }
 }
