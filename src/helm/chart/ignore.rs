@@ -14,6 +14,8 @@ struct Rule {
     pattern: String,
     /// How much of the pattern means itself, from its start.
     literal: usize,
+    /// Whether the rest is a star and what means itself, as in `*.tmp`.
+    suffix: bool,
     negate: bool,
     folder: bool,
     whole_path: bool,
@@ -42,9 +44,12 @@ impl Rules {
         let (negate, line) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
         let (folder, line) = line.strip_suffix('/').map_or((false, line), |rest| (true, rest));
         let (rooted, line) = line.strip_prefix('/').map_or((false, line), |rest| (true, rest));
+        let special = |text: &str| text.find(['*', '?', '[', '\\']).unwrap_or(text.len());
+        let literal = special(line);
         self.rules.push(Rule {
             pattern: line.to_owned(),
-            literal: line.find(['*', '?', '[', '\\']).unwrap_or(line.len()),
+            literal,
+            suffix: line[literal..].strip_prefix('*').is_some_and(|rest| special(rest) == rest.len()),
             negate,
             folder,
             whole_path: rooted || line.contains('/'),
@@ -65,8 +70,9 @@ impl Rules {
         if path.is_empty() || path == "." || path == "./" {
             return false;
         }
+        let name = path.rsplit('/').next().unwrap_or(path);
         for rule in &self.rules {
-            let matched = rule.matches(path);
+            let matched = rule.matches(if rule.whole_path { path } else { name });
             if rule.negate {
                 if (rule.folder && !dir) || !matched {
                     return true;
@@ -80,13 +86,14 @@ impl Rules {
 }
 
 impl Rule {
-    fn matches(&self, path: &str) -> bool {
-        let subject = if self.whole_path { path } else { path.rsplit('/').next().unwrap_or(path) };
+    fn matches(&self, subject: &str) -> bool {
         // Cheap, and nearly every rule ends here: the literal text before the first special character.
         let Some(rest) = subject.strip_prefix(&self.pattern[..self.literal]) else { return false };
         match &self.pattern[self.literal..] {
             "" => rest.is_empty(),
-            "*" => !rest.contains('/'),
+            special if self.suffix => {
+                rest.strip_suffix(&special[1..]).is_some_and(|between| !between.contains('/'))
+            }
             special => match_from(special, rest),
         }
     }
@@ -184,11 +191,12 @@ mod tests {
 
     #[test]
     fn follows_helm() {
-        let rules = Rules::parse("*.tmp\n/root.txt\nsub/*.bak\ncache/\n").unwrap();
-        for path in ["a.tmp", "x/b.tmp", "root.txt", "sub/a.bak", "cache/x/y", "templates/.hidden"] {
+        let rules = Rules::parse("*.tmp\n/root.txt\nsub/*.bak\ncache/\nv*v.md\n").unwrap();
+        for path in ["a.tmp", "x/b.tmp", "root.txt", "sub/a.bak", "cache/x/y", "x/vv.md", "templates/.hidden"]
+        {
             assert!(rules.ignores(path, &mut HashMap::new()), "{path}");
         }
-        for path in ["x/root.txt", "sub/x/a.bak", "cache", "templates/a.yaml", ".helmignore"] {
+        for path in ["x/root.txt", "sub/x/a.bak", "cache", "v.md", "templates/a.yaml", ".helmignore"] {
             assert!(!rules.ignores(path, &mut HashMap::new()), "{path}");
         }
         assert!(Rules::parse("a/**\n").is_err());

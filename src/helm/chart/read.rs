@@ -5,10 +5,10 @@
 use super::FileSet;
 use super::ignore::Rules;
 use crate::spread;
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::{fs, iter};
 
 /// The largest file Helm takes.
 const LIMIT: u64 = 5 * 1024 * 1024;
@@ -34,7 +34,7 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     spread::for_each(&found, found.len() * 1024, |file| file.data.set(read(&file.full)).unwrap_or_default());
     let mut files = FileSet::new();
     for Found { path, data, .. } in found {
-        files.insert(path, data.into_inner().unwrap_or_else(|| Ok(Vec::new()))?);
+        files.insert(path, data.into_inner().unwrap_or_else(|| Ok(Arc::default()))?);
     }
     Ok(files)
 }
@@ -43,7 +43,7 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
 struct Found {
     path: String,
     full: PathBuf,
-    data: OnceLock<io::Result<Vec<u8>>>,
+    data: OnceLock<io::Result<Arc<[u8]>>>,
 }
 
 fn walk(folder: &Path, prefix: &str, rules: &Rules, found: &mut Vec<Found>, depth: usize) -> io::Result<()> {
@@ -75,19 +75,26 @@ fn walk(folder: &Path, prefix: &str, rules: &Rules, found: &mut Vec<Found>, dept
     Ok(())
 }
 
-/// Reads a file that is not too large.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = fs::File::open(path)?;
+/// Reads a file that is not too large, as long as it is when it is opened; a large one is read to where it stays.
+fn read(path: &Path) -> io::Result<Arc<[u8]>> {
+    let mut file = fs::File::open(path)?;
     let size = file.metadata()?.len();
-    // Room for one more than there is: a file that has grown since is noticed, and the end needs no more room.
-    let mut data = Vec::with_capacity(usize::try_from(size.min(LIMIT)).unwrap_or(0) + 1);
-    if size <= LIMIT {
-        file.take(LIMIT + 1).read_to_end(&mut data)?;
-    }
-    if size.max(data.len() as u64) > LIMIT {
+    if size > LIMIT {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let message = format!("chart file \"{name}\" is larger than the maximum file size {LIMIT}");
         return Err(io::Error::other(message));
     }
-    Ok(data)
+    let mut data: Arc<[u8]> = iter::repeat_n(0, usize::try_from(size).unwrap_or(0)).collect();
+    let mut room = Arc::get_mut(&mut data).unwrap_or_default();
+    while !room.is_empty() {
+        match file.read(room) {
+            Ok(0) => break,
+            Ok(count) => room = &mut room[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // It has become shorter meanwhile.
+    let missing = room.len();
+    Ok(if missing == 0 { data } else { Arc::from(&data[..data.len() - missing]) })
 }
