@@ -29,6 +29,7 @@ pub(super) fn parse(name: &str, text: &Arc<str>, language: Language) -> Parsed<B
         trees: BTreeMap::new(),
         action_line: 0,
         nesting: 0,
+        begun: Begun::default(),
     };
     let root = parser.top()?;
     parser.add(Str::from(name), root)?;
@@ -45,6 +46,16 @@ struct Parser<'a> {
     trees: BTreeMap<Str, Arc<Tree>>,
     action_line: usize,
     nesting: usize,
+    begun: Begun,
+}
+
+/// The lists that are not at their ends, the innermost last: each is taken off the end, in the room it needs.
+#[derive(Default)]
+struct Begun {
+    nodes: Vec<Node>,
+    commands: Vec<Command>,
+    args: Vec<Expr>,
+    fields: Vec<Str>,
 }
 
 /// What a list of statements may meet.
@@ -140,13 +151,9 @@ impl<'a> Parser<'a> {
         if token.kind == kind { Ok(token) } else { self.unexpected(token, context) }
     }
 
-    fn add(&mut self, name: Str, root: Vec<Node>) -> Parsed<()> {
-        let tree = Tree {
-            name: name.clone(),
-            source: Arc::clone(&self.source),
-            root: root.into(),
-            slots: self.scope.slots,
-        };
+    fn add(&mut self, name: Str, root: Box<[Node]>) -> Parsed<()> {
+        let tree =
+            Tree { name: name.clone(), source: Arc::clone(&self.source), root, slots: self.scope.slots };
         if self.trees.get(&name).is_none_or(|old| old.is_empty()) {
             self.trees.insert(name, Arc::new(tree));
             return Ok(());
@@ -157,8 +164,7 @@ impl<'a> Parser<'a> {
         self.fail(format!("template: multiple definition of template {}", quote(&name)))
     }
 
-    fn top(&mut self) -> Parsed<Vec<Node>> {
-        let mut list = Vec::new();
+    fn top(&mut self) -> Parsed<Box<[Node]>> {
         while self.peek().kind != Kind::Eof {
             if self.peek().kind == Kind::LeftDelim {
                 let delim = self.next();
@@ -169,11 +175,11 @@ impl<'a> Parser<'a> {
                 self.backup2(delim);
             }
             match self.text_or_action()? {
-                Item::Node(node) => list.push(node),
+                Item::Node(node) => self.begun.nodes.push(node),
                 item => return self.fail(format!("unexpected {}", item.name())),
             }
         }
-        Ok(list)
+        Ok(self.begun.nodes.drain(..).collect())
     }
 
     fn definition(&mut self) -> Parsed<()> {
@@ -200,18 +206,18 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn item_list(&mut self) -> Parsed<(Vec<Node>, Item)> {
+    fn item_list(&mut self) -> Parsed<(Box<[Node]>, Item)> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             return self.fail("max expression depth exceeded");
         }
-        let mut list = Vec::new();
+        let first = self.begun.nodes.len();
         while self.peek_non_space().kind != Kind::Eof {
             match self.text_or_action()? {
-                Item::Node(node) => list.push(node),
+                Item::Node(node) => self.begun.nodes.push(node),
                 item => {
                     self.nesting -= 1;
-                    return Ok((list, item));
+                    return Ok((self.begun.nodes.drain(first..).collect(), item));
                 }
             }
         }
@@ -281,16 +287,16 @@ impl<'a> Parser<'a> {
         self.scope.range_depth += in_range;
         let (then, next) = self.item_list()?;
         self.scope.range_depth -= in_range;
-        let mut otherwise = None;
+        let mut otherwise: Option<Box<[Node]>> = None;
         if matches!(next, Item::Else) {
             self.scope.hide(inside);
             let following = self.peek().kind;
             if context == "if" && following == Kind::If {
                 self.next();
-                otherwise = Some(vec![Node::If(self.chained("if")?)]);
+                otherwise = Some(Box::new([Node::If(self.chained("if")?)]));
             } else if context == "with" && following == Kind::With {
                 self.next();
-                otherwise = Some(vec![Node::With(self.chained("with")?)]);
+                otherwise = Some(Box::new([Node::With(self.chained("with")?)]));
             } else {
                 let (list, end) = self.item_list()?;
                 if !matches!(end, Item::End) {
@@ -300,7 +306,7 @@ impl<'a> Parser<'a> {
             }
         }
         self.scope.leave(mark);
-        Ok(Branch { pipe, then: then.into(), otherwise: otherwise.map(Into::into) })
+        Ok(Branch { pipe, then, otherwise })
     }
 
     /// `else if`, `else with`: nested in the tree, so counted against the stack.
@@ -345,7 +351,7 @@ impl<'a> Parser<'a> {
 
     fn unquote(&self, token: Token<'_>) -> Parsed<Str> {
         match unquote(token.text) {
-            Some(bytes) => Ok(bytes.into()),
+            Some(bytes) => Ok(Str::from(&*bytes)),
             None => self.fail("invalid syntax"),
         }
     }
@@ -397,14 +403,15 @@ impl<'a> Parser<'a> {
         let pos = offset(self.peek_non_space().pos);
         let first = self.scope.mark();
         let (count, assign) = self.declarations(context)?;
-        let mut commands: Vec<Command> = Vec::new();
+        let begun = self.begun.commands.len();
         loop {
             let token = self.next_non_space();
             match token.kind {
                 kind if kind == end => {
-                    self.check_pipeline(&commands, context)?;
+                    self.check_pipeline(&self.begun.commands[begun..], context)?;
                     let decls = self.scope.settle(first, count, assign);
-                    return Ok(Pipe { pos, assign, decls, commands: commands.into() });
+                    let commands = self.begun.commands.drain(begun..).collect();
+                    return Ok(Pipe { pos, assign, decls, commands });
                 }
                 Kind::Bool
                 | Kind::CharConstant
@@ -419,7 +426,8 @@ impl<'a> Parser<'a> {
                 | Kind::Variable
                 | Kind::LeftParen => {
                     self.backup();
-                    commands.push(self.command()?);
+                    let command = self.command()?;
+                    self.begun.commands.push(command);
                 }
                 _ => return self.unexpected(token, context),
             }
@@ -443,11 +451,11 @@ impl<'a> Parser<'a> {
 
     fn command(&mut self) -> Parsed<Command> {
         let pos = offset(self.peek_non_space().pos);
-        let mut args = Vec::new();
+        let first = self.begun.args.len();
         loop {
             self.peek_non_space();
             if let Some(operand) = self.operand()? {
-                args.push(operand);
+                self.begun.args.push(operand);
             }
             let token = self.next();
             match token.kind {
@@ -458,10 +466,10 @@ impl<'a> Parser<'a> {
             }
             break;
         }
-        if args.is_empty() {
+        if self.begun.args.len() == first {
             return self.fail("empty command");
         }
-        Ok(Command { pos, args: args.into() })
+        Ok(Command { pos, args: self.begun.args.drain(first..).collect() })
     }
 
     fn operand(&mut self) -> Parsed<Option<Expr>> {
@@ -470,25 +478,31 @@ impl<'a> Parser<'a> {
             return Ok(Some(term));
         }
         let pos = offset(self.peek().pos);
-        let mut more = Vec::new();
-        while self.peek().kind == Kind::Field {
-            more.push(Str::from(&self.next().text[1..]));
-        }
-        let join = |fields: Box<[Str]>, more: Vec<Str>| fields.into_iter().chain(more).collect();
         let kind = match term.kind {
-            ExprKind::Field(fields) => ExprKind::Field(join(fields, more)),
+            ExprKind::Field(fields) => ExprKind::Field(self.fields(fields)),
             ExprKind::Variable { name, slot, fields } => {
-                ExprKind::Variable { name, slot, fields: join(fields, more) }
+                ExprKind::Variable { name, slot, fields: self.fields(fields) }
             }
             ExprKind::Bool(_) | ExprKind::Str(..) | ExprKind::Number(_) | ExprKind::Nil | ExprKind::Dot => {
+                self.fields(Box::default());
                 let shown = quote(term.to_string().as_bytes());
                 return self.fail(format!("unexpected . after term {shown}"));
             }
             ExprKind::Chain(..) | ExprKind::Function(_) | ExprKind::Pipe(_) => {
-                ExprKind::Chain(Box::new(term), more.into())
+                ExprKind::Chain(Box::new(term), self.fields(Box::default()))
             }
         };
         Ok(Some(Expr { pos, kind }))
+    }
+
+    /// Some fields, and those that follow.
+    fn fields(&mut self, first: Box<[Str]>) -> Box<[Str]> {
+        self.begun.fields.extend(first);
+        while self.peek().kind == Kind::Field {
+            let name = self.next().text;
+            self.begun.fields.push(Str::from(&name[1..]));
+        }
+        self.begun.fields.drain(..).collect()
     }
 
     fn term(&mut self) -> Parsed<Option<Expr>> {
@@ -501,11 +515,11 @@ impl<'a> Parser<'a> {
             Kind::Dot => ExprKind::Dot,
             Kind::Nil => ExprKind::Nil,
             Kind::Variable => {
-                if !self.scope.knows(token.text) {
+                let Some(name) = self.scope.name(token.text) else {
                     return self.fail(format!("undefined variable {}", quote(token.text.as_bytes())));
-                }
+                };
                 let slot = self.scope.slot_of(token.text);
-                ExprKind::Variable { name: token.text.into(), slot, fields: Box::default() }
+                ExprKind::Variable { name, slot, fields: Box::default() }
             }
             Kind::Field => ExprKind::Field(Box::new([Str::from(&token.text[1..])])),
             Kind::Bool => ExprKind::Bool(token.text == "true"),

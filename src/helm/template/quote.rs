@@ -1,6 +1,7 @@
 //! Go's quoted strings: `%q` on the way out, string literals of templates on the way in.
 //! Works on bytes: what is not UTF-8 becomes `\x..`.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use opdev_object::quote::escape;
@@ -77,20 +78,27 @@ fn quote_with(mut bytes: &[u8], mark: char, ascii: bool) -> String {
 }
 
 /// Go's strconv.Unquote for `"..."` and `` `...` ``: nothing when the literal is not well formed.
-pub(super) fn unquote(literal: &str) -> Option<Vec<u8>> {
+pub(super) fn unquote(literal: &str) -> Option<Cow<'_, [u8]>> {
     let inner = literal.get(1..literal.len().checked_sub(1)?)?;
     if literal.starts_with('`') {
-        return literal.ends_with('`').then(|| inner.bytes().filter(|b| *b != b'\r').collect());
+        if !literal.ends_with('`') {
+            return None;
+        }
+        return Some(match inner.contains('\r') {
+            true => inner.bytes().filter(|b| *b != b'\r').collect(),
+            false => inner.as_bytes().into(),
+        });
     }
-    let mut out = Vec::with_capacity(inner.len());
-    let mut rest = inner;
+    let Some(plain) = inner.find(['"', '\\', '\n']) else { return Some(inner.as_bytes().into()) };
+    let mut out = inner.as_bytes()[..plain].to_vec();
+    let mut rest = &inner[plain..];
     while !rest.is_empty() {
         if rest.starts_with('"') || rest.starts_with('\n') {
             return None;
         }
         rest = unescape(rest, '"', &mut out)?;
     }
-    Some(out)
+    Some(out.into())
 }
 
 /// The value of a character constant such as `'a'` or `'\n'`.
@@ -183,7 +191,7 @@ mod tests {
     #[test]
     fn literals_are_read_as_go_reads_them() {
         assert_eq!(unquote(r#""a\tb\x41\u00e9\101\"""#).unwrap(), "a\tbAéA\"".as_bytes());
-        assert_eq!(unquote("`a\\n\r\nb`").unwrap(), b"a\\n\nb");
+        assert_eq!(unquote("`a\\n\r\nb`").unwrap(), b"a\\n\nb".as_slice());
         assert_eq!(unquote(r#""\'""#), None);
         assert_eq!(unquote(r#""\z""#), None);
         assert_eq!(unquote_char("'a'"), Some(97));

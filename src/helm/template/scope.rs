@@ -69,9 +69,9 @@ impl Scope {
         decls.into()
     }
 
-    /// Whether the name may be written here.
-    pub(super) fn knows(&self, name: &str) -> bool {
-        self.vars.iter().any(|v| &*v.name == name)
+    /// The name, if it may be written here.
+    pub(super) fn name(&self, name: &str) -> Option<Arc<str>> {
+        self.vars.iter().find(|v| &*v.name == name).map(|v| Arc::clone(&v.name))
     }
 
     /// Where the name's value is.
