@@ -2,7 +2,7 @@
 //! The editor is the test itself: it finds the draft's file in an event, and says when it is done.
 
 use crate::inner_loop::Opdev;
-use kube::api::{Api, ApiResource, DynamicObject};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use opdev::event::{
@@ -77,15 +77,18 @@ fn failed(outcome: &RequestOutcome) -> String {
 }
 
 /// An object as the API server has it.
-async fn get(opdev: &Opdev, object: &ObjectRef) -> Option<Value> {
+async fn api(opdev: &Opdev, object: &ObjectRef) -> Api<DynamicObject> {
     let kubeconfig = Kubeconfig::read_from(opdev.kubeconfig()).unwrap();
     let config =
         kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     let client = kube::Client::try_from(config).unwrap();
     let gvk = &object.gvk;
     let resource = ApiResource::from_gvk(&GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind));
-    let api: Api<DynamicObject> = Api::namespaced_with(client, "default", &resource);
-    let found = api.get_opt(&object.name).await.unwrap();
+    Api::namespaced_with(client, "default", &resource)
+}
+
+async fn get(opdev: &Opdev, object: &ObjectRef) -> Option<Value> {
+    let found = api(opdev, object).await.get_opt(&object.name).await.unwrap();
     found.map(|object| serde_json::to_value(object).unwrap())
 }
 
@@ -199,6 +202,30 @@ async fn an_edit_goes_on_top_of_what_others_changed_meanwhile() {
     done(&opdev.ask(Request::Write { draft }).await);
     let data = get(&opdev, &config_map("plain")).await.unwrap()["data"].clone();
     assert_eq!(data, json!({"a": "mine", "b": "faster"}));
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_that_is_written_meanwhile_is_in_nobodys_way() {
+    let mut opdev = Opdev::start().await;
+    let mark = opdev.mark();
+    done(&opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await);
+    let installed = |pass: &opdev::event::Reconcile| pass.outcome == Outcome::Installed;
+    opdev.reconcile("an installed memcached", mark, installed).await;
+    let object = memcached("memcached-sample");
+    done(&opdev.ask(Request::Scale { object: object.clone(), replicas: 5 }).await);
+    let mark = opdev.mark();
+    let entry = undo_list(&opdev)[0].id;
+    done(&opdev.ask(Request::Undo { entry }).await);
+    let (draft, _) = review(&opdev, mark).await;
+    let version = |object: Value| object["metadata"]["resourceVersion"].clone();
+    let before = version(get(&opdev, &object).await.unwrap());
+    let status = Patch::Merge(json!({"status": {"note": "from a controller"}}));
+    let objects = api(&opdev, &object).await;
+    objects.patch_status("memcached-sample", &PatchParams::default(), &status).await.unwrap();
+    assert_ne!(version(get(&opdev, &object).await.unwrap()), before);
+    done(&opdev.ask(Request::Write { draft }).await);
+    assert_eq!(get(&opdev, &object).await.unwrap()["spec"]["replicaCount"], 3);
     opdev.stop().await;
 }
 

@@ -140,6 +140,12 @@ pub(in crate::dev) fn is_not_found(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 404)
 }
 
+/// Whether an object has changed since the revision that a write was made for.
+pub(in crate::dev) fn is_conflict(error: &anyhow::Error) -> bool {
+    let reason = "Conflict";
+    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.reason == reason)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

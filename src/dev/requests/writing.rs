@@ -1,6 +1,6 @@
 //! One write to the API server that is tried before it is done: what it would change, and what undoes it.
 
-use super::send::without_secrets;
+use super::send::{is_conflict, without_secrets};
 use super::undo::Undo;
 use super::{MANAGER, Requests};
 use crate::event::{Action, ObjectChange, mask};
@@ -9,6 +9,9 @@ use opdev_object::diff::{Change, diff};
 use opdev_object::meta::{self, ObjectRef};
 use opdev_object::path::Path;
 use serde_json::{Value, json};
+
+/// How often a write is tried again because only the status has changed.
+const MOST_TRIES: usize = 5;
 
 /// What is written, and over what.
 #[derive(Clone, Debug)]
@@ -113,7 +116,26 @@ impl Requests {
         self.perform(write, false).await
     }
 
+    /// A controller that writes the status is in nobody's way: what the user has seen is still true.
     async fn perform(&self, write: &Write, dry: bool) -> Result<(Option<Value>, Vec<String>)> {
+        let mut write = write.clone();
+        for _ in 0..MOST_TRIES {
+            let error = match self.perform_once(&write, dry).await {
+                Err(error) if write.how == How::Patch && is_conflict(&error) => error,
+                done => return done,
+            };
+            let Some(before) = &write.before else { return Err(error) };
+            let Ok((_, live)) = self.live(&write.object).await else { return Err(error) };
+            if meta::uid(&live) != meta::uid(before) || shown(&live) != shown(before) {
+                return Err(error);
+            }
+            write.body["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+            write.before = Some(live);
+        }
+        self.perform_once(&write, dry).await
+    }
+
+    async fn perform_once(&self, write: &Write, dry: bool) -> Result<(Option<Value>, Vec<String>)> {
         let (verb, content_type) = match write.how {
             How::Create => ("POST", "application/json"),
             How::Patch => ("PATCH", "application/merge-patch+json"),

@@ -23,7 +23,11 @@ fn a_reconcile_and_an_object_are_looked_into() {
     let mut pty = opdev(&project);
     apply(&mut pty);
 
-    // The reconcile that installed, opened in place: cause, queue, steps, calls, what it wrote.
+    // The reconcile that installed, opened in place: cause, queue, steps, calls, what it wrote. It may have asked
+    // what the API server serves, too.
+    let tall = (SIZE.0, SIZE.1 + 10);
+    pty.resize(tall);
+    pty.wait_for_frame(tall);
     pty.keys("3Gz\r");
     pty.wait_until("the waterfall", |screen| {
         let text = screen.contents();
