@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 mod binary;
 mod definitions;
+mod jobs;
 mod lists;
 mod patches;
 mod quotas;

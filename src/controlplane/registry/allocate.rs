@@ -207,6 +207,11 @@ pub(crate) fn families(service: &Value) -> Result<(), Status> {
         return Ok(());
     }
     let mut causes = Vec::new();
+    if let Some(text) = spec["clusterIP"].as_str().filter(|text| !["", "None"].contains(text))
+        && let Err(cause) = parsed(text)
+    {
+        return Err(invalid(service, vec![cause]));
+    }
     if spec["ipFamilyPolicy"] == "RequireDualStack" {
         let detail = "this cluster is not configured for dual-stack services";
         causes.push(Cause::invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
@@ -227,6 +232,13 @@ pub(crate) fn nameless() -> Status {
     invalid(&Value::Null, vec![Cause::invalid("spec.clusterIPs", &json!([""]), why)])
 }
 
+fn parsed(address: &str) -> Result<Ipv4Addr, Cause> {
+    address.parse().map_err(|_| {
+        let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
+        Cause::invalid("spec.clusterIPs[0]", &json!(address), detail)
+    })
+}
+
 fn address(spec: &mut Value, taken: &mut Taken) -> Result<(), Cause> {
     let first = spec["clusterIPs"][0].as_str().map(str::to_owned);
     let asked = spec["clusterIP"].as_str().map(str::to_owned).or(first).filter(|text| !text.is_empty());
@@ -237,10 +249,7 @@ fn address(spec: &mut Value, taken: &mut Taken) -> Result<(), Cause> {
                 let detail = format!("failed to allocate IP {text}: {why}");
                 Cause::invalid("spec.clusterIPs", &json!([text]), &detail)
             };
-            let ip = text.parse::<Ipv4Addr>().map_err(|_| {
-                let detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-                Cause::invalid("spec.clusterIPs[0]", &json!(text), detail)
-            })?;
+            let ip = parsed(&text)?;
             if u32::from(ip) & !(ADDRESSES - 1) != u32::from(NETWORK) {
                 return Err(refused(&format!(
                     "the provided IP ({text}) is not in the valid range. The range of valid IPs is 10.96.0.0/16"

@@ -24,6 +24,11 @@ fn reset(resource: &Resource, part: Part) -> Option<FieldSet> {
         Part::Status if resource.id() == "apps/deployments" => {
             Some(FieldSet::of_fields(&[&["metadata", "labels"], &["spec"]]))
         }
+        Part::Status if resource.id() == "pods" => Some(FieldSet::of_fields(&[
+            &["metadata", "deletionTimestamp"],
+            &["metadata", "ownerReferences"],
+            &["spec"],
+        ])),
         Part::Status => Some(FieldSet::of_fields(&[&["spec"]])),
         Part::Scale
         | Part::Binding
@@ -57,13 +62,13 @@ pub(crate) fn updated(
     manager.update(current, object);
 }
 
-/// Takes the time off whoever writes through the scale subresource: the real server forgets it there.
-pub(crate) fn untimed(object: &mut Value) {
-    let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
-    for entry in entries.filter(|entry| entry["subresource"] == "scale") {
-        if let Some(entry) = entry.as_object_mut() {
-            entry.remove("time");
-        }
+/// Writes who owns what where the algebra has no part in it.
+pub(crate) fn set_entries(object: &mut Value, entries: Vec<Value>) {
+    let meta = metadata::of(object);
+    if entries.is_empty() {
+        meta.remove("managedFields");
+    } else {
+        meta.insert("managedFields".to_owned(), Value::from(entries));
     }
 }
 

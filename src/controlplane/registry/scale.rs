@@ -128,6 +128,10 @@ impl Registry {
                 self.mutated(ctx, &subject, &mut scale, Some(&before))?;
             }
             let mut object = scaled(resource, key, current, &scale)?;
+            let number = |scale: &Value| scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            let (numbers, path) = ((number(&before), number(&scale)), path(resource));
+            let entries = owners::of_written(current, numbers, &ctx.manager, &path, resource.api_version());
+            fields::set_entries(&mut object, entries);
             // An empty resourceVersion in a Scale means any, for every kind.
             let version = metadata::text(&scale, "resourceVersion").to_owned();
             if !version.is_empty() {
@@ -172,7 +176,7 @@ impl Registry {
             }
             let mut object = scaled(resource, key, current, &merged)?;
             let entries = owners::of_object(current, &merged, &path, resource.api_version());
-            metadata::of(&mut object).insert("managedFields".to_owned(), Value::from(entries));
+            fields::set_entries(&mut object, entries);
             Ok(object)
         })
     }

@@ -190,7 +190,7 @@ fn only(object: &mut Value, current: &Value, resource: &Resource, fields: &[&str
     let meta = metadata::of(object);
     let mut kept = vec!["managedFields", "resourceVersion"];
     if resource.custom.is_none() {
-        kept.extend(["annotations", "finalizers"]);
+        kept.extend(["annotations", "finalizers", "generateName"]);
         // Old kubelets lost the owners of pods.
         if resource.id() != "pods" {
             kept.push("ownerReferences");

@@ -74,11 +74,8 @@ impl Registry {
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
-        if way != Way::Apply {
+        if way != Way::Apply && part != Part::Scale {
             fields::updated(self, ctx, resource, Some(&served), &mut object, part);
-        }
-        if part == Part::Scale {
-            fields::untimed(&mut object);
         }
         let subject = Subject::update(resource, part, key);
         self.mutated_update(ctx, &subject, part, &mut object, &served)?;

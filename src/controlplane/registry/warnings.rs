@@ -12,8 +12,9 @@ pub(crate) fn warn(ctx: &mut Context, resource: &Resource, object: &Value, curre
         return;
     }
     let spec = &object["spec"];
-    // A pod's spec hardly changes: its warnings come once. Those of a template come with every change of the spec.
-    let fresh = current.is_none_or(|old| old["spec"] != *spec);
+    // A pod's spec hardly changes: its warnings come once. Those of a template come with every generation.
+    let generation = opdev_object::meta::generation;
+    let fresh = current.is_none_or(|old| generation(old) != generation(object));
     if !metadata::takes_any_finalizer(resource) {
         finalizers(ctx, object, current);
     }
@@ -22,7 +23,7 @@ pub(crate) fn warn(ctx: &mut Context, resource: &Resource, object: &Value, curre
         "apps/deployments" | "apps/replicasets" | "apps/statefulsets" | "apps/daemonsets" if fresh => {
             pod(ctx, &spec["template"]["spec"], "spec.template.spec");
         }
-        "batch/jobs" if current.is_none() => pod(ctx, &spec["template"]["spec"], "spec.template.spec"),
+        "batch/jobs" if fresh => pod(ctx, &spec["template"]["spec"], "spec.template.spec"),
         "batch/cronjobs" if fresh => {
             pod(ctx, &spec["jobTemplate"]["spec"]["template"]["spec"], "spec.jobTemplate.spec.template.spec");
         }

@@ -198,7 +198,7 @@ impl FieldManager<'_> {
         self.reconcile(&mut managers, &live).map_err(ApplyError::Typed)?;
         if managers.0.is_empty() {
             let first = FieldManager { manager: "before-first-apply", ..self.clone() };
-            first.track(&nothing(&live), &live, &mut managers).map_err(ApplyError::Typed)?;
+            first.track(&self.unwritten(&live), &live, &mut managers).map_err(ApplyError::Typed)?;
         }
         let mut result = match self.merge(&live, applied, managers.clone(), force) {
             Err(ApplyError::Conflicts(conflicts)) if self.manager == "kubectl" => {
@@ -225,6 +225,16 @@ impl FieldManager<'_> {
     /// one; a built-in object was read as its type and always does.
     fn fits(&self, object: &Value) -> Result<(), String> {
         if self.schema.is_built_in() { Ok(()) } else { typed::check_kept(object, self.schema) }
+    }
+
+    /// The object before it existed. What a built-in object writes as `null`, it has even then.
+    fn unwritten(&self, new: &Value) -> Value {
+        let mut old = nothing(new);
+        if self.schema.is_built_in() {
+            let nulls = new.as_object().into_iter().flatten().filter(|(_, value)| value.is_null());
+            nulls.for_each(|(name, _)| old[name.as_str()] = Value::Null);
+        }
+        old
     }
 
     fn id(&self, applied: bool) -> ManagerId {
@@ -342,7 +352,7 @@ impl FieldManager<'_> {
         managed::remove(new);
         let old = match live {
             Some(live) => managed::without(live),
-            None => Cow::Owned(nothing(new)),
+            None => Cow::Owned(self.unwritten(new)),
         };
         // An object of which it cannot be said who owns what has no managers from now on, as on the real server.
         if self.reconcile(&mut managers, &old).is_err() {

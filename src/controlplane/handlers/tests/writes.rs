@@ -510,37 +510,6 @@ async fn an_autoscaler_is_created_at_either_version() {
 }
 
 #[tokio::test]
-async fn jobs_are_tied_to_their_pods_by_uid_and_name() {
-    const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
-    let api = api();
-    let job = |name: &str, labels: Value| {
-        json!({"metadata": {"name": name}, "spec": {"template": {"metadata": {"labels": labels},
-            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})
-    };
-    let copied = post(&api, JOBS, job("copy", json!({"job-name": "first"}))).await;
-    let copied = copied.expect(StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(copied["details"]["causes"].as_array().unwrap().len(), 1);
-    assert_eq!(copied["details"]["causes"][0]["field"], "spec.template.metadata.labels[job-name]");
-    assert!(copied["message"].as_str().unwrap().ends_with("must be 'copy'"));
-    let mut own = job("own", json!({"a": "b"}));
-    own["spec"]["selector"] = json!({"matchLabels": {"a": "b"}});
-    assert!(post(&api, JOBS, own.clone()).await.message().ends_with("`selector` not auto-generated"));
-    own["spec"]["manualSelector"] = json!(true);
-    let own = post(&api, JOBS, own).await.expect(StatusCode::CREATED);
-    assert_eq!(own["spec"]["selector"], json!({"matchLabels": {"a": "b"}}));
-    post(&api, JOBS, job("plain", json!({}))).await.expect(StatusCode::CREATED);
-    let shared = post(&api, JOBS, job("shared", json!({"a": "b"}))).await.expect(StatusCode::CREATED);
-    assert_eq!(shared["metadata"]["labels"], shared["spec"]["template"]["metadata"]["labels"]);
-    assert_eq!(shared["metadata"]["labels"]["job-name"], "shared");
-    let loose = json!({"spec": {"template": {"metadata": {"labels": null}}}});
-    let loose = ask_as(&api, "PATCH", &format!("{JOBS}/plain"), "application/merge-patch+json", loose).await;
-    let loose = loose.expect(StatusCode::UNPROCESSABLE_ENTITY);
-    let required = |cause: &&Value| cause["message"] == "Required value: must be 'plain'";
-    let causes = loose["details"]["causes"].as_array().unwrap();
-    assert_eq!(causes.iter().filter(required).count(), 2);
-}
-
-#[tokio::test]
 async fn a_service_whose_ports_share_a_port_of_the_node_can_be_changed() {
     const SERVICES: &str = "/api/v1/namespaces/default/services";
     let api = api();

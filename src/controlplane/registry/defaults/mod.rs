@@ -57,6 +57,8 @@ pub(crate) fn apply(resource: &Resource, object: &mut Value) {
         ("networking.k8s.io", "networkpolicies") => networking::policy(object),
         ("discovery.k8s.io", "endpointslices") => networking::slice(object),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => binding(object),
+        // It is written even where there are none.
+        ("rbac.authorization.k8s.io", "roles" | "clusterroles") => put(object, "rules", Value::Null),
         ("storage.k8s.io", "storageclasses") => {
             put(object, "reclaimPolicy", "Delete");
             put(object, "volumeBindingMode", "Immediate");

@@ -41,13 +41,16 @@ fn same_manager(a: &Value, b: &Value) -> bool {
     ["manager", "operation", "subresource"].into_iter().all(equal) && (applies || equal("apiVersion"))
 }
 
-fn entries(object: &Value) -> &[Value] {
-    object["metadata"]["managedFields"].as_array().map_or(&[], Vec::as_slice)
+/// The entries of an object: of two of the same manager the later one counts.
+fn entries(object: &Value) -> Vec<&Value> {
+    let all = object["metadata"]["managedFields"].as_array().map_or(&[][..], Vec::as_slice);
+    let last = |i: usize, entry: &Value| !all[i + 1..].iter().any(|later| same_manager(later, entry));
+    all.iter().enumerate().filter(|(i, entry)| last(*i, entry)).map(|(_, entry)| entry).collect()
 }
 
 /// The entries of a Scale: whoever owns the replicas of the object.
 pub(super) fn of_scale(object: &Value, path: &Path<'_>) -> Vec<Value> {
-    let owners = entries(object).iter().filter(|entry| owns(entry, path));
+    let owners = entries(object).into_iter().filter(|entry| owns(entry, path));
     let scaled = |entry: &Value| {
         let mut entry = entry.clone();
         entry["apiVersion"] = Value::from("autoscaling/v1");
@@ -55,6 +58,26 @@ pub(super) fn of_scale(object: &Value, path: &Path<'_>) -> Vec<Value> {
         entry
     };
     owners.map(scaled).collect()
+}
+
+/// The entries of the object once its Scale was written by an update or a patch: whoever changes the number owns it
+/// alone, and nobody owns none. Where nobody owned it, nobody will.
+pub(super) fn of_written(
+    object: &Value,
+    (before, after): (i64, i64),
+    manager: &str,
+    path: &Path<'_>,
+    api_version: &str,
+) -> Vec<Value> {
+    let mut owners = of_scale(object, path);
+    if before != after && !owners.is_empty() {
+        owners.clear();
+        if after != 0 {
+            owners.push(json!({"manager": manager, "operation": "Update", "apiVersion": "autoscaling/v1",
+                "fieldsType": "FieldsV1", "fieldsV1": only(&["spec", "replicas"]), "subresource": "scale"}));
+        }
+    }
+    of_object(object, &json!({"metadata": {"managedFields": owners}}), path, api_version)
 }
 
 /// The entries of the object, once its Scale has those of `scale`.
@@ -71,14 +94,16 @@ pub(super) fn of_object(object: &Value, scale: &Value, path: &Path<'_>, api_vers
         }
         kept.push(entry);
     }
-    // They come first: of two entries that end as the same manager's, the next write keeps the second.
+    // They come first, for they have no time: of two entries that end as the same manager's, the next write keeps the
+    // second.
     let fresh = scaled
-        .iter()
+        .into_iter()
         .filter(|entry| {
             owns(entry, &["spec", "replicas"]) && !kept.iter().any(|own| same_manager(own, entry))
         })
         .map(|entry| {
             let mut entry = entry.clone();
+            entry.as_object_mut().into_iter().for_each(|map| _ = map.remove("time"));
             entry["apiVersion"] = Value::from(api_version);
             entry["fieldsV1"] = only(path);
             entry
@@ -117,6 +142,17 @@ mod tests {
         scale.push(seven.clone());
         let both = of_object(&parent, &object(&scale), &path, "apps/v1");
         assert_eq!(both, [seven.clone(), entry("six", "Apply", None, &all)]);
+
+        // Whoever changes the number with an update is another one than whoever has the rest, even by the same name.
+        let own = object(&[entry("six", "Update", None, &all)]);
+        let rest = entry("six", "Update", None, &json!({"f:spec": {"f:paused": {}}}));
+        let same = of_written(&own, (2, 2), "eight", &path, "apps/v1");
+        assert_eq!(same, [entry("six", "Update", None, &only(&path)), rest.clone()]);
+        // Of two entries of one manager the later one counts from then on.
+        assert_eq!(of_scale(&object(&same), &path), Vec::<Value>::new());
+        let eight = entry("eight", "Update", Some("scale"), &only(&path));
+        assert_eq!(of_written(&own, (2, 3), "eight", &path, "apps/v1"), [eight, rest.clone()]);
+        assert_eq!(of_written(&own, (2, 0), "eight", &path, "apps/v1"), [rest]);
 
         // By force it is that one's alone.
         let taken = of_object(&parent, &object(std::slice::from_ref(&seven)), &path, "apps/v1");

@@ -174,6 +174,60 @@ fn time_zone(zone: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
+/// What may not change of the template: all of it, but where its pods are placed and what they ask for while the job is
+/// suspended, is known to be, and has no pods that run.
+fn template(new: &Value, current: &Value, causes: &mut Vec<Cause>) {
+    let suspended = current["spec"]["suspend"] == true;
+    let conditions = current["status"]["conditions"].as_array();
+    let known = conditions
+        .is_some_and(|list| list.iter().any(|c| c["type"] == "Suspended" && c["status"] == "True"))
+        && current["status"]["active"].as_i64().unwrap_or(0) == 0;
+    let old = &current["spec"]["template"];
+    if !(suspended && known) {
+        immutable("spec.template", new, old, causes);
+        return;
+    }
+    let mut allowed = old.clone();
+    copy(&mut allowed, new, "metadata");
+    let (pod, wanted) = (&mut allowed["spec"], &new["spec"]);
+    for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+        copy(pod, wanted, field);
+    }
+    node_affinity(pod, &wanted["affinity"]);
+    for field in ["containers", "initContainers"] {
+        let list = pod.get_mut(field).and_then(Value::as_array_mut);
+        let (Some(list), Some(new)) = (list, wanted[field].as_array()) else { continue };
+        if list.len() == new.len() {
+            for (old, new) in list.iter_mut().zip(new).filter(|(old, new)| old["name"] == new["name"]) {
+                copy(old, new, "resources");
+            }
+        }
+    }
+    immutable("spec.template.spec", wanted, pod, causes);
+}
+
+/// Makes a field what it is in another object, which may be without it.
+fn copy(object: &mut Value, from: &Value, field: &str) {
+    let Some(map) = object.as_object_mut() else { return };
+    match from.get(field) {
+        Some(value) => _ = map.insert(field.to_owned(), value.clone()),
+        None => _ = map.remove(field),
+    }
+}
+
+/// Gives a pod the node affinity of another one; without any affinity, none is left where it had no other.
+fn node_affinity(pod: &mut Value, wanted: &Value) {
+    let Some(pod) = pod.as_object_mut() else { return };
+    if wanted.is_null() && !pod.contains_key("affinity") {
+        return;
+    }
+    let affinity = pod.entry("affinity").or_insert_with(|| Value::Object(Map::new()));
+    copy(affinity, wanted, "nodeAffinity");
+    if wanted.is_null() && affinity.as_object().is_some_and(Map::is_empty) {
+        pod.remove("affinity");
+    }
+}
+
 /// Most of a job never changes.
 pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
     let (new, old) = (&object["spec"], &current["spec"]);
@@ -184,10 +238,7 @@ pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
         causes.push(Cause::invalid("spec.completions", &new["completions"], detail));
     }
     immutable("spec.selector", &new["selector"], &old["selector"], causes);
-    let suspended = old["suspend"] == true && current["status"]["startTime"].is_null();
-    if !suspended {
-        immutable("spec.template", &new["template"], &old["template"], causes);
-    }
+    template(&new["template"], current, causes);
     immutable("spec.completionMode", &new["completionMode"], &old["completionMode"], causes);
     immutable("spec.podFailurePolicy", &new["podFailurePolicy"], &old["podFailurePolicy"], causes);
     immutable(

@@ -86,6 +86,22 @@ pub(super) fn spec(spec: &Value, path: &str, own: bool, causes: &mut Vec<Cause>)
     }
     let policies = ["Never", "PreemptLowerPriority"];
     optional(&format!("{path}.preemptionPolicy"), &spec["preemptionPolicy"], &policies, causes);
+    if own {
+        for list in ["containers", "initContainers"] {
+            items(&spec[list]).iter().enumerate().for_each(|(i, container)| {
+                untrimmed(container, &format!("{path}.{list}[{i}].image"), causes);
+            });
+        }
+    }
+}
+
+/// An image's name that begins or ends with a blank: only pods are told.
+fn untrimmed(container: &Value, field: &str, causes: &mut Vec<Cause>) {
+    let image = container["image"].as_str().unwrap_or_default();
+    if image.trim().len() != image.len() {
+        let detail = "must not have leading or trailing whitespace";
+        causes.push(Cause::invalid(field, &container["image"], detail));
+    }
 }
 
 fn deadline(value: &Value, field: &str, causes: &mut Vec<Cause>) {
@@ -284,12 +300,17 @@ pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
             causes.push(Cause::forbidden(format!("spec.{list}"), detail));
             return;
         }
-    }
-    // Told once more, for those whose image is all that may change.
-    for list in ["containers", "initContainers"] {
-        for (i, _) in items(&new[list]).iter().enumerate().filter(|(_, item)| absent(&item["image"])) {
-            causes.push(Cause::required(format!("spec.{list}[{i}].image"), ""));
+        // Told once more, for those whose image is all that may change.
+        for (i, container) in items(&new[list]).iter().enumerate() {
+            let field = format!("spec.{list}[{i}].image");
+            if absent(&container["image"]) {
+                causes.push(Cause::required(field.as_str(), ""));
+            }
+            untrimmed(container, &field, causes);
         }
+    }
+    if changed_deadline(&new["activeDeadlineSeconds"], &old["activeDeadlineSeconds"], causes) {
+        return;
     }
     let bare = |toleration: &Value| {
         let mut map = toleration.as_object().cloned().unwrap_or_default();
@@ -297,9 +318,18 @@ pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
         map
     };
     let kept = |old: &Value| items(&new["tolerations"]).iter().any(|new| bare(new) == bare(old));
-    if !items(&old["tolerations"]).iter().all(kept) {
+    if items(&old["tolerations"]).iter().all(kept) {
+        tolerations(&new["tolerations"], "spec.tolerations", causes);
+    } else {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         causes.push(Cause::forbidden("spec.tolerations", detail));
+    }
+    for (i, gate) in items(&new["schedulingGates"]).iter().enumerate() {
+        if !items(&old["schedulingGates"]).iter().any(|old| old["name"] == gate["name"]) {
+            let name = gate["name"].as_str().unwrap_or_default();
+            let detail = format!("only deletion is allowed, but found new scheduling gate '{name}'");
+            causes.push(Cause::forbidden(format!("spec.schedulingGates[{i}].name"), &detail));
+        }
     }
     if frozen(object) != frozen(current) {
         let detail = "pod updates may not change fields other than `spec.containers[*].image`,\
@@ -307,6 +337,26 @@ pub(super) fn update(object: &Value, current: &Value, causes: &mut Vec<Cause>) {
                       to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
                       was previously negative)";
         causes.push(Cause::forbidden("spec", detail));
+    }
+}
+
+/// A pod's deadline may come and get nearer. Says whether the rest is not looked at any more.
+fn changed_deadline(new: &Value, old: &Value, causes: &mut Vec<Cause>) -> bool {
+    let field = "spec.activeDeadlineSeconds";
+    match (new.as_i64(), old.as_i64()) {
+        (Some(seconds), _) if !(0..=i64::from(i32::MAX)).contains(&seconds) => {
+            causes.push(Cause::invalid(field, new, "must be between 0 and 2147483647, inclusive"));
+            true
+        }
+        (Some(seconds), Some(before)) if before < seconds => {
+            causes.push(Cause::invalid(field, new, "must be less than or equal to previous value"));
+            true
+        }
+        (None, Some(_)) => {
+            causes.push(Cause::invalid(field, new, "must not update from a positive integer to nil value"));
+            false
+        }
+        _ => false,
     }
 }
 
