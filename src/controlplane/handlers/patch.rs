@@ -98,7 +98,10 @@ impl Call<'_> {
                     // Another version, or none, is found out after everything else.
                     if wrong.causes.first().is_some_and(|cause| cause.field != "patch") {
                         let fit = accept(ctx, &resource, object.clone());
-                        fit.map_err(|reason| unfit(&object, &reason))?;
+                        let fit = fit.map_err(|reason| unfit(&object, &reason))?;
+                        if metadata::text(&fit, "name").is_empty() {
+                            return Err(nameless(&key.name));
+                        }
                     }
                     return Err(wrong);
                 }
@@ -171,8 +174,7 @@ impl Call<'_> {
             if merged == *current {
                 return Ok(merged);
             }
-            let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
-            let merged = self.fit(&mut quiet, merged, &applied)?;
+            let merged = self.fit(ctx, merged, &applied)?;
             if metadata::text(&merged, "name").is_empty() {
                 return Err(nameless(&key.name));
             }
@@ -184,6 +186,8 @@ impl Call<'_> {
 
     fn apply_create(&self, mut ctx: Context, applied: &Value, force: bool) -> Answer {
         let (resource, key, registry) = (self.resource(), self.key(), &self.shape.registry);
+        self.may_create()?;
+        let object = fields::apply(registry, &ctx, resource, None, applied, Part::Main, force)?;
         let uid = metadata::text(applied, "uid");
         if !uid.is_empty() {
             let why = format!(
@@ -191,10 +195,7 @@ impl Call<'_> {
             );
             return Err(Status::conflict(&resource.group, &resource.plural, &key.name, &why));
         }
-        self.may_create()?;
-        let object = fields::apply(registry, &ctx, resource, None, applied, Part::Main, force)?;
-        let mut quiet = Context { validation: FieldValidation::Ignore, ..ctx.clone() };
-        let object = self.fit(&mut quiet, object, applied)?;
+        let object = self.fit(&mut ctx, object, applied)?;
         if metadata::text(&object, "name").is_empty() {
             return Err(nameless(&key.name));
         }
@@ -207,11 +208,14 @@ impl Call<'_> {
         }
     }
 
-    /// What came out of an apply, as an object of its kind.
+    /// What came out of an apply, as an object of its kind. What the kind does not know was refused before.
     fn fit(&self, ctx: &mut Context, object: Value, applied: &Value) -> Result<Value, Status> {
         let resource = self.resource();
+        let validation = std::mem::replace(&mut ctx.validation, FieldValidation::Ignore);
+        let fit = accept(ctx, resource, object);
+        ctx.validation = validation;
         let (namespace, name) = (metadata::text(applied, "namespace"), metadata::text(applied, "name"));
-        accept(ctx, resource, object).map_err(|unfit| {
+        fit.map_err(|unfit| {
             let kind = format!("{}, Kind={}", group_version(resource.api_version()), resource.kind);
             let unfit = unfit.to_string();
             let decoding =

@@ -35,6 +35,8 @@ pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
 
 struct Walk {
     decoded: Decoded,
+    /// The first wrong type. Go reads on behind it, and what a type of its own cannot read comes before it.
+    mismatch: Option<String>,
 }
 
 /// Where the walk is: what the walk went through to get here, and the struct at hand. It becomes text only where
@@ -167,12 +169,18 @@ fn go_type(schema: &Value) -> String {
 
 impl Walk {
     fn run(value: &mut Value, definition: &str, path: &str) -> Result<Decoded, String> {
-        let mut walk = Walk { decoded: Decoded::default() };
+        let mut walk = Walk { decoded: Decoded::default(), mismatch: None };
         if let Some(raw) = facts().raw(definition) {
             let place = Place { outer: None, step: Step::Root(path), owner: short(definition) };
             walk.value(value, raw, Some(definition), place)?;
         }
-        Ok(walk.decoded)
+        walk.mismatch.map_or(Ok(walk.decoded), Err)
+    }
+
+    fn keep(&mut self, outcome: Result<(), String>) {
+        if let Err(mismatch) = outcome {
+            self.mismatch.get_or_insert(mismatch);
+        }
     }
 
     fn value(
@@ -192,20 +200,18 @@ impl Walk {
         }
         match schema["type"].as_str() {
             Some("object") => match schema.get("properties").and_then(Value::as_object) {
-                Some(properties) => self.structure(value, schema, properties, definition, place),
-                None => self.map(value, schema, place),
+                Some(properties) => return self.structure(value, schema, properties, definition, place),
+                None => return self.map(value, schema, place),
             },
-            Some("array") => self.list(value, schema, place),
-            Some("string") if schema["format"] == "byte" => bytes(value, schema, place),
-            Some("string") => match value {
-                Value::String(_) => Ok(()),
-                other => Err(place.mismatch(other, "string")),
-            },
-            Some("boolean") if !value.is_boolean() => Err(place.mismatch(value, "bool")),
-            Some("integer") => integer(value, schema, place),
-            Some("number") if !value.is_number() => Err(place.mismatch(value, "float64")),
-            _ => Ok(()),
+            Some("array") => return self.list(value, schema, place),
+            Some("string") if schema["format"] == "byte" => self.keep(bytes(value, schema, place)),
+            Some("string") if !value.is_string() => self.keep(Err(place.mismatch(value, "string"))),
+            Some("boolean") if !value.is_boolean() => self.keep(Err(place.mismatch(value, "bool"))),
+            Some("integer") => self.keep(integer(value, schema, place)),
+            Some("number") if !value.is_number() => self.keep(Err(place.mismatch(value, "float64"))),
+            _ => {}
         }
+        Ok(())
     }
 
     fn structure(
@@ -219,7 +225,8 @@ impl Walk {
         let Value::Object(map) = value else {
             let name =
                 definition.map_or_else(|| "object".to_owned(), |d| go_type(&serde_json::json!({"$ref": d})));
-            return Err(place.mismatch(value, &name));
+            self.keep(Err(place.mismatch(value, &name)));
+            return Ok(());
         };
         let owner = definition.map_or(place.owner, short);
         let required = schema["required"].as_array();
@@ -269,7 +276,8 @@ impl Walk {
 
     fn map(&mut self, value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
         let Value::Object(map) = value else {
-            return Err(place.mismatch(value, &go_type(schema)));
+            self.keep(Err(place.mismatch(value, &go_type(schema))));
+            return Ok(());
         };
         let Some(items) = schema.get("additionalProperties").filter(|items| items.is_object()) else {
             return Ok(());
@@ -288,7 +296,8 @@ impl Walk {
 
     fn list(&mut self, value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
         let Value::Array(list) = value else {
-            return Err(place.mismatch(value, &go_type(schema)));
+            self.keep(Err(place.mismatch(value, &go_type(schema))));
+            return Ok(());
         };
         let (inner, name) = resolve(&schema["items"]);
         for (i, item) in list.iter_mut().enumerate() {
@@ -360,7 +369,17 @@ fn int_or_string(value: &mut Value, place: Place<'_>) -> Result<(), String> {
 }
 
 fn bytes(value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
-    let Value::String(text) = &*value else { return Err(place.mismatch(value, &go_type(schema))) };
+    let text = match &*value {
+        Value::String(text) => text,
+        Value::Array(list) => {
+            let wrong = list.iter().find(|item| !item.is_number());
+            return Err(wrong.map_or_else(
+                || place.mismatch(value, &go_type(schema)),
+                |item| place.mismatch(item, "uint8"),
+            ));
+        }
+        _ => return Err(place.mismatch(value, &go_type(schema))),
+    };
     let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     match base64::engine::general_purpose::STANDARD.decode(&clean) {
         Ok(_) => {
@@ -409,6 +428,18 @@ mod tests {
             decode(&mut object, DEPLOYMENT).unwrap_err(),
             "json: cannot unmarshal number into Go struct field \
              EnvVar.spec.template.spec.containers.env.value of type string"
+        );
+    }
+
+    #[test]
+    fn a_quantity_that_cannot_be_read_comes_before_a_wrong_type() {
+        let mut object = json!({"metadata": {"labels": {"n": 5}}, "spec": {"template": {"spec": {"containers": [
+            {"name": "a", "resources": {"limits": {"cpu": "much"}}}]}}}});
+        assert!(decode(&mut object, DEPLOYMENT).unwrap_err().starts_with("quantities must match"));
+        let mut object = json!({"metadata": {"labels": {"n": 5}}, "spec": {"replicas": "x"}});
+        assert_eq!(
+            decode(&mut object, DEPLOYMENT).unwrap_err(),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
         );
     }
 

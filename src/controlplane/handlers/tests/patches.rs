@@ -135,3 +135,31 @@ async fn a_load_balancer_gets_its_port_of_health_checks() {
     let cluster = ask_as(&api, "PATCH", path, merge, cluster).await.expect(StatusCode::OK);
     assert_eq!(cluster["spec"].get("healthCheckNodePort"), None);
 }
+
+#[tokio::test]
+async fn a_patch_that_takes_the_name_away_is_told_of_that_first() {
+    let api = super::definitions::with_widgets().await;
+    let widget = json!({"apiVersion": "ex.io/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"color": "red"}});
+    post(&api, "/apis/ex.io/v1/namespaces/default/widgets", widget).await.expect(StatusCode::CREATED);
+    let uri = "/apis/ex.io/v1/namespaces/default/widgets/a";
+    for to in ["/kind", "/apiVersion"] {
+        let patch = json!([{"op": "move", "from": "/metadata/name", "path": to}]);
+        let moved = ask_as(&api, "PATCH", uri, "application/json-patch+json", patch).await;
+        assert_eq!(
+            moved.message(),
+            "the name of the object (a based on URL) was undeterminable: name must be provided"
+        );
+        moved.expect(StatusCode::BAD_REQUEST);
+    }
+}
+
+#[tokio::test]
+async fn an_apply_that_fits_no_schema_is_told_of_that_before_its_uid() {
+    let api = api();
+    let config = |spec: Value| json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "uid": "other"}, "spec": spec});
+    let uri = format!("{DEPLOYMENTS}/web?fieldManager=m");
+    for (spec, code) in [(json!({"nope": 1}), 500), (json!({"replicas": 1}), 409)] {
+        let applied = ask_as(&api, "PATCH", &uri, "application/apply-patch+yaml", config(spec)).await;
+        assert_eq!(applied.code, code, "{}", applied.message());
+    }
+}

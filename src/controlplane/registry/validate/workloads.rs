@@ -194,7 +194,14 @@ fn strategy(strategy: &Value, causes: &mut Vec<Cause>) {
             at_most_all("spec.strategy.rollingUpdate.maxUnavailable", gone, causes);
         }
         _ => {
-            let shown = format!("{{\"Type\":{},\"RollingUpdate\":{rolling}}}", strategy["type"]);
+            let parts = match rolling {
+                Value::Null => "null".to_owned(),
+                _ => format!(
+                    "{{\"MaxUnavailable\":{},\"MaxSurge\":{}}}",
+                    rolling["maxUnavailable"], rolling["maxSurge"]
+                ),
+            };
+            let shown = format!("{{\"Type\":{},\"RollingUpdate\":{parts}}}", strategy["type"]);
             let text =
                 format!("Unsupported value: {shown}: supported values: \"Recreate\", \"RollingUpdate\"");
             causes.push(Cause::text("FieldValueNotSupported", "spec.strategy", text));
