@@ -137,13 +137,14 @@ pub(crate) fn validate(resource: &Resource, object: &Value) -> Vec<Cause> {
         }
     }
     validate_fields(object, &mut causes);
-    validate_finalizers(resource, object, &mut causes);
+    finalizer_names(object, &mut causes);
+    own_finalizers(resource, object, &mut causes);
     causes
 }
 
 /// How often the real server looks at the metadata of an update, and tells what is wrong each time: as that of a
 /// change, and as that of a whole object. Measured on 1.36.
-pub(crate) fn rounds(resource: &Resource) -> (usize, usize) {
+fn rounds(resource: &Resource) -> (usize, usize) {
     match resource.id() {
         "policy/poddisruptionbudgets" => (1, 1),
         "limitranges" => (1, 2),
@@ -154,26 +155,64 @@ pub(crate) fn rounds(resource: &Resource) -> (usize, usize) {
         | "persistentvolumeclaims"
         | "namespaces"
         | "endpoints"
-        | "batch/jobs"
         | "networking.k8s.io/ingresses" => (2, 2),
-        id if id.starts_with("rbac.authorization.k8s.io/") => (2, 2),
+        _ if whole_first(resource) => (2, 2),
         _ => (2, 1),
     }
 }
 
-/// What is wrong with the metadata of an object that is to replace `current`.
-pub(crate) fn validate_update(resource: &Resource, object: &Value, current: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let (changed, whole) = rounds(resource);
-    for _ in 0..changed {
-        causes.extend(late_finalizers(object, current));
+/// Whether the whole of a changed object is looked at before what changed of it.
+pub(crate) fn whole_first(resource: &Resource) -> bool {
+    resource.id() == "batch/jobs" || resource.group == "rbac.authorization.k8s.io"
+}
+
+/// What is wrong with the metadata of an object that is to replace `current`: what comes before all else, and what comes
+/// amid the rest. `moved` is told with every look at the change.
+pub(crate) fn validate_update(
+    resource: &Resource,
+    object: &Value,
+    current: &Value,
+    moved: Option<&Cause>,
+) -> (Vec<Cause>, Vec<Cause>) {
+    let (changes, wholes) = rounds(resource);
+    let changed = || {
+        let mut causes: Vec<Cause> =
+            late_finalizers(object, current).into_iter().chain(moved.cloned()).collect();
         validate_fields(object, &mut causes);
+        causes
+    };
+    // What all kinds have in common.
+    let mut before = Vec::new();
+    validate_fields(object, &mut before);
+    finalizer_names(object, &mut before);
+    before.extend(changed());
+    let (mut change, mut whole) = (Vec::new(), Vec::new());
+    if changes > 1 {
+        change = changed();
+        own_finalizers(resource, object, &mut change);
     }
-    for _ in 0..whole {
-        validate_fields(object, &mut causes);
-        validate_finalizers(resource, object, &mut causes);
+    if wholes > 1 {
+        validate_fields(object, &mut whole);
+        finalizer_names(object, &mut whole);
+        own_finalizers(resource, object, &mut whole);
     }
-    causes
+    if whole_first(resource) {
+        before.extend(whole);
+        return (before, change);
+    }
+    before.extend(change);
+    if matches!(resource.id(), "configmaps" | "secrets") {
+        return (before, whole);
+    }
+    before.extend(whole);
+    (before, Vec::new())
+}
+
+/// Refuses a patch that makes another object of it. A whole object with another uid is refused before.
+pub(crate) fn moved(object: &Value, current: &Value) -> Option<Cause> {
+    let uid = text(object, "uid");
+    let same = uid.is_empty() || uid == text(current, "uid");
+    (!same).then(|| Cause::invalid("metadata.uid", &Value::from(uid), "field is immutable"))
 }
 
 /// Refuses finalizers that come when the object is going already.
@@ -232,29 +271,33 @@ pub(crate) fn takes_any_finalizer(resource: &Resource) -> bool {
     )
 }
 
-fn validate_finalizers(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
-    let lenient = resource.custom.is_some() || takes_any_finalizer(resource);
-    for (i, finalizer) in finalizers(object).iter().enumerate() {
-        let field = format!("metadata.finalizers[{i}]");
-        let value = Value::from(*finalizer);
+fn finalizer_names(object: &Value, causes: &mut Vec<Cause>) {
+    let list = finalizers(object);
+    for finalizer in &list {
         for wrong in names::qualified_name(finalizer) {
-            causes.push(Cause::invalid("metadata.finalizers", &value, &wrong));
-        }
-        if !lenient
-            && !finalizer.contains('/')
-            && !["orphan", "foregroundDeletion", "kubernetes"].contains(finalizer)
-        {
-            let detail = "name is neither a standard finalizer name nor is it fully qualified";
-            causes.push(Cause::invalid(field, &value, detail));
+            causes.push(Cause::invalid("metadata.finalizers", &Value::from(*finalizer), &wrong));
         }
     }
-    let list = finalizers(object);
     if list.contains(&"orphan") && list.contains(&"foregroundDeletion") {
         causes.push(Cause::invalid(
             "metadata.finalizers",
             &object["metadata"]["finalizers"],
             "finalizer orphan and foregroundDeletion cannot be both set",
         ));
+    }
+}
+
+/// Refuses finalizers without a domain that are none of the server's own.
+fn own_finalizers(resource: &Resource, object: &Value, causes: &mut Vec<Cause>) {
+    if resource.custom.is_some() || takes_any_finalizer(resource) {
+        return;
+    }
+    for (i, finalizer) in finalizers(object).iter().enumerate() {
+        if !finalizer.contains('/') && !["orphan", "foregroundDeletion", "kubernetes"].contains(finalizer) {
+            let detail = "name is neither a standard finalizer name nor is it fully qualified";
+            let field = format!("metadata.finalizers[{i}]");
+            causes.push(Cause::invalid(field, &Value::from(*finalizer), detail));
+        }
     }
 }
 
@@ -303,7 +346,7 @@ mod tests {
         let current = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a/b"]}});
         let next = json!({"metadata": {"finalizers": ["a/b", "c/d"]}});
         let maps = super::super::builtin::resources().into_iter().find(|found| found.plural == "configmaps");
-        let causes = validate_update(&maps.unwrap(), &next, &current);
+        let (causes, _) = validate_update(&maps.unwrap(), &next, &current, None);
         assert_eq!(
             causes[0].to_string(),
             "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, \

@@ -82,13 +82,12 @@ impl Registry {
         check_version(change, &object, &served)?;
         self.check_escalation(ctx, resource, &key.namespace, &object, Some(&served))?;
         let unconditional = metadata::text(&object, "resourceVersion").is_empty();
-        let mut causes = moved(change, &object, &served);
+        let moved = metadata::moved(&object, &served);
         metadata::keep(&mut object, &served);
         strategy::prepare_update(resource, part, &mut object, &served);
         let mut services = self.lock_services(resource);
-        causes.extend(metadata::validate_update(resource, &object, &served));
-        let blocked = validate::blocks(&causes);
-        causes.extend(self.validate_update(change, &mut object, &served, blocked)?);
+        let (mut causes, amid) = metadata::validate_update(resource, &object, &served, moved.as_ref());
+        causes.extend(self.validate_update(change, &mut object, &served, (&causes, amid))?);
         if !causes.is_empty() {
             if ctx.emptied_labels {
                 validate::print_emptied_labels(&mut causes);
@@ -179,14 +178,14 @@ impl Registry {
         change: Change<'_>,
         object: &mut Value,
         current: &Value,
-        blocked: bool,
+        (before, amid): (&[Cause], Vec<Cause>),
     ) -> Result<Vec<Cause>, Status> {
         let Change { resource, part, .. } = change;
         if resource.custom.is_some() {
-            return Ok(validate::by_schema(resource, object, Some(current), blocked));
+            return Ok(validate::by_schema(resource, object, Some(current), validate::blocks(before)));
         }
         if !matches!(part, Part::Main | Part::Scale) {
-            return Ok(Vec::new());
+            return Ok(amid);
         }
         if resource.id() == "services" {
             allocate::keep(object, current);
@@ -194,7 +193,7 @@ impl Registry {
             allocate::families(object)?;
             self.allocate_service(object, Some(current))?;
         }
-        let mut causes = validate::update(resource, object, current);
+        let mut causes = validate::update(resource, object, current, amid);
         if resource.id() == definitions::ID {
             causes.extend(definitions::validate(object, Some(current)));
             causes.extend(definitions::validate_update(object, current));
@@ -263,16 +262,6 @@ pub(super) fn finished(resource: &Resource, object: &Value) -> bool {
         && empty(&meta["finalizers"])
         && grace == 0
         && (resource.id() != "namespaces" || empty(&object["spec"]["finalizers"]))
-}
-
-/// What is wrong with a patch that makes another object of it. A whole object with another uid is refused before.
-fn moved(change: Change<'_>, object: &Value, current: &Value) -> Vec<Cause> {
-    let uid = metadata::text(object, "uid");
-    if uid.is_empty() || uid == metadata::text(current, "uid") {
-        return Vec::new();
-    }
-    let cause = Cause::invalid("metadata.uid", &Value::from(uid), "field is immutable");
-    vec![cause; metadata::rounds(change.resource).0]
 }
 
 /// Where etcd would have the object. A dry run does not get as far as the common prefix.

@@ -16,7 +16,7 @@ mod workloads;
 pub(crate) use place::{absent, items};
 pub(crate) use workloads::print_emptied_labels;
 
-use super::{Resource, names};
+use super::{Resource, metadata, names};
 use crate::error::Cause;
 use opdev_object::schema::{FieldError, Reason};
 use place::immutable;
@@ -147,8 +147,14 @@ fn about(known: &str, field: &str) -> bool {
     field.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest == ".type" || rest.starts_with('['))
 }
 
-/// What is wrong with an object of a built-in kind that is to replace another.
-pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Vec<Cause> {
+/// What is wrong with an object of a built-in kind that is to replace another; `amid` is what was found in its metadata
+/// and comes amid the rest.
+pub(crate) fn update(
+    resource: &Resource,
+    object: &Value,
+    current: &Value,
+    mut amid: Vec<Cause>,
+) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (new, old) = (&object["spec"], &current["spec"]);
     // Some kinds say first what may not change, others first what is wrong.
@@ -161,7 +167,11 @@ pub(crate) fn update(resource: &Resource, object: &Value, current: &Value) -> Ve
         "configmaps" => storage::frozen(object, current, &mut causes),
         _ => {}
     }
+    if !metadata::whole_first(resource) {
+        causes.append(&mut amid);
+    }
     causes.extend(whole(resource, object, Some(current)));
+    causes.append(&mut amid);
     if resource.id() == "batch/jobs" {
         // The real server looks at the spec of a changed job twice.
         causes.extend(again(resource, object, Some(current)));
