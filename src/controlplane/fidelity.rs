@@ -58,7 +58,7 @@ const GAPS: [Gap; 12] = [
         "persistence",
         "without a data folder objects live in memory; with one they survive a restart, and watches start anew, as after a compaction of etcd",
     ),
-    gap("OpenAPI", "the schemas of built-in kinds have no descriptions, and /openapi/v2 is empty"),
+    gap("OpenAPI", "the schemas of built-in kinds have no descriptions"),
 ];
 
 /// All differences of a plane with or without RBAC, the ones that matter most first.

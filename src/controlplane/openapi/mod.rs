@@ -1,13 +1,15 @@
 //! OpenAPI v3: an index with one document per group and version, for built-in and custom resources. Documents
-//! are built when first asked for and kept for as long as the catalog stays. `/openapi/v2` names nothing: every
-//! supported client reads v3. `schemas` makes components, `paths` the paths, `v2` the empty document.
+//! are built when first asked for and kept for as long as the catalog stays. `schemas` makes components, `paths` the
+//! paths, `v2` turns all of it into the one document of `/openapi/v2`.
 
 mod paths;
 mod schemas;
 mod v2;
+mod v2_protobuf;
 
 use crate::body::{Body, empty};
 use crate::discovery::{Document, Group, groups};
+use crate::error::Status;
 use crate::negotiation;
 use crate::registry::{Resource, Served};
 use crate::server::front;
@@ -33,6 +35,7 @@ struct Cache {
     hashes: HashMap<String, String>,
     index: Option<Document>,
     documents: HashMap<String, Document>,
+    v2: HashMap<v2::Form, Document>,
 }
 
 impl OpenApi {
@@ -45,7 +48,7 @@ impl OpenApi {
         headers: &HeaderMap,
     ) -> Option<Response<Body>> {
         if path.trim_end_matches('/') == "/openapi/v2" {
-            return Some(v2::answer(headers));
+            return Some(self.v2(served, headers));
         }
         let below = path.strip_prefix("/openapi/v3")?;
         if !negotiation::clauses(headers).iter().any(|clause| clause.takes("json")) {
@@ -71,6 +74,20 @@ impl OpenApi {
             response.headers_mut().insert(CACHE_CONTROL, forever);
         }
         Some(response)
+    }
+
+    fn v2(&self, served: &Served, headers: &HeaderMap) -> Response<Body> {
+        let Some(form) = v2::Form::asked(headers) else { return front::not_acceptable(&v2::Form::ALL) };
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.refresh(served);
+        let document = match cache.v2.get(&form) {
+            Some(document) => document.clone(),
+            None => match form.write(&groups(served.resources())) {
+                Ok(document) => cache.v2.entry(form).or_insert(document).clone(),
+                Err(why) => return front::status(&Status::internal(&why)),
+            },
+        };
+        document.answer(headers, form.media_type())
     }
 
     fn index(&self, served: &Served) -> Document {
@@ -123,6 +140,7 @@ impl Cache {
         let new = &self.hashes;
         self.documents.retain(|path, _| old.get(path) == new.get(path));
         self.index = None;
+        self.v2.clear();
         self.generation = served.generation;
     }
 }

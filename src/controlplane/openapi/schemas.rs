@@ -110,6 +110,15 @@ impl Wanted {
             schema["properties"]["apiVersion"] = json!({"type": "string"});
             schema["properties"]["kind"] = json!({"type": "string"});
             schema["properties"]["metadata"] = metadata;
+            if !schema["required"].is_array() {
+                schema["required"] = json!([]);
+            }
+            if let Some(required) = schema["required"].as_array_mut() {
+                let missing =
+                    ["kind", "apiVersion"].into_iter().filter(|name| !required.iter().any(|one| one == name));
+                let missing: Vec<Value> = missing.map(Value::from).collect();
+                required.extend(missing);
+            }
         }
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
             properties.values_mut().for_each(|property| self.fill_embedded(property));
@@ -169,6 +178,12 @@ fn rewritten(schema: &Value, open: &mut Vec<String>) -> Value {
                         }
                         out.insert("allOf".to_owned(), json!([pointer(name)]));
                     }
+                    // By the names of fields, which may be those of keywords.
+                    ("properties", Value::Object(properties)) => {
+                        let below =
+                            properties.iter().map(|(name, value)| (name.clone(), rewritten(value, open)));
+                        out.insert(field.clone(), Value::Object(below.collect()));
+                    }
                     // Instances, not schemas: nothing in them is a reference.
                     ("default" | "enum" | "example", _) => {
                         out.insert(field.clone(), value.clone());
@@ -203,5 +218,8 @@ mod tests {
         let rewritten = super::rewritten(&schema["properties"]["b"], &mut open);
         assert_eq!(rewritten, json!({"allOf": [{"$ref": "#/components/schemas/x.B"}], "default": {}}));
         assert_eq!(open, ["x.A", "x.B"]);
+        let rewritten = super::rewritten(&schema, &mut open);
+        assert_eq!(rewritten["properties"]["default"], json!({"$ref": "#/components/schemas/x.C"}));
+        assert_eq!(rewritten["properties"]["$ref"], json!({"type": "string"}));
     }
 }

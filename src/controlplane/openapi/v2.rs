@@ -1,104 +1,248 @@
-//! `/openapi/v2`, without any paths or definitions. kubectl asks for it only when v3 does not know a kind; an
-//! answer that does not know it either lets kubectl go on and say what is wrong: no matches for that kind.
+//! `/openapi/v2`: one Swagger document for all groups and versions, made of the v3 documents. kubectl asks for it where v3
+//! does not know a kind; older clients, and those that look definitions up by kind, read nothing else. Swagger cannot say
+//! everything: what may be null, is open or is one of several schemas loses its type, as on the real server.
 
-use crate::body::Body;
-use crate::discovery::Document;
+use super::v2_protobuf;
+use crate::discovery::{Document, Group};
 use crate::negotiation;
-use crate::server::{self, front};
+use crate::server;
 use bytes::Bytes;
-use http::{HeaderMap, Response};
-use serde_json::{Value, json};
+use http::HeaderMap;
+use serde_json::{Map, Value, json};
 
-const JSON: &str = "application/json";
 /// How a client asks for protobuf, without `application/`.
 const PROTOBUF_ASKED: [&str; 2] =
     ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
+const JSON: &str = "application/json";
 /// What it is called in the answer; upstream gave up the `@` here, which no media type may have.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-const TITLE: &str = "Kubernetes";
+/// How the document is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Form {
+    Json,
+    Protobuf,
+}
 
-/// The document, in the first form that the client takes.
-pub(super) fn answer(headers: &HeaderMap) -> Response<Body> {
-    for clause in negotiation::clauses(headers) {
-        if clause.takes("json") {
-            return Document::of(&as_json()).answer(headers, JSON);
-        }
-        if PROTOBUF_ASKED.iter().any(|name| clause.takes(name)) {
-            return Document::of_bytes(Bytes::from(as_protobuf())).answer(headers, PROTOBUF);
+impl Form {
+    pub(super) const ALL: [&str; 2] = [JSON, PROTOBUF];
+
+    /// The first form that the client takes.
+    pub(super) fn asked(headers: &HeaderMap) -> Option<Form> {
+        negotiation::clauses(headers).iter().find_map(|clause| {
+            if clause.takes("json") {
+                Some(Form::Json)
+            } else {
+                PROTOBUF_ASKED.iter().any(|name| clause.takes(name)).then_some(Form::Protobuf)
+            }
+        })
+    }
+
+    pub(super) fn media_type(self) -> &'static str {
+        match self {
+            Form::Json => JSON,
+            Form::Protobuf => PROTOBUF,
         }
     }
-    front::not_acceptable(&[JSON, PROTOBUF])
-}
 
-fn as_json() -> Value {
-    json!({"swagger": "2.0", "info": {"title": TITLE, "version": server::git_version()}, "paths": {}})
-}
-
-/// Message `openapi.v2.Document`: `swagger` is field 1, `info` 2 (its `title` 1, `version` 2), `paths` 8.
-fn as_protobuf() -> Vec<u8> {
-    let info = [field(1, TITLE.as_bytes()), field(2, server::git_version().as_bytes())].concat();
-    [field(1, b"2.0"), field(2, &info), field(8, &[])].concat()
-}
-
-/// A length-delimited field.
-fn field(number: u8, content: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![number << 3 | 2];
-    let mut length = content.len();
-    while length >= 0x80 {
-        bytes.push((length & 0x7f) as u8 | 0x80);
-        length >>= 7;
+    /// Writes the document of everything that is served.
+    pub(super) fn write(self, groups: &[Group]) -> Result<Document, String> {
+        let document = document(groups);
+        Ok(match self {
+            Form::Json => Document::of(&document),
+            Form::Protobuf => Document::of_bytes(Bytes::from(v2_protobuf::encode(&document)?)),
+        })
     }
-    bytes.push(length as u8);
-    bytes.extend_from_slice(content);
-    bytes
+}
+
+fn document(groups: &[Group]) -> Value {
+    let (mut paths, mut definitions) = (Map::new(), Map::new());
+    for group in groups {
+        for (version, resources) in &group.versions {
+            let mut whole = super::build(&group.name, version, resources);
+            if let Value::Object(found) = whole["paths"].take() {
+                paths.extend(found.into_iter().map(|(path, item)| (path, path_item(item))));
+            }
+            let Value::Object(found) = whole["components"]["schemas"].take() else { continue };
+            for (name, found) in found {
+                add(&mut definitions, name, schema(found));
+            }
+        }
+    }
+    json!({
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": server::git_version()},
+        "paths": paths,
+        "definitions": definitions,
+    })
+}
+
+/// Kinds that many groups share are marked in each document for its own group and version.
+fn add(definitions: &mut Map<String, Value>, name: String, mut new: Value) {
+    const MARKS: &str = "x-kubernetes-group-version-kind";
+    let Some(known) = definitions.get_mut(&name) else {
+        definitions.insert(name, new);
+        return;
+    };
+    if let (Some(known), Some(Value::Array(new))) =
+        (known.get_mut(MARKS).and_then(Value::as_array_mut), new.get_mut(MARKS).map(Value::take))
+    {
+        let new: Vec<Value> = new.into_iter().filter(|mark| !known.contains(mark)).collect();
+        known.extend(new);
+    }
+}
+
+fn schema(value: Value) -> Value {
+    let Value::Object(mut fields) = value else { return value };
+    if let Some(whole) = fields.remove("allOf")
+        && let Some(reference) = whole.get(0).and_then(|only| only.get("$ref"))
+    {
+        fields.insert("$ref".to_owned(), reference.clone());
+    }
+    if let Some(Value::String(reference)) = fields.get_mut("$ref") {
+        *reference = reference.replace("#/components/schemas/", "#/definitions/");
+    }
+    let is = |fields: &Map<String, Value>, mark: &str| fields.get(mark) == Some(&Value::Bool(true));
+    // Quantities and such: several types, of which Swagger names the first. A definition's rules name its own mark.
+    let several = fields.contains_key("oneOf") && !fields.contains_key("type");
+    if several && !is(&fields, "x-kubernetes-int-or-string") {
+        fields.insert("type".to_owned(), json!("string"));
+    }
+    for unknown in ["default", "oneOf", "anyOf", "not"] {
+        fields.remove(unknown);
+    }
+    let open = is(&fields, "x-kubernetes-preserve-unknown-fields");
+    let mut optional: Vec<String> = Vec::new();
+    if fields.remove("nullable") == Some(Value::Bool(true)) || open {
+        for part in ["type", "items", "properties", "additionalProperties"] {
+            fields.remove(part);
+        }
+        if open && is(&fields, "x-kubernetes-embedded-resource") {
+            optional = vec!["apiVersion".to_owned(), "kind".to_owned()];
+        }
+    }
+    if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+        let nullable = properties.iter().filter(|(_, property)| property["nullable"] == true);
+        optional = nullable.map(|(name, _)| name.clone()).collect();
+        properties.values_mut().for_each(|property| *property = schema(property.take()));
+    }
+    for part in ["items", "additionalProperties"] {
+        if let Some(inner) = fields.get_mut(part) {
+            *inner = schema(inner.take());
+        }
+    }
+    if let Some(Value::Array(required)) = fields.get_mut("required") {
+        required.retain(|name| !optional.iter().any(|optional| name == optional));
+        if required.is_empty() {
+            fields.remove("required");
+        }
+    }
+    Value::Object(fields)
+}
+
+fn path_item(item: Value) -> Value {
+    let Value::Object(item) = item else { return item };
+    let part = |(name, value): (String, Value)| {
+        let value = if name == "parameters" { parameters(value) } else { operation(value) };
+        (name, value)
+    };
+    Value::Object(item.into_iter().map(part).collect())
+}
+
+fn parameters(all: Value) -> Value {
+    let Value::Array(mut all) = all else { return json!([]) };
+    for parameter in &mut all {
+        let Value::Object(schema) = parameter["schema"].take() else { continue };
+        if let Some(fields) = parameter.as_object_mut() {
+            fields.remove("schema");
+            fields.extend(schema);
+        }
+    }
+    Value::Array(all)
+}
+
+fn operation(mut operation: Value) -> Value {
+    let Value::Array(mut all) = parameters(operation["parameters"].take()) else { return operation };
+    let mut consumes = vec!["*/*".to_owned()];
+    if let Some(mut body) = operation.get_mut("requestBody").map(Value::take) {
+        if let Some(content) = body["content"].as_object_mut() {
+            consumes = content.keys().cloned().collect();
+            let of = content.values_mut().next().map(|media| schema(media["schema"].take()));
+            let mut parameter = json!({"name": "body", "in": "body", "schema": of});
+            if body["required"] == true {
+                parameter["required"] = json!(true);
+            }
+            all.insert(0, parameter);
+        }
+        operation.as_object_mut().map(|fields| fields.remove("requestBody"));
+    }
+    if let Some(responses) = operation["responses"].as_object_mut() {
+        for response in responses.values_mut() {
+            let of = schema(response["content"][JSON]["schema"].take());
+            *response = json!({"description": response["description"], "schema": of});
+        }
+    }
+    operation["parameters"] = Value::Array(all);
+    operation["consumes"] = json!(consumes);
+    operation["produces"] = json!([JSON, "application/yaml"]);
+    operation["schemes"] = json!(["https"]);
+    operation
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::StatusCode;
-    use http::header::{ACCEPT, CONTENT_TYPE};
-    use http_body_util::BodyExt;
+    use http::header::ACCEPT;
 
-    async fn ask(accept: &str) -> (StatusCode, String, Bytes) {
-        let mut headers = HeaderMap::new();
-        headers.insert(ACCEPT, accept.parse().unwrap());
-        let response = answer(&headers);
-        let kind = response.headers()[CONTENT_TYPE].to_str().unwrap().to_owned();
-        (response.status(), kind, response.into_body().collect().await.unwrap().to_bytes())
-    }
-
-    #[tokio::test]
-    async fn kubectl_reads_a_message_without_definitions() {
-        let (status, kind, bytes) = ask("application/com.github.proto-openapi.spec.v2@v1.0+protobuf").await;
-        assert_eq!((status, kind.as_str()), (StatusCode::OK, PROTOBUF));
-        let version = server::git_version();
-        let version = version.as_str();
-        let length = |text: &str| u8::try_from(text.len()).unwrap();
-        let mut expected = vec![0x0a, 3];
-        expected.extend(b"2.0");
-        expected.extend([0x12, 2 + 10 + 2 + length(version), 0x0a, 10]);
-        expected.extend(b"Kubernetes");
-        expected.extend([0x12, length(version)]);
-        expected.extend(version.as_bytes());
-        expected.extend([0x42, 0]);
-        assert_eq!(bytes, expected);
-    }
-
-    #[tokio::test]
-    async fn others_read_json_or_are_told() {
-        for accept in ["application/json", "*/*", "text/html, application/json;q=0.1"] {
-            let (status, kind, bytes) = ask(accept).await;
-            assert_eq!((status, kind.as_str()), (StatusCode::OK, JSON), "{accept}");
-            let document: Value = serde_json::from_slice(&bytes).unwrap();
-            assert_eq!((&document["swagger"], &document["paths"]), (&json!("2.0"), &json!({})));
+    #[test]
+    fn forms_are_asked_for_by_media_type() {
+        for (accept, form) in [
+            ("application/json", Some(Form::Json)),
+            ("text/html, application/json;q=0.1", Some(Form::Json)),
+            ("*/*", Some(Form::Json)),
+            ("application/com.github.proto-openapi.spec.v2@v1.0+protobuf", Some(Form::Protobuf)),
+            ("text/html", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(ACCEPT, accept.parse().unwrap());
+            assert_eq!(Form::asked(&headers), form, "{accept}");
         }
-        assert_eq!(ask("text/html").await.0, StatusCode::NOT_ACCEPTABLE);
     }
 
     #[test]
-    fn long_fields_have_long_lengths() {
-        assert_eq!(field(1, &[7; 300])[..3], [0x0a, 0xac, 0x02]);
+    fn what_swagger_cannot_say_is_left_out_as_by_the_real_server() {
+        for (v3, v2) in [
+            (
+                json!({"allOf": [{"$ref": "#/components/schemas/x.A"}], "default": {}, "description": "d"}),
+                json!({"$ref": "#/definitions/x.A", "description": "d"}),
+            ),
+            (
+                json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"}),
+                json!({"type": "string", "format": "int-or-string"}),
+            ),
+            (
+                json!({"type": "object", "required": ["a", "b"], "properties": {
+                    "a": {"type": "string", "default": "x"},
+                    "b": {"type": "array", "nullable": true, "items": {"type": "string"}, "description": "b"}}}),
+                json!({"type": "object", "required": ["a"], "properties": {
+                    "a": {"type": "string"}, "b": {"description": "b"}}}),
+            ),
+            (
+                json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "required": ["c"],
+                    "properties": {"c": {"type": "string"}}}),
+                json!({"x-kubernetes-preserve-unknown-fields": true, "required": ["c"]}),
+            ),
+            (
+                json!({"type": "object", "x-kubernetes-embedded-resource": true, "required": ["kind", "apiVersion"],
+                    "x-kubernetes-preserve-unknown-fields": true, "properties": {"kind": {"type": "string"}}}),
+                json!({"x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true}),
+            ),
+            (
+                json!({"type": "object", "additionalProperties": {"type": "string", "nullable": true}}),
+                json!({"type": "object", "additionalProperties": {}}),
+            ),
+        ] {
+            assert_eq!(schema(v3), v2);
+        }
     }
 }

@@ -193,7 +193,7 @@ pub(super) fn integer(given: &Value) -> Option<u64> {
 }
 
 /// Writes a message inside another one.
-pub(super) fn message_field(
+pub(crate) fn message_field(
     out: &mut Vec<u8>,
     number: u64,
     inside: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
@@ -204,19 +204,24 @@ pub(super) fn message_field(
     Ok(())
 }
 
-pub(super) fn varint_field(out: &mut Vec<u8>, number: u64, value: u64) {
+pub(crate) fn varint_field(out: &mut Vec<u8>, number: u64, value: u64) {
     tag(out, number, 0);
     varint(out, value);
 }
 
-pub(super) fn text(out: &mut Vec<u8>, number: u64, text: &str) {
+pub(crate) fn text(out: &mut Vec<u8>, number: u64, text: &str) {
     bytes(out, number, text.as_bytes());
 }
 
-pub(super) fn bytes(out: &mut Vec<u8>, number: u64, inside: &[u8]) {
+pub(crate) fn bytes(out: &mut Vec<u8>, number: u64, inside: &[u8]) {
     tag(out, number, 2);
     varint(out, inside.len() as u64);
     out.extend_from_slice(inside);
+}
+
+pub(crate) fn double_field(out: &mut Vec<u8>, number: u64, value: f64) {
+    tag(out, number, 1);
+    out.extend_from_slice(&value.to_le_bytes());
 }
 
 fn tag(out: &mut Vec<u8>, number: u64, wire_type: u64) {

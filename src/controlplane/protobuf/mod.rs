@@ -2,7 +2,7 @@
 //! written as the real server's types write them. Numbers, names and zero values follow a table of facts.
 //! `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the other way.
 
-mod encode;
+pub(crate) mod encode;
 mod special;
 mod special_encode;
 mod wire;
