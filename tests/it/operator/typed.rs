@@ -561,6 +561,8 @@ async fn a_child_without_a_namespace_is_led_back_by_label_and_deleted_in_the_end
     let roles = world.cluster_api("rbac.authorization.k8s.io", "ClusterRole");
     assert!(world.get(&roles, "site-role").await.is_some());
     assert!(world.notices.iter().any(|notice| notice.contains("cannot be owned")), "{:?}", world.notices);
+    // The pass after the first one applies once more: it would put back what it has not seen.
+    world.outcome("site", Outcome::Unchanged).await;
     world
         .patch(
             &roles,
