@@ -148,7 +148,7 @@ impl Requests {
                 }
             }
             Err(error) => {
-                RequestOutcome::Failed { message: format!("{error:#}"), hint: words::hint(request, &error) }
+                RequestOutcome::Failed { message: words::told(&error), hint: words::hint(request, &error) }
             }
         }
     }
@@ -224,7 +224,7 @@ impl Requests {
                     done.failed.extend(one.failed);
                     done.undo.extend(one.undo);
                 }
-                Err(error) => done.failed.push(format!("{}: {error:#}", words::of(request))),
+                Err(error) => done.failed.push(format!("{}: {}", words::of(request), words::told(&error))),
             }
         }
         done.summary = format!("{} of {} ({})", well, requests.len(), words::each(requests));

@@ -5,7 +5,7 @@ use super::places::refusals;
 use super::send::{is_not_found, object_path, without_secrets};
 use super::undo::Undo;
 use super::writing::shown;
-use super::{Done, MANAGER, Requests};
+use super::{Done, MANAGER, Requests, words};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml::{self, Node};
@@ -33,7 +33,7 @@ impl Requests {
                 match self.apply_document(&name, document, &mut done).await {
                     Ok(Some(words)) => said.push(words),
                     Ok(None) => {}
-                    Err(error) => done.failed.push(format!("{error:#}")),
+                    Err(error) => done.failed.push(words::told(&error)),
                 }
             }
         }

@@ -4,7 +4,7 @@
 use super::draft_file::DraftFile;
 use super::rules::FileChange;
 use super::writing::Write;
-use super::{Done, Requests};
+use super::{Done, Requests, words};
 use crate::event::{self, DraftId, DraftStage, Event, Review};
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
@@ -175,11 +175,8 @@ impl Requests {
 
     /// Shows why a draft cannot go on; its text stays.
     pub(super) async fn stuck(&self, id: DraftId, draft: &Draft, error: &anyhow::Error) {
-        let review = Review {
-            problem: Some(format!("{error:#}")),
-            editable: draft.file.is_some(),
-            ..Review::default()
-        };
+        let review =
+            Review { problem: Some(words::told(error)), editable: draft.file.is_some(), ..Review::default() };
         self.tell(id, draft, DraftStage::Review(review)).await;
     }
 

@@ -5,7 +5,7 @@ use super::drafts::{Draft, Work};
 use super::places::{Refusal, refusals};
 use super::send::{is_not_found, without_secrets};
 use super::writing::{How, Write, shown};
-use super::{Done, Requests};
+use super::{Done, Requests, words};
 use crate::dev::cluster::write_private;
 use crate::event::{DraftId, DraftStage, Review, mask};
 use anyhow::{Context as _, Result, bail};
@@ -195,7 +195,7 @@ impl Requests {
                 Ok(write) => write,
                 Err(error) => {
                     let (line, column) = (document.line, document.column);
-                    wrong.push(Refusal { line, column, message: format!("{error:#}") });
+                    wrong.push(Refusal { line, column, message: words::told(&error) });
                     continue;
                 }
             };

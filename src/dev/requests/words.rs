@@ -43,6 +43,20 @@ pub(super) fn of(request: &Request) -> String {
     }
 }
 
+/// An error with its causes. A refusal is told in the API server's own words: kube prints the
+/// whole of its Status, with causes that repeat values.
+pub(super) fn told(error: &anyhow::Error) -> String {
+    let mut parts = Vec::new();
+    for cause in error.chain() {
+        if let Some(kube::Error::Api(status)) = cause.downcast_ref::<kube::Error>() {
+            parts.push(status.message.clone());
+            break;
+        }
+        parts.push(cause.to_string());
+    }
+    parts.join(": ")
+}
+
 /// A bundle in words: `delete 3 objects`.
 pub(super) fn each(requests: &[Request]) -> String {
     let verb = requests.first().map_or("do", verb);
@@ -222,5 +236,22 @@ pub(super) fn hint(request: &Request, error: &anyhow::Error) -> Option<String> {
         (_, 403) => Some("the kubeconfig's user may not do this; see `kubectl auth can-i --list`".to_owned()),
         (_, 404) => Some("it is gone already".to_owned()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_refusal_is_told_once_and_without_its_details() {
+        let status = json!({"status": "Failure", "code": 422, "reason": "Invalid", "message": "no such size",
+            "details": {"causes": [{"field": "spec.password", "message": "Invalid value: hunter2"}]}});
+        let status: kube::core::Status = serde_json::from_value(status).unwrap();
+        let error =
+            anyhow::Error::new(kube::Error::Api(status.boxed())).context("Web default/site is refused");
+        assert_eq!(told(&error), "Web default/site is refused: no such size");
+        assert_eq!(told(&anyhow::anyhow!("inner").context("outer")), "outer: inner");
     }
 }
