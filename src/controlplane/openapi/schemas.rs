@@ -113,11 +113,11 @@ impl Wanted {
             if !schema["required"].is_array() {
                 schema["required"] = json!([]);
             }
-            if let Some(required) = schema["required"].as_array_mut() {
-                let missing =
-                    ["kind", "apiVersion"].into_iter().filter(|name| !required.iter().any(|one| one == name));
-                let missing: Vec<Value> = missing.map(Value::from).collect();
-                required.extend(missing);
+            for name in ["kind", "apiVersion"] {
+                match schema["required"].as_array_mut() {
+                    Some(required) if !required.iter().any(|one| one == name) => required.push(name.into()),
+                    _ => {}
+                }
             }
         }
         if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {

@@ -2,7 +2,7 @@
 //! does not know a kind; older clients, and those that look definitions up by kind, read nothing else. Swagger cannot say
 //! everything: what may be null, is open or is one of several schemas loses its type, as on the real server.
 
-use super::v2_protobuf;
+use super::{JSON, v2_protobuf};
 use crate::discovery::{Document, Group};
 use crate::negotiation;
 use crate::server;
@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 /// How a client asks for protobuf, without `application/`.
 const PROTOBUF_ASKED: [&str; 2] =
     ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
-const JSON: &str = "application/json";
 /// What it is called in the answer; upstream gave up the `@` here, which no media type may have.
 const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 

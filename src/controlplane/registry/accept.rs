@@ -32,14 +32,18 @@ impl Unfit {
     }
 }
 
+/// Keeps what was sent as labels and is gone once empty ones are taken for none.
+fn note_labels(ctx: &mut Context, resource: &Resource, object: &Value) {
+    let empty = |path: &str| object.pointer(path).and_then(Value::as_object).map(Map::is_empty);
+    let of_pods = empty("/spec/template/metadata/labels");
+    ctx.emptied_labels = of_pods == Some(true);
+    ctx.shares_labels =
+        resource.id() == "batch/jobs" && of_pods == Some(false) && empty("/metadata/labels") != Some(false);
+}
+
 /// Reads `object` as the resource's kind: drops (or refuses) what the schema does not know and fills in defaults.
 pub(crate) fn accept(ctx: &mut Context, resource: &Resource, mut object: Value) -> Result<Value, Unfit> {
-    let of_pods =
-        object.pointer("/spec/template/metadata/labels").and_then(Value::as_object).map(Map::is_empty);
-    ctx.emptied_labels = of_pods == Some(true);
-    let own =
-        object.pointer("/metadata/labels").and_then(Value::as_object).is_some_and(|own| !own.is_empty());
-    ctx.shares_labels = resource.id() == "batch/jobs" && of_pods == Some(false) && !own;
+    note_labels(ctx, resource, &object);
     let unknown = strip(resource, &mut object).map_err(Unfit::Malformed)?;
     match ctx.validation {
         FieldValidation::Strict if !unknown.is_empty() => return Err(Unfit::Strict(unknown)),

@@ -38,6 +38,14 @@ async fn ask(plane: &ControlPlane, request: Request<String>) -> Answer {
     read(plane.service().oneshot(request).await.unwrap()).await
 }
 
+async fn define_widgets(plane: &ControlPlane) {
+    let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
+        .header("content-type", "application/json")
+        .body(super::client::widgets().to_string())
+        .unwrap();
+    assert_eq!(ask(plane, request).await.code, 201);
+}
+
 async fn get(plane: &ControlPlane, path: &str, headers: &[(&str, &str)]) -> Answer {
     let mut request = Request::get(path);
     for (name, value) in headers {
@@ -159,11 +167,7 @@ async fn openapi_v2_has_every_definition_in_one_document() {
         (&"body".into(), 4)
     );
 
-    let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        .header("content-type", "application/json")
-        .body(super::client::widgets().to_string())
-        .unwrap();
-    assert_eq!(ask(&plane, request).await.code, 201);
+    define_widgets(&plane).await;
     let after = get(&plane, "/openapi/v2", &[]).await.json();
     let of =
         |document: &Value| document["definitions"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -183,11 +187,7 @@ async fn openapi_v2_has_every_definition_in_one_document() {
 async fn openapi_follows_a_definition_and_keeps_other_hashes() {
     let plane = ControlPlane::start().await.unwrap();
     let before = get(&plane, "/openapi/v3", &[]).await.json();
-    let request = Request::post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        .header("content-type", "application/json")
-        .body(super::client::widgets().to_string())
-        .unwrap();
-    assert_eq!(ask(&plane, request).await.code, 201);
+    define_widgets(&plane).await;
     let after = get(&plane, "/openapi/v3", &[]).await.json();
     assert_eq!(before["paths"]["api/v1"], after["paths"]["api/v1"]);
     let url = after["paths"]["apis/example.com/v1"]["serverRelativeURL"].as_str().unwrap();

@@ -203,15 +203,7 @@ async fn a_trial_run_shows_what_would_change_and_changes_nothing() {
     let maps = world.api("", "ConfigMap");
     assert_eq!(world.get(&maps, "a").await.unwrap()["data"]["greeting"], "hello");
     assert!(world.get(&maps, "b").await.is_some() && world.get(&maps, "new").await.is_none());
-    world.reconcile_now("one").await;
-    let pass = world
-        .until("a pass by key", |event| match event {
-            Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause == "User") => {
-                Some(Arc::clone(pass))
-            }
-            _ => None,
-        })
-        .await;
+    let pass = world.pass_by_key("one").await;
     assert_eq!(pass.outcome, Outcome::Unchanged);
     world.stop().await;
 }

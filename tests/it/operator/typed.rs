@@ -145,15 +145,7 @@ async fn what_is_as_wanted_is_not_written_and_its_echo_ends() {
     world.create_web("site", json!({"names": ["a"]})).await;
     status(&world, "site", |status| status["maps"] == json!(["a"])).await;
     for round in 0.. {
-        world.reconcile_now("site").await;
-        let pass = world
-            .until("a pass by key", |event| match event {
-                Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause == "User") => {
-                    Some(Arc::clone(pass))
-                }
-                _ => None,
-            })
-            .await;
+        let pass = world.pass_by_key("site").await;
         assert_eq!(pass.outcome, Outcome::Unchanged);
         assert_eq!(writes(&pass), Vec::<String>::new());
         // Kinds and children come from a cache, once they are listed: what is asked for is the object itself.
@@ -248,15 +240,7 @@ async fn rapid_edits_never_make_too_many_pods() {
     let mut last = None;
     for tries in 0.. {
         assert!(tries < 500, "never settles: {last:#?}");
-        world.reconcile_now("set").await;
-        let pass = world
-            .until("a pass by key", |event| match event {
-                Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause == "User") => {
-                    Some(Arc::clone(pass))
-                }
-                _ => None,
-            })
-            .await;
+        let pass = world.pass_by_key("set").await;
         assert!(pass.failure.is_none(), "{:?}", pass.failure);
         let object = world.get(&world.webs(), "set").await.unwrap();
         let there = alive(&api).await;

@@ -257,6 +257,18 @@ impl World {
         }
     }
 
+    /// Asks for a pass of an object as the key does, and waits for it.
+    pub(crate) async fn pass_by_key(&mut self, name: &str) -> Arc<Reconcile> {
+        self.reconcile_now(name).await;
+        self.until("a pass by key", |event| match event {
+            Event::Reconciled(pass) if causes(pass).iter().any(|cause| cause == "User") => {
+                Some(Arc::clone(pass))
+            }
+            _ => None,
+        })
+        .await
+    }
+
     /// Waits until a ConfigMap says so.
     pub(crate) async fn greeting(&self, name: &str, text: &str) {
         let says = |object: Option<&DynamicObject>| {
