@@ -2,6 +2,7 @@
 //! what a patch made, of an applied configuration. Never looks further than `apiVersion` and `kind`.
 
 use crate::error::{Cause, Status};
+use crate::protobuf;
 use crate::registry::{Resource, metadata};
 use opdev_object::facts::facts;
 use opdev_object::meta::{Gvk, group_version};
@@ -87,7 +88,7 @@ fn examine(resource: &Resource, object: &Value, text: &str) -> Result<(), Wrong>
     }
     let (version, kind) = (version.unwrap_or(expected), kind.unwrap_or(&resource.kind));
     let own = Gvk::from_api_version(version, kind);
-    if facts().definition_name(&own).is_none() {
+    if !protobuf::knows(version, kind) {
         return Err(Wrong::Unknown(format!(
             "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
         )));
@@ -252,6 +253,22 @@ mod tests {
             told(json!({"apiVersion": "v1", "kind": "Pod"})),
             "Pod in version \"v1\" cannot be handled as a ConfigMap: converting (v1.Pod) to (core.ConfigMap): \
              unknown conversion"
+        );
+        // What the real server knows, served or not, is told apart from what it does not know.
+        assert_eq!(
+            told(json!({"apiVersion": "apps/v1beta1", "kind": "Deployment"})),
+            "Deployment in version \"v1beta1\" cannot be handled as a ConfigMap: converting (v1beta1.Deployment) to \
+             (core.ConfigMap): unknown conversion"
+        );
+        assert_eq!(
+            told(json!({"apiVersion": "apps/v1beta9", "kind": "Deployment"})),
+            "Deployment in version \"v1beta9\" cannot be handled as a ConfigMap: no kind \"Deployment\" is registered \
+             for version \"apps/v1beta9\" in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        let older = json!({"apiVersion": "extensions/v1beta1", "kind": "Deployment"});
+        assert_eq!(
+            of_body(&resource("deployments"), &older, b"").unwrap_err().message,
+            "the API version in the data (extensions/v1beta1) does not match the expected API version (apps/v1)"
         );
         assert!(told(json!([])).ends_with("Kind string \"json:\\\"kind,omitempty\\\"\" } (5b5d)"));
         let bare = json!({"metadata": {"name": "a"}});

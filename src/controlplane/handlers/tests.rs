@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 mod binary;
 mod definitions;
 mod jobs;
+mod kinds;
 mod lists;
 mod patches;
 mod quotas;

@@ -1,13 +1,11 @@
 //! Objects, lists, statuses and watch events as client-go's own types write them: fields in the order of their
 //! numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no plain object.
 
+use super::messages::{self, Field, MAP, POINTER, REPEATED, definition};
 use super::special::META;
-use super::special_encode;
-use super::{DEPTH, Field, KEPT, MAGIC, MAP, REPEATED, messages};
+use super::{DEPTH, MAGIC, special_encode};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use opdev_object::facts::facts;
-use opdev_object::meta::Gvk;
 use serde_json::{Map, Value};
 
 /// A whole answer: the magic word and the envelope around the object, which names its own kind.
@@ -17,7 +15,7 @@ pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, String> {
         return encode_list(api_version, kind, &object["metadata"], items.iter());
     }
     let mut inside = Vec::new();
-    put_message(&mut inside, &definition(api_version, kind)?, object, 0)?;
+    put_message(&mut inside, definition(api_version, kind)?, object, 0)?;
     Ok(envelope(api_version, kind, &inside))
 }
 
@@ -32,7 +30,7 @@ pub(crate) fn encode_list<'a>(
     let mut inside = Vec::new();
     message_field(&mut inside, 1, |out| put_message(out, &format!("{META}ListMeta"), metadata, 0))?;
     for item in items {
-        message_field(&mut inside, 2, |out| put_message(out, &definition, item, 0))?;
+        message_field(&mut inside, 2, |out| put_message(out, definition, item, 0))?;
     }
     Ok(envelope(api_version, kind, &inside))
 }
@@ -50,30 +48,13 @@ pub(crate) fn frame(kind: &str, object: &Value) -> Result<Vec<u8>, String> {
     Ok([&length.to_be_bytes()[..], &event].concat())
 }
 
-/// Whether there is a message for this kind.
-pub(crate) fn knows(api_version: &str, kind: &str) -> bool {
-    definition(api_version, kind).is_ok_and(|name| messages().contains_key(&name))
-}
-
 fn type_of(object: &Value) -> (&str, &str) {
     let text = |field: &str| object[field].as_str().unwrap_or_default();
     (text("apiVersion"), text("kind"))
 }
 
-fn definition(api_version: &str, kind: &str) -> Result<String, String> {
-    match (api_version, kind) {
-        ("v1", "Status") => Ok(format!("{META}Status")),
-        ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "PartialObjectMetadata") => {
-            Ok(format!("{META}PartialObjectMetadata"))
-        }
-        _ => facts()
-            .definition_name(&Gvk::from_api_version(api_version, kind))
-            .map(str::to_owned)
-            .ok_or_else(|| format!("no kind {kind:?} is registered for version {api_version:?} in protobuf")),
-    }
-}
-
-fn envelope(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
+/// The magic word and the envelope around the message of an object.
+pub(super) fn envelope(api_version: &str, kind: &str, object: &[u8]) -> Vec<u8> {
     let mut type_meta = Vec::new();
     text(&mut type_meta, 1, api_version);
     text(&mut type_meta, 2, kind);
@@ -100,10 +81,8 @@ pub(super) fn put_message(
     if let Some(writer) = special_encode::writer(definition) {
         return writer(out, value, depth + 1);
     }
-    let fields = messages()
-        .get(definition)
-        .ok_or_else(|| format!("proto: {definition} is not known to this server"))?;
-    if let [(1, name, ..)] = fields.as_slice()
+    let fields = messages::known(definition)?;
+    if let [(1, name, ..)] = fields
         && name == "*"
     {
         return value.as_array().into_iter().flatten().try_for_each(|item| scalar(out, 1, "s", item));
@@ -147,8 +126,8 @@ fn put(
     }
     match given {
         Some(given) => value(out, *number, kind, given, depth),
-        // What is kept even as zero is a pointer, and bytes are none where there are none.
-        None if flags & KEPT != 0 || kind == "y" => Ok(()),
+        // Of a pointer there may be none, and of bytes.
+        None if flags & POINTER != 0 || kind == "y" => Ok(()),
         None => value(out, *number, kind, &Value::Null, depth),
     }
 }

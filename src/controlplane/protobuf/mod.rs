@@ -3,97 +3,29 @@
 //! `wire` reads bytes, `special` the messages whose JSON is no plain object; `encode` goes the other way.
 
 pub(crate) mod encode;
+mod messages;
 mod special;
 mod special_encode;
 mod wire;
 
-pub(crate) use encode::{encode, encode_list, frame, knows};
+pub(crate) use encode::{encode, encode_list, frame};
+pub(crate) use messages::{knows, serves};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use flate2::read::GzDecoder;
-use opdev_object::facts::facts;
-use opdev_object::meta::Gvk;
+use messages::{Field, KEPT, MAP, REPEATED};
 use serde_json::{Map, Value};
-use std::collections::HashMap;
-use std::io::Read;
-use std::sync::OnceLock;
 use wire::{Fields, Raw};
 
 /// What every such body begins with.
 pub(crate) const MAGIC: &[u8] = b"k8s\0";
 
-const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 /// Schemas may nest; nothing sane does so deeper than this.
 const DEPTH: usize = 128;
 
-static MESSAGES: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/protobuf.json.gz");
-
-/// Field number, JSON name (empty: its fields belong to the message around it), what it holds, flags.
-type Field = (u64, String, String, u8);
-/// Zero is written in JSON too: it is a value of its own, or the field is always there.
-const KEPT: u8 = 1;
-const REPEATED: u8 = 2;
-const MAP: u8 = 4;
-
-fn messages() -> &'static HashMap<String, Vec<Field>> {
-    static DECODED: OnceLock<HashMap<String, Vec<Field>>> = OnceLock::new();
-    DECODED.get_or_init(|| {
-        let mut text = Vec::new();
-        GzDecoder::new(MESSAGES).read_to_end(&mut text).expect("the embedded table is valid gzip");
-        let mut table: HashMap<String, Vec<Field>> =
-            serde_json::from_slice(&text).expect("the embedded table is valid JSON");
-        table.extend(answers());
-        // Fields go out in the order of their numbers.
-        table.values_mut().for_each(|fields| fields.sort_by_key(|field| field.0));
-        table
-    })
-}
-
-/// Messages that only answers have. The table's own come off the schemas of what can be sent.
-fn answers() -> impl Iterator<Item = (String, Vec<Field>)> {
-    let meta = |name: &str| format!("{}{name}", special::META);
-    let plain = |number, name: &str, kind: &str| (number, name.to_owned(), kind.to_owned(), 0);
-    let flagged = |number, name: &str, kind: &str, flags| (number, name.to_owned(), kind.to_owned(), flags);
-    let list = vec![
-        plain(1, "selfLink", "s"),
-        plain(2, "resourceVersion", "s"),
-        plain(3, "continue", "s"),
-        flagged(4, "remainingItemCount", "i", KEPT),
-        flagged(5, "shardInfo", &meta("ShardInfo"), KEPT),
-    ];
-    let status = vec![
-        plain(1, "metadata", &meta("ListMeta")),
-        plain(2, "status", "s"),
-        plain(3, "message", "s"),
-        plain(4, "reason", "s"),
-        flagged(5, "details", &meta("StatusDetails"), KEPT),
-        plain(6, "code", "i"),
-    ];
-    let details = vec![
-        plain(1, "name", "s"),
-        plain(2, "group", "s"),
-        plain(3, "kind", "s"),
-        flagged(4, "causes", &meta("StatusCause"), REPEATED),
-        plain(5, "retryAfterSeconds", "i"),
-        plain(6, "uid", "s"),
-    ];
-    let cause = vec![plain(1, "reason", "s"), plain(2, "message", "s"), plain(3, "field", "s")];
-    let partial = vec![plain(1, "metadata", &meta("ObjectMeta"))];
-    let all = [
-        ("ListMeta", list),
-        ("ShardInfo", vec![plain(1, "selector", "s")]),
-        ("Status", status),
-        ("StatusDetails", details),
-        ("StatusCause", cause),
-        ("PartialObjectMetadata", partial),
-    ];
-    all.into_iter().map(move |(name, fields)| (meta(name), fields))
-}
-
 /// Whether a field of a definition is not written where it is zero, false or empty. No schema tells.
 pub(crate) fn leaves_zero_out(definition: &str, field: &str) -> bool {
-    let fields = messages().get(definition).map(Vec::as_slice).unwrap_or_default();
+    let fields = messages::served().get(definition).map(Vec::as_slice).unwrap_or_default();
     let found = fields.iter().find(|known| known.1 == field);
     found.is_some_and(|(_, _, kind, flags)| {
         kind.len() == 1 && kind != "y" && flags & (KEPT | REPEATED | MAP) == 0
@@ -131,12 +63,7 @@ fn envelope(body: &[u8], depth: usize) -> Result<Value, String> {
     if content_type == "application/json" {
         return serde_json::from_slice(raw).map_err(|error| error.to_string());
     }
-    let definition = match kind {
-        "DeleteOptions" => Some(DELETE_OPTIONS),
-        _ => facts().definition_name(&Gvk::from_api_version(api_version, kind)),
-    };
-    let definition = definition
-        .ok_or_else(|| format!("no kind {kind:?} is registered for version {api_version:?} in protobuf"))?;
+    let definition = messages::definition(api_version, kind)?;
     let mut object = message(definition, raw, depth)?;
     object["apiVersion"] = api_version.into();
     object["kind"] = kind.into();
@@ -151,10 +78,8 @@ fn message(definition: &str, bytes: &[u8], depth: usize) -> Result<Value, String
     if let Some(reader) = special::reader(definition) {
         return reader(bytes, depth + 1);
     }
-    let fields = messages()
-        .get(definition)
-        .ok_or_else(|| format!("proto: {definition} is not known to this server"))?;
-    if let [(1, name, ..)] = fields.as_slice()
+    let fields = messages::known(definition)?;
+    if let [(1, name, ..)] = fields
         && name == "*"
     {
         let texts: Result<Vec<Value>, String> =
@@ -250,12 +175,21 @@ fn value(kind: &str, raw: Raw<'_>, depth: usize) -> Result<Value, String> {
         "i" => Ok(raw.varint()?.cast_signed().into()),
         "y" => Ok(STANDARD.encode(raw.bytes()?).into()),
         "d" => match raw {
-            Raw::Fixed64(bits) => Ok(f64::from_bits(bits).into()),
+            Raw::Fixed64(bits) => {
+                let float = f64::from_bits(bits);
+                Ok(whole(float).map_or_else(|| float.into(), Value::from))
+            }
             other => Err(format!("proto: wrong wire type, {other:?} where a double was expected")),
         },
         definition => message(definition, raw.bytes()?, depth + 1),
     }
 }
 
+/// A float that Go's JSON has as an integer.
+pub(crate) fn whole(float: f64) -> Option<i64> {
+    // From 2^63 on there is no such integer.
+    (float.fract() == 0.0 && float.abs() < 9.2e18).then_some(float as i64)
+}
+
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,6 +2,7 @@
 //! `versions`; Events and autoscalers have two shapes.
 
 use super::Resource;
+use crate::protobuf;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -34,6 +35,20 @@ pub(crate) fn stored(resource: &Resource, mut value: Value) -> Value {
     }
     value["apiVersion"] = Value::from(resource.storage_api_version.as_str());
     value
+}
+
+/// Numbers as Go writes them: `2.0` becomes `2`, which is what a client would read back as an integer.
+pub(crate) fn whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            if let Some(whole) = number.as_f64().and_then(protobuf::whole) {
+                *value = Value::from(whole);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(whole_numbers),
+        Value::Object(map) => map.values_mut().for_each(whole_numbers),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
 }
 
 /// Core name, events.k8s.io name.

@@ -2,7 +2,7 @@
 //! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
 //! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
 
-use super::{gotype, quantity, time};
+use super::{convert, gotype, quantity, time};
 use crate::protobuf;
 use base64::Engine;
 use opdev_object::facts::{OBJECT_META, facts};
@@ -209,6 +209,7 @@ impl Walk {
             Some("boolean") if !value.is_boolean() => self.keep(Err(place.mismatch(value, "bool"))),
             Some("integer") => self.keep(integer(value, schema, place)),
             Some("number") if !value.is_number() => self.keep(Err(place.mismatch(value, "float64"))),
+            Some("number") => convert::whole_numbers(value),
             _ => {}
         }
         Ok(())
@@ -268,7 +269,12 @@ impl Walk {
                 let (inner, name) = resolve(field);
                 let here = Place { outer: Some(&place), step: Step::Default(key), owner };
                 self.value(&mut filled, inner, name, here)?;
-                map.insert(key.clone(), filled);
+                // A default that is zero shows only where zero does.
+                let zero =
+                    definition.is_some_and(|name| is_zero(&filled) && protobuf::leaves_zero_out(name, key));
+                if !zero {
+                    map.insert(key.clone(), filled);
+                }
             }
         }
         Ok(())

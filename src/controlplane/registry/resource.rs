@@ -156,7 +156,7 @@ impl Resource {
 
     /// Whether its objects have protobuf messages.
     pub(crate) fn in_protobuf(&self) -> bool {
-        let knows = || self.custom.is_none() && protobuf::knows(self.api_version(), &self.kind);
+        let knows = || self.custom.is_none() && protobuf::serves(self.api_version(), &self.kind);
         *self.known.in_protobuf.get_or_init(knows)
     }
 

@@ -114,6 +114,7 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         "apps/statefulsets" => json!({"replicas": 0, "availableReplicas": 0}),
         "apps/daemonsets" => json!({"currentNumberScheduled": 0, "desiredNumberScheduled": 0,
             "numberMisscheduled": 0, "numberReady": 0}),
+        "storage.k8s.io/volumeattachments" => json!({"attached": false}),
         "policy/poddisruptionbudgets" => json!({"currentHealthy": 0, "desiredHealthy": 0,
             "disruptionsAllowed": 0, "expectedPods": 0}),
         "autoscaling/horizontalpodautoscalers" if resource.version == "v1" => {

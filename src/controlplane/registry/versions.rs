@@ -84,7 +84,10 @@ impl Registry {
     }
 
     /// An object as it is kept.
-    pub(super) fn stored_form(&self, resource: &Resource, object: Value) -> Result<Value, Status> {
+    pub(super) fn stored_form(&self, resource: &Resource, mut object: Value) -> Result<Value, Status> {
+        if resource.custom.is_some() {
+            convert::whole_numbers(&mut object);
+        }
         if resource.custom.is_none() || resource.is_stored_version() {
             return Ok(convert::stored(resource, object));
         }
