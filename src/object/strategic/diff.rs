@@ -113,9 +113,11 @@ fn keyed_lists(
     patch: &mut Object,
 ) -> Result<(), StrategicError> {
     let mut changes = Vec::new();
-    for new in modified {
+    for (at, new) in modified.iter().enumerate() {
         let wanted = key_of(new, key)?;
-        let old = original.iter().find(|old| old.get(key) == Some(wanted));
+        // Of items with one key the first is compared with the first, the second with the second.
+        let old =
+            original.iter().filter(|old| old.get(key) == Some(wanted)).nth(same_before(modified, at, key));
         match (old, new) {
             (Some(Value::Object(old)), Value::Object(fields)) => {
                 let mut inner = diff_objects(old, fields, schema, options)?;
@@ -130,9 +132,10 @@ fn keyed_lists(
     }
     changes = arrange(changes, modified, Some(key))?;
     let mut gone = Vec::new();
-    for old in original {
+    for (at, old) in original.iter().enumerate() {
         let wanted = key_of(old, key)?;
-        if !options.ignore_deletions && !modified.iter().any(|new| new.get(key) == Some(wanted)) {
+        let left = modified.iter().filter(|new| new.get(key) == Some(wanted)).count();
+        if !options.ignore_deletions && same_before(original, at, key) >= left {
             gone.push(json!({key: wanted, DIRECTIVE: "delete"}));
         }
     }
@@ -153,6 +156,11 @@ fn keyed_lists(
         patch.insert(name.to_owned(), Value::Array(changes));
     }
     Ok(())
+}
+
+/// How many items before this one have its key.
+fn same_before(list: &[Value], at: usize, key: &str) -> usize {
+    list[..at].iter().filter(|other| other.get(key) == list[at].get(key)).count()
 }
 
 fn scalar_lists(

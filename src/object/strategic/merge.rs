@@ -164,7 +164,12 @@ fn ordered_lists(
         let (rule, inner) = field(schema, name);
         let merge_key = rule.merge_key.as_deref();
         check_order(after.as_deref().unwrap_or_default(), &order, merge_key)?;
-        let server_order = before.clone().unwrap_or_default();
+        let server_order = match (&before, &after, merge_key) {
+            (Some(before), Some(after), Some(merge_key)) if rule.merge => {
+                left_behind(before, after, merge_key)
+            }
+            _ => before.clone().unwrap_or_default(),
+        };
         let merged = match (before, after) {
             (None, None) => continue,
             (Some(before), None) => before,
@@ -185,6 +190,32 @@ fn ordered_lists(
         patch.remove(name);
     }
     Ok(())
+}
+
+/// The order that a real server finds in its own list once the patch is merged. It merges in place: what follows a
+/// deleted item has moved up, what is new stands where others were, and no more is read than there was before.
+fn left_behind(before: &[Value], patch: &[Value], key: &str) -> Vec<Value> {
+    let mut order = before.to_vec();
+    let mut length = order.len();
+    let place_of =
+        |list: &[Value], item: &Value| list.iter().position(|other| other.get(key) == item.get(key));
+    for item in patch.iter().filter(|item| directive(item).is_some_and(|how| how == "delete")) {
+        while let Some(place) = place_of(&order[..length], item) {
+            let moved = order[place + 1..length].to_vec();
+            order[place..length - 1].clone_from_slice(&moved);
+            length -= 1;
+        }
+    }
+    if patch.iter().any(|item| directive(item).is_some_and(|how| how == "replace")) {
+        return order;
+    }
+    for item in patch.iter().filter(|item| directive(item).is_none()) {
+        if length < order.len() && place_of(&order[..length], item).is_none() {
+            order[length] = item.clone();
+            length += 1;
+        }
+    }
+    order
 }
 
 /// The items of the patch come in the order that the patch gives.

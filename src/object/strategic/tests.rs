@@ -1,5 +1,7 @@
 //! Patches applied and made, case by case, and a property: a made patch leads where it should.
 
+mod tables;
+
 use super::*;
 use crate::facts::facts;
 use crate::meta::Gvk;
