@@ -1,5 +1,7 @@
 //! Operations on one object, one after another, and what they leave behind.
 
+mod sequences;
+
 use super::*;
 use crate::facts::facts;
 use crate::meta::Gvk;
