@@ -15,6 +15,7 @@ mod hostile;
 mod json;
 pub mod number;
 mod order;
+mod plain;
 mod pretty;
 mod reader;
 mod resolve;
@@ -151,7 +152,10 @@ impl std::error::Error for Error {}
 
 /// Reads the first document as a Kubernetes object is read: integers stay integers.
 pub fn from_str(text: &str) -> Result<Value, Error> {
-    to_json(&parse(text)?)
+    match plain::read(text) {
+        Some(value) => Ok(value),
+        None => to_json(&parse(text)?),
+    }
 }
 
 /// Reads the first document as Helm reads values: every number is a float64.
