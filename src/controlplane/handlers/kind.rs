@@ -200,6 +200,9 @@ pub(crate) fn of_patched(resource: &Resource, object: &Value) -> Result<(), Stat
 
 /// Refuses a configuration of another kind; whether its version fits is for the merge to say.
 pub(crate) fn of_applied(resource: &Resource, applied: &Value) -> Result<(), Status> {
+    if applied["kind"] == resource.kind.as_str() && applied["apiVersion"] == resource.api_version() {
+        return Ok(());
+    }
     let own = gvk(applied);
     let known = match &resource.custom {
         Some(_) => own.group == resource.group,

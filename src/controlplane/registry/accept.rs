@@ -68,10 +68,7 @@ fn strip(resource: &Resource, object: &mut Value) -> Result<Vec<String>, String>
         unknown.extend(pruned);
         return Ok(unknown);
     }
-    match resource.definition() {
-        Some(definition) => Ok(decode::decode(object, definition)?.unknown),
-        None => Ok(Vec::new()),
-    }
+    Ok(decode::decode(object, resource.schema())?.unknown)
 }
 
 /// Reads the metadata of objects inside the object as those of a built-in kind: what would not be written back goes.

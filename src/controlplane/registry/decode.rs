@@ -6,6 +6,7 @@ use super::{convert, gotype, quantity, time};
 use crate::protobuf;
 use base64::Engine;
 use opdev_object::facts::{OBJECT_META, facts};
+use opdev_object::schema::{Additional, Kind, Schema, SchemaRef};
 use serde_json::{Map, Value};
 
 const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -21,14 +22,14 @@ pub(crate) struct Decoded {
 }
 
 /// Decodes a whole built-in object in place. The error is Go's text for a wrong type.
-pub(crate) fn decode(object: &mut Value, definition: &str) -> Result<Decoded, String> {
-    Walk::run(object, definition, "")
+pub(crate) fn decode(object: &mut Value, schema: &SchemaRef) -> Result<Decoded, String> {
+    Walk::run(object, schema, "")
 }
 
 /// Decodes only `metadata`, for custom resources.
 pub(crate) fn decode_metadata(object: &mut Value) -> Result<Decoded, String> {
-    match object.get_mut("metadata").filter(|meta| !meta.is_null()) {
-        Some(meta) => Walk::run(meta, OBJECT_META, "metadata"),
+    match object.get_mut("metadata").filter(|meta| !meta.is_null()).zip(facts().definition(OBJECT_META)) {
+        Some((meta, schema)) => Walk::run(meta, &schema, "metadata"),
         None => Ok(Decoded::default()),
     }
 }
@@ -129,51 +130,42 @@ impl Place<'_> {
     }
 }
 
-/// The schema behind `$ref`s, and the name of the definition it came from.
-fn resolve(schema: &Value) -> (&Value, Option<&str>) {
-    let mut at = schema;
-    let mut name = None;
-    loop {
-        let target = at["$ref"].as_str().or_else(|| at["allOf"][0]["$ref"].as_str());
-        let Some(found) = target.and_then(|target| facts().raw(target).map(|raw| (raw, target))) else {
-            return (at, name);
-        };
-        (at, name) = (found.0, Some(found.1));
-    }
-}
-
 fn short(definition: &str) -> &str {
     definition.rsplit('.').next().unwrap_or(definition)
 }
 
 /// A Go type's name as json errors print it.
-fn go_type(schema: &Value) -> String {
-    let (schema, name) = resolve(schema);
-    if let Some(name) = name {
-        let mut parts = name.rsplit('.');
-        let kind = parts.next().unwrap_or_default();
-        return format!("{}.{kind}", parts.next().unwrap_or_default());
-    }
-    match schema["type"].as_str().unwrap_or_default() {
-        "integer" => schema["format"].as_str().unwrap_or("int64").to_owned(),
-        "boolean" => "bool".to_owned(),
-        "number" => "float64".to_owned(),
-        "array" => format!("[]{}", go_type(&schema["items"])),
-        "object" if schema["additionalProperties"].is_object() => {
-            format!("map[string]{}", go_type(&schema["additionalProperties"]))
-        }
-        "string" if schema["format"] == "byte" => "[]uint8".to_owned(),
-        other => other.to_owned(),
+fn go_type(schema: &SchemaRef) -> String {
+    let Some(name) = schema.definition_name() else { return go_kind(schema) };
+    let mut parts = name.rsplit('.');
+    let kind = parts.next().unwrap_or_default();
+    format!("{}.{kind}", parts.next().unwrap_or_default())
+}
+
+/// The same of a type without a name.
+fn go_kind(schema: &Schema) -> String {
+    match (schema.kind, &schema.additional) {
+        (Kind::Integer, _) => integer_type(schema).to_owned(),
+        (Kind::Boolean, _) => "bool".to_owned(),
+        (Kind::Number, _) => "float64".to_owned(),
+        (Kind::Array, _) => format!("[]{}", schema.items.as_ref().map(go_type).unwrap_or_default()),
+        (Kind::Object, Some(Additional::Schema(inner))) => format!("map[string]{}", go_type(inner)),
+        (Kind::Object, _) => "object".to_owned(),
+        (Kind::String, _) if schema.format.as_deref() == Some("byte") => "[]uint8".to_owned(),
+        (Kind::String, _) => "string".to_owned(),
+        (Kind::Any | Kind::IntOrString, _) => String::new(),
     }
 }
 
+fn integer_type(schema: &Schema) -> &str {
+    schema.format.as_deref().unwrap_or("int64")
+}
+
 impl Walk {
-    fn run(value: &mut Value, definition: &str, path: &str) -> Result<Decoded, String> {
+    fn run(value: &mut Value, schema: &SchemaRef, path: &str) -> Result<Decoded, String> {
         let mut walk = Walk { decoded: Decoded::default(), mismatch: None };
-        if let Some(raw) = facts().raw(definition) {
-            let place = Place { outer: None, step: Step::Root(path), owner: short(definition) };
-            walk.value(value, raw, Some(definition), place)?;
-        }
+        let owner = short(schema.definition_name().unwrap_or_default());
+        walk.value(value, schema, Place { outer: None, step: Step::Root(path), owner })?;
         walk.mismatch.map_or(Ok(walk.decoded), Err)
     }
 
@@ -183,14 +175,8 @@ impl Walk {
         }
     }
 
-    fn value(
-        &mut self,
-        value: &mut Value,
-        schema: &Value,
-        definition: Option<&str>,
-        place: Place<'_>,
-    ) -> Result<(), String> {
-        match definition {
+    fn value(&mut self, value: &mut Value, schema: &SchemaRef, place: Place<'_>) -> Result<(), String> {
+        match schema.definition_name() {
             Some(QUANTITY) => return quantity(value),
             Some(INT_OR_STRING) => return int_or_string(value, place),
             Some(TIME | MICRO_TIME) if !value.is_string() => return Err(place.mismatch(value, "string")),
@@ -198,44 +184,37 @@ impl Walk {
             Some(MICRO_TIME) => return time::micros(value),
             _ => {}
         }
-        match schema["type"].as_str() {
-            Some("object") => match schema.get("properties").and_then(Value::as_object) {
-                Some(properties) => return self.structure(value, schema, properties, definition, place),
-                None => return self.map(value, schema, place),
-            },
-            Some("array") => return self.list(value, schema, place),
-            Some("string") if schema["format"] == "byte" => self.keep(bytes(value, schema, place)),
-            Some("string") if !value.is_string() => self.keep(Err(place.mismatch(value, "string"))),
-            Some("boolean") if !value.is_boolean() => self.keep(Err(place.mismatch(value, "bool"))),
-            Some("integer") => self.keep(integer(value, schema, place)),
-            Some("number") if !value.is_number() => self.keep(Err(place.mismatch(value, "float64"))),
-            Some("number") => convert::whole_numbers(value),
+        match schema.kind {
+            Kind::Object if schema.properties.is_empty() => return self.map(value, schema, place),
+            Kind::Object => return self.structure(value, schema, place),
+            Kind::Array => return self.list(value, schema, place),
+            Kind::String if schema.format.as_deref() == Some("byte") => {
+                self.keep(bytes(value, schema, place));
+            }
+            Kind::String if !value.is_string() => self.keep(Err(place.mismatch(value, "string"))),
+            Kind::Boolean if !value.is_boolean() => self.keep(Err(place.mismatch(value, "bool"))),
+            Kind::Integer => self.keep(integer(value, schema, place)),
+            Kind::Number if !value.is_number() => self.keep(Err(place.mismatch(value, "float64"))),
+            Kind::Number => convert::whole_numbers(value),
             _ => {}
         }
         Ok(())
     }
 
-    fn structure(
-        &mut self,
-        value: &mut Value,
-        schema: &Value,
-        properties: &Map<String, Value>,
-        definition: Option<&str>,
-        place: Place<'_>,
-    ) -> Result<(), String> {
+    fn structure(&mut self, value: &mut Value, schema: &SchemaRef, place: Place<'_>) -> Result<(), String> {
         let Value::Object(map) = value else {
-            let name =
-                definition.map_or_else(|| "object".to_owned(), |d| go_type(&serde_json::json!({"$ref": d})));
-            self.keep(Err(place.mismatch(value, &name)));
+            self.keep(Err(place.mismatch(value, &go_type(schema))));
             return Ok(());
         };
+        let definition = schema.definition_name();
         let owner = definition.map_or(place.owner, short);
-        let required = schema["required"].as_array();
+        let required =
+            |key: &String| schema.checks.as_ref().is_some_and(|checks| checks.required.contains(key));
         let mut gone = Vec::new();
         for (key, item) in map.iter_mut() {
             let step = Step::Field(key, gotype::embedded(owner, key));
             let here = Place { outer: Some(&place), step, owner };
-            let Some(field) = properties.get(key) else {
+            let Some(field) = schema.properties.get(key) else {
                 self.decoded.unknown.push(format!("unknown field {:?}", here.path()));
                 gone.push(key.clone());
                 continue;
@@ -244,31 +223,28 @@ impl Walk {
                 gone.push(key.clone());
                 continue;
             }
-            let (inner, name) = resolve(field);
-            self.value(item, inner, name, here)?;
-            let kept = field.get("default").is_some()
-                || required.is_some_and(|list| list.iter().any(|name| name == key))
-                || inner.get("properties").is_some();
+            self.value(item, field, here)?;
             let empty = match item {
                 Value::Array(list) => list.is_empty(),
-                Value::Object(map) => map.is_empty() && inner.get("additionalProperties").is_some(),
+                Value::Object(map) => map.is_empty() && field.additional.is_some(),
                 _ => false,
             };
-            let zero = definition.is_some_and(|name| is_zero(item) && protobuf::leaves_zero_out(name, key));
-            if (empty && !kept) || zero {
+            let kept = || field.default_value().is_some() || required(key) || !field.properties.is_empty();
+            let zero =
+                || definition.is_some_and(|name| is_zero(item) && protobuf::leaves_zero_out(name, key));
+            if (empty && !kept()) || zero() {
                 gone.push(key.clone());
             }
         }
         for key in gone {
             map.remove(&key);
         }
-        for (key, field) in properties.iter().filter(|(_, f)| f.get("default").is_some_and(|d| !d.is_null()))
-        {
+        for (key, field) in &schema.properties {
+            let Some(default) = field.default_value().filter(|default| !default.is_null()) else { continue };
             if !map.contains_key(key) {
-                let mut filled = field["default"].clone();
-                let (inner, name) = resolve(field);
+                let mut filled = default.clone();
                 let here = Place { outer: Some(&place), step: Step::Default(key), owner };
-                self.value(&mut filled, inner, name, here)?;
+                self.value(&mut filled, field, here)?;
                 // A default that is zero shows only where zero does.
                 let zero =
                     definition.is_some_and(|name| is_zero(&filled) && protobuf::leaves_zero_out(name, key));
@@ -280,38 +256,35 @@ impl Walk {
         Ok(())
     }
 
-    fn map(&mut self, value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+    fn map(&mut self, value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
         let Value::Object(map) = value else {
-            self.keep(Err(place.mismatch(value, &go_type(schema))));
+            self.keep(Err(place.mismatch(value, &go_kind(schema))));
             return Ok(());
         };
-        let Some(items) = schema.get("additionalProperties").filter(|items| items.is_object()) else {
-            return Ok(());
-        };
-        let (inner, name) = resolve(items);
+        let Some(Additional::Schema(inner)) = &schema.additional else { return Ok(()) };
         for (key, item) in map.iter_mut() {
-            if item.is_null() && inner["type"] == "string" {
+            if item.is_null() && inner.kind == Kind::String {
                 *item = Value::from("");
                 continue;
             }
             let step = Step::Entry(key);
-            self.value(item, inner, name, Place { outer: Some(&place), step, ..place })?;
+            self.value(item, inner, Place { outer: Some(&place), step, ..place })?;
         }
         Ok(())
     }
 
-    fn list(&mut self, value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+    fn list(&mut self, value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
         let Value::Array(list) = value else {
-            self.keep(Err(place.mismatch(value, &go_type(schema))));
+            self.keep(Err(place.mismatch(value, &go_kind(schema))));
             return Ok(());
         };
-        let (inner, name) = resolve(&schema["items"]);
+        let Some(inner) = &schema.items else { return Ok(()) };
         for (i, item) in list.iter_mut().enumerate() {
-            if item.is_null() && inner.get("properties").is_some() {
+            if item.is_null() && !inner.properties.is_empty() {
                 *item = Value::Object(Map::new());
             }
             let step = Step::Item(i);
-            self.value(item, inner, name, Place { outer: Some(&place), step, ..place })?;
+            self.value(item, inner, Place { outer: Some(&place), step, ..place })?;
         }
         Ok(())
     }
@@ -326,8 +299,8 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-fn integer(value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
-    let kind = schema["format"].as_str().unwrap_or("int64");
+fn integer(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
+    let kind = integer_type(schema);
     let Value::Number(number) = &*value else { return Err(place.mismatch(value, kind)) };
     let whole = number.as_i64().or_else(|| {
         // `3.0` and `1e3` are whole numbers to us as to the YAML that people write.
@@ -374,17 +347,17 @@ fn int_or_string(value: &mut Value, place: Place<'_>) -> Result<(), String> {
     }
 }
 
-fn bytes(value: &mut Value, schema: &Value, place: Place<'_>) -> Result<(), String> {
+fn bytes(value: &mut Value, schema: &Schema, place: Place<'_>) -> Result<(), String> {
     let text = match &*value {
         Value::String(text) => text,
         Value::Array(list) => {
             let wrong = list.iter().find(|item| !item.is_number());
             return Err(wrong.map_or_else(
-                || place.mismatch(value, &go_type(schema)),
+                || place.mismatch(value, &go_kind(schema)),
                 |item| place.mismatch(item, "uint8"),
             ));
         }
-        _ => return Err(place.mismatch(value, &go_type(schema))),
+        _ => return Err(place.mismatch(value, &go_kind(schema))),
     };
     let clean: String = text.chars().filter(|c| !matches!(c, '\r' | '\n')).collect();
     match base64::engine::general_purpose::STANDARD.decode(&clean) {
@@ -408,6 +381,10 @@ mod tests {
     use serde_json::json;
 
     const DEPLOYMENT: &str = "io.k8s.api.apps.v1.Deployment";
+
+    fn decode(object: &mut Value, definition: &str) -> Result<Decoded, String> {
+        super::decode(object, &facts().definition(definition).unwrap())
+    }
 
     #[test]
     fn unknown_fields_are_named_and_dropped() {

@@ -103,10 +103,12 @@ pub(crate) fn keep(object: &mut Value, current: &Value) {
         "generation",
         "resourceVersion",
     ] {
-        match old.get(field) {
-            Some(value) => meta.insert(field.to_owned(), value.clone()),
-            None => meta.remove(field),
-        };
+        match (old.get(field), meta.get_mut(field)) {
+            (Some(value), Some(kept)) if kept == value => {}
+            (Some(value), Some(other)) => other.clone_from(value),
+            (Some(value), None) => _ = meta.insert(field.to_owned(), value.clone()),
+            (None, _) => _ = meta.remove(field),
+        }
     }
     meta.remove("selfLink");
     for field in ["name", "namespace"] {
@@ -175,26 +177,25 @@ pub(crate) fn validate_update(
     moved: Option<&Cause>,
 ) -> (Vec<Cause>, Vec<Cause>) {
     let (changes, wholes) = rounds(resource);
-    let changed = || {
-        let mut causes: Vec<Cause> =
-            late_finalizers(object, current).into_iter().chain(moved.cloned()).collect();
-        validate_fields(object, &mut causes);
-        causes
-    };
+    let (mut fields, mut whole, mut own) = (Vec::new(), Vec::new(), Vec::new());
+    validate_fields(object, &mut fields);
+    whole.extend(fields.iter().cloned());
+    finalizer_names(object, &mut whole);
+    own_finalizers(resource, object, &mut own);
+    let mut change: Vec<Cause> = late_finalizers(object, current).into_iter().chain(moved.cloned()).collect();
+    change.extend(fields);
     // What all kinds have in common.
-    let mut before = Vec::new();
-    validate_fields(object, &mut before);
-    finalizer_names(object, &mut before);
-    before.extend(changed());
-    let (mut change, mut whole) = (Vec::new(), Vec::new());
+    let mut before = whole.clone();
+    before.extend(change.iter().cloned());
     if changes > 1 {
-        change = changed();
-        own_finalizers(resource, object, &mut change);
+        change.extend(own.iter().cloned());
+    } else {
+        change.clear();
     }
     if wholes > 1 {
-        validate_fields(object, &mut whole);
-        finalizer_names(object, &mut whole);
-        own_finalizers(resource, object, &mut whole);
+        whole.extend(own);
+    } else {
+        whole.clear();
     }
     if whole_first(resource) {
         before.extend(whole);

@@ -119,7 +119,6 @@ pub(crate) struct Known {
     schema: OnceLock<SchemaRef>,
     id: OnceLock<String>,
     api_version: OnceLock<String>,
-    definition: OnceLock<Option<&'static str>>,
     in_protobuf: OnceLock<bool>,
 }
 
@@ -146,12 +145,6 @@ impl Resource {
     /// `group/version`, or the version for the core group.
     pub fn api_version(&self) -> &str {
         self.known.api_version.get_or_init(|| self.gvk().api_version())
-    }
-
-    /// The name of a built-in kind's definition.
-    pub(crate) fn definition(&self) -> Option<&'static str> {
-        let find = || facts().definition_name(&self.gvk()).filter(|_| self.custom.is_none());
-        *self.known.definition.get_or_init(find)
     }
 
     /// Whether its objects have protobuf messages.

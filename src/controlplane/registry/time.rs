@@ -5,6 +5,7 @@ use serde_json::Value;
 
 const SECONDS: &str = "2006-01-02T15:04:05Z07:00";
 const MICROS: &str = "2006-01-02T15:04:05.000000Z07:00";
+const PRINTED: usize = "2006-01-02T15:04:05Z".len();
 /// The parts of the layout before the fraction: how many digits, or a sign.
 const PARTS: [&str; 11] = ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05"];
 
@@ -23,6 +24,8 @@ fn read(value: &mut Value, layout: &str, printed: &str) -> Result<(), String> {
     let Some(text) = value.as_str() else { return Ok(()) };
     check(text, layout)?;
     match text.parse::<Timestamp>() {
+        // Most are printed already: whole seconds in UTC. (A leap second is another one.)
+        Ok(_) if layout == SECONDS && text.len() == PRINTED && !text.ends_with("60Z") => Ok(()),
         Ok(time) => {
             *value = Value::from(time.strftime(printed).to_string());
             Ok(())
@@ -74,6 +77,7 @@ mod tests {
             ("2024-01-01T00:00:00Z", "2024-01-01T00:00:00Z"),
             ("2024-01-01T02:00:00+02:00", "2024-01-01T00:00:00Z"),
             ("2024-01-01T00:00:00.75Z", "2024-01-01T00:00:00Z"),
+            ("2024-12-31T23:59:60Z", "2024-12-31T23:59:59Z"),
         ] {
             let mut value = Value::from(text);
             assert_eq!(seconds(&mut value), Ok(()), "{text}");

@@ -74,15 +74,16 @@ impl History {
         self.newest.subscribe()
     }
 
-    pub(super) fn push(&mut self, change: Arc<Change>) {
+    /// Takes a change in. What is forgotten for it is given back: freeing it takes longer than all the rest.
+    pub(super) fn push(&mut self, change: Arc<Change>) -> Option<Arc<Change>> {
         let revision = change.revision;
         self.log.push_back(change);
-        while self.log.len() > self.limit {
-            if let Some(old) = self.log.pop_front() {
-                self.floor = old.revision;
-            }
+        let forgotten = if self.log.len() > self.limit { self.log.pop_front() } else { None };
+        if let Some(old) = &forgotten {
+            self.floor = old.revision;
         }
         self.newest.send_replace(revision);
+        forgotten
     }
 
     /// Whether nothing changed after `revision`.

@@ -308,7 +308,9 @@ impl Store {
             writer.object(&table, key, next, Some(object.clone()));
         }
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        inner.record(Change::new(kind, table, key, next, object.clone(), previous));
+        let forgotten = inner.record(Change::new(kind, table, key, next, object.clone(), previous));
+        drop(guard);
+        drop(forgotten);
         Ok(object)
     }
 
@@ -332,7 +334,10 @@ impl Store {
         }
         let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.value))).unwrap_or_default();
         let object = Stored::new(last, next);
-        inner.record(Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous));
+        let change = Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous);
+        let forgotten = inner.record(change);
+        drop(guard);
+        drop(forgotten);
         Ok(object)
     }
 
@@ -406,11 +411,11 @@ impl Inner {
         (name, table)
     }
 
-    fn record(&mut self, change: Change) {
+    /// Takes a change in. What is given back is forgotten: it is to be dropped without the lock.
+    fn record(&mut self, change: Change) -> [Option<Arc<Change>>; 2] {
         self.revision = change.revision;
         let change = Arc::new(change);
-        self.table(&change.table).1.history.push(change.clone());
-        self.all.push(change);
+        [self.table(&change.table).1.history.push(change.clone()), self.all.push(change)]
     }
 }
 

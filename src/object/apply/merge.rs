@@ -4,6 +4,7 @@
 use crate::fieldset::{Element, FieldSet, Shape, field_schema, item_element, item_schema, shape};
 use crate::schema::SchemaRef;
 use serde_json::{Map, Value};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// `live` with `applied` merged into it. Fails where items of `applied` cannot be told apart.
@@ -12,38 +13,78 @@ pub(super) fn merge(live: &Value, applied: &Value, schema: &SchemaRef) -> Result
 }
 
 fn walk(left: Option<&Value>, right: Option<&Value>, schema: &SchemaRef) -> Result<Option<Value>, String> {
-    let Some(lead) = right.or(left) else { return Ok(None) };
-    match shape(schema, lead) {
-        Shape::Leaf => Ok(Some(lead.clone())),
+    let (left, right) = match (left, right) {
+        (None, None) => return Ok(None),
+        // Most of an object is not spoken of.
+        (Some(only), None) | (None, Some(only)) => {
+            alone(only, schema, left.is_some())?;
+            return Ok(Some(only.clone()));
+        }
+        (Some(left), Some(right)) => (left, right),
+    };
+    match shape(schema, right) {
+        Shape::Leaf => Ok(Some(right.clone())),
         Shape::Map => {
-            let (before, after) = (left.and_then(Value::as_object), right.and_then(Value::as_object));
+            let (before, after) = (left.as_object(), right.as_object());
             if before.is_none_or(Map::is_empty) && after.is_none_or(Map::is_empty) {
-                return Ok(Some(lead.clone()));
+                return Ok(Some(right.clone()));
             }
-            let names: BTreeSet<&String> =
-                before.into_iter().chain(after).flat_map(|map| map.keys()).collect();
             let mut out = Map::new();
-            for name in names {
-                let pair = (before.and_then(|map| map.get(name)), after.and_then(|map| map.get(name)));
-                let inner = field_schema(schema, name);
-                if let Some(value) =
-                    walk(pair.0, pair.1, &inner).map_err(|error| format!(".{name}{error}"))?
-                {
-                    out.insert(name.clone(), value);
-                }
+            for (name, left, right) in pairs(before, after) {
+                let merged = walk(left, right, field_schema(schema, name));
+                let merged = merged.map_err(|error| format!(".{name}{error}"))?;
+                out.extend(merged.map(|value| (name.clone(), value)));
             }
             Ok((!out.is_empty()).then_some(Value::Object(out)))
         }
         Shape::List => {
-            let (before, after) = (left.and_then(Value::as_array), right.and_then(Value::as_array));
+            let (before, after) = (left.as_array(), right.as_array());
             if before.is_none_or(Vec::is_empty) && after.is_none_or(Vec::is_empty) {
-                return Ok(Some(lead.clone()));
+                return Ok(Some(right.clone()));
             }
             let none = Vec::new();
             let out = items(before.unwrap_or(&none), after.unwrap_or(&none), schema)?;
             Ok((!out.is_empty()).then_some(Value::Array(out)))
         }
     }
+}
+
+/// What only one of both has is taken as it is, provided that the items of its lists can be told apart.
+fn alone(value: &Value, schema: &SchemaRef, repeats: bool) -> Result<(), String> {
+    match (shape(schema, value), value) {
+        (Shape::Map, Value::Object(map)) => map.iter().try_for_each(|(name, inner)| {
+            alone(inner, field_schema(schema, name), repeats).map_err(|error| format!(".{name}{error}"))
+        }),
+        (Shape::List, Value::Array(list)) => {
+            let elements = index(list, schema, repeats)?.order;
+            list.iter().zip(elements).try_for_each(|(item, element)| {
+                alone(item, item_schema(schema), repeats).map_err(|error| format!("{element}{error}"))
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+type Pair<'a> = (&'a String, Option<&'a Value>, Option<&'a Value>);
+
+/// The fields of both, each once, in order.
+fn pairs<'a>(
+    left: Option<&'a Map<String, Value>>,
+    right: Option<&'a Map<String, Value>>,
+) -> impl Iterator<Item = Pair<'a>> {
+    let (mut left, mut right) =
+        (left.into_iter().flatten().peekable(), right.into_iter().flatten().peekable());
+    std::iter::from_fn(move || {
+        let order = match (left.peek(), right.peek()) {
+            (Some((ours, _)), Some((theirs, _))) => ours.cmp(theirs),
+            (Some(_), None) => Ordering::Less,
+            (None, _) => Ordering::Greater,
+        };
+        let ours = order.is_le().then(|| left.next()).flatten();
+        let theirs = order.is_ge().then(|| right.next()).flatten();
+        let (name, _) = ours.or(theirs)?;
+        Some((name, ours.map(|(_, value)| value), theirs.map(|(_, value)| value)))
+    })
 }
 
 /// The items of a list in order, and by what tells them apart; repeated ones are `null`.
@@ -83,7 +124,7 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef) -> Result<Vec<Va
     let mut done: BTreeSet<&Element> = BTreeSet::new();
     let mut out = Vec::new();
     let emit = |out: &mut Vec<Value>, element: &Element, left: Option<&Value>, right: Option<&Value>| {
-        let merged = walk(left, right, &inner).map_err(|error| format!("{element}{error}"))?;
+        let merged = walk(left, right, inner).map_err(|error| format!("{element}{error}"))?;
         out.extend(merged);
         Ok::<(), String>(())
     };
@@ -143,7 +184,7 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                     continue;
                 }
                 let rest = match remove_set.child(&element) {
-                    Some(child) => remove(inner, child, &field_schema(schema, name)),
+                    Some(child) => remove(inner, child, field_schema(schema, name)),
                     None => Some(inner.clone()),
                 };
                 if let Some(rest) = rest {
@@ -161,7 +202,7 @@ pub(super) fn remove(value: &Value, remove_set: &FieldSet, schema: &SchemaRef) -
                     continue;
                 }
                 match element.as_ref().and_then(|element| remove_set.child(element)) {
-                    Some(child) => out.extend(remove(item, child, &inner)),
+                    Some(child) => out.extend(remove(item, child, inner)),
                     None => out.push(item.clone()),
                 }
             }

@@ -178,10 +178,10 @@ impl FieldManager<'_> {
                 self.api_version
             )));
         }
-        let mut live = live.cloned().unwrap_or_else(|| nothing(applied));
+        let live = live.map_or_else(|| Cow::Owned(nothing(applied)), Cow::Borrowed);
         let mut managers = Managers::read(&live)
             .map_err(|error| ApplyError::Typed(format!("failed to decode managed fields: {error}")))?;
-        managed::remove(&mut live);
+        let live = managed::without(&live);
         let failed = |what: &str, object: &Value, error: String| {
             ApplyError::Typed(format!("failed to {what} ({}): {error}", self.shown(object)))
         };
@@ -200,11 +200,13 @@ impl FieldManager<'_> {
             let first = FieldManager { manager: "before-first-apply", ..self.clone() };
             first.track(&self.unwritten(&live), &live, &mut managers).map_err(ApplyError::Typed)?;
         }
-        let mut result = match self.merge(&live, applied, managers.clone(), force) {
-            Err(ApplyError::Conflicts(conflicts)) if self.manager == "kubectl" => {
-                self.migrate(&live, applied, managers, conflicts)?
+        // Only then is it looked at once more who owned what.
+        let before = (self.manager == "kubectl" && !force).then(|| managers.clone());
+        let mut result = match (self.merge(&live, applied, managers, force), before) {
+            (Err(ApplyError::Conflicts(conflicts)), Some(before)) => {
+                self.migrate(&live, applied, before, conflicts)?
             }
-            other => other?,
+            (other, _) => other?,
         };
         self.renew_last_applied(&mut result, applied);
         Ok(result)
@@ -242,13 +244,6 @@ impl FieldManager<'_> {
         ManagerId::new(name, applied, self.api_version, self.subresource.unwrap_or_default())
     }
 
-    fn without_reset(&self, set: FieldSet) -> FieldSet {
-        match self.reset {
-            Some(reset) => set.recursive_difference(reset),
-            None => set,
-        }
-    }
-
     fn merge(
         &self,
         live: &Value,
@@ -259,31 +254,37 @@ impl FieldManager<'_> {
         let merged = merge::merge(live, applied, self.schema)
             .map_err(|error| ApplyError::Typed(format!("failed to merge config: {error}")))?;
         let id = self.id(true);
-        let set = self.without_reset(FieldSet::from_value(applied, self.schema));
+        let mut set = FieldSet::from_value(applied, self.schema);
+        if let Some(reset) = self.reset {
+            set.subtract_whole(reset);
+        }
         let time = managers.0.get(&id).and_then(|owned| owned.time.clone());
         let before = managers
             .0
             .insert(id.clone(), Owned { set, api_version: self.api_version.to_owned(), time, fresh: false });
         let mut result = match before {
             Some(last) if !last.set.is_empty() => {
-                self.drop_unapplied(&merged, &last, &managers).map_err(ApplyError::Typed)?
+                let all = self.applies_all(&last, &managers, &id, applied);
+                let dropped = || self.drop_unapplied(&merged, &last, &managers).map_err(ApplyError::Typed);
+                debug_assert!(
+                    !all || dropped().as_ref() == Ok(&merged),
+                    "nothing is missing, and yet some goes"
+                );
+                if all { merged } else { dropped()? }
             }
             _ => merged,
         };
         self.resolve(&mut managers, live, &result, Some(&id), force)?;
         let changed = !same(live, &result);
-        let stripped = managers.0.get(&id).map(|owned| owned.set.difference(never_owned()));
-        match (stripped, managers.0.get_mut(&id)) {
-            (Some(set), Some(owned)) if !set.is_empty() => {
-                owned.set = set;
-                // A configuration that changes nothing leaves no time.
-                if changed {
-                    owned.time = Some(self.now.to_owned());
-                    owned.fresh = true;
-                }
+        if let Some(owned) = managers.0.get_mut(&id) {
+            owned.set.subtract(never_owned());
+            // A configuration that changes nothing leaves no time.
+            if changed {
+                owned.time = Some(self.now.to_owned());
+                owned.fresh = true;
             }
-            _ => _ = managers.0.remove(&id),
         }
+        managers.0.retain(|_, owned| !owned.set.is_empty());
         managers.write(&mut result);
         Ok(result)
     }

@@ -1,7 +1,7 @@
 //! What goes when a manager applies less than the last time: its own fields of then, unless somebody else has them.
 //! All of it is worked out at the versions that the managers wrote at.
 
-use super::managed::{Managers, Owned};
+use super::managed::{ManagerId, Managers, Owned};
 use super::{FieldManager, merge};
 use crate::fieldset::FieldSet;
 use crate::schema::SchemaRef;
@@ -21,7 +21,32 @@ fn without(value: &Value, set: &FieldSet, schema: &SchemaRef) -> Value {
     merge::remove(value, set, schema).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
+/// Whether a list without items is in it: who owned items of such a list may go with the last of them.
+fn has_empty_list(value: &Value) -> bool {
+    match value {
+        Value::Array(list) => list.is_empty() || list.iter().any(has_empty_list),
+        Value::Object(map) => map.values().any(has_empty_list),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
 impl FieldManager<'_> {
+    /// Whether nothing of the last time is missing, so that nothing is to be dropped. (At one version only: what a
+    /// conversion makes of it is not known before.)
+    pub(super) fn applies_all(
+        &self,
+        last: &Owned,
+        managers: &Managers,
+        id: &ManagerId,
+        applied: &Value,
+    ) -> bool {
+        let here = |owned: &Owned| owned.api_version == self.api_version;
+        here(last)
+            && managers.0.get(id).is_some_and(|owned| last.set.is_within(&owned.set))
+            && (self.versions.is_none() || managers.0.values().all(here))
+            && !has_empty_list(applied)
+    }
+
     /// Removes what this manager applied last time, does not apply now, and nobody else owns.
     pub(super) fn drop_unapplied(
         &self,

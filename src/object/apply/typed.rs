@@ -1,21 +1,21 @@
 //! Whether an applied configuration fits its schema, with the texts the server gives where it does not.
 
 use crate::fieldset::{item_element, item_schema};
-use crate::schema::{Additional, Kind, ListType, SchemaRef, go_float};
+use crate::schema::{Additional, Kind, ListType, SchemaRef, Step, below, go_float};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// What does not fit, as one text: one error as it is, several as a list.
 pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
     let mut errors = Vec::new();
-    walk(value, schema, schema.preserve_unknown, "", &mut errors);
+    walk(value, schema, schema.preserve_unknown, &mut String::new(), &mut errors);
     together(&errors)
 }
 
 /// The same of a whole object: what it has twice stays.
 pub(super) fn check_kept(value: &Value, schema: &SchemaRef) -> Result<(), String> {
     let mut errors = Vec::new();
-    walk(value, schema, schema.preserve_unknown, "", &mut errors);
+    walk(value, schema, schema.preserve_unknown, &mut String::new(), &mut errors);
     errors.retain(|error| !error.contains(": duplicate entries for key "));
     together(&errors)
 }
@@ -39,25 +39,21 @@ fn say(path: &str, text: &str, errors: &mut Vec<String>) {
     errors.push(if path.is_empty() { text.to_owned() } else { format!("{path}: {text}") });
 }
 
-fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &str, errors: &mut Vec<String>) {
+fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &mut String, errors: &mut Vec<String>) {
     let preserve = preserve || schema.preserve_unknown;
     match (schema.kind, value) {
         (_, Value::Null) => {}
         (Kind::Any | Kind::IntOrString | Kind::Object, Value::Object(map)) => {
+            let open = preserve
+                || matches!(schema.additional, Some(Additional::Any))
+                || (schema.properties.is_empty() && schema.additional.is_none());
             for (name, inner) in map {
-                let place = format!("{path}.{name}");
-                let field = schema.field(name).cloned();
-                let open = preserve
-                    || matches!(schema.additional, Some(Additional::Any))
-                    || (schema.properties.is_empty() && schema.additional.is_none());
-                match field {
-                    Some(field) => walk(inner, &field, preserve, &place, errors),
-                    None if open => {}
-                    None => {
-                        say(&place, "field not declared in schema", errors);
-                        return;
-                    }
+                let field = schema.field(name);
+                if field.is_none() && !open {
+                    return say(&format!("{path}.{name}"), "field not declared in schema", errors);
                 }
+                let Some(field) = field else { continue };
+                below(path, Step::Entry(name), |path| walk(inner, field, preserve, path, errors));
             }
         }
         (Kind::Object, other) => say(path, &format!("expected map, got {}", got(other)), errors),
@@ -127,26 +123,23 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-fn list(items: &[Value], schema: &SchemaRef, preserve: bool, path: &str, errors: &mut Vec<String>) {
+fn list(items: &[Value], schema: &SchemaRef, preserve: bool, path: &mut String, errors: &mut Vec<String>) {
     let inner = item_schema(schema);
     let associative = matches!(schema.list_type, Some(ListType::Set | ListType::Map(_)));
     let mut seen = BTreeSet::new();
     for (i, item) in items.iter().enumerate() {
-        let place = if associative {
-            match item_element(schema, item) {
-                Ok(element) => {
-                    let place = format!("{path}{element}");
-                    if seen.contains(&element) {
-                        say(path, &format!("duplicate entries for key {element}"), errors);
-                    }
-                    seen.insert(element);
-                    place
-                }
-                Err(error) => return say(path, &format!("element {i}: {error}"), errors),
-            }
-        } else {
-            format!("{path}[{i}]")
+        if !associative {
+            below(path, Step::Index(i), |path| walk(item, inner, preserve, path, errors));
+            continue;
+        }
+        let element = match item_element(schema, item) {
+            Ok(element) => element,
+            Err(error) => return say(path, &format!("element {i}: {error}"), errors),
         };
-        walk(item, &inner, preserve, &place, errors);
+        if seen.contains(&element) {
+            say(path, &format!("duplicate entries for key {element}"), errors);
+        }
+        walk(item, inner, preserve, &mut format!("{path}{element}"), errors);
+        seen.insert(element);
     }
 }

@@ -50,7 +50,7 @@ impl FieldManager<'_> {
     pub(super) fn reconcile(&self, managers: &mut Managers, live: &Value) -> Result<(), String> {
         for owned in managers.0.values_mut() {
             let (_, schema) = self.at(live, &owned.api_version)?;
-            owned.set = owned.set.reconciled(&schema);
+            owned.set.reconcile(&schema);
         }
         Ok(())
     }

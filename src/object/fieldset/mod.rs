@@ -38,9 +38,7 @@ impl FieldSet {
 
     /// All fields that `value` has, with the granularity of the schema.
     pub fn from_value(value: &Value, schema: &SchemaRef) -> Self {
-        let mut set = FieldSet::new();
-        typed::collect(value, schema, &mut Vec::new(), &mut set);
-        set
+        typed::collect(value, schema).unwrap_or_default()
     }
 
     /// The set as `fieldsV1`.
@@ -67,6 +65,24 @@ impl FieldSet {
                 Some(child) => child.insert(rest),
                 None => self.children.entry(first.clone()).or_default().insert(rest),
             },
+        }
+    }
+
+    /// Adds what was found at a place: itself, and what lies below it. Without anything below, it is a field itself.
+    fn put(&mut self, element: Element, own: bool, below: Option<FieldSet>) {
+        match below {
+            None => _ = self.members.insert(element),
+            Some(below) if below.is_empty() => {
+                if own {
+                    self.members.insert(element);
+                }
+            }
+            Some(below) => {
+                if own {
+                    self.members.insert(element.clone());
+                }
+                self.children.insert(element, below);
+            }
         }
     }
 
@@ -117,15 +133,36 @@ impl FieldSet {
 
     /// Takes away what is in the other set; members only, what lies below a member stays.
     pub(crate) fn subtract(&mut self, other: &FieldSet) {
+        self.take_away(other, false);
+    }
+
+    /// Takes away what is in the other set, or below one of its members.
+    pub(crate) fn subtract_whole(&mut self, other: &FieldSet) {
+        self.take_away(other, true);
+    }
+
+    fn take_away(&mut self, other: &FieldSet, whole: bool) {
         for member in &other.members {
             self.members.remove(member);
+            if whole {
+                self.children.remove(member);
+            }
         }
         for (element, theirs) in &other.children {
             if let Some(ours) = self.children.get_mut(element) {
-                ours.subtract(theirs);
+                ours.take_away(theirs, whole);
             }
         }
         self.children.retain(|_, child| !child.is_empty());
+    }
+
+    /// Whether all of it is in the other set.
+    pub(crate) fn is_within(&self, other: &FieldSet) -> bool {
+        self.members.is_subset(&other.members)
+            && self.children.iter().all(|(element, ours)| match other.children.get(element) {
+                Some(theirs) => ours.is_within(theirs),
+                None => ours.is_empty(),
+            })
     }
 
     /// What is in both.
@@ -142,28 +179,9 @@ impl FieldSet {
     /// What is in this set and not in the other; members only, what lies below a member stays.
     #[must_use]
     pub fn difference(&self, other: &FieldSet) -> FieldSet {
-        self.without(other, false)
-    }
-
-    /// What is in this set and neither in the other nor below one of its members.
-    #[must_use]
-    pub fn recursive_difference(&self, other: &FieldSet) -> FieldSet {
-        self.without(other, true)
-    }
-
-    fn without(&self, other: &FieldSet, recursive: bool) -> FieldSet {
-        let members = self.members.difference(&other.members).cloned().collect();
-        let children = self.children.iter().filter_map(|(element, ours)| {
-            if recursive && other.members.contains(element) {
-                return None;
-            }
-            let rest = match other.children.get(element) {
-                Some(theirs) => ours.without(theirs, recursive),
-                None => ours.clone(),
-            };
-            (!rest.is_empty()).then(|| (element.clone(), rest))
-        });
-        FieldSet { members, children: children.collect() }
+        let mut rest = self.clone();
+        rest.subtract(other);
+        rest
     }
 
     /// All paths, in order: a member before what lies below it.
@@ -209,21 +227,25 @@ impl FieldSet {
 
     /// Follows a schema that changed since the set was written: where a granular place became atomic, whoever
     /// owned a part of it now owns the whole.
-    pub(crate) fn reconciled(&self, schema: &SchemaRef) -> FieldSet {
-        let mut result = FieldSet { members: self.members.clone(), children: BTreeMap::new() };
-        for (element, child) in self.children.iter().filter(|(_, child)| !child.is_empty()) {
+    pub(crate) fn reconcile(&mut self, schema: &SchemaRef) {
+        let members = &mut self.members;
+        self.children.retain(|element, child| {
             let inner = match element {
                 Element::Field(name) => schema.field(name),
                 Element::Key(_) => schema.items.as_ref(),
                 Element::Value(_) | Element::Index(_) => None,
             };
             match inner {
-                Some(inner) if typed::is_atomic(inner) => _ = result.members.insert(element.clone()),
-                Some(inner) => _ = result.children.insert(element.clone(), child.reconciled(inner)),
-                None => _ = result.children.insert(element.clone(), child.clone()),
+                _ if child.is_empty() => return false,
+                Some(inner) if typed::is_atomic(inner) => {
+                    members.insert(element.clone());
+                    return false;
+                }
+                Some(inner) => child.reconcile(inner),
+                None => {}
             }
-        }
-        result
+            true
+        });
     }
 
     /// Adds the declared fields that lead to something in the set.

@@ -44,13 +44,8 @@ pub(super) fn from_fields_v1(fields: &Value) -> Result<FieldSet, String> {
         let inner_map =
             inner.as_object().ok_or_else(|| format!("{key}: expected a JSON object of fields"))?;
         // Without anything below it, it is itself a member.
-        if inner_map.contains_key(".") || inner_map.is_empty() {
-            set.members.insert(element.clone());
-        }
-        let child = from_fields_v1(inner)?;
-        if !child.is_empty() {
-            set.children.insert(element, child);
-        }
+        let own = inner_map.contains_key(".") || inner_map.is_empty();
+        set.put(element, own, Some(from_fields_v1(inner)?));
     }
     Ok(set)
 }

@@ -4,7 +4,7 @@
 use super::{Atom, Element, FieldSet};
 use crate::schema::{Kind, ListType, MapType, SchemaRef, same};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// How a value at some place is treated.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,13 +47,13 @@ pub(super) fn is_atomic(schema: &SchemaRef) -> bool {
 }
 
 /// The schema of a field, deduced where it is not known.
-pub(crate) fn field_schema(schema: &SchemaRef, name: &str) -> SchemaRef {
-    schema.field(name).cloned().unwrap_or_else(SchemaRef::untyped)
+pub(crate) fn field_schema<'a>(schema: &'a SchemaRef, name: &str) -> &'a SchemaRef {
+    schema.field(name).unwrap_or_else(|| SchemaRef::untyped())
 }
 
 /// The schema of a list's items.
-pub(crate) fn item_schema(schema: &SchemaRef) -> SchemaRef {
-    schema.items.clone().unwrap_or_else(SchemaRef::untyped)
+pub(crate) fn item_schema(schema: &SchemaRef) -> &SchemaRef {
+    schema.items.as_ref().unwrap_or_else(|| SchemaRef::untyped())
 }
 
 /// What tells an item of a list of type set or map from the others.
@@ -91,43 +91,37 @@ pub(crate) fn item_element(schema: &SchemaRef, item: &Value) -> Result<Element, 
     Ok(Element::Key(found))
 }
 
-/// Adds the fields of `value` to `set`.
-pub(super) fn collect(value: &Value, schema: &SchemaRef, at: &mut Vec<Element>, set: &mut FieldSet) {
+/// The fields that lie below a place; `None` where the place is one itself.
+pub(super) fn collect(value: &Value, schema: &SchemaRef) -> Option<FieldSet> {
+    let mut set = FieldSet::new();
     match (shape(schema, value), value) {
-        (Shape::Leaf, _) => set.insert(at),
+        (Shape::Leaf, _) => return None,
         (Shape::Map, Value::Object(map)) => {
             for (name, inner) in map {
-                at.push(Element::Field(name.clone()));
-                collect(inner, &field_schema(schema, name), at, set);
                 let empty = inner.is_null() || inner.as_object().is_some_and(Map::is_empty);
-                if empty || !schema.properties.contains_key(name) {
-                    set.insert(at);
-                }
-                at.pop();
+                let own = empty || !schema.properties.contains_key(name);
+                set.put(Element::Field(name.clone()), own, collect(inner, field_schema(schema, name)));
             }
         }
         (Shape::List, Value::Array(items)) => {
-            let mut seen = BTreeSet::new();
-            let mut repeated = BTreeSet::new();
-            let elements: Vec<_> = items.iter().map(|item| item_element(schema, item).ok()).collect();
-            for element in elements.iter().flatten() {
-                if !seen.insert(element.clone()) {
-                    repeated.insert(element.clone());
-                }
+            let mut by_element: BTreeMap<Element, Option<&Value>> = BTreeMap::new();
+            for item in items {
+                let Ok(element) = item_element(schema, item) else { continue };
+                // Of repeated items only the place itself is known.
+                by_element.entry(element).and_modify(|only| *only = None).or_insert(Some(item));
             }
             let inner = item_schema(schema);
-            for (item, element) in items.iter().zip(elements) {
-                let Some(element) = element else { continue };
-                at.push(element);
-                if !at.last().is_some_and(|last| repeated.contains(last)) {
-                    collect(item, &inner, at, set);
-                }
-                set.insert(at);
-                at.pop();
+            for (element, only) in by_element {
+                set.put(
+                    element,
+                    true,
+                    only.map_or_else(|| Some(FieldSet::new()), |item| collect(item, inner)),
+                );
             }
         }
         (Shape::Map | Shape::List, _) => {}
     }
+    Some(set)
 }
 
 /// What differs between two values.
@@ -140,12 +134,11 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     /// Leaves out the fields of `ignored` and what lies below them.
-    pub(crate) fn without(self, ignored: &FieldSet) -> Comparison {
-        Comparison {
-            added: self.added.recursive_difference(ignored),
-            removed: self.removed.recursive_difference(ignored),
-            modified: self.modified.recursive_difference(ignored),
+    pub(crate) fn without(mut self, ignored: &FieldSet) -> Comparison {
+        for set in [&mut self.added, &mut self.removed, &mut self.modified] {
+            set.subtract_whole(ignored);
         }
+        self
     }
 }
 
@@ -217,7 +210,7 @@ fn visit(
                     continue;
                 }
                 at.push(Element::Field(name.clone()));
-                walk(old, new, &field_schema(schema, name), at, out);
+                walk(old, new, field_schema(schema, name), at, out);
                 at.pop();
             }
             false
@@ -260,7 +253,7 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef, at: &mut Vec<Ele
     for (element, (old, new)) in both {
         at.push(element);
         match (old.as_slice(), new.as_slice()) {
-            ([] | [_], [] | [_]) => walk(old.first().copied(), new.first().copied(), &inner, at, out),
+            ([] | [_], [] | [_]) => walk(old.first().copied(), new.first().copied(), inner, at, out),
             ([_, _, ..], [_, _, ..]) => {
                 if old.len() != new.len() || !old.iter().zip(&new).all(|(a, b)| same(a, b)) {
                     out.modified.insert(at);
@@ -268,13 +261,13 @@ fn items(before: &[Value], after: &[Value], schema: &SchemaRef, at: &mut Vec<Ele
             }
             ([_, _, ..], rest) => {
                 if let [only] = rest {
-                    walk(None, Some(only), &inner, at, out);
+                    walk(None, Some(only), inner, at, out);
                 }
                 out.removed.insert(at);
             }
             (rest, _) => {
                 if let [only] = rest {
-                    walk(Some(only), None, &inner, at, out);
+                    walk(Some(only), None, inner, at, out);
                 }
                 out.added.insert(at);
             }

@@ -6,6 +6,7 @@ mod convert;
 mod error;
 mod formats;
 mod pattern;
+mod presence;
 mod prune;
 mod step;
 mod structural;
@@ -14,7 +15,9 @@ mod validate;
 pub use error::{FieldError, Reason, go_float};
 pub(crate) use formats::duration_nanos;
 pub(crate) use pattern::Pattern;
+pub use presence::missing;
 pub use prune::{default, prune};
+pub(crate) use step::{Step, below};
 pub use structural::{structural, structural_at};
 pub use validate::{admit, admit_unless, validate, validate_at, validate_update};
 pub(crate) use validate::{same, unchanged};
@@ -240,9 +243,9 @@ impl SchemaRef {
     }
 
     /// The schema of free-form values: nothing is known, nothing is pruned, lists are atomic.
-    pub fn untyped() -> Self {
+    pub fn untyped() -> &'static Self {
         static UNTYPED: OnceLock<SchemaRef> = OnceLock::new();
-        UNTYPED.get_or_init(|| Schema { preserve_unknown: true, ..Schema::default() }.into()).clone()
+        UNTYPED.get_or_init(|| Schema { preserve_unknown: true, ..Schema::default() }.into())
     }
 
     /// The schema of custom resources that have none: only `metadata` is known.
@@ -260,6 +263,14 @@ impl SchemaRef {
     /// Whether it is a definition of the facts, so that its objects are structs to the real server.
     pub fn is_built_in(&self) -> bool {
         matches!(self.target, Target::Named(_))
+    }
+
+    /// The name of the definition that it is.
+    pub fn definition_name(&self) -> Option<&'static str> {
+        match self.target {
+            Target::Named(definition) => Some(&definition.name),
+            Target::Own(_) => None,
+        }
     }
 
     /// The schema of a named property, else of additional fields.

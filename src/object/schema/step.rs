@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// What is done below a step of the path. There is one path for the whole walk: it is only read where something is
 /// wrong.
-pub(super) fn below<R>(path: &mut String, step: Step<'_>, work: impl FnOnce(&mut String) -> R) -> R {
+pub(crate) fn below<R>(path: &mut String, step: Step<'_>, work: impl FnOnce(&mut String) -> R) -> R {
     let length = path.len();
     match step {
         Step::Child(name) if length == 0 => path.push_str(name),
@@ -27,7 +27,7 @@ pub(super) fn below<R>(path: &mut String, step: Step<'_>, work: impl FnOnce(&mut
 
 /// One step down.
 #[derive(Clone, Copy)]
-pub(super) enum Step<'a> {
+pub(crate) enum Step<'a> {
     /// A named field.
     Child(&'a str),
     /// A field without a name in the schema.

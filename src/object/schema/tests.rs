@@ -52,6 +52,15 @@ fn numbers() {
         errors(x, json!({"i": 3_000_000_000_i64})),
         ["<nil>: Invalid value: \"\": Checked value must be of type integer with format int32 in spec.i"]
     );
+    let ratio = json!({"type": "object", "properties": {
+        "ratio": {"type": "number", "multipleOf": 0.25, "maximum": 2, "exclusiveMaximum": true}}});
+    assert_eq!(
+        errors(ratio, json!({"ratio": 3})),
+        [
+            "spec.ratio: Invalid value: 0: factor MultipleOf declared for spec.ratio must be positive: 0",
+            "spec.ratio: Invalid value: 3: spec.ratio in body should be less than 2",
+        ]
+    );
 }
 
 #[test]

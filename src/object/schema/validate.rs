@@ -119,7 +119,7 @@ fn judge(path: &mut String, value: &Value, old: Option<&Value>, schema: &SchemaR
     let mut out = Outcome::default();
     check_type(path, value, schema, &mut out);
     if value.is_null() {
-        check_enum(path, value, schema, &mut out);
+        check_enum(path, value, schema).into_iter().for_each(|error| out.add(error));
         return out;
     }
     if let Some(checks) = &schema.checks {
@@ -133,7 +133,7 @@ fn judge(path: &mut String, value: &Value, old: Option<&Value>, schema: &SchemaR
         Value::Object(map) => check_object(path, map, old, schema, &mut out),
         Value::Null | Value::Bool(_) => {}
     }
-    check_enum(path, value, schema, &mut out);
+    check_enum(path, value, schema).into_iter().for_each(|error| out.add(error));
     out.matches += 1;
     out
 }
@@ -307,17 +307,18 @@ fn one_of(path: &mut String, value: &Value, checks: &Checks, out: &mut Outcome) 
     out.merge(best.unwrap_or_default());
 }
 
-fn check_enum(path: &str, value: &Value, schema: &Schema, out: &mut Outcome) {
-    let Some(checks) = schema.checks.as_ref().filter(|checks| !checks.enumeration.is_empty()) else { return };
+/// Whether a value is none of those that are allowed.
+pub(super) fn check_enum(path: &str, value: &Value, schema: &Schema) -> Option<FieldError> {
+    let checks = schema.checks.as_ref().filter(|checks| !checks.enumeration.is_empty())?;
     if checks.enumeration.iter().any(|allowed| same(allowed, value)) {
-        return;
+        return None;
     }
     let supported: Vec<String> = checks
         .enumeration
         .iter()
         .map(|allowed| allowed.as_str().map_or_else(|| allowed.to_string(), str::to_owned))
         .collect();
-    out.add(FieldError::not_supported(field_path(path), value, &supported));
+    Some(FieldError::not_supported(field_path(path), value, &supported))
 }
 
 /// Equality of JSON values where `1` and `1.0` are the same number.
@@ -394,12 +395,11 @@ fn check_number(path: &str, value: &Value, schema: &Schema, out: &mut Outcome) {
     };
     if let Some(factor) = checks.multiple_of {
         // Go divides an integer by the integer part of the factor, and does not divide by zero.
+        let quotient = float / factor;
         if whole && factor.trunc() == 0.0 {
             let text = format!("factor MultipleOf declared for {path} must be positive: 0");
-            return out.add(FieldError::invalid(field_path(path), &Value::from(0), &text));
-        }
-        let quotient = float / factor;
-        if factor > 0.0 && (quotient - quotient.round()).abs() > 1e-9 {
+            out.add(FieldError::invalid(field_path(path), &Value::from(0), &text));
+        } else if factor > 0.0 && (quotient - quotient.round()).abs() > 1e-9 {
             out.add(invalid(path, value, &format!("should be a multiple of {}", go_float(factor))));
         }
     }

@@ -94,12 +94,12 @@ fn as_object(value: &Value) -> &Object {
 fn field(schema: &SchemaRef, key: &str) -> (PatchRule, SchemaRef) {
     match schema.field(key) {
         Some(field) => (field.patch().clone(), field.clone()),
-        None => (PatchRule::default(), SchemaRef::untyped()),
+        None => (PatchRule::default(), SchemaRef::untyped().clone()),
     }
 }
 
 fn items(schema: &SchemaRef) -> SchemaRef {
-    schema.items.clone().unwrap_or_else(SchemaRef::untyped)
+    schema.items.as_ref().unwrap_or_else(|| SchemaRef::untyped()).clone()
 }
 
 fn directive(item: &Value) -> Option<&Value> {

@@ -18,7 +18,7 @@ pub(crate) use workloads::print_emptied_labels;
 
 use super::{Resource, metadata, names};
 use crate::error::Cause;
-use opdev_object::schema::{FieldError, Reason};
+use opdev_object::schema::FieldError;
 use place::immutable;
 use serde_json::Value;
 
@@ -132,10 +132,8 @@ fn whole(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Ca
 fn again(resource: &Resource, object: &Value, current: Option<&Value>) -> Vec<Cause> {
     let mut causes = Vec::new();
     kind(resource, object, current, &mut causes);
-    for error in opdev_object::schema::validate(object, resource.schema()) {
-        // Types were checked when the object was read; formats and sizes are not part of a built-in's schema.
-        let counts = matches!(error.reason, Reason::NotSupported | Reason::Required);
-        if counts && !causes.iter().any(|known| about(&known.field, &error.path)) {
+    for error in opdev_object::schema::missing(object, resource.schema()) {
+        if !causes.iter().any(|known| about(&known.field, &error.path)) {
             causes.push(cause(error));
         }
     }
