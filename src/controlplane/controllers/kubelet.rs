@@ -262,6 +262,13 @@ fn container_status(
         _ => match wanted.get("waiting") {
             Some(waiting) => {
                 let mut waiting = waiting.clone();
+                if text(&waiting, "/reason") == "auto" {
+                    let reason = match list(pod, "/spec/initContainers") {
+                        [] => "ContainerCreating",
+                        _ => "PodInitializing",
+                    };
+                    put(&mut waiting, "/reason", reason.into());
+                }
                 if let Some(message) = waiting.get("message").and_then(Value::as_str) {
                     let message = fill(message, pod, container);
                     put(&mut waiting, "/message", message.into());

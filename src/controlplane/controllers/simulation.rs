@@ -302,6 +302,11 @@ impl Simulation {
         self.memory.create(resource, object).unwrap()
     }
 
+    /// Puts an object there as it is, status and deletion included.
+    pub(super) fn raw(&mut self, resource: &str, object: Value) -> Arc<Value> {
+        self.memory.store(&Key::of(resource, &object), object)
+    }
+
     /// A user's change of one object.
     pub(super) fn edit(&mut self, resource: &str, name: &str, change: impl FnOnce(&mut Value)) {
         let key = Key::new(resource, Some("default"), name);

@@ -153,7 +153,7 @@ fn patch(resource: &str, object: &Value, patch: Value) -> Write {
 fn claim_reference(claim: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta::namespace(claim),
-        "name": name(claim), "uid": uid(claim),
+        "name": name(claim), "uid": uid(claim), "resourceVersion": meta::resource_version(claim),
     })
 }
 

@@ -4,7 +4,7 @@ use super::resource::{Habits, Known, Resource, Subresource, resource_id};
 use opdev_object::facts::{ResourceFact, facts};
 
 /// Kinds that count `metadata.generation`.
-const GENERATION: [&str; 25] = [
+const GENERATION: [&str; 26] = [
     "pods",
     "podtemplates",
     "replicationcontrollers",
@@ -30,6 +30,7 @@ const GENERATION: [&str; 25] = [
     "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
     "scheduling.k8s.io/priorityclasses",
     "resource.k8s.io/resourceslices",
+    "resource.k8s.io/deviceclasses",
 ];
 /// Kinds whose PUT needs a resourceVersion.
 const CONDITIONAL: [&str; 14] = [

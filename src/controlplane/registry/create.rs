@@ -106,6 +106,7 @@ impl Registry {
         creation: Creation,
     ) -> Result<Arc<Stored>, Status> {
         strategy::prepare_create(resource, &mut object);
+        strategy::phase_moved(resource, &mut object, None, self.now());
         if ctx.shares_labels {
             let labels = object["spec"]["template"]["metadata"]["labels"].clone();
             metadata::of(&mut object).insert("labels".to_owned(), labels);

@@ -2,6 +2,7 @@
 //! status it starts with, its generation. Read `validate` for what is refused.
 
 use super::{Resource, defaults, metadata};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Which part of an object a request writes.
@@ -123,6 +124,22 @@ fn reset_status(resource: &Resource, object: &mut Value) {
         "autoscaling/horizontalpodautoscalers" => json!({"currentMetrics": null, "desiredReplicas": 0}),
         _ => json!({}),
     };
+}
+
+/// A volume says since when it has its phase, unless the request does. The real server's storage sees to that, too.
+pub(crate) fn phase_moved(resource: &Resource, object: &mut Value, current: Option<&Value>, now: Timestamp) {
+    const SINCE: &str = "lastPhaseTransitionTime";
+    let status = |of: &Value, field: &str| of["status"][field].clone();
+    let moved = match current {
+        None => true,
+        Some(current) => {
+            status(current, "phase") != status(object, "phase")
+                && (status(object, SINCE).is_null() || status(object, SINCE) == status(current, SINCE))
+        }
+    };
+    if resource.id() == "persistentvolumes" && moved {
+        object["status"][SINCE] = Value::from(metadata::seconds(now));
+    }
 }
 
 /// Before an update: `object` becomes what the request may make of `current`.

@@ -85,6 +85,9 @@ impl Registry {
         let moved = metadata::moved(&object, &served);
         metadata::keep(&mut object, &served);
         strategy::prepare_update(resource, part, &mut object, &served);
+        if part == Part::Status {
+            strategy::phase_moved(resource, &mut object, Some(&served), self.now());
+        }
         let mut services = self.lock_services(resource);
         let (mut causes, amid) = metadata::validate_update(resource, &object, &served, moved.as_ref());
         causes.extend(self.validate_update(change, &mut object, &served, (&causes, amid))?);

@@ -4,6 +4,7 @@
 
 mod schedules;
 mod sets;
+mod stages;
 
 use super::fields::{count, deleting, int, list, name, put, text};
 use super::simulation::{Simulation, workload};

@@ -523,3 +523,23 @@ async fn a_service_whose_ports_share_a_port_of_the_node_can_be_changed() {
     let next = ask(&api, "PUT", &format!("{SERVICES}/dns"), next).await.expect(StatusCode::OK);
     assert_eq!(next["spec"]["ports"], *ports);
 }
+
+#[tokio::test]
+async fn a_volume_says_since_when_it_has_its_phase() {
+    let api = api();
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "v"},
+        "spec": {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/v"}}});
+    let made = post(&api, "/api/v1/persistentvolumes", volume).await.expect(StatusCode::CREATED);
+    let now = "2026-01-02T03:04:05Z";
+    assert_eq!(made["status"], json!({"phase": "Pending", "lastPhaseTransitionTime": now}));
+    let uri = "/api/v1/persistentvolumes/v/status";
+    let set =
+        |status: Value| ask_as(&api, "PATCH", uri, "application/merge-patch+json", json!({"status": status}));
+    let then = "2020-01-01T00:00:00Z";
+    let told = set(json!({"phase": "Available", "lastPhaseTransitionTime": then})).await.json;
+    assert_eq!(told["status"]["lastPhaseTransitionTime"], then, "what the request says counts");
+    let same = set(json!({"phase": "Available", "message": "m"})).await.json;
+    assert_eq!(same["status"]["lastPhaseTransitionTime"], then);
+    let moved = set(json!({"phase": "Bound"})).await.json;
+    assert_eq!(moved["status"]["lastPhaseTransitionTime"], now);
+}
