@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use writer::Writer;
 
 /// How many changes each table remembers for watches and for lists at an older revision.
@@ -44,14 +44,14 @@ impl Key {
     }
 }
 
-/// One version of one object, with its JSON text made at most once.
+/// One version of one object, with its JSON text for as long as many may ask for it.
 #[derive(Debug)]
 pub struct Stored {
     /// The object.
     pub value: Arc<Value>,
     /// The revision that wrote it.
     pub revision: u64,
-    json: OnceLock<Bytes>,
+    json: Mutex<Option<Bytes>>,
     /// The object in other forms, by names that whoever made them gave.
     forms: Mutex<Vec<(Box<str>, Arc<Stored>)>>,
 }
@@ -61,22 +61,17 @@ impl Stored {
         if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
         }
-        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new(), forms: Mutex::default() })
+        Stored::saved(value, revision)
     }
 
     /// An object that is not in the store: what a dry run answers.
     pub fn unsaved(value: Value) -> Arc<Self> {
-        Arc::new(Stored {
-            value: Arc::new(value),
-            revision: 0,
-            json: OnceLock::new(),
-            forms: Mutex::default(),
-        })
+        Stored::saved(value, 0)
     }
 
     /// An object as it was read back.
     fn saved(value: Value, revision: u64) -> Arc<Self> {
-        Arc::new(Stored { value: Arc::new(value), revision, json: OnceLock::new(), forms: Mutex::default() })
+        Arc::new(Stored { value: Arc::new(value), revision, json: Mutex::default(), forms: Mutex::default() })
     }
 
     /// The object with another content, of the same revision.
@@ -102,16 +97,25 @@ impl Stored {
 
     /// Appends the object's JSON text, without keeping it where it was not asked for yet.
     fn write_json(&self, into: &mut Vec<u8>) -> serde_json::Result<()> {
-        match self.json.get() {
+        match &*self.text() {
             Some(text) => into.extend_from_slice(text),
             None => serde_json::to_writer(into, &*self.value)?,
         }
         Ok(())
     }
 
+    fn text(&self) -> MutexGuard<'_, Option<Bytes>> {
+        self.json.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The object as JSON text.
     pub fn json(&self) -> Bytes {
-        self.json.get_or_init(|| text(&self.value)).clone()
+        self.text().get_or_insert_with(|| text(&self.value)).clone()
+    }
+
+    /// Lets go of the text: whoever asks once more has it made again.
+    fn forget_text(&self) {
+        *self.text() = None;
     }
 }
 
@@ -121,7 +125,7 @@ pub(crate) fn text(object: &Value) -> Bytes {
     let Some(map) = object.as_object() else { return object.to_string().into() };
     let rest = map.iter().filter(|(key, _)| !FRONT.contains(&key.as_str()));
     let front = FRONT.iter().filter_map(|key| map.get_key_value(*key));
-    let mut out = Vec::with_capacity(512);
+    let mut out = Vec::with_capacity(2048);
     for (key, value) in front.chain(rest) {
         out.push(if out.is_empty() { b'{' } else { b',' });
         // Writing into memory does not fail.
@@ -130,7 +134,8 @@ pub(crate) fn text(object: &Value) -> Bytes {
         let _ = serde_json::to_writer(&mut out, value);
     }
     out.extend_from_slice(if out.is_empty() { b"{}" } else { b"}" });
-    out.into()
+    // It is kept as long as it is.
+    out.into_boxed_slice().into()
 }
 
 /// What a write expects to find.
@@ -310,7 +315,7 @@ impl Store {
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         let forgotten = inner.record(Change::new(kind, table, key, next, object.clone(), previous));
         drop(guard);
-        drop(forgotten);
+        forgotten.free();
         Ok(object)
     }
 
@@ -337,7 +342,7 @@ impl Store {
         let change = Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous);
         let forgotten = inner.record(change);
         drop(guard);
-        drop(forgotten);
+        forgotten.free();
         Ok(object)
     }
 
@@ -411,11 +416,30 @@ impl Inner {
         (name, table)
     }
 
-    /// Takes a change in. What is given back is forgotten: it is to be dropped without the lock.
-    fn record(&mut self, change: Change) -> [Option<Arc<Change>>; 2] {
+    /// Takes a change in.
+    fn record(&mut self, change: Change) -> Forgotten {
         self.revision = change.revision;
         let change = Arc::new(change);
-        [self.table(&change.table).1.history.push(change.clone()), self.all.push(change)]
+        Forgotten {
+            by_table: self.table(&change.table).1.history.push(change.clone()),
+            _by_all: self.all.push(change),
+        }
+    }
+}
+
+/// Changes that made way for others. To free them takes longer than to write an object: not with the lock held.
+#[must_use]
+struct Forgotten {
+    by_table: Option<Arc<Change>>,
+    _by_all: Option<Arc<Change>>,
+}
+
+impl Forgotten {
+    fn free(self) {
+        // No watch comes to it any more, and most objects are read seldom.
+        if let Some(change) = &self.by_table {
+            change.object.forget_text();
+        }
     }
 }
 
@@ -501,6 +525,23 @@ mod tests {
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].revision, last.revision);
         assert_eq!(watch.position(), store.revision());
+    }
+
+    #[test]
+    fn texts_are_kept_while_the_history_reaches_back_to_them() {
+        let store = Store::default();
+        let put = |n: usize| {
+            let name = n.to_string();
+            store.put("a", &Key::new("x", &name), Expected::Absent, object(&name, 1)).unwrap()
+        };
+        let first = put(0);
+        let (text, same) = (first.json(), first.json());
+        assert_eq!(text.as_ptr(), same.as_ptr());
+        (1..TABLE_HISTORY).for_each(|n| drop(put(n)));
+        assert!(first.text().is_some());
+        put(TABLE_HISTORY);
+        assert!(first.text().is_none());
+        assert_eq!(first.json(), text);
     }
 
     #[test]
