@@ -107,6 +107,7 @@ impl Registry {
     ) -> Result<Arc<Stored>, Status> {
         strategy::prepare_create(resource, &mut object);
         strategy::phase_moved(resource, &mut object, None, self.now());
+        strategy::signed_by(resource, &mut object, &ctx.user);
         if ctx.shares_labels {
             let labels = object["spec"]["template"]["metadata"]["labels"].clone();
             metadata::of(&mut object).insert("labels".to_owned(), labels);

@@ -2,8 +2,11 @@
 //! status it starts with, its generation. Read `validate` for what is refused.
 
 use super::{Resource, defaults, metadata};
+use crate::identity::User;
 use jiff::Timestamp;
 use serde_json::{Value, json};
+
+const SIGNING_REQUESTS: &str = "certificates.k8s.io/certificatesigningrequests";
 
 /// Which part of an object a request writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +129,28 @@ fn reset_status(resource: &Resource, object: &mut Value) {
     };
 }
 
+/// A signing request says who made it, whatever it says itself.
+pub(crate) fn signed_by(resource: &Resource, object: &mut Value, user: &User) {
+    if resource.id() != SIGNING_REQUESTS {
+        return;
+    }
+    let spec = defaults::sub(object, "spec");
+    let given = |there: bool, value: Value| if there { value } else { Value::Null };
+    let fields = [
+        ("username", given(!user.name.is_empty(), json!(user.name))),
+        ("uid", given(!user.uid.is_empty(), json!(user.uid))),
+        ("groups", given(!user.groups.is_empty(), json!(user.groups))),
+        ("extra", given(!user.extra.is_empty(), json!(user.extra))),
+    ];
+    let Value::Object(spec) = spec else { return };
+    for (name, value) in fields {
+        spec.remove(name);
+        if !value.is_null() {
+            spec.insert(name.to_owned(), value);
+        }
+    }
+}
+
 /// A volume says since when it has its phase, unless the request does. The real server's storage sees to that, too.
 pub(crate) fn phase_moved(resource: &Resource, object: &mut Value, current: Option<&Value>, now: Timestamp) {
     const SINCE: &str = "lastPhaseTransitionTime";
@@ -148,6 +173,10 @@ pub(crate) fn prepare_update(resource: &Resource, part: Part, object: &mut Value
         Part::Main | Part::Scale => {
             if resource.has_status() {
                 take(object, current, "status");
+            }
+            // What is asked to be signed, and by whom, stays.
+            if resource.id() == SIGNING_REQUESTS {
+                take(object, current, "spec");
             }
             if resource.id() == "namespaces" {
                 let finalizers = current["spec"]["finalizers"].clone();

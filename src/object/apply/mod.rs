@@ -13,7 +13,7 @@ mod versions;
 
 use crate::fieldset::{Comparison, FieldPath, FieldSet, compare};
 use crate::meta;
-use crate::schema::{SchemaRef, same};
+use crate::schema::{Kind, SchemaRef, same};
 use managed::{ManagerId, Managers, Owned};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -126,8 +126,19 @@ fn nothing(like: &Value) -> Value {
     json!({"apiVersion": like["apiVersion"], "kind": like["kind"]})
 }
 
-/// Adds what a built-in object always has, however empty: `spec: {}`, and `null` for a required list.
-/// The server sees such objects as structs, so that nobody comes to own these places by filling them.
+/// What a struct has of a field before anybody sets it; `None` where it may have none, or something else.
+fn unset(schema: &SchemaRef, required: bool) -> Option<Value> {
+    let zero = match schema.kind {
+        Kind::Integer | Kind::Number => json!(0),
+        Kind::Boolean => json!(false),
+        Kind::Any | Kind::Object | Kind::Array | Kind::String | Kind::IntOrString => Value::Null,
+    };
+    let has = schema.default_value().map_or(required, |default| *default == zero);
+    has.then_some(zero)
+}
+
+/// Adds what a built-in object always has, however empty: `spec: {}`, `0` for a number that is always there, `null` for
+/// a required list. The server sees such objects as structs, so that nobody comes to own these places by filling them.
 fn fill_in(value: &mut Value, schema: &SchemaRef) {
     let Value::Object(map) = value else { return };
     let required = schema.checks.as_ref().map(|checks| checks.required.as_slice()).unwrap_or_default();
@@ -135,8 +146,10 @@ fn fill_in(value: &mut Value, schema: &SchemaRef) {
         if property.default_value().is_some_and(|default| default.as_object().is_some_and(Map::is_empty)) {
             let inner = map.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
             fill_in(inner, property);
-        } else if property.default_value().is_none() && required.contains(name) {
-            map.entry(name.clone()).or_insert(Value::Null);
+        } else if !map.contains_key(name)
+            && let Some(unset) = unset(property, required.contains(name))
+        {
+            map.insert(name.clone(), unset);
         }
     }
 }
@@ -149,8 +162,7 @@ fn lacks(value: &Value, schema: &SchemaRef) -> bool {
         Some(default) if default.as_object().is_some_and(Map::is_empty) => {
             map.get(name).is_none_or(|inner| lacks(inner, property))
         }
-        Some(_) => false,
-        None => required.contains(name) && !map.contains_key(name),
+        _ => !map.contains_key(name) && unset(property, required.contains(name)).is_some(),
     })
 }
 

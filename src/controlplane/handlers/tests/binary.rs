@@ -85,3 +85,26 @@ async fn watches_are_frames() {
     assert_eq!(bytes[..4], u32::try_from(bytes.len() - 4).unwrap().to_be_bytes());
     assert!(bytes.windows(5).any(|part| part == b"ERROR") && bytes.windows(6).any(|part| part == b"Status"));
 }
+
+/// A message of a version that is not served is read, and is as little of use as the same in JSON.
+#[tokio::test]
+async fn versions_that_are_not_served_stay_so_in_every_encoding() {
+    let api = api();
+    let mut older = deployment("web");
+    older["apiVersion"] = json!("apps/v1beta1");
+    let send = async |uri: &str, kind: &str, body: Vec<u8>| {
+        let request = Request::builder().method("POST").uri(uri).header("content-type", kind);
+        let request = request.header("accept", "application/json").body(Full::new(Bytes::from(body)));
+        let (code, _, bytes) = read(api.call(&User::admin(), request.unwrap()).await).await;
+        (code, String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let (json, message) = (older.to_string().into_bytes(), protobuf::encode(&older).unwrap());
+    let told = send(DEPLOYMENTS, TYPED, message.clone()).await;
+    assert_eq!(told, send(DEPLOYMENTS, "application/json", json.clone()).await);
+    let why = "the API version in the data (apps/v1beta1) does not match the expected API version (apps/v1)";
+    assert!(told.0 == 400 && told.1.contains(why), "{told:?}");
+    let uri = DEPLOYMENTS.replace("/v1/", "/v1beta1/");
+    let told = send(&uri, TYPED, message).await;
+    assert_eq!(told, send(&uri, "application/json", json).await);
+    assert_eq!(told.0, 404);
+}

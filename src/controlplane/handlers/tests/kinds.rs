@@ -129,3 +129,95 @@ async fn whole_numbers_have_no_fraction() {
         );
     }
 }
+
+/// What a real server answers otherwise, by the beginnings of paths: what it does beside keeping the object.
+const OTHERWISE: [(&str, &str); 13] = [
+    // Admission and controllers: taints, the token of the ServiceAccount, a finalizer, who asks with which credential.
+    ("Node", ".spec.taints"),
+    ("Pod", ".spec.volumes"),
+    ("Pod", ".spec.containers[0].volumeMounts"),
+    ("VolumeAttributesClass", ".metadata.finalizers"),
+    ("CertificateSigningRequest", ".spec.extra"),
+    // Here a definition is served at once.
+    ("CustomResourceDefinition", ".status"),
+    // An annotation that only says how often the template changed.
+    ("DaemonSet", ".metadata.annotations"),
+    ("DaemonSet", ".metadata.managedFields[0].fieldsV1.f:metadata.f:annotations"),
+    // Who owns places that Go's types leave out though they are required, that hold any JSON, or that nobody may set.
+    ("ValidatingAdmissionPolicyBinding", ".metadata.managedFields[0].fieldsV1.f:spec.f:validationActions.."),
+    ("IPAddress", ".metadata.managedFields[0].fieldsV1.f:spec.f:parentRef.."),
+    ("ControllerRevision", ".metadata.managedFields[0].fieldsV1.f:data"),
+    ("CSINode", ".metadata.managedFields[0].fieldsV1.f:spec.f:drivers"),
+    ("CertificateSigningRequest", ".metadata.managedFields[0].fieldsV1.f:spec"),
+];
+
+/// All places at which two values differ; null and absent are the same.
+fn differences(ours: &Value, real: &Value, path: &str, out: &mut Vec<String>) {
+    match (ours, real) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            keys.iter().for_each(|key| {
+                differences(&ours[key.as_str()], &real[key.as_str()], &format!("{path}.{key}"), out);
+            });
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (at, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(a, b, &format!("{path}[{at}]"), out);
+            }
+        }
+        _ if ours == real => {}
+        _ => out.push(format!("{path} is {ours}, not {real}")),
+    }
+}
+
+/// What a kube-apiserver 1.36.0 answers to the creation of each (as a dry run by the manager `tester`), without uids,
+/// versions and times.
+#[tokio::test]
+async fn every_kind_that_is_kept_is_created_as_by_a_real_server() {
+    let (mut wrong, mut met) = (Vec::new(), BTreeSet::new());
+    let answers = include_str!("kinds_answers.jsonl").lines();
+    for (line, answer) in include_str!("kinds.jsonl").lines().zip(answers) {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let answer: Value = serde_json::from_str(answer).unwrap();
+        let path = format!("{}?dryRun=All&fieldManager=tester", case["path"].as_str().unwrap());
+        let made = post(&api(), &path, case["object"].clone()).await.expect(StatusCode::CREATED);
+        let mut made = shared(made);
+        made["metadata"].as_object_mut().unwrap().remove("creationTimestamp");
+        for entry in made["metadata"]["managedFields"].as_array_mut().unwrap() {
+            entry.as_object_mut().unwrap().remove("time");
+        }
+        let kind = answer["kind"].as_str().unwrap();
+        assert_eq!(kind, case["object"]["kind"], "a line is missing");
+        let mut found = Vec::new();
+        differences(&made, &answer, "", &mut found);
+        for one in found {
+            match OTHERWISE.iter().position(|(of, path)| *of == kind && one.starts_with(path)) {
+                Some(known) => _ = met.insert(known),
+                None => wrong.push(format!("{kind}: {one}")),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let gone: Vec<_> = (0..OTHERWISE.len()).filter(|at| !met.contains(at)).map(|at| OTHERWISE[at]).collect();
+    assert!(gone.is_empty(), "these are answered equally by now: {gone:?}");
+}
+
+/// Whoever signs relies on who asked: nobody says that he is somebody else.
+#[tokio::test]
+async fn a_signing_request_says_who_made_it() {
+    let api = api();
+    let line = include_str!("kinds.jsonl").lines().find(|line| line.contains("CertificateSigningRequest"));
+    let case: Value = serde_json::from_str(line.unwrap()).unwrap();
+    let (path, mut object) = (case["path"].as_str().unwrap(), case["object"].clone());
+    object["spec"]["username"] = json!("system:kube-controller-manager");
+    object["spec"]["groups"] = json!(["system:nodes"]);
+    let made = post(&api, path, object).await.expect(StatusCode::CREATED);
+    let user = User::admin();
+    assert_eq!(made["spec"]["username"], user.name.as_str());
+    assert_eq!(made["spec"]["groups"], json!(user.groups));
+    let mut other = made.clone();
+    other["spec"]["username"] = json!("somebody");
+    other["metadata"]["labels"] = json!({"a": "b"});
+    let kept = ask(&api, "PUT", &format!("{path}/o"), other).await.expect(StatusCode::OK);
+    assert_eq!((&kept["spec"], &kept["metadata"]["labels"]), (&made["spec"], &json!({"a": "b"})));
+}

@@ -46,7 +46,8 @@ pub(crate) fn apply(resource: &Resource, object: &mut Value) {
         ("", "persistentvolumeclaims") => claim(object),
         ("", "persistentvolumes") => volume(object),
         ("", "limitranges") => crate::limits::complete(object),
-        ("", "resourcequotas" | "configmaps" | "serviceaccounts" | "nodes") => {}
+        ("", "resourcequotas" | "configmaps" | "serviceaccounts") => {}
+        ("", "nodes") => node(object),
         ("apps", "deployments") => workloads::deployment(object),
         ("apps", "replicasets") => workloads::replica_set(object),
         ("apps", "statefulsets") => workloads::stateful_set(object),
@@ -63,6 +64,8 @@ pub(crate) fn apply(resource: &Resource, object: &mut Value) {
             put(object, "reclaimPolicy", "Delete");
             put(object, "volumeBindingMode", "Immediate");
         }
+        ("storage.k8s.io", "csidrivers") => csi_driver(sub(object, "spec")),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => priority_level(object),
         ("scheduling.k8s.io", "priorityclasses") => put(object, "preemptionPolicy", "PreemptLowerPriority"),
         (
             "admissionregistration.k8s.io",
@@ -107,6 +110,44 @@ fn volume(object: &mut Value) {
     put(spec, "persistentVolumeReclaimPolicy", "Retain");
     put(spec, "volumeMode", "Filesystem");
     put(sub(object, "status"), "phase", "Pending");
+}
+
+/// The first of a node's ranges is also its only one, and what it has is free to be used.
+fn node(object: &mut Value) {
+    let spec = sub(object, "spec");
+    let (range, ranges) = (spec["podCIDR"].clone(), spec["podCIDRs"].clone());
+    if range.is_string() && ranges.is_null() {
+        spec["podCIDRs"] = json!([range]);
+    } else if range.is_null() && ranges[0].is_string() {
+        spec["podCIDR"] = ranges[0].clone();
+    }
+    let capacity = object["status"]["capacity"].clone();
+    if capacity.is_object() {
+        put(sub(object, "status"), "allocatable", capacity);
+    }
+}
+
+fn csi_driver(spec: &mut Value) {
+    put(spec, "attachRequired", true);
+    put(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+    put(spec, "volumeLifecycleModes", json!(["Persistent"]));
+    for field in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
+        put(spec, field, false);
+    }
+}
+
+fn priority_level(object: &mut Value) {
+    let Some(limited) = object["spec"].get_mut("limited").filter(|limited| limited.is_object()) else {
+        return;
+    };
+    put(limited, "nominalConcurrencyShares", 30);
+    put(limited, "lendablePercent", 0);
+    let response = sub(limited, "limitResponse");
+    if let Some(queuing) = response.get_mut("queuing").filter(|queuing| queuing.is_object()) {
+        put(queuing, "queues", 64);
+        put(queuing, "handSize", 8);
+        put(queuing, "queueLengthLimit", 50);
+    }
 }
 
 fn autoscaler(version: &str, object: &mut Value) {
