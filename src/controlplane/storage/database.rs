@@ -26,7 +26,7 @@ const KEPT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("kept");
 const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
 const FORMAT: u64 = 1;
 /// All objects are in memory anyway; the cache only has to hold the inner pages that a commit walks through.
-const CACHE: usize = 16 * 1024 * 1024;
+const CACHE: usize = 4 * 1024 * 1024;
 /// Revision and checksum in front of an object's text.
 const HEAD: usize = 12;
 

@@ -62,27 +62,40 @@ pub(super) struct History {
     /// Changes at or before this revision are forgotten.
     floor: u64,
     log: VecDeque<Arc<Change>>,
-    newest: watch::Sender<u64>,
+    readers: watch::Sender<()>,
+}
+
+/// Wakes whoever reads a history, once what was pushed may be read.
+#[derive(Clone, Debug)]
+pub(super) struct Readers(watch::Sender<()>);
+
+impl Readers {
+    pub(super) fn wake(&self) {
+        self.0.send_replace(());
+    }
 }
 
 impl History {
     pub(super) fn new(limit: usize, floor: u64) -> Self {
-        History { limit, floor, log: VecDeque::new(), newest: watch::Sender::new(floor) }
+        History { limit, floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
     }
 
-    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
-        self.newest.subscribe()
+    pub(super) fn subscribe(&self) -> watch::Receiver<()> {
+        self.readers.subscribe()
+    }
+
+    pub(super) fn readers(&self) -> Readers {
+        Readers(self.readers.clone())
     }
 
     /// Takes a change in. What is forgotten for it is given back: freeing it takes longer than all the rest.
+    /// Readers are woken by the caller, when they may see it.
     pub(super) fn push(&mut self, change: Arc<Change>) -> Option<Arc<Change>> {
-        let revision = change.revision;
         self.log.push_back(change);
         let forgotten = if self.log.len() > self.limit { self.log.pop_front() } else { None };
         if let Some(old) = &forgotten {
             self.floor = old.revision;
         }
-        self.newest.send_replace(revision);
         forgotten
     }
 
@@ -95,12 +108,12 @@ impl History {
         if from < self.floor { Err(Expired { wanted: from, oldest: self.floor }) } else { Ok(()) }
     }
 
-    /// The changes after `from` and up to `until`, oldest first, and whether there are newer ones.
-    pub(super) fn between(&self, from: u64, until: u64) -> Result<(Vec<Arc<Change>>, bool), Expired> {
+    /// The changes after `from` and up to `until`, oldest first.
+    pub(super) fn between(&self, from: u64, until: u64) -> Result<Vec<Arc<Change>>, Expired> {
         self.check(from)?;
         let start = self.log.partition_point(|change| change.revision <= from);
         let end = self.log.partition_point(|change| change.revision <= until);
-        Ok((self.log.range(start.min(end)..end).cloned().collect(), end < self.log.len()))
+        Ok(self.log.range(start.min(end)..end).cloned().collect())
     }
 
     /// `now` with every change after `revision` undone.
@@ -110,7 +123,7 @@ impl History {
         revision: u64,
     ) -> Result<BTreeMap<Key, Arc<Stored>>, Expired> {
         let mut then = now.clone();
-        for change in self.between(revision, u64::MAX)?.0.iter().rev() {
+        for change in self.between(revision, u64::MAX)?.iter().rev() {
             match &change.previous {
                 Some(previous) => then.insert(change.key.clone(), previous.clone()),
                 None => then.remove(&change.key),

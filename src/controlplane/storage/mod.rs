@@ -15,7 +15,7 @@ pub use history::{Change, ChangeKind, Expired};
 pub use watch::Watch;
 
 use bytes::Bytes;
-use history::History;
+use history::{History, Readers};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -310,12 +310,10 @@ impl Store {
         let object = Stored::new(value, next);
         found.objects.insert(key.clone(), object.clone());
         if let Some(writer) = &self.writer {
-            writer.object(&table, key, next, Some(object.clone()));
+            writer.object((&table, || found.history.readers()), key, next, Some(object.clone()));
         }
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-        let forgotten = inner.record(Change::new(kind, table, key, next, object.clone(), previous));
-        drop(guard);
-        forgotten.free();
+        self.record(guard, Change::new(kind, table, key, next, object.clone(), previous));
         Ok(object)
     }
 
@@ -335,15 +333,31 @@ impl Store {
         let previous = found.check(key, Expected::Revision(expected))?;
         found.objects.remove(key);
         if let Some(writer) = &self.writer {
-            writer.object(&table, key, next, None);
+            writer.object((&table, || found.history.readers()), key, next, None);
         }
         let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.value))).unwrap_or_default();
         let object = Stored::new(last, next);
         let change = Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous);
-        let forgotten = inner.record(change);
-        drop(guard);
-        forgotten.free();
+        self.record(guard, change);
         Ok(object)
+    }
+
+    /// Takes a change in, and wakes its readers when they can read it: where there is a disk, those from outside are
+    /// woken when it is there. What it makes way for is freed without the lock: that takes longer than a write.
+    fn record(&self, mut inner: RwLockWriteGuard<'_, Inner>, change: Change) {
+        inner.revision = change.revision;
+        let change = Arc::new(change);
+        let history = &mut inner.table(&change.table).1.history;
+        let old = history.push(change.clone());
+        let readers = self.writer.is_none().then(|| history.readers());
+        let _old_of_all = inner.all.push(change);
+        let all = inner.all.readers();
+        drop(inner);
+        readers.iter().chain([&all]).for_each(Readers::wake);
+        // No watch comes to it any more, and most objects are read seldom.
+        if let Some(old) = old {
+            old.object.forget_text();
+        }
     }
 
     /// Changes of one table after `from`, as soon as they are safe from a crash; `Expired` when the history no longer
@@ -363,32 +377,23 @@ impl Store {
         Ok(Watch::new(self.clone(), None, from, inner.all.subscribe(), None))
     }
 
-    /// The changes after `from` that are known now and not newer than `until` says, and how far they reach.
+    /// The changes after `from` that are known now and not newer than `until` says, and up to which revision all are
+    /// among them.
     fn changes(
         &self,
         table: Option<&str>,
         from: u64,
         until: impl FnOnce() -> u64,
-    ) -> Result<(Vec<Arc<Change>>, Reach), Expired> {
+    ) -> Result<(Vec<Arc<Change>>, u64), Expired> {
         let inner = self.read();
         let until = until().min(inner.revision);
-        let (changes, more) = match table {
-            None => inner.all.between(from, until)?,
-            Some(table) => match inner.tables.get(table) {
-                Some(found) => found.history.between(from, until)?,
-                None => (Vec::new(), false),
-            },
+        let history = match table {
+            None => Some(&inner.all),
+            Some(table) => inner.tables.get(table).map(|found| &found.history),
         };
-        Ok((changes, Reach { revision: until, more }))
+        let changes = history.map_or_else(|| Ok(Vec::new()), |history| history.between(from, until))?;
+        Ok((changes, until))
     }
-}
-
-/// How far changes that were read reach.
-struct Reach {
-    /// All up to this revision are among them.
-    revision: u64,
-    /// There are more that may not be told yet.
-    more: bool,
 }
 
 impl Inner {
@@ -414,32 +419,6 @@ impl Inner {
         };
         let table = self.tables.get_mut(&name).expect("inserted above");
         (name, table)
-    }
-
-    /// Takes a change in.
-    fn record(&mut self, change: Change) -> Forgotten {
-        self.revision = change.revision;
-        let change = Arc::new(change);
-        Forgotten {
-            by_table: self.table(&change.table).1.history.push(change.clone()),
-            _by_all: self.all.push(change),
-        }
-    }
-}
-
-/// Changes that made way for others. To free them takes longer than to write an object: not with the lock held.
-#[must_use]
-struct Forgotten {
-    by_table: Option<Arc<Change>>,
-    _by_all: Option<Arc<Change>>,
-}
-
-impl Forgotten {
-    fn free(self) {
-        // No watch comes to it any more, and most objects are read seldom.
-        if let Some(change) = &self.by_table {
-            change.object.forget_text();
-        }
     }
 }
 
@@ -525,6 +504,30 @@ mod tests {
         assert_eq!(seen.len(), 1);
         assert_eq!(seen[0].revision, last.revision);
         assert_eq!(watch.position(), store.revision());
+    }
+
+    /// A disk that writes a batch for each word it is given.
+    struct Gate(std::sync::mpsc::Receiver<()>);
+
+    impl disk::Disk for Gate {
+        fn commit(&mut self, _: &disk::Batch) -> Result<(), String> {
+            self.0.recv().map_err(|gone| gone.to_string())
+        }
+    }
+
+    #[tokio::test]
+    async fn readers_from_outside_are_woken_when_a_change_is_on_disk_and_not_before() {
+        let (open, gate) = std::sync::mpsc::channel();
+        let writer = Writer::start(Box::new(Gate(gate)), 1).unwrap();
+        let store = Arc::new(Store { inner: RwLock::new(Inner::at(1)), writer: Some(writer) });
+        let mut outside = store.watch("a", 1).unwrap();
+        let mut inside = store.watch_all(1).unwrap();
+        store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
+        assert_eq!(inside.next().await.unwrap().len(), 1);
+        assert!(outside.ready().unwrap().is_empty());
+        let waiting = tokio::spawn(async move { outside.next().await.unwrap().len() });
+        open.send(()).unwrap();
+        assert_eq!(waiting.await.unwrap(), 1);
     }
 
     #[test]

@@ -13,8 +13,8 @@ pub struct Watch {
     store: Arc<Store>,
     table: Option<Arc<str>>,
     position: u64,
-    newest: watch::Receiver<u64>,
-    /// What is on disk, where only that may be told.
+    woken: watch::Receiver<()>,
+    /// What is on disk, where only that may be told: this reader is woken once a change is there.
     saved: Option<watch::Receiver<Progress>>,
 }
 
@@ -23,10 +23,10 @@ impl Watch {
         store: Arc<Store>,
         table: Option<Arc<str>>,
         position: u64,
-        newest: watch::Receiver<u64>,
+        woken: watch::Receiver<()>,
         saved: Option<watch::Receiver<Progress>>,
     ) -> Self {
-        Watch { store, table, position, newest, saved }
+        Watch { store, table, position, woken, saved }
     }
 
     /// Up to which revision everything has been read.
@@ -36,31 +36,22 @@ impl Watch {
 
     /// What has happened since the last call, without waiting; may be empty.
     pub fn ready(&mut self) -> Result<Vec<Arc<Change>>, Expired> {
-        self.read().map(|(changes, _)| changes)
-    }
-
-    /// The same, and whether there are changes that wait for the disk.
-    fn read(&mut self) -> Result<(Vec<Arc<Change>>, bool), Expired> {
-        self.newest.borrow_and_update();
-        let saved = &mut self.saved;
-        let until = || saved.as_mut().map_or(u64::MAX, |saved| saved.borrow_and_update().revision);
+        self.woken.borrow_and_update();
+        let saved = &self.saved;
+        let until = || saved.as_ref().map_or(u64::MAX, |saved| saved.borrow().revision);
         let (changes, reach) = self.store.changes(self.table.as_deref(), self.position, until)?;
-        self.position = self.position.max(reach.revision);
-        Ok((changes, reach.more))
+        self.position = self.position.max(reach);
+        Ok(changes)
     }
 
     /// Waits for the next changes; never empty. `Expired` when this reader was too slow.
     pub async fn next(&mut self) -> Result<Vec<Arc<Change>>, Expired> {
         loop {
-            let (changes, more) = self.read()?;
+            let changes = self.ready()?;
             if !changes.is_empty() {
                 return Ok(changes);
             }
-            let changed = match &mut self.saved {
-                Some(saved) if more => saved.changed().await,
-                _ => self.newest.changed().await,
-            };
-            if changed.is_err() {
+            if self.woken.changed().await.is_err() {
                 // The store is gone, or closed: nothing will ever come.
                 std::future::pending::<()>().await;
             }

@@ -3,7 +3,9 @@
 //! What is acknowledged waits in `settled`; the order of batches is the order of revisions.
 
 use super::disk::{Batch, Disk};
+use super::history::Readers;
 use super::{Key, Stored};
+use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -26,6 +28,8 @@ pub(super) struct Progress {
 #[derive(Debug, Default)]
 struct Waiting {
     batch: Batch,
+    /// By table, who waits for what is in it.
+    readers: HashMap<Arc<str>, Readers>,
     /// Counts what was pushed.
     entry: u64,
     closing: bool,
@@ -62,25 +66,34 @@ impl Writer {
         Ok(Writer { shared, progress, thread: Mutex::new(Some(thread)) })
     }
 
-    fn push(&self, change: impl FnOnce(&mut Batch)) {
+    fn push(&self, change: impl FnOnce(&mut Waiting)) {
         let mut waiting = self.shared.lock();
-        change(&mut waiting.batch);
+        change(&mut waiting);
         waiting.entry += 1;
         drop(waiting);
         self.shared.wake.notify_one();
     }
 
     /// An object as of a revision; the caller holds the store's lock, which makes the order that of revisions.
-    pub(super) fn object(&self, table: &Arc<str>, key: &Key, revision: u64, object: Option<Arc<Stored>>) {
-        self.push(|batch| {
-            batch.revision = revision;
-            batch.objects.insert((table.clone(), key.clone()), object);
+    /// The table's readers are woken once it is on the disk.
+    pub(super) fn object(
+        &self,
+        table: (&Arc<str>, impl FnOnce() -> Readers),
+        key: &Key,
+        revision: u64,
+        object: Option<Arc<Stored>>,
+    ) {
+        let (table, readers) = table;
+        self.push(|waiting| {
+            waiting.batch.revision = revision;
+            waiting.batch.objects.insert((table.clone(), key.clone()), object);
+            waiting.readers.entry(table.clone()).or_insert_with(readers);
         });
     }
 
     /// Something beside the objects, as of the store's revision.
     pub(super) fn kept(&self, name: &str, bytes: &[u8], revision: u64) {
-        self.push(|batch| {
+        self.push(|Waiting { batch, .. }| {
             batch.revision = revision;
             batch.kept.insert(name.to_owned(), bytes.to_owned());
         });
@@ -145,6 +158,7 @@ fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>)
             return;
         }
         let (batch, entry) = (std::mem::take(&mut waiting.batch), waiting.entry);
+        let readers = std::mem::take(&mut waiting.readers);
         drop(waiting);
         while let Err(why) = disk.commit(&batch) {
             tracing::error!("the store cannot be written: {why}");
@@ -157,5 +171,6 @@ fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>)
             }
         }
         told.send_replace(Progress { revision: batch.revision, entry, failure: None });
+        readers.values().for_each(Readers::wake);
     }
 }
