@@ -23,7 +23,6 @@ pub(super) enum Kind {
     RawString,
     RightDelim,
     RightParen,
-    Space,
     String,
     Text,
     Variable,
@@ -49,6 +48,8 @@ pub(super) struct Token<'a> {
     pub(super) pos: usize,
     pub(super) text: &'a str,
     pub(super) line: usize,
+    /// Whether there is space before it, in an action.
+    pub(super) spaced: bool,
 }
 
 /// The scanner; `error` holds the words of an `Error` token.
@@ -58,21 +59,32 @@ pub(super) struct Lexer<'a> {
     start: usize,
     line: usize,
     start_line: usize,
-    at_eof: bool,
     paren_depth: i32,
     inside: bool,
+    spaced: bool,
     pub(super) error: String,
 }
 
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 
-fn is_space(c: char) -> bool {
-    SPACES.contains(&c)
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 pub(super) fn is_alphanumeric(c: char) -> bool {
     c == '_' || c.is_ascii_alphanumeric() || (!c.is_ascii() && c.is_alphanumeric())
 }
+
+/// The ASCII characters of words.
+static WORD: [bool; 256] = {
+    let mut word = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        word[byte] = byte == b'_' as usize || (byte as u8).is_ascii_alphanumeric();
+        byte += 1;
+    }
+    word
+};
 
 fn newlines(text: &str) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes()).count()
@@ -82,10 +94,6 @@ fn newlines(text: &str) -> usize {
 fn find_pair(text: &str, first: u8, second: u8) -> Option<usize> {
     let bytes = text.as_bytes();
     memchr::memchr_iter(first, bytes).find(|at| bytes.get(at + 1) == Some(&second))
-}
-
-fn rest_is_ascii(rest: &str) -> bool {
-    rest.as_bytes().first().is_none_or(u8::is_ascii)
 }
 
 fn keyword(word: &str) -> Option<Kind> {
@@ -114,15 +122,16 @@ impl<'a> Lexer<'a> {
             start: 0,
             line: 1,
             start_line: 1,
-            at_eof: false,
             paren_depth: 0,
             inside: false,
+            spaced: false,
             error: String::new(),
         }
     }
 
     /// The next token; after the end or an error it is `Eof`.
     pub(super) fn next_token(&mut self) -> Token<'a> {
+        self.spaced = self.inside && self.skip_space();
         if self.inside { self.inside_action() } else { self.text() }
     }
 
@@ -130,11 +139,13 @@ impl<'a> Lexer<'a> {
         &self.input[self.pos..]
     }
 
+    /// The rest, also from the middle of a character.
+    fn bytes(&self) -> &'a [u8] {
+        self.input.as_bytes().get(self.pos..).unwrap_or_default()
+    }
+
     fn next(&mut self) -> Option<char> {
-        let Some(c) = self.rest().chars().next() else {
-            self.at_eof = true;
-            return None;
-        };
+        let c = self.peek()?;
         self.pos += c.len_utf8();
         self.line += usize::from(c == '\n');
         Some(c)
@@ -144,19 +155,9 @@ impl<'a> Lexer<'a> {
         self.rest().chars().next()
     }
 
-    fn backup(&mut self) {
-        if self.at_eof {
-            return;
-        }
-        if let Some(c) = self.input[..self.pos].chars().next_back() {
-            self.pos -= c.len_utf8();
-            self.line -= usize::from(c == '\n');
-        }
-    }
-
     fn token(&mut self, kind: Kind) -> Token<'a> {
-        let token =
-            Token { kind, pos: self.start, text: &self.input[self.start..self.pos], line: self.start_line };
+        let text = &self.input[self.start..self.pos];
+        let token = Token { kind, pos: self.start, text, line: self.start_line, spaced: self.spaced };
         self.start = self.pos;
         self.start_line = self.line;
         token
@@ -170,7 +171,8 @@ impl<'a> Lexer<'a> {
 
     fn fail(&mut self, words: impl Into<String>) -> Token<'a> {
         self.error = words.into();
-        let token = Token { kind: Kind::Error, pos: self.start, text: "", line: self.start_line };
+        let (kind, spaced) = (Kind::Error, self.spaced);
+        let token = Token { kind, pos: self.start, text: "", line: self.start_line, spaced };
         self.start = 0;
         self.pos = 0;
         self.input = "";
@@ -246,14 +248,11 @@ impl<'a> Lexer<'a> {
 
     /// Whether a right delimiter is here, and whether it trims.
     fn at_right_delim(&self) -> Option<bool> {
-        let rest = self.rest();
-        if rest.as_bytes().first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'.') {
-            return None;
+        match self.bytes() {
+            [b'}', b'}', ..] => Some(false),
+            [space, b'-', b'}', b'}', ..] if is_space(*space) => Some(true),
+            _ => None,
         }
-        if has_right_trim(rest) && rest[2..].starts_with("}}") {
-            return Some(true);
-        }
-        rest.starts_with("}}").then_some(false)
     }
 
     fn right_delim(&mut self) -> Token<'a> {
@@ -273,47 +272,44 @@ impl<'a> Lexer<'a> {
     }
 
     fn inside_action(&mut self) -> Token<'a> {
-        if self.at_right_delim().is_some() {
-            if self.paren_depth == 0 {
-                return self.right_delim();
+        let rest = self.bytes();
+        let Some(&byte) = rest.first() else { return self.fail("unclosed action") };
+        match byte {
+            b'_' | b'a'..=b'z' | b'A'..=b'Z' => return self.identifier(),
+            b' ' | b'\t' | b'\r' | b'\n' | b'}' if self.at_right_delim().is_some() => {
+                if self.paren_depth == 0 {
+                    return self.right_delim();
+                }
+                return self.fail("unclosed left paren");
             }
-            return self.fail("unclosed left paren");
+            b'.' if rest.len() > 1 && !rest[1].is_ascii_digit() => {
+                self.pos += 1;
+                return self.field_or_variable(Kind::Field);
+            }
+            b'.' | b'+' | b'-' | b'0'..=b'9' => return self.number(),
+            0x80.. if self.peek().is_some_and(is_alphanumeric) => return self.identifier(),
+            _ => {}
         }
-        let Some(c) = self.next() else { return self.fail("unclosed action") };
-        match c {
-            _ if is_space(c) => {
-                self.backup();
-                self.space()
-            }
-            '=' => self.token(Kind::Assign),
-            ':' => {
+        self.next();
+        match byte {
+            b'=' => self.token(Kind::Assign),
+            b':' => {
                 if self.next() == Some('=') {
                     self.token(Kind::Declare)
                 } else {
                     self.fail("expected :=")
                 }
             }
-            '|' => self.token(Kind::Pipe),
-            '"' => self.quoted('"', Kind::String, "unterminated quoted string"),
-            '`' => self.raw_quoted(),
-            '$' => self.field_or_variable(Kind::Variable),
-            '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
-            '.' if !self.rest().starts_with(|c: char| c.is_ascii_digit()) && !self.rest().is_empty() => {
-                self.field_or_variable(Kind::Field)
-            }
-            '.' | '+' | '-' | '0'..='9' => {
-                self.backup();
-                self.number()
-            }
-            _ if is_alphanumeric(c) => {
-                self.backup();
-                self.identifier()
-            }
-            '(' => {
+            b'|' => self.token(Kind::Pipe),
+            b'"' => self.quoted('"', Kind::String, "unterminated quoted string"),
+            b'`' => self.raw_quoted(),
+            b'$' => self.field_or_variable(Kind::Variable),
+            b'\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
+            b'(' => {
                 self.paren_depth += 1;
                 self.token(Kind::LeftParen)
             }
-            ')' => {
+            b')' => {
                 self.paren_depth -= 1;
                 if self.paren_depth < 0 {
                     self.fail("unexpected right paren")
@@ -321,25 +317,33 @@ impl<'a> Lexer<'a> {
                     self.token(Kind::RightParen)
                 }
             }
-            _ if c.is_ascii() && is_printable(c) => self.token(Kind::Char),
-            _ => self.fail(format!("unrecognized character in action: {}", code_point(c))),
+            b' '..=b'~' => self.token(Kind::Char),
+            _ => {
+                let found = self.input[self.start..self.pos].chars().next();
+                self.fail(format!(
+                    "unrecognized character in action: {}",
+                    found.map_or_else(String::new, code_point)
+                ))
+            }
         }
     }
 
-    fn space(&mut self) -> Token<'a> {
-        let rest = self.rest().as_bytes();
-        let count = rest.iter().take_while(|byte| is_space(char::from(**byte))).count();
-        self.line += rest[..count].iter().filter(|byte| **byte == b'\n').count();
-        self.pos += count;
+    /// Steps over the space before a token, and whether there was any.
+    fn skip_space(&mut self) -> bool {
+        let rest = self.bytes();
+        let mut count = rest.iter().take_while(|byte| is_space(**byte)).count();
         // The last space may belong to a trimming delimiter.
-        let tail = &self.input[self.pos - 1..];
-        if has_right_trim(tail) && tail[2..].starts_with("}}") {
-            self.backup();
-            if count == 1 {
-                return self.right_delim();
-            }
+        if count > 0 && rest[count..].starts_with(b"-}}") {
+            count -= 1;
         }
-        self.token(Kind::Space)
+        if count == 0 {
+            return false;
+        }
+        self.pos += count;
+        self.line += rest[..count].iter().filter(|byte| **byte == b'\n').count();
+        self.start = self.pos;
+        self.start_line = self.line;
+        true
     }
 
     fn identifier(&mut self) -> Token<'a> {
@@ -366,9 +370,10 @@ impl<'a> Lexer<'a> {
     /// Steps over letters and digits; most are ASCII, and no line ends among those.
     fn word(&mut self) {
         loop {
-            let rest = self.rest().as_bytes();
-            self.pos += rest.iter().take_while(|b| **b == b'_' || b.is_ascii_alphanumeric()).count();
-            if rest_is_ascii(self.rest()) || !self.peek().is_some_and(is_alphanumeric) {
+            let rest = self.bytes();
+            let count = rest.iter().take_while(|byte| WORD[usize::from(**byte)]).count();
+            self.pos += count;
+            if rest.get(count).is_none_or(u8::is_ascii) || !self.peek().is_some_and(is_alphanumeric) {
                 return;
             }
             self.next();
@@ -377,7 +382,7 @@ impl<'a> Lexer<'a> {
 
     /// Steps over what is no mark, no backslash and no line end.
     fn quiet(&mut self, mark: u8) {
-        let rest = self.rest().as_bytes();
+        let rest = self.bytes();
         self.pos += rest.iter().take_while(|b| **b != mark && !matches!(b, b'\\' | b'\n')).count();
     }
 
@@ -388,7 +393,7 @@ impl<'a> Lexer<'a> {
 
     fn at_terminator(&self) -> bool {
         matches!(
-            self.rest().as_bytes(),
+            self.bytes(),
             [] | [b'.' | b',' | b'|' | b':' | b')' | b'(' | b' ' | b'\t' | b'\r' | b'\n', ..]
                 | [b'}', b'}', ..]
         )
@@ -481,12 +486,7 @@ impl<'a> Lexer<'a> {
 
 fn has_left_trim(text: &str) -> bool {
     let b = text.as_bytes();
-    b.len() >= 2 && b[0] == b'-' && is_space(char::from(b[1]))
-}
-
-fn has_right_trim(text: &str) -> bool {
-    let b = text.as_bytes();
-    b.len() >= 2 && is_space(char::from(b[0])) && b[1] == b'-'
+    b.len() >= 2 && b[0] == b'-' && is_space(b[1])
 }
 
 /// Go's `%#U`.

@@ -23,7 +23,7 @@ pub(super) fn parse(name: &str, text: &Arc<str>, language: Language) -> Parsed<B
         source: Arc::clone(&source),
         language,
         lexer: Lexer::new(text),
-        tokens: [Token { kind: Kind::Eof, pos: 0, text: "", line: 1 }; 3],
+        tokens: [Token { kind: Kind::Eof, pos: 0, text: "", line: 1, spaced: false }; 2],
         ahead: 0,
         scope: Scope::new(),
         trees: BTreeMap::new(),
@@ -40,7 +40,7 @@ struct Parser<'a> {
     source: Arc<Source>,
     language: Language,
     lexer: Lexer<'a>,
-    tokens: [Token<'a>; 3],
+    tokens: [Token<'a>; 2],
     ahead: usize,
     scope: Scope,
     trees: BTreeMap<Str, Arc<Tree>>,
@@ -92,33 +92,12 @@ impl<'a> Parser<'a> {
         self.ahead = 2;
     }
 
-    fn backup3(&mut self, second: Token<'a>, first: Token<'a>) {
-        self.tokens[1] = first;
-        self.tokens[2] = second;
-        self.ahead = 3;
-    }
-
     fn peek(&mut self) -> Token<'a> {
         if self.ahead == 0 {
             self.ahead = 1;
             self.tokens[0] = self.lexer.next_token();
         }
         self.tokens[self.ahead - 1]
-    }
-
-    fn next_non_space(&mut self) -> Token<'a> {
-        loop {
-            let token = self.next();
-            if token.kind != Kind::Space {
-                return token;
-            }
-        }
-    }
-
-    fn peek_non_space(&mut self) -> Token<'a> {
-        let token = self.next_non_space();
-        self.backup();
-        token
     }
 
     fn fail<T>(&self, reason: impl Into<String>) -> Parsed<T> {
@@ -147,7 +126,7 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token<'a>> {
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind == kind { Ok(token) } else { self.unexpected(token, context) }
     }
 
@@ -168,7 +147,7 @@ impl<'a> Parser<'a> {
         while self.peek().kind != Kind::Eof {
             if self.peek().kind == Kind::LeftDelim {
                 let delim = self.next();
-                if self.next_non_space().kind == Kind::Define {
+                if self.next().kind == Kind::Define {
                     self.definition()?;
                     continue;
                 }
@@ -184,7 +163,7 @@ impl<'a> Parser<'a> {
 
     fn definition(&mut self) -> Parsed<()> {
         const CONTEXT: &str = "define clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(token, CONTEXT)?;
         self.expect(Kind::RightDelim, CONTEXT)?;
         self.body(name, CONTEXT, None)
@@ -212,7 +191,7 @@ impl<'a> Parser<'a> {
             return self.fail("max expression depth exceeded");
         }
         let first = self.begun.nodes.len();
-        while self.peek_non_space().kind != Kind::Eof {
+        while self.peek().kind != Kind::Eof {
             match self.text_or_action()? {
                 Item::Node(node) => self.begun.nodes.push(node),
                 item => {
@@ -225,7 +204,7 @@ impl<'a> Parser<'a> {
     }
 
     fn text_or_action(&mut self) -> Parsed<Item> {
-        let token = self.next_non_space();
+        let token = self.next();
         match token.kind {
             Kind::Text => Ok(Item::Node(Node::Text(offset(token.pos), offset(token.pos + token.text.len())))),
             Kind::LeftDelim => {
@@ -239,12 +218,12 @@ impl<'a> Parser<'a> {
     }
 
     fn action(&mut self) -> Parsed<Item> {
-        let token = self.next_non_space();
+        let token = self.next();
         let node = match token.kind {
             Kind::Block => self.block()?,
             Kind::Break | Kind::Continue => self.leave_range(token.kind)?,
             Kind::Else => {
-                let next = self.peek_non_space();
+                let next = self.peek();
                 if !matches!(next.kind, Kind::If | Kind::With) {
                     self.expect(Kind::RightDelim, "else")?;
                 }
@@ -269,7 +248,7 @@ impl<'a> Parser<'a> {
 
     fn leave_range(&mut self, kind: Kind) -> Parsed<Node> {
         let name = if kind == Kind::Break { "{{break}}" } else { "{{continue}}" };
-        let token = self.next_non_space();
+        let token = self.next();
         if token.kind != Kind::RightDelim {
             return self.unexpected(token, name);
         }
@@ -322,7 +301,7 @@ impl<'a> Parser<'a> {
 
     fn block(&mut self) -> Parsed<Node> {
         const CONTEXT: &str = "block clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         let line = self.tokens[0].line;
@@ -332,10 +311,10 @@ impl<'a> Parser<'a> {
 
     fn template(&mut self) -> Parsed<Node> {
         const CONTEXT: &str = "template clause";
-        let token = self.next_non_space();
+        let token = self.next();
         let name = self.template_name(token, CONTEXT)?;
         let mut pipe = None;
-        if self.next_non_space().kind != Kind::RightDelim {
+        if self.next().kind != Kind::RightDelim {
             self.backup();
             pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?);
         }
@@ -360,36 +339,28 @@ impl<'a> Parser<'a> {
     fn declarations(&mut self, context: &str) -> Parsed<(usize, bool)> {
         let mut count = 0;
         loop {
-            let variable = self.peek_non_space();
+            let variable = self.peek();
             if variable.kind != Kind::Variable {
                 return Ok((count, false));
             }
             self.next();
-            let after = self.peek();
-            let next = self.peek_non_space();
+            let next = self.peek();
             match next.kind {
                 Kind::Assign | Kind::Declare => {
-                    self.next_non_space();
+                    self.next();
                     self.scope.declare(variable.text);
                     return Ok((count + 1, next.kind == Kind::Assign));
                 }
                 Kind::Char if next.text == "," => {
-                    self.next_non_space();
+                    self.next();
                     self.scope.declare(variable.text);
                     count += 1;
                     if context != "range" || count >= 2 {
                         return self.fail(format!("too many declarations in {context}"));
                     }
-                    if !matches!(
-                        self.peek_non_space().kind,
-                        Kind::Variable | Kind::RightDelim | Kind::RightParen
-                    ) {
+                    if !matches!(self.peek().kind, Kind::Variable | Kind::RightDelim | Kind::RightParen) {
                         return self.fail("range can only initialize variables");
                     }
-                }
-                _ if after.kind == Kind::Space => {
-                    self.backup3(variable, after);
-                    return Ok((count, false));
                 }
                 _ => {
                     self.backup2(variable);
@@ -400,12 +371,12 @@ impl<'a> Parser<'a> {
     }
 
     fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
-        let pos = offset(self.peek_non_space().pos);
+        let pos = offset(self.peek().pos);
         let first = self.scope.mark();
         let (count, assign) = self.declarations(context)?;
         let begun = self.begun.commands.len();
         loop {
-            let token = self.next_non_space();
+            let token = self.next();
             match token.kind {
                 kind if kind == end => {
                     self.check_pipeline(&self.begun.commands[begun..], context)?;
@@ -450,21 +421,19 @@ impl<'a> Parser<'a> {
     }
 
     fn command(&mut self) -> Parsed<Command> {
-        let pos = offset(self.peek_non_space().pos);
+        let pos = offset(self.peek().pos);
         let first = self.begun.args.len();
-        loop {
-            self.peek_non_space();
-            if let Some(operand) = self.operand()? {
-                self.begun.args.push(operand);
+        while let Some(operand) = self.operand()? {
+            self.begun.args.push(operand);
+            if !self.peek().spaced {
+                break;
             }
-            let token = self.next();
-            match token.kind {
-                Kind::Space => continue,
-                Kind::RightDelim | Kind::RightParen => self.backup(),
-                Kind::Pipe => {}
-                _ => return self.unexpected(token, "operand"),
-            }
-            break;
+        }
+        let token = self.next();
+        match token.kind {
+            Kind::RightDelim | Kind::RightParen => self.backup(),
+            Kind::Pipe => {}
+            _ => return self.unexpected(token, "operand"),
         }
         if self.begun.args.len() == first {
             return self.fail("empty command");
@@ -474,31 +443,28 @@ impl<'a> Parser<'a> {
 
     fn operand(&mut self) -> Parsed<Option<Expr>> {
         let Some(term) = self.term()? else { return Ok(None) };
-        if self.peek().kind != Kind::Field {
+        let next = self.peek();
+        if !continues(next) {
             return Ok(Some(term));
         }
-        let pos = offset(self.peek().pos);
+        let pos = offset(next.pos);
         let kind = match term.kind {
-            ExprKind::Field(fields) => ExprKind::Field(self.fields(fields)),
-            ExprKind::Variable { name, slot, fields } => {
-                ExprKind::Variable { name, slot, fields: self.fields(fields) }
-            }
+            ExprKind::Variable { name, slot, .. } => ExprKind::Variable { name, slot, fields: self.fields() },
             ExprKind::Bool(_) | ExprKind::Str(..) | ExprKind::Number(_) | ExprKind::Nil | ExprKind::Dot => {
-                self.fields(Box::default());
+                self.fields();
                 let shown = quote(term.to_string().as_bytes());
                 return self.fail(format!("unexpected . after term {shown}"));
             }
-            ExprKind::Chain(..) | ExprKind::Function(_) | ExprKind::Pipe(_) => {
-                ExprKind::Chain(Box::new(term), self.fields(Box::default()))
+            ExprKind::Field(_) | ExprKind::Chain(..) | ExprKind::Function(_) | ExprKind::Pipe(_) => {
+                ExprKind::Chain(Box::new(term), self.fields())
             }
         };
         Ok(Some(Expr { pos, kind }))
     }
 
-    /// Some fields, and those that follow.
-    fn fields(&mut self, first: Box<[Str]>) -> Box<[Str]> {
-        self.begun.fields.extend(first);
-        while self.peek().kind == Kind::Field {
+    /// The fields that follow, and those that are begun.
+    fn fields(&mut self) -> Box<[Str]> {
+        while continues(self.peek()) {
             let name = self.next().text;
             self.begun.fields.push(Str::from(&name[1..]));
         }
@@ -506,7 +472,7 @@ impl<'a> Parser<'a> {
     }
 
     fn term(&mut self) -> Parsed<Option<Expr>> {
-        let token = self.next_non_space();
+        let token = self.next();
         let kind = match token.kind {
             Kind::Identifier => match funcs::lookup(token.text, self.language) {
                 Some(function) => ExprKind::Function(function),
@@ -521,7 +487,13 @@ impl<'a> Parser<'a> {
                 let slot = self.scope.slot_of(token.text);
                 ExprKind::Variable { name, slot, fields: Box::default() }
             }
-            Kind::Field => ExprKind::Field(Box::new([Str::from(&token.text[1..])])),
+            Kind::Field => {
+                // Of several fields in a row, it stands where the second does.
+                let next = self.peek();
+                let pos = offset(if continues(next) { next.pos } else { token.pos });
+                self.begun.fields.push(Str::from(&token.text[1..]));
+                return Ok(Some(Expr { pos, kind: ExprKind::Field(self.fields()) }));
+            }
             Kind::Bool => ExprKind::Bool(token.text == "true"),
             Kind::CharConstant | Kind::Complex | Kind::Number => match parse_literal(token.text) {
                 Ok(number) => ExprKind::Number(number),
@@ -547,6 +519,11 @@ impl<'a> Parser<'a> {
         };
         Ok(Some(Expr { pos: offset(token.pos), kind }))
     }
+}
+
+/// Whether the token is a field of what is before it.
+fn continues(token: Token<'_>) -> bool {
+    token.kind == Kind::Field && !token.spaced
 }
 
 fn offset(pos: usize) -> u32 {

@@ -109,7 +109,10 @@ static TABLE: LazyLock<HashMap<&'static str, &'static Function, Quickly>> = Lazy
         // Helm's own come last: they replace Sprig's of the same name.
         helm::FUNCTIONS,
     ];
-    all.into_iter().flatten().map(|f| (f.name, f)).collect()
+    let count = all.iter().map(|functions| functions.len()).sum();
+    let mut table = HashMap::with_capacity_and_hasher(count, Quickly::default());
+    table.extend(all.into_iter().flatten().map(|function| (function.name, function)));
+    table
 });
 
 /// Functions Helm 3 does not have.
