@@ -225,8 +225,13 @@ pub(crate) fn families(service: &Value) -> Result<(), Status> {
     if causes.is_empty() { Ok(()) } else { Err(invalid(service, causes)) }
 }
 
-/// What the real server says of a service that has no name: it cannot note whose address it is.
-pub(crate) fn nameless() -> Status {
+/// What the real server says of a service that has no name: it cannot note whose address it is, if it is one.
+pub(crate) fn nameless(service: &Value) -> Status {
+    if let Some(Err(cause)) =
+        service["spec"]["clusterIP"].as_str().filter(|text| !text.is_empty()).map(parsed)
+    {
+        return invalid(service, vec![cause]);
+    }
     let why = "failed to allocate IP: IPAddress.networking.k8s.io \"10.96.0.1\" is invalid: spec.parentRef.name: \
                Required value";
     invalid(&Value::Null, vec![Cause::invalid("spec.clusterIPs", &json!([""]), why)])

@@ -118,7 +118,7 @@ impl Registry {
         // What cannot be allocated is told before anything else is looked at.
         if resource.id() == "services" {
             if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) {
-                return Err(allocate::nameless());
+                return Err(allocate::nameless(&object));
             }
             self.allocate_service(&mut object, None)?;
         }

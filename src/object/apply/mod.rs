@@ -126,14 +126,26 @@ fn nothing(like: &Value) -> Value {
     json!({"apiVersion": like["apiVersion"], "kind": like["kind"]})
 }
 
+/// Fields with a default that their struct has only once they are more than zero.
+const LEFT_OUT: [(&str, &str); 2] = [
+    ("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
+    ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
+];
+
 /// What a struct has of a field before anybody sets it; `None` where it may have none, or something else.
-fn unset(schema: &SchemaRef, required: bool) -> Option<Value> {
-    let zero = match schema.kind {
+fn unset(owner: &SchemaRef, name: &str, field: &SchemaRef) -> Option<Value> {
+    let zero = match field.kind {
         Kind::Integer | Kind::Number => json!(0),
         Kind::Boolean => json!(false),
         Kind::Any | Kind::Object | Kind::Array | Kind::String | Kind::IntOrString => Value::Null,
     };
-    let has = schema.default_value().map_or(required, |default| *default == zero);
+    let required = || owner.checks.as_ref().is_some_and(|checks| checks.required.iter().any(|at| at == name));
+    let has = match field.default_value() {
+        Some(default) => {
+            *default == zero && !LEFT_OUT.contains(&(owner.definition_name().unwrap_or(""), name))
+        }
+        None => required(),
+    };
     has.then_some(zero)
 }
 
@@ -141,13 +153,12 @@ fn unset(schema: &SchemaRef, required: bool) -> Option<Value> {
 /// a required list. The server sees such objects as structs, so that nobody comes to own these places by filling them.
 fn fill_in(value: &mut Value, schema: &SchemaRef) {
     let Value::Object(map) = value else { return };
-    let required = schema.checks.as_ref().map(|checks| checks.required.as_slice()).unwrap_or_default();
     for (name, property) in &schema.properties {
         if property.default_value().is_some_and(|default| default.as_object().is_some_and(Map::is_empty)) {
             let inner = map.entry(name.clone()).or_insert_with(|| Value::Object(Map::new()));
             fill_in(inner, property);
         } else if !map.contains_key(name)
-            && let Some(unset) = unset(property, required.contains(name))
+            && let Some(unset) = unset(schema, name, property)
         {
             map.insert(name.clone(), unset);
         }
@@ -157,12 +168,11 @@ fn fill_in(value: &mut Value, schema: &SchemaRef) {
 /// Whether `fill_in` would add anything: most objects are whole and need not be copied for it.
 fn lacks(value: &Value, schema: &SchemaRef) -> bool {
     let Value::Object(map) = value else { return false };
-    let required = schema.checks.as_ref().map(|checks| checks.required.as_slice()).unwrap_or_default();
     schema.properties.iter().any(|(name, property)| match property.default_value() {
         Some(default) if default.as_object().is_some_and(Map::is_empty) => {
             map.get(name).is_none_or(|inner| lacks(inner, property))
         }
-        _ => !map.contains_key(name) && unset(property, required.contains(name)).is_some(),
+        _ => !map.contains_key(name) && unset(schema, name, property).is_some(),
     })
 }
 

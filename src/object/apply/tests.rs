@@ -399,6 +399,10 @@ fn configurations_that_do_not_fit() {
             containers(json!([{"name": "a"}, {"name": "a"}])),
             "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): .spec.template.spec.containers: duplicate entries for key [name=\"a\"]",
         ),
+        (
+            containers(json!([{"name": "a", "resources": {"limits": {"cpu": {"a": "b", "c": [1, "x"]}}}}])),
+            "failed to create typed patch object (default/web; apps/v1, Kind=Deployment): .spec.template.spec.containers[name=\"a\"].resources.limits.cpu: expected any scalar, got &{map[a:b c:[1 x]]}",
+        ),
         (json!({"metadata": {"managedFields": []}}), "metadata.managedFields must be nil"),
         (
             json!({"apiVersion": "apps/v2"}),

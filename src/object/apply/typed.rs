@@ -2,8 +2,11 @@
 
 use crate::fieldset::{item_element, item_schema};
 use crate::schema::{Additional, Kind, ListType, SchemaRef, Step, below, go_float};
+use crate::strategic::go_value as printed;
 use serde_json::Value;
 use std::collections::BTreeSet;
+
+const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 /// What does not fit, as one text: one error as it is, several as a list.
 pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
@@ -43,6 +46,9 @@ fn walk(value: &Value, schema: &SchemaRef, preserve: bool, path: &mut String, er
     let preserve = preserve || schema.preserve_unknown;
     match (schema.kind, value) {
         (_, Value::Null) => {}
+        (_, Value::Object(_) | Value::Array(_)) if schema.definition_name() == Some(QUANTITY) => {
+            say(path, &format!("expected any scalar, got {}", got(value)), errors);
+        }
         (Kind::Any | Kind::IntOrString | Kind::Object, Value::Object(map)) => {
             let open = preserve
                 || matches!(schema.additional, Some(Additional::Any))
@@ -107,7 +113,7 @@ fn got(value: &Value) -> String {
         Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Null => {
             format!("&{{{}}}", shown(value).trim_matches('"'))
         }
-        other => format!("&{{{other}}}"),
+        other => format!("&{{{}}}", printed(other)),
     }
 }
 

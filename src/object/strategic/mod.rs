@@ -107,7 +107,7 @@ fn directive(item: &Value) -> Option<&Value> {
 }
 
 /// Go's `%v` of a JSON value.
-fn go_value(value: &Value) -> String {
+pub(crate) fn go_value(value: &Value) -> String {
     match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),

@@ -364,6 +364,24 @@ async fn scales_read_and_write_replicas() {
 }
 
 #[tokio::test]
+async fn a_scale_has_no_replicas_while_they_are_none() {
+    let api = api();
+    post(&api, DEPLOYMENTS, deployment("web")).await.expect(StatusCode::CREATED);
+    let none = json!({"apiVersion": "autoscaling/v1", "kind": "Scale",
+        "metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 0}});
+    let apply = async |manager: &str, force: bool| {
+        let uri = format!("{DEPLOYMENTS}/web/scale?fieldManager={manager}&force={force}");
+        ask_as(&api, "PATCH", &uri, "application/apply-patch+yaml", none.clone()).await
+    };
+    apply("one", true).await.expect(StatusCode::OK);
+    // To name them is a change then, and somebody else has named them.
+    assert_eq!(
+        apply("two", false).await.message(),
+        "Apply failed with 1 conflict: conflict with \"one\" with subresource \"scale\": .spec.replicas"
+    );
+}
+
+#[tokio::test]
 async fn one_event_has_two_shapes() {
     let api = api();
     let event = json!({"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"},
