@@ -127,7 +127,7 @@ fn serve(args: &ServeArgs) -> Result<()> {
 /// The kubeconfig is written by one process only.
 fn lock_kubeconfig(path: &Path) -> Result<Lock> {
     make_folder(path)?;
-    let lock = Lock::take(&path.with_extension("lock"), "opdev serve");
+    let lock = Lock::of(path, "opdev serve");
     match lock.map_err(|_| anyhow::anyhow!("{} cannot be written", path.display()))? {
         Ok(lock) => Ok(lock),
         Err(holder) => anyhow::bail!(

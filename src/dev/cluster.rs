@@ -239,7 +239,7 @@ impl Connection {
 /// `kubeconfig` in the state folder, or, where `opdev serve` has written that one, another.
 fn free_kubeconfig(state_folder: &Path) -> Result<(PathBuf, Option<Lock>)> {
     let path = state_folder.join("kubeconfig");
-    match Lock::take(&path.with_extension("lock"), "opdev run")? {
+    match Lock::of(&path, "opdev run")? {
         Ok(lock) => Ok((path, Some(lock))),
         Err(holder) => {
             let other = state_folder.join(format!("kubeconfig-{}", std::process::id()));

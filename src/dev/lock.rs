@@ -31,6 +31,17 @@ impl std::fmt::Display for Holder {
 }
 
 impl Lock {
+    /// Takes the lock of a file, which stands beside it, or says who has it. It is not named as the lock that kubectl
+    /// makes while it changes a kubeconfig: where that is there already, kubectl refuses.
+    ///
+    /// # Errors
+    /// Where the lock cannot be written.
+    pub fn of(file: &Path, what: &str) -> Result<Result<Lock, Holder>> {
+        let mut name = file.file_name().unwrap_or_default().to_owned();
+        name.push(".opdev-lock");
+        Lock::take(&file.with_file_name(name), what)
+    }
+
     /// Takes the lock, or says who has it.
     ///
     /// # Errors
@@ -103,5 +114,16 @@ mod tests {
         std::fs::write(&path, r#"{"pid":1,"since":"2026-01-01T00:00:00Z","what":"opdev run"}"#).unwrap();
         assert!(Lock::take(&path, "opdev run").unwrap().is_ok());
         assert!(is_alive(std::process::id()));
+    }
+
+    #[test]
+    fn kubectl_may_lock_the_file_too() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["kubeconfig", "kubeconfig.yaml"] {
+            let path = folder.path().join(name);
+            let _ours = Lock::of(&path, "opdev run").unwrap().unwrap();
+            assert!(Lock::of(&path, "opdev serve").unwrap().is_err());
+            File::create_new(folder.path().join(format!("{name}.lock"))).unwrap();
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `opdev serve`, the process: what it writes, what it says, how it stops.
 
 use super::webhook_server::{Webhook, given};
+use crate::oracle::oracle;
 use serde_json::{Value, json};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -56,6 +57,21 @@ async fn it_serves_until_it_is_told_to_stop() {
         assert_eq!(ends(&mut child).await, 0);
         assert!(!path.exists(), "the kubeconfig goes with the plane it led to");
     }
+}
+
+#[tokio::test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+async fn kubectl_changes_the_kubeconfig_while_it_serves() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = serve(folder.path(), &[]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    while !lines.next_line().await.unwrap().expect("it goes on").contains("export KUBECONFIG") {}
+    let path = folder.path().join(".opdev/kubeconfig");
+    let mut kubectl = Command::new(oracle("kubectl"));
+    kubectl.args(["config", "set-context", "--current", "--namespace=kube-system"]).env("KUBECONFIG", &path);
+    let said = kubectl.output().await.unwrap();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+    assert!(std::fs::read_to_string(&path).unwrap().contains("namespace: kube-system"));
 }
 
 #[tokio::test]
