@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"reflect"
 	"sort"
@@ -69,16 +67,11 @@ func tables(assets string) (map[string][]field, error) {
 	var first map[string][]field
 	var other table
 	for name, into := range map[string]any{"protobuf.json.gz": &first, "protobuf-unserved.json.gz": &other} {
-		file, err := os.Open(filepath.Join(assets, name))
+		text, err := inflate(filepath.Join(assets, name))
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
-		reader, err := gzip.NewReader(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := json.NewDecoder(reader).Decode(into); err != nil {
+		if err := json.Unmarshal(text, into); err != nil {
 			return nil, err
 		}
 	}

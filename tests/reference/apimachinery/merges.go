@@ -142,11 +142,11 @@ func fileSchemas(file *ast.File, into map[string]map[string]any) (failed error) 
 			failed = fmt.Errorf("%s: %w", name, err)
 			return
 		}
-		types := parsed.Schema
+		types := &parsed.Schema
 		if root == "" {
 			root = types.Types[0].Name
 		}
-		made := structural(&types, smd.TypeRef{NamedType: &root}, 0)
+		made := structural(types, smd.TypeRef{NamedType: &root}, 0)
 		if made["properties"] == nil {
 			return
 		}

@@ -101,8 +101,8 @@ func everyKind() map[schema.GroupVersionKind]reflect.Type {
 	return kinds
 }
 
-// servedKinds are those that the table of schemas has.
-func servedKinds(path string) (map[schema.GroupVersionKind]bool, error) {
+// inflate reads a compressed file.
+func inflate(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,12 @@ func servedKinds(path string) (map[schema.GroupVersionKind]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(reader)
+	return io.ReadAll(reader)
+}
+
+// servedKinds are those that the table of schemas has.
+func servedKinds(path string) (map[schema.GroupVersionKind]bool, error) {
+	text, err := inflate(path)
 	if err != nil {
 		return nil, err
 	}
