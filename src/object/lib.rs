@@ -17,6 +17,8 @@ pub mod names;
 pub mod patch;
 pub mod path;
 pub mod quote;
+#[cfg(test)]
+mod random;
 pub mod schema;
 pub mod selector;
 pub mod strategic;

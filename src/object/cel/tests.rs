@@ -1,6 +1,7 @@
 //! Rules and what they say, as a real API server says it.
 
 use super::*;
+use crate::random::Random;
 use crate::schema::{structural, structural_at};
 use serde_json::{Value, json};
 
@@ -163,13 +164,8 @@ fn no_rule_panics() {
         })
         .collect();
     let object: Value = serde_json::from_str(OBJECT).unwrap();
-    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
-    let mut roll = |sides: usize| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        (seed % sides as u64) as usize
-    };
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut roll = |sides: usize| random.below(sides);
     let mut compiled = 0;
     for _ in 0..4000 {
         let (a, b) = (&rules[roll(rules.len())], &rules[roll(rules.len())]);

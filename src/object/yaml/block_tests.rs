@@ -3,6 +3,7 @@
 use super::block::{parse, skim};
 use super::compose::first;
 use super::{Kind, check};
+use crate::random::Random;
 
 /// Whether the quick reader took the text; what it read is what the parser reads.
 fn taken(text: &str) -> bool {
@@ -161,17 +162,11 @@ fn reads_as_the_parser_does() {
         "\n]\n",
         ", 'x'",
     ];
-    let mut seed = 88_172_645_463_325_252_u64;
-    let mut draw = |below: usize| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        usize::try_from(seed % below as u64).unwrap()
-    };
+    let mut random = Random(88_172_645_463_325_252);
     let mut count = 0;
     for _ in 0..60_000 {
-        let length = draw(14) + 1;
-        let text: String = (0..length).map(|_| PARTS[draw(PARTS.len())]).collect();
+        let length = random.below(14) + 1;
+        let text: String = (0..length).map(|_| random.of(&PARTS)).collect();
         count += usize::from(taken(&text));
     }
     assert!(count > 1000, "{count} texts were taken");

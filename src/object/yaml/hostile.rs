@@ -1,6 +1,7 @@
 //! Texts made to break a reader: each is read or refused, in bounded time and on a small stack.
 
 use super::{documents, from_str};
+use crate::random::Random;
 
 /// Every text is read or refused.
 #[test]
@@ -51,16 +52,10 @@ fn no_text_panics() {
         "%YAML 1.1\n",
         "\u{10ffff}",
     ];
-    let mut seed = 88_172_645_463_325_252_u64;
-    let mut draw = |below: u64| {
-        seed ^= seed << 13;
-        seed ^= seed >> 7;
-        seed ^= seed << 17;
-        usize::try_from(seed % below).unwrap()
-    };
+    let mut random = Random(88_172_645_463_325_252);
     for _ in 0..30_000 {
-        let count = draw(14) + 1;
-        let text: String = (0..count).map(|_| PARTS[draw(PARTS.len() as u64)]).collect();
+        let count = random.below(14) + 1;
+        let text: String = (0..count).map(|_| random.of(&PARTS)).collect();
         let _ = (documents(&text), from_str(&text));
     }
 }

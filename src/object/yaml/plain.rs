@@ -71,6 +71,7 @@ fn integer(text: &[u8]) -> Option<usize> {
 mod tests {
     use super::super::{compose, to_json};
     use super::*;
+    use crate::random::Random;
 
     /// What may stand where it does not belong.
     const ODD: &str = "{|}|[|]|,|:|\"a\" :|\"x\"\n:|\"é\":|\"y\":\n|\"\\/\"|\"\\ud83d\\ude00\"|\"\u{7f}\"|\"\u{2028}\"|-0|1.0|1e3|017\
@@ -81,53 +82,38 @@ mod tests {
         ["a", " ", "\\n", "\\\"", "\\u003c", ": ", " #", "no", "1", "é", "{", "- ", "\\\\", "'"];
     const BLANKS: [&str; 4] = [" ", "", "", "\n  "];
 
-    struct Draw(u64);
-
-    impl Draw {
-        fn below(&mut self, most: usize) -> usize {
-            self.0 ^= self.0 << 13;
-            self.0 ^= self.0 >> 7;
-            self.0 ^= self.0 << 17;
-            usize::try_from(self.0 % most as u64).unwrap()
-        }
-
-        fn of<'a>(&mut self, texts: &[&'a str]) -> &'a str {
-            texts[self.below(texts.len())]
-        }
-
-        fn value(&mut self, depth: usize) -> String {
-            let parts = |draw: &mut Draw, keys: bool| {
-                let count = draw.below(5);
-                let part = |draw: &mut Draw| {
-                    let key = if keys {
-                        format!("\"{}\":{}", draw.of(&KEYS), draw.of(&BLANKS))
-                    } else {
-                        String::new()
-                    };
-                    format!("{}{key}{}{}", draw.of(&BLANKS), draw.value(depth + 1), draw.of(&BLANKS))
+    fn value(random: &mut Random, depth: usize) -> String {
+        let parts = |random: &mut Random, keys: bool| {
+            let count = random.below(5);
+            let part = |random: &mut Random| {
+                let key = if keys {
+                    format!("\"{}\":{}", random.of(&KEYS), random.of(&BLANKS))
+                } else {
+                    String::new()
                 };
-                (0..count).map(|_| part(draw)).collect::<Vec<_>>().join(",")
+                format!("{}{key}{}{}", random.of(&BLANKS), value(random, depth + 1), random.of(&BLANKS))
             };
-            match if depth == 0 { 4 } else { self.below(if depth > 3 { 3 } else { 5 }) } {
-                0 => self.of(&SCALARS).to_owned(),
-                1 | 2 => format!("\"{}{}{}\"", self.of(&TEXTS), self.of(&TEXTS), self.of(&TEXTS)),
-                3 => format!("[{}]", parts(self, false)),
-                _ => format!("{{{}}}", parts(self, true)),
-            }
+            (0..count).map(|_| part(random)).collect::<Vec<_>>().join(",")
+        };
+        match if depth == 0 { 4 } else { random.below(if depth > 3 { 3 } else { 5 }) } {
+            0 => random.of(&SCALARS).to_owned(),
+            1 | 2 => format!("\"{}{}{}\"", random.of(&TEXTS), random.of(&TEXTS), random.of(&TEXTS)),
+            3 => format!("[{}]", parts(random, false)),
+            _ => format!("{{{}}}", parts(random, true)),
         }
     }
 
     /// What is read here is what the parser reads.
     #[test]
     fn json_means_what_it_means_as_yaml() {
-        let (mut draw, mut read_here) = (Draw(88_172_645_463_325_252), 0);
+        let (mut random, mut read_here) = (Random(88_172_645_463_325_252), 0);
         let odd: Vec<&str> = ODD.split('|').collect();
         for _ in 0..60_000 {
-            let mut text = draw.value(0);
+            let mut text = value(&mut random, 0);
             // Some texts stay as they are, others get a part too many or lose some.
-            let at = draw.below(text.len());
-            match draw.below(4) {
-                0 if text.is_char_boundary(at) => text.insert_str(at, draw.of(&odd)),
+            let at = random.below(text.len());
+            match random.below(4) {
+                0 if text.is_char_boundary(at) => text.insert_str(at, random.of(&odd)),
                 1 if text.is_char_boundary(at) => text.truncate(at),
                 _ => {}
             }
