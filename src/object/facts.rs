@@ -16,6 +16,15 @@ pub const KUBERNETES_MINOR: &str = "1.36";
 /// The definition every object's `metadata` has.
 pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
+/// The definition of amounts such as `100m`: a text or a number.
+pub const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+
+/// Numbers with a default, by definition and field, that objects have only once they are more than zero. No schema tells.
+pub const SHOWN_FROM_ONE: [(&str, &str); 2] = [
+    ("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
+    ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
+];
+
 static SCHEMAS: &[u8] = include_bytes!("../../assets/kubernetes-1.36/schemas.tsv.gz");
 static RESOURCES: &[u8] = include_bytes!("../../assets/kubernetes-1.36/resources.json.gz");
 

@@ -5,8 +5,9 @@ mod testdata;
 
 use super::*;
 use messages::{POINTER, served, serves, unserved};
-use opdev_object::facts::facts;
+use opdev_object::facts::{SHOWN_FROM_ONE, facts};
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// A length-delimited field.
 fn bytes(number: u8, inside: &[u8]) -> Vec<u8> {
@@ -45,6 +46,23 @@ fn a_secret_as_helm_writes_one() {
             "data": {"release": "SDRz"}, "type": "helm.sh/release.v1",
         })
     );
+}
+
+/// What opdev-object says of them, which cannot look here.
+#[test]
+fn numbers_with_a_default_that_are_left_out_as_zero_are_known() {
+    let mut found = BTreeSet::new();
+    for name in facts().raw_definitions().into_keys() {
+        let schema = facts().definition(name).unwrap();
+        for (field, inner) in &schema.properties {
+            let zero = inner.default_value().is_some_and(|value| *value == 0 || *value == false);
+            if zero && leaves_zero_out(name, field) {
+                found.insert((name.to_owned(), field.clone()));
+            }
+        }
+    }
+    let known = SHOWN_FROM_ONE.map(|(name, field)| (name.to_owned(), field.to_owned()));
+    assert_eq!(found, BTreeSet::from(known));
 }
 
 #[test]

@@ -206,12 +206,8 @@ pub(crate) fn families(service: &Value) -> Result<(), Status> {
     if open || spec["type"] == "ExternalName" {
         return Ok(());
     }
+    readable(service)?;
     let mut causes = Vec::new();
-    if let Some(text) = spec["clusterIP"].as_str().filter(|text| !["", "None"].contains(text))
-        && let Err(cause) = parsed(text)
-    {
-        return Err(invalid(service, vec![cause]));
-    }
     if spec["ipFamilyPolicy"] == "RequireDualStack" {
         let detail = "this cluster is not configured for dual-stack services";
         causes.push(Cause::invalid("spec.ipFamilyPolicy", &spec["ipFamilyPolicy"], detail));
@@ -225,13 +221,15 @@ pub(crate) fn families(service: &Value) -> Result<(), Status> {
     if causes.is_empty() { Ok(()) } else { Err(invalid(service, causes)) }
 }
 
-/// What the real server says of a service that has no name: it cannot note whose address it is, if it is one.
-pub(crate) fn nameless(service: &Value) -> Status {
-    if let Some(Err(cause)) =
-        service["spec"]["clusterIP"].as_str().filter(|text| !text.is_empty()).map(parsed)
-    {
-        return invalid(service, vec![cause]);
-    }
+/// Refuses the address of a service that is none.
+pub(crate) fn readable(service: &Value) -> Result<(), Status> {
+    let asked = service["spec"]["clusterIP"].as_str().filter(|text| !["", "None"].contains(text));
+    let wrong = asked.and_then(|text| parsed(text).err());
+    wrong.map_or(Ok(()), |cause| Err(invalid(service, vec![cause])))
+}
+
+/// What the real server says of a service that has no name: it cannot note whose address it is.
+pub(crate) fn nameless() -> Status {
     let why = "failed to allocate IP: IPAddress.networking.k8s.io \"10.96.0.1\" is invalid: spec.parentRef.name: \
                Required value";
     invalid(&Value::Null, vec![Cause::invalid("spec.clusterIPs", &json!([""]), why)])

@@ -118,7 +118,8 @@ impl Registry {
         // What cannot be allocated is told before anything else is looked at.
         if resource.id() == "services" {
             if !ctx.dry_run && name.is_empty() && allocate::needs_address(&object) {
-                return Err(allocate::nameless(&object));
+                allocate::readable(&object)?;
+                return Err(allocate::nameless());
             }
             self.allocate_service(&mut object, None)?;
         }

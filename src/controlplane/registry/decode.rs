@@ -5,11 +5,10 @@
 use super::{convert, gotype, quantity, time};
 use crate::protobuf;
 use base64::Engine;
-use opdev_object::facts::{OBJECT_META, facts};
+use opdev_object::facts::{OBJECT_META, QUANTITY, facts};
 use opdev_object::schema::{Additional, Kind, Schema, SchemaRef};
 use serde_json::{Map, Value};
 
-const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Time";
 const MICRO_TIME: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime";
 const INT_OR_STRING: &str = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";

@@ -154,6 +154,9 @@ pub(crate) fn signed_by(resource: &Resource, object: &mut Value, user: &User) {
 /// A volume says since when it has its phase, unless the request does. The real server's storage sees to that, too.
 pub(crate) fn phase_moved(resource: &Resource, object: &mut Value, current: Option<&Value>, now: Timestamp) {
     const SINCE: &str = "lastPhaseTransitionTime";
+    if resource.id() != "persistentvolumes" {
+        return;
+    }
     let status = |of: &Value, field: &str| of["status"][field].clone();
     let moved = match current {
         None => true,
@@ -162,7 +165,7 @@ pub(crate) fn phase_moved(resource: &Resource, object: &mut Value, current: Opti
                 && (status(object, SINCE).is_null() || status(object, SINCE) == status(current, SINCE))
         }
     };
-    if resource.id() == "persistentvolumes" && moved {
+    if moved {
         object["status"][SINCE] = Value::from(metadata::seconds(now));
     }
 }

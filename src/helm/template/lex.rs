@@ -158,15 +158,19 @@ impl<'a> Lexer<'a> {
     fn token(&mut self, kind: Kind) -> Token<'a> {
         let text = &self.input[self.start..self.pos];
         let token = Token { kind, pos: self.start, text, line: self.start_line, spaced: self.spaced };
+        self.begin();
+        token
+    }
+
+    /// What follows belongs to the next token.
+    fn begin(&mut self) {
         self.start = self.pos;
         self.start_line = self.line;
-        token
     }
 
     fn ignore(&mut self) {
         self.line += newlines(&self.input[self.start..self.pos]);
-        self.start = self.pos;
-        self.start_line = self.line;
+        self.begin();
     }
 
     fn fail(&mut self, words: impl Into<String>) -> Token<'a> {
@@ -341,8 +345,7 @@ impl<'a> Lexer<'a> {
         }
         self.pos += count;
         self.line += rest[..count].iter().filter(|byte| **byte == b'\n').count();
-        self.start = self.pos;
-        self.start_line = self.line;
+        self.begin();
         true
     }
 

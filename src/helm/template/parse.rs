@@ -239,7 +239,6 @@ impl<'a> Parser<'a> {
             Kind::Template => self.template()?,
             _ => {
                 self.backup();
-                self.peek();
                 Node::Action(self.pipeline("command", Kind::RightDelim)?)
             }
         };

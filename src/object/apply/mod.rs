@@ -11,6 +11,7 @@ mod prune;
 mod typed;
 mod versions;
 
+use crate::facts::SHOWN_FROM_ONE;
 use crate::fieldset::{Comparison, FieldPath, FieldSet, compare};
 use crate::meta;
 use crate::schema::{Kind, SchemaRef, same};
@@ -126,12 +127,6 @@ fn nothing(like: &Value) -> Value {
     json!({"apiVersion": like["apiVersion"], "kind": like["kind"]})
 }
 
-/// Fields with a default that their struct has only once they are more than zero.
-const LEFT_OUT: [(&str, &str); 2] = [
-    ("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
-    ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
-];
-
 /// What a struct has of a field before anybody sets it; `None` where it may have none, or something else.
 fn unset(owner: &SchemaRef, name: &str, field: &SchemaRef) -> Option<Value> {
     let zero = match field.kind {
@@ -142,7 +137,7 @@ fn unset(owner: &SchemaRef, name: &str, field: &SchemaRef) -> Option<Value> {
     let required = || owner.checks.as_ref().is_some_and(|checks| checks.required.iter().any(|at| at == name));
     let has = match field.default_value() {
         Some(default) => {
-            *default == zero && !LEFT_OUT.contains(&(owner.definition_name().unwrap_or(""), name))
+            *default == zero && !SHOWN_FROM_ONE.contains(&(owner.definition_name().unwrap_or_default(), name))
         }
         None => required(),
     };

@@ -1,12 +1,11 @@
 //! Whether an applied configuration fits its schema, with the texts the server gives where it does not.
 
+use crate::facts::QUANTITY;
 use crate::fieldset::{item_element, item_schema};
 use crate::schema::{Additional, Kind, ListType, SchemaRef, Step, below, go_float};
 use crate::strategic::go_value as printed;
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 
 /// What does not fit, as one text: one error as it is, several as a list.
 pub(super) fn check(value: &Value, schema: &SchemaRef) -> Result<(), String> {
@@ -109,12 +108,7 @@ fn is_container(value: &Value) -> bool {
 }
 
 fn got(value: &Value) -> String {
-    match value {
-        Value::String(_) | Value::Bool(_) | Value::Number(_) | Value::Null => {
-            format!("&{{{}}}", shown(value).trim_matches('"'))
-        }
-        other => format!("&{{{}}}", printed(other)),
-    }
+    format!("&{{{}}}", printed(value))
 }
 
 fn type_of(value: &Value) -> &'static str {
