@@ -52,17 +52,33 @@ pub fn field(change: &FieldChange) -> String {
     }
 }
 
+/// The changed fields, the most telling first: what was asked for, then what became of it, last its details.
 fn fields(changes: &[FieldChange], most: usize) -> String {
-    let mut text = changes.iter().take(most).map(field).collect::<Vec<_>>().join(", ");
+    let mut sorted: Vec<&FieldChange> = changes.iter().collect();
+    sorted.sort_by_key(|change| detail(&change.path));
+    let mut text = sorted.into_iter().take(most).map(field).collect::<Vec<_>>().join(", ");
     if changes.len() > most {
         text.push_str(&format!(" +{} more", changes.len() - most));
     }
     text
 }
 
+/// How much of a detail a field is, beside others of the same change.
+fn detail(path: &str) -> u8 {
+    let Some(status) = path.strip_prefix(".status.") else { return 0 };
+    match status.strip_prefix("conditions[type=") {
+        Some("Ready].status" | "Available].status") => 1,
+        Some(condition) if condition.ends_with("].status") => 2,
+        Some(_) => 4,
+        None if status == "phase" => 0,
+        None if status.starts_with("containerStatuses[") || status == "observedGeneration" => 3,
+        None => 1,
+    }
+}
+
 /// One cause in words, with at most `most` changed fields.
 pub fn cause_with(cause: &Cause, most: usize) -> String {
-    cause_beside(cause, most, "")
+    cause_of(cause, most, short_ref)
 }
 
 /// A child of a known custom resource, without the part of its name that is the resource's own.
@@ -74,13 +90,13 @@ fn child(object: &ObjectRef, name: &str) -> String {
     }
 }
 
-fn cause_beside(cause: &Cause, most: usize, name: &str) -> String {
+fn cause_of(cause: &Cause, most: usize, called: impl Fn(&ObjectRef) -> String) -> String {
     match &cause.kind {
         CauseKind::Start => "start of opdev".to_owned(),
         CauseKind::Watch { object, event, fields: changed, by, own_write, relation } => {
             let what = match relation {
                 Relation::Primary => "CR".to_owned(),
-                Relation::Owner | Relation::Annotation | Relation::Related => child(object, name),
+                Relation::Owner | Relation::Annotation | Relation::Related => called(object),
             };
             let deleting = changed.iter().any(|c| c.path == ".metadata.deletionTimestamp" && c.new.is_some());
             let mut text = match (event, relation) {
@@ -119,7 +135,21 @@ pub fn is_echo(cause: &Cause) -> bool {
     matches!(cause.kind, CauseKind::Watch { own_write: true, .. })
 }
 
-/// All causes in one line: the ones from outside first, equal ones merged with a count.
+/// Where a cause stands beside others: first what somebody did to the custom resource itself or to its sources, then
+/// what happened around it, last the echoes of own writes. So a short line still says what matters most.
+fn rank(cause: &Cause) -> u8 {
+    match &cause.kind {
+        CauseKind::Watch { own_write: true, .. } => 2,
+        CauseKind::Watch { relation: Relation::Primary, .. }
+        | CauseKind::Reload { .. }
+        | CauseKind::User
+        | CauseKind::Start => 0,
+        CauseKind::Watch { .. } | CauseKind::Period | CauseKind::Retry { .. } | CauseKind::Wait { .. } => 1,
+    }
+}
+
+/// All causes in one line: the object's own change and edits first, echoes last; equal ones, and the same change of
+/// several children, merged with a count.
 pub fn causes(of: &[Cause]) -> String {
     causes_beside(of, "")
 }
@@ -130,15 +160,23 @@ pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
 }
 
 fn causes_beside(of: &[Cause], name: &str) -> String {
-    let mut parts: Vec<(String, usize)> = Vec::new();
-    for cause in of.iter().filter(|c| !is_echo(c)).chain(of.iter().filter(|c| is_echo(c))) {
-        let text = cause_beside(cause, 2, name);
-        match parts.iter_mut().find(|(known, _)| *known == text) {
-            Some((_, count)) => *count += 1,
-            None => parts.push((text, 1)),
+    let mut parts: Vec<(String, String, usize)> = Vec::new();
+    let mut sorted: Vec<&Cause> = of.iter().collect();
+    sorted.sort_by_key(|cause| rank(cause));
+    for cause in sorted {
+        let text = cause_of(cause, 2, |object| child(object, name));
+        let unnamed = cause_of(cause, 2, |object| object.gvk.kind.clone());
+        match parts.iter_mut().find(|(_, known, _)| *known == unnamed) {
+            Some((known, _, count)) => {
+                *count += 1;
+                if *known != text {
+                    *known = unnamed;
+                }
+            }
+            None => parts.push((text, unnamed, 1)),
         }
     }
-    let texts = parts.into_iter().map(|(text, n)| if n > 1 { format!("{text} ×{n}") } else { text });
+    let texts = parts.into_iter().map(|(text, _, n)| if n > 1 { format!("{text} ×{n}") } else { text });
     texts.collect::<Vec<_>>().join(" · ")
 }
 
@@ -373,6 +411,44 @@ mod tests {
             cause(&watch(Relation::Owner, WatchEvent::Modified, &many, true)),
             "Deployment web .a 1→2, .b 1→2 +1 more (own write)"
         );
+    }
+
+    #[test]
+    fn the_own_change_stands_before_what_happened_around_it() {
+        let child =
+            watch(Relation::Owner, WatchEvent::Modified, &[(".status.readyReplicas", "1", "2")], false);
+        let own = watch(Relation::Primary, WatchEvent::Modified, &[(".spec.size", "3", "5")], false);
+        let echo = watch(Relation::Primary, WatchEvent::Modified, &[(".status.ready", "1", "2")], true);
+        let all = [echo, child, plain(CauseKind::Period), own];
+        assert_eq!(
+            causes(&all),
+            "CR .spec.size 3→5 (kubectl) · Deployment web .status.readyReplicas 1→2 (kubectl) · period · CR .status.ready 1→2 (own write)"
+        );
+    }
+
+    #[test]
+    fn the_most_telling_field_stands_first_and_children_that_change_alike_are_one() {
+        let pod = |name: &str| {
+            let changed = [
+                (".status.conditions[type=Ready].message", "unready", ""),
+                (".status.containerStatuses[name=app].started", "false", "true"),
+                (".status.conditions[type=Ready].status", "False", "True"),
+                (".status.phase", "Pending", "Running"),
+            ];
+            let mut cause = watch(Relation::Owner, WatchEvent::Modified, &changed, false);
+            if let CauseKind::Watch { object, .. } = &mut cause.kind {
+                name.clone_into(&mut object.name);
+            }
+            cause
+        };
+        let web = ObjectRef { name: "web".to_owned(), ..ObjectRef::default() };
+        let changed = ".status.phase Pending→Running, .status.conditions[type=Ready].status False→True +2 more (kubectl)";
+        assert_eq!(causes_of(&web, &[pod("web-1")]), format!("Deployment …-1 {changed}"));
+        assert_eq!(
+            causes_of(&web, &[pod("web-1"), pod("web-2"), pod("web-3")]),
+            format!("Deployment {changed} ×3")
+        );
+        assert_eq!(causes_of(&web, &[pod("web-1"), pod("web-1")]), format!("Deployment …-1 {changed} ×2"));
     }
 
     #[test]
