@@ -44,11 +44,21 @@ pub fn short_ref(object: &ObjectRef) -> String {
 
 /// `.spec.replicas 5→3`.
 pub fn field(change: &FieldChange) -> String {
+    changed(&change.path, change)
+}
+
+/// A field as short as it stays clear: `Ready False→True` of a condition.
+fn short_field(change: &FieldChange) -> String {
+    let condition = change.path.strip_prefix(".status.conditions[type=");
+    changed(condition.and_then(|rest| rest.strip_suffix("].status")).unwrap_or(&change.path), change)
+}
+
+fn changed(path: &str, change: &FieldChange) -> String {
     match (&change.old, &change.new) {
-        (Some(old), Some(new)) => format!("{} {old}→{new}", change.path),
-        (None, Some(new)) => format!("{} +{new}", change.path),
-        (Some(old), None) => format!("{} -{old}", change.path),
-        (None, None) => change.path.clone(),
+        (Some(old), Some(new)) => format!("{path} {old}→{new}"),
+        (None, Some(new)) => format!("{path} +{new}"),
+        (Some(old), None) => format!("{path} -{old}"),
+        (None, None) => path.to_owned(),
     }
 }
 
@@ -56,7 +66,7 @@ pub fn field(change: &FieldChange) -> String {
 fn fields(changes: &[FieldChange], most: usize) -> String {
     let mut sorted: Vec<&FieldChange> = changes.iter().collect();
     sorted.sort_by_key(|change| detail(&change.path));
-    let mut text = sorted.into_iter().take(most).map(field).collect::<Vec<_>>().join(", ");
+    let mut text = sorted.into_iter().take(most).map(short_field).collect::<Vec<_>>().join(", ");
     if changes.len() > most {
         text.push_str(&format!(" +{} more", changes.len() - most));
     }
@@ -442,7 +452,7 @@ mod tests {
             cause
         };
         let web = ObjectRef { name: "web".to_owned(), ..ObjectRef::default() };
-        let changed = ".status.phase Pending→Running, .status.conditions[type=Ready].status False→True +2 more (kubectl)";
+        let changed = ".status.phase Pending→Running, Ready False→True +2 more (kubectl)";
         assert_eq!(causes_of(&web, &[pod("web-1")]), format!("Deployment …-1 {changed}"));
         assert_eq!(
             causes_of(&web, &[pod("web-1"), pod("web-2"), pod("web-3")]),
