@@ -75,7 +75,9 @@ fn fields(changes: &[FieldChange], most: usize) -> String {
 
 /// How much of a detail a field is, beside others of the same change.
 fn detail(path: &str) -> u8 {
-    let Some(status) = path.strip_prefix(".status.") else { return 0 };
+    let Some(status) = path.strip_prefix(".status.") else {
+        return if path.starts_with(".metadata.") { 2 } else { 0 };
+    };
     match status.strip_prefix("conditions[type=") {
         Some("Ready].status" | "Available].status") => 1,
         Some(condition) if condition.ends_with("].status") => 2,
@@ -452,6 +454,11 @@ mod tests {
             cause
         };
         let web = ObjectRef { name: "web".to_owned(), ..ObjectRef::default() };
+        let noted = [(".metadata.annotations[note]", "a", "b"), (".spec.size", "3", "5")];
+        assert_eq!(
+            cause(&watch(Relation::Primary, WatchEvent::Modified, &noted, false)),
+            "CR .spec.size 3→5, .metadata.annotations[note] a→b (kubectl)"
+        );
         let changed = ".status.phase Pending→Running, Ready False→True +2 more (kubectl)";
         assert_eq!(causes_of(&web, &[pod("web-1")]), format!("Deployment …-1 {changed}"));
         assert_eq!(
