@@ -27,18 +27,16 @@ impl Requests {
     }
 
     /// The same for a kind of the project, whose CRD may have been applied a moment ago: at start, and after a
-    /// cluster was unlocked.
+    /// cluster was unlocked. Which kinds those are is known with the first sources.
     pub(super) async fn resource_soon(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
-        let own = self
-            .sources
-            .borrow()
-            .definitions
-            .iter()
-            .any(|definition| crd::kinds(&definition.crd).contains(gvk));
+        let own = || {
+            let sources = self.sources.borrow();
+            sources.number == 0 || sources.definitions.iter().any(|one| crd::kinds(&one.crd).contains(gvk))
+        };
         let deadline = Instant::now() + ESTABLISHING;
         loop {
             match self.resource(gvk).await {
-                Err(_) if own && Instant::now() < deadline => tokio::time::sleep(LOOK_AGAIN).await,
+                Err(_) if own() && Instant::now() < deadline => tokio::time::sleep(LOOK_AGAIN).await,
                 found => return found,
             }
         }
