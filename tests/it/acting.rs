@@ -128,6 +128,15 @@ async fn undo_entry(opdev: &mut Opdev, entry: u64) -> (Review, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_apply_before_the_first_sources_waits_for_its_kind() {
+    let mut opdev = Opdev::launched();
+    let said = opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    assert!(matches!(said, RequestOutcome::Done { .. }), "{said:?}");
+    opdev.reconcile("an install", 0, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_edit_is_tried_shown_written_and_undone() {
     let mut opdev = Opdev::start().await;
     done(&apply_text(&mut opdev, "map.yaml", MAP).await);

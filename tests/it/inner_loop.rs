@@ -86,6 +86,19 @@ impl Opdev {
     }
 
     async fn start_on(cluster: Choice, prepare: impl FnOnce(&Path), poll: bool) -> Opdev {
+        let opdev = Self::launch(cluster, prepare, poll);
+        opdev
+            .wait("the first sources", 0, |event| matches!(event, Event::SourcesChanged(_)).then_some(()))
+            .await;
+        opdev
+    }
+
+    /// Starts on a copy of the demo project; nothing is ready yet.
+    pub(crate) fn launched() -> Opdev {
+        Self::launch(Choice { embedded: true, ..Choice::default() }, |_| {}, false)
+    }
+
+    fn launch(cluster: Choice, prepare: impl FnOnce(&Path), poll: bool) -> Opdev {
         let (folder, root) = demo_project();
         prepare(&root);
         let project = Project::discover(Some(&root), &root).unwrap();
@@ -119,11 +132,7 @@ impl Opdev {
             shutdown: shutdown.clone(),
         };
         let task = tokio::spawn(inner_loop::run(input));
-        let opdev = Opdev { root, _folder: folder, seen, ask, next_id: 0, shutdown, task, bus: bus.task };
-        opdev
-            .wait("the first sources", 0, |event| matches!(event, Event::SourcesChanged(_)).then_some(()))
-            .await;
-        opdev
+        Opdev { root, _folder: folder, seen, ask, next_id: 0, shutdown, task, bus: bus.task }
     }
 
     /// How many events there were so far; a mark to wait from.
