@@ -24,7 +24,9 @@ fn a_missing_rule_is_shown_added_after_its_diff_and_cures() {
     // Who reads is refused before who writes: each round adds what is known by then.
     let cured = |screen: &vt100::Screen| {
         let text = screen.contents();
-        text.contains("Ingress ") && !text.contains("forbidden")
+        // Before the rule is there it only looks so, while the refusal is not on the screen yet.
+        let ruled = std::fs::read_to_string(&file).is_ok_and(|text| text.contains(RULE));
+        ruled && text.contains("Ingress ") && !text.contains("forbidden")
     };
     for round in 0..6 {
         pty.wait_until("a missing rule or a cure", |screen| {
