@@ -151,7 +151,7 @@ pub fn is_echo(cause: &Cause) -> bool {
 /// what happened around it, last the echoes of own writes. So a short line still says what matters most.
 fn rank(cause: &Cause) -> u8 {
     match &cause.kind {
-        CauseKind::Watch { own_write: true, .. } => 2,
+        _ if is_echo(cause) => 2,
         CauseKind::Watch { relation: Relation::Primary, .. }
         | CauseKind::Reload { .. }
         | CauseKind::User
@@ -172,24 +172,36 @@ pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
 }
 
 fn causes_beside(of: &[Cause], name: &str) -> String {
-    let mut parts: Vec<(String, String, usize)> = Vec::new();
     let mut sorted: Vec<&Cause> = of.iter().collect();
     sorted.sort_by_key(|cause| rank(cause));
+    // Each with what follows it alike: the causes whose words differ at most in a child's name.
+    let mut parts: Vec<(String, Vec<&Cause>)> = Vec::new();
     for cause in sorted {
-        let text = cause_of(cause, 2, |object| child(object, name));
         let unnamed = cause_of(cause, 2, |object| object.gvk.kind.clone());
-        match parts.iter_mut().find(|(_, known, _)| *known == unnamed) {
-            Some((known, _, count)) => {
-                *count += 1;
-                if *known != text {
-                    *known = unnamed;
-                }
-            }
-            None => parts.push((text, unnamed, 1)),
+        match parts.iter_mut().find(|(known, _)| *known == unnamed) {
+            Some((_, alike)) => alike.push(cause),
+            None => parts.push((unnamed, vec![cause])),
         }
     }
-    let texts = parts.into_iter().map(|(text, _, n)| if n > 1 { format!("{text} ×{n}") } else { text });
+    let texts = parts.into_iter().map(|(unnamed, alike)| {
+        let one_child = alike.iter().all(|cause| watched(cause) == watched(alike[0]));
+        let text = if one_child { cause_of(alike[0], 2, |object| child(object, name)) } else { unnamed };
+        if alike.len() > 1 { format!("{text} ×{}", alike.len()) } else { text }
+    });
     texts.collect::<Vec<_>>().join(" · ")
+}
+
+/// The name of the object whose change is the cause.
+fn watched(cause: &Cause) -> Option<&str> {
+    match &cause.kind {
+        CauseKind::Watch { object, .. } => Some(&object.name),
+        CauseKind::Start
+        | CauseKind::Reload { .. }
+        | CauseKind::Period
+        | CauseKind::Retry { .. }
+        | CauseKind::Wait { .. }
+        | CauseKind::User => None,
+    }
 }
 
 /// What came of a pass, as one word.
