@@ -5,9 +5,10 @@
 use super::FileSet;
 use super::ignore::Rules;
 use crate::spread;
+use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::{fs, iter};
 
 /// The largest file Helm takes.
@@ -28,25 +29,32 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     };
     // A broken .helmignore is reported when the chart is loaded.
     let rules = Rules::parse(&text).unwrap_or_default();
-    let mut found = Vec::new();
-    walk(folder, "", &rules, &mut found, 0)?;
-    // A call for each file takes as long as some of its bytes.
-    spread::for_each(&found, found.len() * 1024, |file| file.data.set(read(&file.full)).unwrap_or_default());
-    let mut files = FileSet::new();
-    for Found { path, data, .. } in found {
-        files.insert(path, data.into_inner().unwrap_or_else(|| Ok(Arc::default()))?);
-    }
-    Ok(files)
+    let files = Mutex::new(BTreeMap::new());
+    let take = |Found { path, full }: Found| {
+        let data = read(&full);
+        files.lock().unwrap_or_else(PoisonError::into_inner).insert(path, data);
+    };
+    spread::while_made(take, |give| walk(folder, "", &rules, &mut |file| give(file, CALLS), 0))?;
+    let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
+    files.into_iter().map(|(path, data)| Ok((path, data?))).collect()
 }
 
-/// A file of a chart, and its text once it is read.
+/// To open, ask and close a file takes as long as to read some bytes of it.
+const CALLS: usize = 1024;
+
+/// A file of a chart.
 struct Found {
     path: String,
     full: PathBuf,
-    data: OnceLock<io::Result<Arc<[u8]>>>,
 }
 
-fn walk(folder: &Path, prefix: &str, rules: &Rules, found: &mut Vec<Found>, depth: usize) -> io::Result<()> {
+fn walk(
+    folder: &Path,
+    prefix: &str,
+    rules: &Rules,
+    found: &mut dyn FnMut(Found),
+    depth: usize,
+) -> io::Result<()> {
     if depth > 40 {
         return Err(io::Error::other(format!("{}: folders are nested too deep", folder.display())));
     }
@@ -66,7 +74,7 @@ fn walk(folder: &Path, prefix: &str, rules: &Rules, found: &mut Vec<Found>, dept
         if kind.is_dir() {
             walk(&full, &format!("{path}/"), rules, found, depth + 1)?;
         } else if kind.is_file() {
-            found.push(Found { path, full, data: OnceLock::new() });
+            found(Found { path, full });
         } else {
             let message = format!("cannot load irregular file {path} as it has file mode type bits set");
             return Err(io::Error::other(message));
