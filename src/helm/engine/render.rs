@@ -24,9 +24,14 @@ fn render_with(
     input: &RenderInput<'_>,
     mut state: Option<&mut State>,
 ) -> Result<Rendered, RenderError> {
-    let (chart, values, mut warnings) = prepare(chart, input, state.as_deref_mut())?;
+    let cache = input.cache.clone().unwrap_or_default();
+    let prepare = || prepare(chart, input, state.as_deref_mut());
+    let prepared = run::parsing(chart, input.compat, &cache, prepare, |prepared| {
+        prepared.as_ref().ok().map(|(chart, ..)| chart)
+    });
+    let (chart, values, mut warnings) = prepared?;
     check_kube_version(&chart, input)?;
-    let (mut outputs, before) = run::execute(&chart, &values, input, state)?;
+    let (mut outputs, before) = run::execute(&chart, &values, input, &cache, state)?;
     read_documents(&outputs, &before, input.compat)?;
     let impure = outputs.values().any(|output| output.impure);
     let kept = |(path, output): &(&String, &Arc<Output>)| {

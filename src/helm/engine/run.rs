@@ -8,8 +8,8 @@ use super::{Compat, RenderError, RenderInput, documents, hints};
 use crate::chart::{Chart, Place};
 use crate::spread;
 use crate::template::{
-    Context, ExecError, Inputs, Map, ParseError, ParsedText, Paths, Reads, TemplateSet, Value, on_deep_stack,
-    without_no_value,
+    Context, ExecError, Inputs, Map, ParseCache, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
+    on_deep_stack, without_no_value,
 };
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -24,9 +24,10 @@ pub(super) fn execute(
     chart: &Chart,
     values: &Arc<Json>,
     input: &RenderInput<'_>,
+    cache: &Arc<ParseCache>,
     state: Option<&mut State>,
 ) -> Result<(Outputs, Outputs), RenderError> {
-    on_deep_stack(|| run(chart, values, input, state))
+    on_deep_stack(|| run(chart, values, input, cache, state))
 }
 
 /// One render, ready to run.
@@ -42,14 +43,12 @@ fn run(
     chart: &Chart,
     values: &Arc<Json>,
     input: &RenderInput<'_>,
+    cache: &Arc<ParseCache>,
     state: Option<&mut State>,
 ) -> Result<(Outputs, Outputs), RenderError> {
     let scopes = scope::scopes(chart);
     let templates = scope::templates(&scopes);
-    let mut set = match &input.cache {
-        Some(cache) => TemplateSet::with_cache(input.compat, cache.clone()),
-        None => TemplateSet::new(input.compat),
-    };
+    let mut set = TemplateSet::with_cache(input.compat, Arc::clone(cache));
     for parsed in parse(&set, &templates) {
         set.define(parsed.map_err(|error| unparsed(&error, &templates, input.compat))?);
     }
@@ -75,6 +74,42 @@ struct Watched<'w, 's> {
     reads: Rc<Reads>,
     paths: &'w mut Paths,
     reuse: &'w mut Reuse<'s>,
+}
+
+/// Does what has to be done before templates run, which also says which of the chart's templates will be parsed. Those
+/// of a large chart that nobody has parsed before are parsed on other cores meanwhile, and on this one afterwards. What
+/// does not parse is told to who wants it.
+pub(super) fn parsing<T>(
+    chart: &Chart,
+    compat: Compat,
+    cache: &Arc<ParseCache>,
+    prepare: impl FnOnce() -> T,
+    prepared: impl FnOnce(&T) -> Option<&Chart>,
+) -> T {
+    if !cache.is_empty() {
+        return prepare();
+    }
+    let scopes = scope::scopes(chart);
+    let templates = scope::templates(&scopes);
+    if templates.values().map(|template| template.text.len()).sum::<usize>() < spread::WORTH {
+        return prepare();
+    }
+    let set = TemplateSet::with_cache(compat, Arc::clone(cache));
+    let order = in_order(&templates);
+    let wanted: OnceLock<Vec<String>> = OnceLock::new();
+    let parse = |path: &&str| {
+        if wanted.get().is_none_or(|wanted| wanted.binary_search_by(|known| known.as_str().cmp(path)).is_ok())
+        {
+            let _ = set.parse(path, &templates[*path].text);
+        }
+    };
+    let prepare = || {
+        let made = prepare();
+        let chart = prepared(&made).map(scope::scopes).unwrap_or_default();
+        let _ = wanted.set(scope::templates(&chart).into_keys().collect());
+        made
+    };
+    on_deep_stack(|| spread::beside(&order, parse, prepare))
 }
 
 /// What each text parses to, in their order; what is new is parsed on every core.

@@ -305,6 +305,40 @@ fn a_large_chart_renders_and_fails_as_a_small_one() {
     broken("{{ fail \"no\" }}", "web/templates/c120.yaml:");
 }
 
+/// A chart's templates are parsed while its dependencies are decided: one that is left out may be broken, one with
+/// another name is that name's, and what is broken is told as ever.
+#[test]
+fn templates_that_were_parsed_ahead_are_those_of_the_charts_that_take_part() {
+    let long = "# a line\n".repeat(crate::spread::WORTH / 9 / 20 + 1);
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+    let dependencies = "dependencies:\n- {name: extra, version: 1.0.0, condition: extra.enabled}\n- {name: db, version: 1.0.0, alias: store}\n";
+    let mut files = texts(&[
+        ("Chart.yaml", &format!("{}{dependencies}", chart("web"))),
+        ("values.yaml", "extra: {enabled: false}\n"),
+        ("charts/extra/Chart.yaml", &chart("extra")),
+        ("charts/extra/templates/a.yaml", "{{ if }}"),
+        ("charts/db/Chart.yaml", &chart("db")),
+        (
+            "charts/db/templates/a.yaml",
+            &format!("{long}of: {{{{ .Chart.Name }}}} at {{{{ .Template.Name }}}}\n"),
+        ),
+    ]);
+    files.extend((0..30).map(|at| (format!("templates/{at:02}.yaml"), format!("{long}n: {at}\n"))));
+    let run =
+        |files: &Texts, values: Value| Case::new().run(&load(files).unwrap(), &values, 1, Compat::V3, true).0;
+    let made = run(&files, json!({})).unwrap().0;
+    assert!(made.contains("of: store at web/charts/store/templates/a.yaml\n"), "{made}");
+    assert!(made.contains("n: 29\n"), "{made}");
+    let told = run(&files, json!({"extra": {"enabled": true}})).unwrap_err();
+    assert!(told.contains("parse error at (web/charts/extra/templates/a.yaml:1)"), "{told}");
+    files.insert("templates/11.yaml".to_owned(), "{{ end }}".to_owned());
+    let told = run(&files, json!({})).unwrap_err();
+    assert!(told.contains("parse error at (web/templates/11.yaml:1)"), "{told}");
+    files.insert("values.schema.json".to_owned(), r#"{"required": ["name"]}"#.to_owned());
+    let told = run(&files, json!({})).unwrap_err();
+    assert!(told.contains("missing property 'name'"), "{told}");
+}
+
 /// Numbers that repeat.
 struct Dice(u64);
 

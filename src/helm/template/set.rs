@@ -49,6 +49,12 @@ struct Cached {
 }
 
 impl ParseCache {
+    /// Whether nothing was parsed yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parsed.lock().unwrap_or_else(PoisonError::into_inner).count == 0
+    }
+
     /// The trees of a text, parsed at most once.
     fn parse(&self, name: &str, text: &str, language: Language) -> Result<Trees, ParseError> {
         let key = (Box::from(name), language.compat);
