@@ -85,11 +85,6 @@ pub(crate) fn for_each<T: Sync>(items: &[T], bytes: usize, work: impl Fn(&T) + S
     if bytes < WORTH {
         return items.iter().for_each(work);
     }
-    beside(items, work, || ());
-}
-
-/// Does something else while other threads begin with a piece of work for each item, and then helps them.
-pub(crate) fn beside<T: Sync, R>(items: &[T], work: impl Fn(&T) + Sync, other: impl FnOnce() -> R) -> R {
     let next = AtomicUsize::new(0);
     let take = || {
         while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -98,10 +93,29 @@ pub(crate) fn beside<T: Sync, R>(items: &[T], work: impl Fn(&T) + Sync, other: i
     };
     thread::scope(|scope| {
         start(scope, take);
+        take();
+    });
+}
+
+/// Does something else while other threads list items and begin with a piece of work for each, then helps them.
+pub(crate) fn beside<T: Send + Sync, R>(
+    items: impl Fn() -> Vec<T> + Sync,
+    work: impl Fn(&T) + Sync,
+    other: impl FnOnce() -> R,
+) -> (R, Vec<T>) {
+    let (listed, next) = (OnceLock::new(), AtomicUsize::new(0));
+    let take = || {
+        while let Some(item) = listed.get_or_init(&items).get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item);
+        }
+    };
+    let made = thread::scope(|scope| {
+        start(scope, take);
         let made = other();
         take();
         made
-    })
+    });
+    (made, listed.into_inner().unwrap_or_default())
 }
 
 /// Does a piece of work for each item that `make` gives with about how many bytes it comes to: on other threads while
@@ -136,12 +150,14 @@ struct Queue<T> {
     /// Bytes given so far.
     bytes: usize,
     helped: bool,
+    /// Threads that found nothing to do.
+    idle: usize,
     ended: bool,
 }
 
 impl<T> Default for Queue<T> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), bytes: 0, helped: false, ended: false }
+        Self { waiting: VecDeque::new(), bytes: 0, helped: false, idle: 0, ended: false }
     }
 }
 
@@ -157,7 +173,8 @@ impl<T> Line<T> {
         queue.waiting.push_back(item);
         let begin = queue.bytes >= WORTH && !queue.helped;
         queue.helped |= begin;
-        if queue.helped && !begin {
+        // To wake nobody takes a system call, too.
+        if queue.idle > 0 {
             self.changed.notify_one();
         }
         begin
@@ -177,7 +194,11 @@ impl<T> Line<T> {
                 match queue.waiting.pop_front() {
                     Some(next) => break next,
                     None if queue.ended => return,
-                    None => queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                    None => {
+                        queue.idle += 1;
+                        queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                        queue.idle -= 1;
+                    }
                 }
             };
             drop(queue);

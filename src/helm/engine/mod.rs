@@ -1,6 +1,7 @@
 //! The run: a chart, values, a release and capabilities in; manifest, documents, hooks and notes out.
 //! Clock, randomness and the cluster come in through `Environment`. Read `render` for the order of things.
 
+mod ahead;
 mod capabilities;
 mod documents;
 mod files;

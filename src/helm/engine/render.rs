@@ -1,5 +1,6 @@
 //! One render: dependencies, values, schema, templates in Helm's order, then documents, hooks and notes.
 
+use super::ahead::Ahead;
 use super::memory::{Output, Outputs, Prepared, State};
 use super::{Compat, RenderError, RenderInput, Rendered, run};
 use crate::chart::{Chart, dependencies};
@@ -24,14 +25,10 @@ fn render_with(
     input: &RenderInput<'_>,
     mut state: Option<&mut State>,
 ) -> Result<Rendered, RenderError> {
-    let cache = input.cache.clone().unwrap_or_default();
     let prepare = || prepare(chart, input, state.as_deref_mut());
-    let prepared = run::parsing(chart, input.compat, &cache, prepare, |prepared| {
-        prepared.as_ref().ok().map(|(chart, ..)| chart)
-    });
-    let (chart, values, mut warnings) = prepared?;
+    let ((chart, values, mut warnings), ahead) = Ahead::beside(chart, input, prepare, |(chart, ..)| chart)?;
     check_kube_version(&chart, input)?;
-    let (mut outputs, before) = run::execute(&chart, &values, input, &cache, state)?;
+    let (mut outputs, before) = run::execute(&chart, &values, input, &ahead, state)?;
     read_documents(&outputs, &before, input.compat)?;
     let impure = outputs.values().any(|output| output.impure);
     let kept = |(path, output): &(&String, &Arc<Output>)| {

@@ -1,6 +1,7 @@
 //! Executes a chart's templates in Helm's order: deepest path first, then from z to a; a later definition wins.
 //! All files of a chart share one map of data, so what one changes the next one sees.
 
+use super::ahead::Ahead;
 use super::memory::{Base, Output, Outputs, State};
 use super::reuse::Reuse;
 use super::scope::{self, Scope, Template};
@@ -8,8 +9,8 @@ use super::{Compat, RenderError, RenderInput, documents, hints};
 use crate::chart::{Chart, Place};
 use crate::spread;
 use crate::template::{
-    Context, ExecError, Inputs, Map, ParseCache, ParseError, ParsedText, Paths, Reads, TemplateSet, Value,
-    on_deep_stack, without_no_value,
+    Context, ExecError, Inputs, Map, ParseError, ParsedText, Paths, Reads, TemplateSet, Value, on_deep_stack,
+    without_no_value,
 };
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
@@ -24,10 +25,10 @@ pub(super) fn execute(
     chart: &Chart,
     values: &Arc<Json>,
     input: &RenderInput<'_>,
-    cache: &Arc<ParseCache>,
+    ahead: &Ahead,
     state: Option<&mut State>,
 ) -> Result<(Outputs, Outputs), RenderError> {
-    on_deep_stack(|| run(chart, values, input, cache, state))
+    on_deep_stack(|| run(chart, values, input, ahead, state))
 }
 
 /// One render, ready to run.
@@ -43,13 +44,13 @@ fn run(
     chart: &Chart,
     values: &Arc<Json>,
     input: &RenderInput<'_>,
-    cache: &Arc<ParseCache>,
+    ahead: &Ahead,
     state: Option<&mut State>,
 ) -> Result<(Outputs, Outputs), RenderError> {
     let scopes = scope::scopes(chart);
     let templates = scope::templates(&scopes);
-    let mut set = TemplateSet::with_cache(input.compat, Arc::clone(cache));
-    for parsed in parse(&set, &templates) {
+    let mut set = TemplateSet::with_cache(input.compat, ahead.cache());
+    for parsed in parse(&set, &templates, ahead) {
         set.define(parsed.map_err(|error| unparsed(&error, &templates, input.compat))?);
     }
     let run = Run { input, values, scopes, templates, set };
@@ -76,57 +77,24 @@ struct Watched<'w, 's> {
     reuse: &'w mut Reuse<'s>,
 }
 
-/// Does what has to be done before templates run, which also says which of the chart's templates will be parsed. Those
-/// of a large chart that nobody has parsed before are parsed on other cores meanwhile, and on this one afterwards. What
-/// does not parse is told to who wants it.
-pub(super) fn parsing<T>(
-    chart: &Chart,
-    compat: Compat,
-    cache: &Arc<ParseCache>,
-    prepare: impl FnOnce() -> T,
-    prepared: impl FnOnce(&T) -> Option<&Chart>,
-) -> T {
-    if !cache.is_empty() {
-        return prepare();
-    }
-    let scopes = scope::scopes(chart);
-    let templates = scope::templates(&scopes);
-    if templates.values().map(|template| template.text.len()).sum::<usize>() < spread::WORTH {
-        return prepare();
-    }
-    let set = TemplateSet::with_cache(compat, Arc::clone(cache));
-    let order = in_order(&templates);
-    let wanted: OnceLock<Vec<String>> = OnceLock::new();
-    let parse = |path: &&str| {
-        if wanted.get().is_none_or(|wanted| wanted.binary_search_by(|known| known.as_str().cmp(path)).is_ok())
-        {
-            let _ = set.parse(path, &templates[*path].text);
-        }
-    };
-    let prepare = || {
-        let made = prepare();
-        let chart = prepared(&made).map(scope::scopes).unwrap_or_default();
-        let _ = wanted.set(scope::templates(&chart).into_keys().collect());
-        made
-    };
-    on_deep_stack(|| spread::beside(&order, parse, prepare))
-}
-
 /// What each text parses to, in their order; what is new is parsed on every core.
-fn parse(set: &TemplateSet, templates: &Templates<'_>) -> Vec<Result<ParsedText, ParseError>> {
+fn parse(set: &TemplateSet, templates: &Templates<'_>, ahead: &Ahead) -> Vec<Result<ParsedText, ParseError>> {
     let texts = in_order(templates).into_iter().map(|path| {
-        let text = &*templates[path].text;
-        (path, text, set.known(path, text).map_or_else(OnceLock::new, |known| OnceLock::from(Ok(known))))
+        let template = &templates[path];
+        let known = ahead.parsed(path, template.data).or_else(|| set.known(path, &template.text()));
+        (path, template, known.map_or_else(OnceLock::new, |known| OnceLock::from(Ok(known))))
     });
     let texts: Vec<_> = texts.collect();
     let new: Vec<_> = texts.iter().filter(|(.., parsed)| parsed.get().is_none()).collect();
-    let bytes = new.iter().map(|(_, text, _)| text.len()).sum();
-    spread::for_each(&new, bytes, |(path, text, parsed)| drop(parsed.set(set.parse(path, text))));
+    let bytes = new.iter().map(|(_, template, _)| template.data.len()).sum();
+    spread::for_each(&new, bytes, |(path, template, parsed)| {
+        drop(parsed.set(set.parse(path, &template.text())));
+    });
     texts.into_iter().filter_map(|(.., parsed)| parsed.into_inner()).collect()
 }
 
 /// Paths of templates as Helm goes through them.
-fn in_order<'t>(templates: &'t Templates<'_>) -> Vec<&'t str> {
+pub(super) fn in_order<'t>(templates: &'t Templates<'_>) -> Vec<&'t str> {
     let mut order: Vec<(usize, &str)> = templates
         .keys()
         .map(|path| (path.bytes().filter(|byte| *byte == b'/').count(), path.as_str()))
@@ -219,7 +187,7 @@ fn file_of(path: &str) -> String {
 }
 
 fn line_of(templates: &Templates<'_>, path: &str, line: usize) -> String {
-    let text = templates.get(path).map(|template| template.text.as_ref()).unwrap_or_default();
+    let text = templates.get(path).map(scope::Template::text).unwrap_or_default();
     text.lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned()
 }
 

@@ -8,6 +8,7 @@ use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// A chart that takes part in a render.
 pub(super) struct Scope<'c> {
@@ -20,9 +21,15 @@ pub(super) struct Scope<'c> {
 
 /// A template file.
 pub(super) struct Template<'c> {
-    pub(super) text: Cow<'c, str>,
+    pub(super) data: &'c Arc<[u8]>,
     /// Its chart.
     pub(super) scope: usize,
+}
+
+impl<'c> Template<'c> {
+    pub(super) fn text(&self) -> Cow<'c, str> {
+        text_of(self.data)
+    }
 }
 
 /// The charts of a release, the root first.
@@ -51,7 +58,7 @@ pub(super) fn templates<'c>(scopes: &[Scope<'c>]) -> BTreeMap<String, Template<'
             if library && !is_partial(&file.name) {
                 continue;
             }
-            let template = Template { text: text_of(&file.data), scope: at };
+            let template = Template { data: &file.data, scope: at };
             found.insert(format!("{}/{}", scope.path, file.name), template);
         }
     }

@@ -31,6 +31,7 @@ const CACHED_TEXTS: usize = 20_000;
 const COMPARED: usize = 4;
 
 /// What a text parses to: its own template, and those it defines.
+#[derive(Clone)]
 pub struct ParsedText(Trees);
 
 /// Parsed texts by name and content, shared by renders: only what changed is parsed again.
