@@ -108,10 +108,16 @@ impl Kubelet {
                 .map(|c| record(Some(format!("spec.{kind}{{{}}}", name_of(c))), c))
                 .collect()
         };
+        let one = |container: Option<&Value>| {
+            let path = |container| format!("spec.initContainers{{{}}}", name_of(container));
+            container.map(|container| record(Some(path(container)), container)).into_iter().collect()
+        };
         match text(event, "/of") {
             "containers" => per_container("containers", false),
             "runningContainers" => per_container("containers", true),
-            "initContainers" => per_container("initContainers", false),
+            "initContainer" => one(init_container_in_turn(pod)),
+            "startingInitContainer" => one(init_container_in_turn(pod)
+                .filter(|container| !init_status(pod, container).is_some_and(is_running))),
             _ => vec![record(None, &Value::Null)],
         }
     }
@@ -164,7 +170,42 @@ fn name_of(container: &Value) -> &str {
 fn runs(pod: &Value, container: &str) -> bool {
     list(pod, "/status/containerStatuses")
         .iter()
-        .any(|status| text(status, "/name") == container && status.pointer("/state/running").is_some())
+        .any(|status| text(status, "/name") == container && is_running(status))
+}
+
+fn is_running(status: &Value) -> bool {
+    status.pointer("/state/running").is_some()
+}
+
+/// A sidecar is an init container that is never to end.
+fn is_sidecar(container: &Value) -> bool {
+    text(container, "/restartPolicy") == "Always"
+}
+
+fn init_status<'a>(pod: &'a Value, container: &Value) -> Option<&'a Value> {
+    list(pod, "/status/initContainerStatuses").iter().find(|status| status["name"] == container["name"])
+}
+
+/// Whether the next container may begin: this one has ended well, or is a sidecar that runs.
+fn init_done(container: &Value, status: Option<&Value>) -> bool {
+    status.is_some_and(|status| match is_sidecar(container) {
+        true => flag(status, "/started"),
+        false => status.pointer("/state/terminated/exitCode") == Some(&json!(0)),
+    })
+}
+
+/// Init containers run one after the other: the first one that is not done.
+fn init_container_in_turn(pod: &Value) -> Option<&Value> {
+    let mut containers = list(pod, "/spec/initContainers").iter();
+    containers.find(|container| !init_done(container, init_status(pod, container)))
+}
+
+/// What a step makes of the init container in turn, if it does not say so itself.
+fn init_step(status: Option<&Value>) -> Value {
+    if status.is_some_and(is_running) {
+        return json!({"terminated": {"exitCode": 0, "reason": "Completed"}, "ready": true});
+    }
+    json!({"ready": false})
 }
 
 /// Fills the placeholders of a message.
@@ -191,15 +232,19 @@ fn set_condition(status: &mut Map<String, Value>, pod: &Value, wanted: &Value, n
     conditions::set(status, says, now);
 }
 
-/// Initialized depends on init containers, Ready on readiness gates.
+/// Initialized depends on the statuses of init containers, Ready on readiness gates.
 fn automatic(status: &Map<String, Value>, pod: &Value, kind: &str) -> (String, String, String) {
     let yes = || ("True".to_owned(), String::new(), String::new());
     if kind == "Initialized" {
-        let init: Vec<_> = list(pod, "/spec/initContainers").iter().map(name_of).collect();
-        if init.is_empty() {
+        let statuses = status.get("initContainerStatuses").and_then(Value::as_array);
+        let of = |container: &Value| statuses?.iter().find(|status| status["name"] == container["name"]);
+        let init = list(pod, "/spec/initContainers").iter();
+        let open: Vec<_> =
+            init.filter(|container| !init_done(container, of(container))).map(name_of).collect();
+        if open.is_empty() {
             return yes();
         }
-        let message = format!("containers with incomplete status: [{}]", init.join(" "));
+        let message = format!("containers with incomplete status: [{}]", open.join(" "));
         return ("False".into(), "ContainersNotInitialized".into(), message);
     }
     let open: Vec<_> = list(pod, "/spec/readinessGates")
@@ -225,12 +270,19 @@ fn container_statuses(
     now: Timestamp,
 ) -> Vec<Value> {
     let existing = list(pod, &format!("/status/{field}"));
+    let turn = wanted.get("inTurn").map(|_| init_container_in_turn(pod).map(name_of));
     list(pod, &format!("/spec/{kind}"))
         .iter()
         .map(|container| {
             let before = existing.iter().find(|status| text(status, "/name") == name_of(container));
-            let sidecar = text(container, "/restartPolicy") == "Always";
-            container_status(pod, container, before, wanted, sidecar, now)
+            let status =
+                |wanted| container_status(pod, container, before, wanted, is_sidecar(container), now);
+            match (turn, before) {
+                (None, _) => status(wanted),
+                (Some(turn), Some(before)) if turn != Some(name_of(container)) => before.clone(),
+                _ if wanted.contains_key("waiting") || wanted.contains_key("terminated") => status(wanted),
+                _ => status(init_step(before).as_object().unwrap_or(wanted)),
+            }
         })
         .collect()
 }
@@ -278,8 +330,8 @@ fn container_status(
             None => (running(started_at, now), false, true),
         },
     };
-    if state.get("running").is_some() && !sidecar {
-        ready = wanted.get("ready").and_then(Value::as_bool).unwrap_or(true);
+    if state.get("running").is_some() {
+        ready = sidecar || wanted.get("ready").and_then(Value::as_bool).unwrap_or(true);
     }
     let waits_first = state.get("waiting").is_some() && restarts == 0;
     json!({

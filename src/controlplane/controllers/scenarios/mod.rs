@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "json! at the call reads better without borrows")]
 
+mod init;
 mod schedules;
 mod sets;
 mod stages;
@@ -530,23 +531,6 @@ fn pods_that_are_meant_to_end_do() {
     );
     let good = cluster.get("pods", "good").unwrap();
     assert_eq!(text(&good, "/status/containerStatuses/0/state/terminated/reason"), "Completed");
-    at_rest(&mut cluster);
-}
-
-#[test]
-fn init_containers_run_first_and_sidecars_stay() {
-    let mut cluster = Simulation::new();
-    let mut with_init = pod("p", None, "Always");
-    let init =
-        json!([{"name": "once", "image": "i"}, {"name": "side", "image": "s", "restartPolicy": "Always"}]);
-    put(&mut with_init, "/spec/initContainers", init);
-    cluster.create("pods", with_init);
-    cluster.settle();
-    let found = cluster.get("pods", "p").unwrap();
-    assert!(pods::ready(&found));
-    let states = list(&found, "/status/initContainerStatuses");
-    assert_eq!(text(&states[0], "/state/terminated/reason"), "Completed");
-    assert!(states[1].pointer("/state/running").is_some());
     at_rest(&mut cluster);
 }
 
