@@ -83,9 +83,15 @@ fn detail(path: &str) -> u8 {
         Some(condition) if condition.ends_with("].status") => 2,
         Some(_) => 4,
         None if status == "phase" => 0,
-        None if status.starts_with("containerStatuses[") || status == "observedGeneration" => 3,
+        None if status == "observedGeneration" || is_of_containers(status) => 3,
         None => 1,
     }
+}
+
+/// Whether a field of a pod's status tells of its containers, one of them or all.
+fn is_of_containers(status: &str) -> bool {
+    let field = status.split(['[', '.']).next().unwrap_or(status);
+    matches!(field, "containerStatuses" | "initContainerStatuses" | "ephemeralContainerStatuses")
 }
 
 /// One cause in words, with at most `most` changed fields.
@@ -455,6 +461,7 @@ mod tests {
         let pod = |name: &str| {
             let changed = [
                 (".status.conditions[type=Ready].message", "unready", ""),
+                (".status.initContainerStatuses", "", "[]"),
                 (".status.containerStatuses[name=app].started", "false", "true"),
                 (".status.conditions[type=Ready].status", "False", "True"),
                 (".status.phase", "Pending", "Running"),
@@ -471,7 +478,7 @@ mod tests {
             cause(&watch(Relation::Primary, WatchEvent::Modified, &noted, false)),
             "CR .spec.size 3→5, .metadata.annotations[note] a→b (kubectl)"
         );
-        let changed = ".status.phase Pending→Running, Ready False→True +2 more (kubectl)";
+        let changed = ".status.phase Pending→Running, Ready False→True +3 more (kubectl)";
         assert_eq!(causes_of(&web, &[pod("web-1")]), format!("Deployment …-1 {changed}"));
         assert_eq!(
             causes_of(&web, &[pod("web-1"), pod("web-2"), pod("web-3")]),
