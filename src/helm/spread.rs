@@ -10,6 +10,8 @@ use std::thread::{self, Scope};
 pub(crate) const WORTH: usize = 48 << 10;
 /// More threads than this would wait for each other.
 const MOST: usize = 4;
+/// So many items are taken from a line at most.
+const AT_ONCE: usize = 16;
 /// Templates nest, and a thread's usual stack is small.
 const STACK: usize = 64 << 20;
 
@@ -119,13 +121,13 @@ pub(crate) fn beside<T: Send + Sync, R>(
 }
 
 /// Does a piece of work for each item that `make` gives with about how many bytes it comes to: on other threads while
-/// more are made, once there is enough of it; else on this one afterwards.
-pub(crate) fn while_made<T: Send, R>(
-    work: impl Fn(T) + Sync,
-    make: impl FnOnce(&mut dyn FnMut(T, usize)) -> R,
-) -> R {
-    let line = Line { queue: Mutex::default(), changed: Condvar::new() };
-    thread::scope(|scope| {
+/// more are made, once there is enough of it; else on this one afterwards. What comes of it is in no order.
+pub(crate) fn while_made<T: Send, R: Send, M>(
+    work: impl Fn(T) -> R + Sync,
+    make: impl FnOnce(&mut dyn FnMut(T, usize)) -> M,
+) -> (M, Vec<R>) {
+    let line = Line { queue: Mutex::default(), changed: Condvar::new(), done: Mutex::default() };
+    let made = thread::scope(|scope| {
         let _ends = Ends(&line);
         let (line, work) = (&line, &work);
         let made = make(&mut |item, bytes| {
@@ -136,13 +138,15 @@ pub(crate) fn while_made<T: Send, R>(
         line.end();
         line.take(work);
         made
-    })
+    });
+    (made, line.done.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Items that wait for a thread.
-struct Line<T> {
+/// Items that wait for a thread, and what came of those that did not have to wait any longer.
+struct Line<T, R> {
     queue: Mutex<Queue<T>>,
     changed: Condvar,
+    done: Mutex<Vec<R>>,
 }
 
 struct Queue<T> {
@@ -161,7 +165,7 @@ impl<T> Default for Queue<T> {
     }
 }
 
-impl<T> Line<T> {
+impl<T, R> Line<T, R> {
     fn queue(&self) -> MutexGuard<'_, Queue<T>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,32 +190,77 @@ impl<T> Line<T> {
         self.changed.notify_all();
     }
 
-    /// Works until there are no more.
-    fn take(&self, work: &impl Fn(T)) {
+    /// Works until there are no more. To wait for the lock of a line can take longer than some items, so several are
+    /// taken at a time.
+    fn take(&self, work: &impl Fn(T) -> R) {
+        let mut done = Vec::new();
         loop {
             let mut queue = self.queue();
-            let item = loop {
-                match queue.waiting.pop_front() {
-                    Some(next) => break next,
-                    None if queue.ended => return,
-                    None => {
-                        queue.idle += 1;
-                        queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
-                        queue.idle -= 1;
-                    }
-                }
-            };
+            while queue.waiting.is_empty() && !queue.ended {
+                queue.idle += 1;
+                queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
+                queue.idle -= 1;
+            }
+            let count = queue.waiting.len().div_ceil(2 * MOST).min(AT_ONCE);
+            let taken: Vec<T> = queue.waiting.drain(..count).collect();
             drop(queue);
-            work(item);
+            if taken.is_empty() {
+                break;
+            }
+            done.extend(taken.into_iter().map(work));
         }
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).append(&mut done);
     }
 }
 
 /// Lets the other threads go when the items end, however they do.
-struct Ends<'a, T>(&'a Line<T>);
+struct Ends<'a, T, R>(&'a Line<T, R>);
 
-impl<T> Drop for Ends<'_, T> {
+impl<T, R> Drop for Ends<'_, T, R> {
     fn drop(&mut self) {
         self.0.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{AT_ONCE, WORTH, beside, for_each, while_made};
+    use std::sync::Mutex;
+
+    #[test]
+    fn each_item_is_worked_on_once_however_many_threads_there_are() {
+        for (count, bytes) in [(0, 0), (1, 1), (7, WORTH), (40 * AT_ONCE, WORTH / 9)] {
+            let all: Vec<usize> = (0..count).collect();
+            let (made, mut done) = while_made(
+                |item| item,
+                |give| {
+                    all.iter().for_each(|item| give(*item, bytes));
+                    "made"
+                },
+            );
+            done.sort_unstable();
+            assert_eq!((made, &done), ("made", &all));
+            let seen = Mutex::new(Vec::new());
+            for_each(&all, count * bytes, |item| seen.lock().unwrap().push(*item));
+            let (other, listed) = beside(|| all.clone(), |item| seen.lock().unwrap().push(*item), || "other");
+            assert_eq!((other, &listed), ("other", &all));
+            let mut seen = seen.into_inner().unwrap();
+            seen.sort_unstable();
+            assert_eq!(seen, all.iter().flat_map(|item| [*item, *item]).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn threads_that_wait_for_more_are_let_go_when_the_items_end_in_a_panic() {
+        let fails = || {
+            while_made(
+                |item: usize| item,
+                |give| {
+                    give(1, WORTH);
+                    panic!("no more");
+                },
+            )
+        };
+        assert!(std::panic::catch_unwind(fails).is_err());
     }
 }

@@ -8,7 +8,7 @@ use crate::spread;
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::{fs, iter};
 
 /// The largest file Helm takes.
@@ -29,13 +29,11 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     };
     // A broken .helmignore is reported when the chart is loaded.
     let rules = Rules::parse(&text).unwrap_or_default();
-    let files = Mutex::new(BTreeMap::new());
-    let take = |Found { path, full }: Found| {
-        let data = read(&full);
-        files.lock().unwrap_or_else(PoisonError::into_inner).insert(path, data);
-    };
-    spread::while_made(take, |give| walk(folder, "", &rules, &mut |file| give(file, CALLS), 0))?;
-    let files = files.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let take = |Found { path, full }: Found| (path, read(&full));
+    let (walked, found) =
+        spread::while_made(take, |give| walk(folder, "", &rules, &mut |file| give(file, CALLS), 0));
+    walked?;
+    let files: BTreeMap<_, _> = found.into_iter().collect();
     files.into_iter().map(|(path, data)| Ok((path, data?))).collect()
 }
 

@@ -23,4 +23,5 @@ pub(super) fn reading<T>(
             }
         })
     })
+    .0
 }
