@@ -47,10 +47,18 @@ pub fn field(change: &FieldChange) -> String {
     changed(&change.path, change)
 }
 
-/// A field as short as it stays clear: `Ready False→True` of a condition.
+/// A field as short as it stays clear: `Ready False→True` of a condition, `annotation revision 1→2`.
 fn short_field(change: &FieldChange) -> String {
-    let condition = change.path.strip_prefix(".status.conditions[type=");
-    changed(condition.and_then(|rest| rest.strip_suffix("].status")).unwrap_or(&change.path), change)
+    let inside = |start: &str, end: &str| change.path.strip_prefix(start)?.strip_suffix(end);
+    if let Some(condition) = inside(".status.conditions[type=", "].status") {
+        return changed(condition, change);
+    }
+    for (start, word) in [(".metadata.annotations[", "annotation"), (".metadata.labels[", "label")] {
+        if let Some(key) = inside(start, "]") {
+            return changed(&format!("{word} {}", key.rsplit('/').next().unwrap_or(key)), change);
+        }
+    }
+    changed(&change.path, change)
 }
 
 fn changed(path: &str, change: &FieldChange) -> String {
@@ -473,10 +481,10 @@ mod tests {
             cause
         };
         let web = ObjectRef { name: "web".to_owned(), ..ObjectRef::default() };
-        let noted = [(".metadata.annotations[note]", "a", "b"), (".spec.size", "3", "5")];
+        let noted = [(".metadata.annotations[example.com/note]", "a", "b"), (".spec.size", "3", "5")];
         assert_eq!(
             cause(&watch(Relation::Primary, WatchEvent::Modified, &noted, false)),
-            "CR .spec.size 3→5, .metadata.annotations[note] a→b (kubectl)"
+            "CR .spec.size 3→5, annotation note a→b (kubectl)"
         );
         let changed = ".status.phase Pending→Running, Ready False→True +3 more (kubectl)";
         assert_eq!(causes_of(&web, &[pod("web-1")]), format!("Deployment …-1 {changed}"));
