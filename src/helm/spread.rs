@@ -87,16 +87,7 @@ pub(crate) fn for_each<T: Sync>(items: &[T], bytes: usize, work: impl Fn(&T) + S
     if bytes < WORTH {
         return items.iter().for_each(work);
     }
-    let next = AtomicUsize::new(0);
-    let take = || {
-        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-            work(item);
-        }
-    };
-    thread::scope(|scope| {
-        start(scope, take);
-        take();
-    });
+    beside(|| items.iter().collect(), |item: &&T| work(item), || ());
 }
 
 /// Does something else while other threads list items and begin with a piece of work for each, then helps them.
@@ -226,6 +217,22 @@ impl<T, R> Drop for Ends<'_, T, R> {
 mod tests {
     use super::{AT_ONCE, WORTH, beside, for_each, while_made};
     use std::sync::Mutex;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_new_thread_leaves_the_core_of_the_one_that_starts_it() {
+        use rustix::thread::sched_getaffinity;
+        let before = sched_getaffinity(None).unwrap();
+        let elsewhere = super::placing::other();
+        let placed = || {
+            elsewhere.enter();
+            sched_getaffinity(None).unwrap()
+        };
+        let after = std::thread::scope(|scope| scope.spawn(placed).join().unwrap());
+        // With a single core there is nowhere else to go.
+        assert_eq!(after.count(), if before.count() > 1 { before.count() - 1 } else { 1 });
+        assert_eq!(sched_getaffinity(None).unwrap(), before);
+    }
 
     #[test]
     fn each_item_is_worked_on_once_however_many_threads_there_are() {

@@ -101,25 +101,22 @@ impl Kubelet {
                 host: Some(self.node.clone()),
             })
         };
-        let per_container = |kind: &str, only_running: bool| {
-            list(pod, &format!("/spec/{kind}"))
-                .iter()
-                .filter(|container| !only_running || runs(pod, name_of(container)))
-                .map(|c| record(Some(format!("spec.{kind}{{{}}}", name_of(c))), c))
-                .collect()
+        let (main, init) = (list(pod, "/spec/containers").iter(), init_container_in_turn(pod).into_iter());
+        let runs = |kind: &str, container: &Value| {
+            status_of(list(pod, &format!("/status/{kind}")), container).is_some_and(is_running)
         };
-        let one = |container: Option<&Value>| {
-            let path = |container| format!("spec.initContainers{{{}}}", name_of(container));
-            container.map(|container| record(Some(path(container)), container)).into_iter().collect()
+        let (kind, containers): (_, Vec<&Value>) = match text(event, "/of") {
+            "containers" => ("containers", main.collect()),
+            "runningContainers" => ("containers", main.filter(|c| runs("containerStatuses", c)).collect()),
+            "initContainers" => ("initContainers", list(pod, "/spec/initContainers").iter().collect()),
+            "initContainer" => ("initContainers", init.collect()),
+            "startingInitContainer" => {
+                ("initContainers", init.filter(|c| !runs("initContainerStatuses", c)).collect())
+            }
+            _ => return vec![record(None, &Value::Null)],
         };
-        match text(event, "/of") {
-            "containers" => per_container("containers", false),
-            "runningContainers" => per_container("containers", true),
-            "initContainer" => one(init_container_in_turn(pod)),
-            "startingInitContainer" => one(init_container_in_turn(pod)
-                .filter(|container| !init_status(pod, container).is_some_and(is_running))),
-            _ => vec![record(None, &Value::Null)],
-        }
+        let path = |container| format!("spec.{kind}{{{}}}", name_of(container));
+        containers.into_iter().map(|container| record(Some(path(container)), container)).collect()
     }
 
     fn status(&self, view: &dyn View, pod: &Value, next: &Value, now: Timestamp) -> Map<String, Value> {
@@ -167,10 +164,9 @@ fn name_of(container: &Value) -> &str {
     text(container, "/name")
 }
 
-fn runs(pod: &Value, container: &str) -> bool {
-    list(pod, "/status/containerStatuses")
-        .iter()
-        .any(|status| text(status, "/name") == container && is_running(status))
+/// What is said of a container, by its name.
+fn status_of<'a>(statuses: &'a [Value], container: &Value) -> Option<&'a Value> {
+    statuses.iter().find(|status| name_of(status) == name_of(container))
 }
 
 fn is_running(status: &Value) -> bool {
@@ -182,10 +178,6 @@ fn is_sidecar(container: &Value) -> bool {
     text(container, "/restartPolicy") == "Always"
 }
 
-fn init_status<'a>(pod: &'a Value, container: &Value) -> Option<&'a Value> {
-    list(pod, "/status/initContainerStatuses").iter().find(|status| status["name"] == container["name"])
-}
-
 /// Whether the next container may begin: this one has ended well, or is a sidecar that runs.
 fn init_done(container: &Value, status: Option<&Value>) -> bool {
     status.is_some_and(|status| match is_sidecar(container) {
@@ -194,10 +186,15 @@ fn init_done(container: &Value, status: Option<&Value>) -> bool {
     })
 }
 
+/// The init containers that are not done by these statuses.
+fn init_open<'p>(pod: &'p Value, statuses: &[Value]) -> impl Iterator<Item = &'p Value> {
+    let containers = list(pod, "/spec/initContainers").iter();
+    containers.filter(|container| !init_done(container, status_of(statuses, container)))
+}
+
 /// Init containers run one after the other: the first one that is not done.
 fn init_container_in_turn(pod: &Value) -> Option<&Value> {
-    let mut containers = list(pod, "/spec/initContainers").iter();
-    containers.find(|container| !init_done(container, init_status(pod, container)))
+    init_open(pod, list(pod, "/status/initContainerStatuses")).next()
 }
 
 /// What a step makes of the init container in turn, if it does not say so itself.
@@ -237,10 +234,7 @@ fn automatic(status: &Map<String, Value>, pod: &Value, kind: &str) -> (String, S
     let yes = || ("True".to_owned(), String::new(), String::new());
     if kind == "Initialized" {
         let statuses = status.get("initContainerStatuses").and_then(Value::as_array);
-        let of = |container: &Value| statuses?.iter().find(|status| status["name"] == container["name"]);
-        let init = list(pod, "/spec/initContainers").iter();
-        let open: Vec<_> =
-            init.filter(|container| !init_done(container, of(container))).map(name_of).collect();
+        let open: Vec<_> = init_open(pod, statuses.map_or(&[], Vec::as_slice)).map(name_of).collect();
         if open.is_empty() {
             return yes();
         }
@@ -274,7 +268,7 @@ fn container_statuses(
     list(pod, &format!("/spec/{kind}"))
         .iter()
         .map(|container| {
-            let before = existing.iter().find(|status| text(status, "/name") == name_of(container));
+            let before = status_of(existing, container);
             let status =
                 |wanted| container_status(pod, container, before, wanted, is_sidecar(container), now);
             match (turn, before) {

@@ -5,7 +5,6 @@
 use super::FileSet;
 use super::ignore::Rules;
 use crate::spread;
-use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,11 +29,12 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     // A broken .helmignore is reported when the chart is loaded.
     let rules = Rules::parse(&text).unwrap_or_default();
     let take = |Found { path, full }: Found| (path, read(&full));
-    let (walked, found) =
+    let (walked, mut found) =
         spread::while_made(take, |give| walk(folder, "", &rules, &mut |file| give(file, CALLS), 0));
     walked?;
-    let files: BTreeMap<_, _> = found.into_iter().collect();
-    files.into_iter().map(|(path, data)| Ok((path, data?))).collect()
+    // Of several that cannot be read, always the same one is told.
+    found.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+    found.into_iter().map(|(path, data)| Ok((path, data?))).collect()
 }
 
 /// To open, ask and close a file takes as long as to read some bytes of it.

@@ -1,5 +1,5 @@
-//! The templates of a large chart that nobody has parsed before are parsed on other cores while its dependencies and
-//! values are made ready.
+//! The templates of a large chart are parsed on other cores while its dependencies and values are made ready, where the
+//! cache knows none yet.
 
 use super::{RenderInput, run, scope};
 use crate::chart::Chart;

@@ -329,6 +329,14 @@ fn templates_that_were_parsed_ahead_are_those_of_the_charts_that_take_part() {
     let made = run(&files, json!({})).unwrap().0;
     assert!(made.contains("of: store at web/charts/store/templates/a.yaml\n"), "{made}");
     assert!(made.contains("n: 29\n"), "{made}");
+    let (chart, none, world) = (load(&files).unwrap(), json!({}), World::new());
+    let capabilities = Capabilities::default_for(Compat::V3);
+    let input = RenderInput::new(&none, ReleaseInfo::install("rel", "ns"), &capabilities, &world);
+    let ahead = super::ahead::Ahead::beside(&chart, &input, || Ok::<_, ()>(chart.clone()), |chart| chart);
+    let ahead = ahead.unwrap().1;
+    let parsed =
+        |file: &crate::chart::File| ahead.parsed(&format!("web/{}", file.name), &file.data).is_some();
+    assert!(chart.templates.len() == 30 && chart.templates.iter().all(parsed));
     let told = run(&files, json!({"extra": {"enabled": true}})).unwrap_err();
     assert!(told.contains("parse error at (web/charts/extra/templates/a.yaml:1)"), "{told}");
     files.insert("templates/11.yaml".to_owned(), "{{ end }}".to_owned());
