@@ -115,6 +115,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     let input = RenderInput {
         compat,
         cache: Some(Arc::clone(&cache)),
+        parallel: true,
         ..RenderInput::new(&values, release, &capabilities, &Offline)
     };
     let mut rendered = render(&chart, &input).map_err(|error| refused(args, error))?;

@@ -1,5 +1,5 @@
-//! Spreads work over the machine's cores where there is enough of it: reading files, parsing templates, reading
-//! documents. The result is the same.
+//! Spreads work over the machine's cores where there is enough of it: reading files, parsing and running templates,
+//! reading documents. The result is the same.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,13 +21,18 @@ fn cores() -> usize {
     *CORES.get_or_init(|| thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST)))
 }
 
+/// How many threads there can be beside the one that asks.
+pub(crate) fn others() -> usize {
+    cores() - 1
+}
+
 /// Starts a thread for every core but the one that asks; where there can be none, that one does all the work.
 fn start<'scope>(scope: &'scope Scope<'scope, '_>, work: impl Fn() + Clone + Send + 'scope) {
-    if cores() == 1 {
+    if others() == 0 {
         return;
     }
     let elsewhere = placing::other();
-    for _ in 1..cores() {
+    for _ in 0..others() {
         let work = work.clone();
         let placed = move || {
             elsewhere.enter();

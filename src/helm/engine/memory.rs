@@ -5,7 +5,7 @@ use super::scope::{self, Scope};
 use super::{Capabilities, Compat, ReleaseInfo, RenderInput};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
-use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Reads, Seen, World};
+use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -181,7 +181,7 @@ impl Base {
         input: &RenderInput<'_>,
         paths: &mut Paths,
     ) -> Base {
-        let mut inputs = Inputs { watch: Some((Rc::new(Reads::default()), paths)) };
+        let mut inputs = Inputs { watch: Some((Rc::default(), Some(paths))) };
         let charts = scopes.iter().map(|scope| BaseChart {
             path: scope.path.clone(),
             node: scope::node(scope, &mut inputs),

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod capabilities;
+mod cores;
 mod documents;
 mod files;
 mod glob;
@@ -73,17 +74,28 @@ pub struct RenderInput<'a> {
     pub cache: Option<Arc<ParseCache>>,
     /// What the last render of this release read and gave.
     pub memory: Option<&'a Memory>,
+    /// Whether templates may run on several cores where there is no memory: they ask the environment in no order then.
+    pub parallel: bool,
 }
 
 impl<'a> RenderInput<'a> {
-    /// A render with Helm 3's behaviour and no cache.
+    /// A render with Helm 3's behaviour and no cache, on one core.
     pub fn new(
         values: &'a Value,
         release: ReleaseInfo,
         capabilities: &'a Capabilities,
         env: &'a (dyn Environment + Sync),
     ) -> Self {
-        Self { values, release, capabilities, compat: Compat::V3, env, cache: None, memory: None }
+        Self {
+            values,
+            release,
+            capabilities,
+            compat: Compat::V3,
+            env,
+            cache: None,
+            memory: None,
+            parallel: false,
+        }
     }
 }
 

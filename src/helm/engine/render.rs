@@ -25,7 +25,7 @@ fn render_with(
     input: &RenderInput<'_>,
     mut state: Option<&mut State>,
 ) -> Result<Rendered, RenderError> {
-    let prepare = || prepare(chart, input, state.as_deref_mut());
+    let prepare = || prepared(chart, input, state.as_deref_mut());
     let ((chart, values, mut warnings), ahead) = Ahead::beside(chart, input, prepare, |(chart, ..)| chart)?;
     check_kube_version(&chart, input)?;
     let (mut outputs, before) = run::execute(&chart, &values, input, &ahead, state)?;
@@ -62,7 +62,7 @@ fn render_with(
 }
 
 /// The chart as the release takes it, its coalesced values, and Helm's warnings.
-fn prepare(
+pub(super) fn prepared(
     chart: &Chart,
     input: &RenderInput<'_>,
     state: Option<&mut State>,

@@ -5,7 +5,7 @@ use super::ahead::Ahead;
 use super::memory::{Base, Output, Outputs, State};
 use super::reuse::Reuse;
 use super::scope::{self, Scope, Template};
-use super::{Compat, RenderError, RenderInput, documents, hints};
+use super::{Compat, RenderError, RenderInput, cores, documents, hints};
 use crate::chart::{Chart, Place};
 use crate::spread;
 use crate::template::{
@@ -32,11 +32,11 @@ pub(super) fn execute(
 }
 
 /// One render, ready to run.
-struct Run<'r> {
-    input: &'r RenderInput<'r>,
-    values: &'r Json,
-    scopes: Vec<Scope<'r>>,
-    templates: Templates<'r>,
+pub(super) struct Run<'r> {
+    pub(super) input: &'r RenderInput<'r>,
+    pub(super) values: &'r Json,
+    pub(super) scopes: Vec<Scope<'r>>,
+    pub(super) templates: Templates<'r>,
     set: TemplateSet,
 }
 
@@ -47,15 +47,12 @@ fn run(
     ahead: &Ahead,
     state: Option<&mut State>,
 ) -> Result<(Outputs, Outputs), RenderError> {
-    let scopes = scope::scopes(chart);
-    let templates = scope::templates(&scopes);
-    let mut set = TemplateSet::with_cache(input.compat, ahead.cache());
-    for parsed in parse(&set, &templates, ahead) {
-        set.define(parsed.map_err(|error| unparsed(&error, &templates, input.compat))?);
-    }
-    let run = Run { input, values, scopes, templates, set };
+    let run = Run::new(chart, values, input, ahead)?;
     let Some(state) = state else {
         let before = Outputs::new();
+        if cores::pays(&run) {
+            return Ok((cores::outputs(&run, &run.paths())?, before));
+        }
         let outputs = documents::reading(&before, input.compat, |made| run.all(None, made))?;
         return Ok((outputs, before));
     };
@@ -71,7 +68,7 @@ fn run(
 }
 
 /// A render whose templates are watched, so that the next one can keep some of their outputs.
-struct Watched<'w, 's> {
+pub(super) struct Watched<'w, 's> {
     reads: Rc<Reads>,
     paths: &'w mut Paths,
     reuse: &'w mut Reuse<'s>,
@@ -103,9 +100,32 @@ pub(super) fn in_order<'t>(templates: &'t Templates<'_>) -> Vec<&'t str> {
     order.into_iter().map(|(_, path)| path).collect()
 }
 
-impl Run<'_> {
-    /// Runs what is not kept, and hands on each output as soon as it is made.
-    fn all(
+impl<'r> Run<'r> {
+    /// Parses what was not parsed ahead.
+    pub(super) fn new(
+        chart: &'r Chart,
+        values: &'r Json,
+        input: &'r RenderInput<'r>,
+        ahead: &Ahead,
+    ) -> Result<Run<'r>, RenderError> {
+        let scopes = scope::scopes(chart);
+        let templates = scope::templates(&scopes);
+        let mut set = TemplateSet::with_cache(input.compat, ahead.cache());
+        for parsed in parse(&set, &templates, ahead) {
+            set.define(parsed.map_err(|error| unparsed(&error, &templates, input.compat))?);
+        }
+        Ok(Run { input, values, scopes, templates, set })
+    }
+
+    /// The templates that give an output, in the order in which they run.
+    pub(super) fn paths(&self) -> Vec<&str> {
+        let mut paths = in_order(&self.templates);
+        paths.retain(|path| !scope::is_partial(path));
+        paths
+    }
+
+    /// Runs what is not kept, one after the other, and hands on each output as soon as it is made.
+    pub(super) fn all(
         &self,
         watched: Option<Watched<'_, '_>>,
         made: &mut dyn FnMut(&str, &Arc<Output>),
@@ -114,13 +134,13 @@ impl Run<'_> {
         let (mut watch, mut kept) = (None, None);
         if let Some(Watched { reads, paths, reuse }) = watched {
             context = context.noting(Rc::clone(&reads));
-            watch = Some((Rc::clone(&reads), paths));
+            watch = Some((Rc::clone(&reads), Some(paths)));
             kept = Some((reads, reuse));
         }
         let mut inputs = Some(Inputs { watch });
         let mut data: Vec<Map> = Vec::new();
         let mut outputs = Outputs::new();
-        for path in in_order(&self.templates).into_iter().filter(|path| !scope::is_partial(path)) {
+        for path in self.paths() {
             if let Some(output) = kept.as_mut().and_then(|(_, reuse)| reuse.kept(path, &self.set)) {
                 outputs.insert(path.to_owned(), output);
                 continue;
@@ -148,12 +168,24 @@ impl Run<'_> {
         Ok(outputs)
     }
 
-    fn one(&self, path: &str, data: &[Map], context: &mut Context<'_>) -> Result<String, RenderError> {
+    /// Lets `.Template` of its chart be this template, and gives the chart.
+    pub(super) fn place(&self, path: &str, data: &[Map]) -> usize {
         let scope = self.templates[path].scope;
         let base = format!("{}/templates", self.scopes[scope].path);
         let own = [("Name", Value::str(path)), ("BasePath", Value::from(base))];
         let own = Map::from_entries(own).with_type(scope::values_type(self.input.compat));
         data[scope].put("Template".into(), Value::Map(own));
+        scope
+    }
+
+    /// Runs a template.
+    pub(super) fn one(
+        &self,
+        path: &str,
+        data: &[Map],
+        context: &mut Context<'_>,
+    ) -> Result<String, RenderError> {
+        let scope = self.place(path, data);
         let bytes = self
             .set
             .execute(path, Value::Map(data[scope].clone()), context)

@@ -35,13 +35,13 @@ impl Environment for World {
     }
 }
 
-type Texts = BTreeMap<String, String>;
+pub(super) type Texts = BTreeMap<String, String>;
 
-fn texts(files: &[(&str, &str)]) -> Texts {
+pub(super) fn texts(files: &[(&str, &str)]) -> Texts {
     files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
 }
 
-fn load(files: &Texts) -> Result<Chart, crate::chart::ChartError> {
+pub(super) fn load(files: &Texts) -> Result<Chart, crate::chart::ChartError> {
     Chart::load(&files.iter().map(|(path, text)| (path.as_str(), text.as_bytes())).collect::<FileSet>())
 }
 
@@ -77,6 +77,7 @@ impl Case {
             compat,
             cache: (!full).then(|| Arc::clone(&self.cache)),
             memory: (!full).then_some(&self.memory),
+            parallel: full,
             ..RenderInput::new(values, release, &self.capabilities, &world)
         };
         match render(chart, &input) {
@@ -100,7 +101,7 @@ impl Case {
     }
 }
 
-fn web() -> Texts {
+pub(super) fn web() -> Texts {
     texts(&[
         (
             "Chart.yaml",
@@ -348,10 +349,10 @@ fn templates_that_were_parsed_ahead_are_those_of_the_charts_that_take_part() {
 }
 
 /// Numbers that repeat.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, below: usize) -> usize {
+    pub(super) fn roll(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -406,7 +407,7 @@ fn random_value(dice: &mut Dice, depth: usize) -> Value {
     }
 }
 
-fn edit(dice: &mut Dice, files: &mut Texts, values: &mut Value, revision: &mut i64) {
+pub(super) fn edit(dice: &mut Dice, files: &mut Texts, values: &mut Value, revision: &mut i64) {
     const KEYS: [&str; 13] = [
         "name", "replicas", "image", "ports", "labels", "extra", "global", "random", "write", "db", "late",
         "deep", "missing",

@@ -100,6 +100,27 @@ pub struct Context<'a> {
     pub(super) reads: Option<Rc<Reads>>,
 }
 
+/// What a context has counted: part of what one render may take.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Spent {
+    steps: u64,
+    given: u64,
+}
+
+impl Spent {
+    /// What both come to.
+    #[must_use]
+    pub fn and(self, other: Spent) -> Spent {
+        Spent { steps: self.steps + other.steps, given: self.given + other.given }
+    }
+
+    /// Whether one render may take that much.
+    #[must_use]
+    pub fn is_allowed(self) -> bool {
+        self.steps <= MAX_STEPS && self.given <= MAX_GIVEN
+    }
+}
+
 /// No chart comes near; Helm itself would go on for hours.
 const MAX_STEPS: u64 = 10_000_000;
 
@@ -223,6 +244,12 @@ impl<'a> Context<'a> {
     /// Whether anything since the last time this was asked read the clock, randomness or the cluster.
     pub fn take_impure(&mut self) -> bool {
         std::mem::take(&mut self.impure)
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn spent(&self) -> Spent {
+        Spent { steps: self.steps, given: self.given }
     }
 
     /// The outside; marks the render as not repeatable.

@@ -33,7 +33,7 @@ mod value;
 mod world;
 
 pub use context::Mark;
-pub use context::{Compat, Context, Environment};
+pub use context::{Compat, Context, Environment, Spent};
 pub use error::{ExecError, Frame, FuncError, ParseError};
 pub use funcs::Function;
 pub use funcs::names as function_names;

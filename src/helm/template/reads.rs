@@ -238,17 +238,17 @@ impl Paths {
     }
 }
 
-/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it.
+/// Makes the values of a render's input; where somebody wants to know, every map notes what is read of it and written.
 pub struct Inputs<'a> {
-    /// Where the notes go, and the numbers of maps.
-    pub watch: Option<(Rc<Reads>, &'a mut Paths)>,
+    /// Where the notes go, and the numbers of maps; without numbers only writes are noted.
+    pub watch: Option<(Rc<Reads>, Option<&'a mut Paths>)>,
 }
 
 impl Inputs<'_> {
     /// The number of the map under a key of another one.
     pub fn child(&mut self, node: NodeId, key: &str) -> NodeId {
         match &mut self.watch {
-            Some((_, paths)) if node != IN_LIST => paths.child(node, key),
+            Some((_, Some(paths))) if node != IN_LIST => paths.child(node, key),
             _ => IN_LIST,
         }
     }

@@ -120,6 +120,7 @@ impl Engine {
                 env: &outside,
                 cache,
                 memory: memory.as_deref(),
+                parallel: false,
             };
             let rendered = engine::render(&chart, &input);
             (rendered, outside.looked_up.into_inner())
