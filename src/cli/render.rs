@@ -1,7 +1,7 @@
 //! `opdev render`: what `helm template` prints, byte for byte. Starts no runtime, asks no cluster.
 
 use anyhow::{Context as _, Result, bail};
-use opdev_helm::chart::{Chart, dependencies, read_dir};
+use opdev_helm::chart::{Chart, Unread, dependencies, read_dir_late};
 use opdev_helm::engine::{
     Capabilities, Compat, Environment, ParseCache, ReleaseInfo, RenderError, RenderInput, Rendered, render,
 };
@@ -96,7 +96,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     };
     check_release_name(name)?;
     let compat = if args.helm_compat == "4" { Compat::V4 } else { Compat::V3 };
-    let chart = load(Path::new(path), compat)?;
+    let (chart, unread) = load(Path::new(path), compat)?;
     let (values, layers) = user_values(args, compat)?;
     if args.explain_values {
         return explained(&chart, &values, &layers);
@@ -118,11 +118,14 @@ fn output(args: &RenderArgs) -> Result<String> {
         parallel: true,
         ..RenderInput::new(&values, release, &capabilities, &Offline)
     };
-    let mut rendered = render(&chart, &input).map_err(|error| refused(args, error))?;
+    let rendered = render(&chart, &input).map_err(|error| refused(args, error));
+    whole(&unread)?;
+    let mut rendered = rendered?;
     for warning in chart.warnings.iter().chain(&rendered.warnings) {
         let _ = writeln!(std::io::stderr(), "{warning}");
     }
     let text = text(args, &mut rendered);
+    whole(&unread)?;
     // The program ends here; what took a tenth of its time to build need not be taken apart.
     std::mem::forget((cache, chart, rendered));
     if args.show_only.is_empty() { Ok(text) } else { only(&text, &args.show_only) }
@@ -178,11 +181,16 @@ fn check_release_name(name: &str) -> Result<()> {
     Ok(())
 }
 
-fn load(path: &Path, compat: Compat) -> Result<Chart> {
+/// A file that could not be read when a template or `--include-crds` asked for it is no reason to print something else.
+fn whole(unread: &Unread) -> Result<()> {
+    unread.failed().map_or(Ok(()), |why| bail!("{why}"))
+}
+
+fn load(path: &Path, compat: Compat) -> Result<(Chart, Unread)> {
     if !path.exists() {
         bail!("path \"{}\" not found", path.display());
     }
-    let files = read_dir(path)?;
+    let (files, unread) = read_dir_late(path)?;
     let chart = Chart::load_for(&files, compat)?;
     if chart.metadata.kind == "library" {
         bail!("library charts are not installable");
@@ -194,7 +202,7 @@ fn load(path: &Path, compat: Compat) -> Result<Chart> {
             missing.join(", ")
         );
     }
-    Ok(chart)
+    Ok((chart, unread))
 }
 
 /// The values of the flags, and what each flag gives, from the weakest to the one that wins.

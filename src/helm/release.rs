@@ -214,7 +214,7 @@ mod time {
 
 impl From<&File> for StoredFile {
     fn from(file: &File) -> Self {
-        StoredFile { name: file.name.clone(), data: STANDARD.encode(&file.data) }
+        StoredFile { name: file.name.clone(), data: STANDARD.encode(&*file.data) }
     }
 }
 
@@ -239,7 +239,7 @@ impl StoredChart {
                 .iter()
                 .map(|file| File {
                     name: file.name.clone(),
-                    data: Arc::from(STANDARD.decode(&file.data).unwrap_or_default()),
+                    data: STANDARD.decode(&file.data).unwrap_or_default().into(),
                 })
                 .collect()
         };
@@ -361,7 +361,7 @@ mod tests {
         let chart = Chart {
             metadata: Metadata { name: "web".into(), version: "1.0.0".into(), ..Metadata::default() },
             values: json!({"replicas": 3.0, "ratio": 0.5}).into(),
-            templates: vec![File { name: "templates/a.yaml".into(), data: Arc::from(&b"a: 1"[..]) }],
+            templates: vec![File { name: "templates/a.yaml".into(), data: b"a: 1"[..].into() }],
             ..Chart::default()
         };
         let release = Release {

@@ -124,6 +124,51 @@ fn one_template(template: &str, more: &[&str], helm: &str) -> Result<String, Str
     if output.status.success() { Ok(text(&output, "one")) } else { Err(said) }
 }
 
+/// Most files of a chart are read only when a template or a flag asks for them.
+#[test]
+fn files_are_read_when_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, data: &[u8]| {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, data).unwrap();
+    };
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n");
+    write("Chart.yaml", chart("one").as_bytes());
+    write("charts/sub/Chart.yaml", chart("sub").as_bytes());
+    write("charts/sub/values.yaml", b"\xef\xbb\xbfa: 1\n");
+    write("charts/sub/notes.txt", b"\xef\xbb\xbfof sub\n");
+    write("charts/sub/templates/a.yaml", b"a: {{ .Values.a }}\nn: {{ .Files.Get \"notes.txt\" | trim }}\n");
+    write("crds/b.yaml", b"\xef\xbb\xbfb: 1\n");
+    write("conf/x.txt", b"x");
+    write("templates/c.yaml", b"{{ (.Files.Glob \"c*/*\").AsConfig }}\n");
+    let (files, unread) = opdev_helm::chart::read_dir_late(folder.path()).unwrap();
+    let late = |path: &str| format!("{:?}", files.get(path).unwrap()) == "Late";
+    assert!(["charts/sub/notes.txt", "crds/b.yaml", "conf/x.txt"].into_iter().all(late));
+    assert!(!["Chart.yaml", "charts/sub/values.yaml", "charts/sub/templates/a.yaml"].into_iter().any(late));
+    let run = |more: &[&str], helm: &str| {
+        let mut arguments = vec!["rel".to_owned(), folder.path().to_str().unwrap().to_owned()];
+        arguments.extend(more.iter().map(|&argument| argument.to_owned()));
+        opdev(&arguments, helm)
+    };
+    let sub = "---\n# Source: one/charts/sub/templates/a.yaml\na: 1\nn: of sub\n";
+    let wanted = format!("{sub}---\n# Source: one/templates/c.yaml\nb.yaml: |\n  b: 1\nx.txt: x\n");
+    let crds = format!("---\n# Source: crds/b.yaml\nb: 1\n\n{wanted}").replace("crds/b", "one/crds/b");
+    for helm in ["3", "4"] {
+        assert_eq!(text(&run(&[], helm), "late"), wanted);
+        assert_eq!(text(&run(&["--include-crds"], helm), "late with crds"), crds);
+    }
+    // What cannot be read any more is told; and one too large is, whether somebody asks for it or not.
+    fs::remove_file(folder.path().join("conf/x.txt")).unwrap();
+    assert_eq!((unread.failed(), &files.get("crds/b.yaml").unwrap()[..]), (None, &b"b: 1\n"[..]));
+    assert!(files.get("conf/x.txt").unwrap().is_empty());
+    assert!(unread.failed().unwrap().ends_with("conf/x.txt: No such file or directory (os error 2)"));
+    write("conf/large.bin", &[b'x'; (5 << 20) + 1]);
+    let said = String::from_utf8(run(&[], "3").stderr).unwrap();
+    let large = "chart file \"large.bin\" is larger than the maximum file size 5242880";
+    assert!(said.contains(large), "{said}");
+}
+
 #[test]
 fn values_from_the_command_line() {
     let template = "a: {{ toJson .Values }}\nt: {{ typeOf .Values.n }}\n";

@@ -4,7 +4,7 @@ use super::archive::Budget;
 use super::decode::Mismatch;
 use super::ignore::Rules;
 use super::metadata::Metadata;
-use super::{Chart, ChartError, File, FileSet, Place, archive};
+use super::{Chart, ChartError, Content, File, FileSet, Place, archive, content};
 use crate::template::{Compat, text_of};
 use crate::values::merge;
 use opdev_object::yaml;
@@ -67,7 +67,7 @@ pub(super) fn load_files(
 fn place_file<'f>(
     chart: &mut Chart,
     path: &'f str,
-    data: &Arc<[u8]>,
+    data: &Content,
     prefix: &str,
     compat: Compat,
     subcharts: &mut BTreeMap<&'f str, FileSet>,
@@ -83,9 +83,9 @@ fn place_file<'f>(
                 place: error.place.and_then(|at| place(prefix, path, at.line, at.column)),
             })?;
             chart.values = Arc::new(read);
-            chart.values_text = Some(data.clone());
+            chart.values_text = Some(data.bytes().clone());
         }
-        "values.schema.json" => chart.schema = Some(data.clone()),
+        "values.schema.json" => chart.schema = Some(data.bytes().clone()),
         "requirements.yaml" => {
             if chart.metadata.api_version != "v1" {
                 chart.warnings.push(
@@ -208,8 +208,9 @@ fn documents(text: &str) -> Vec<Result<(u32, String), ChartError>> {
     parts
 }
 
-fn without_mark(data: &Arc<[u8]>) -> Arc<[u8]> {
-    data.strip_prefix(b"\xef\xbb\xbf").map_or_else(|| data.clone(), Arc::from)
+fn without_mark(data: &Content) -> Content {
+    // What is read late is read without it.
+    if data.is_late() { data.clone() } else { content::without_mark(data.bytes()).into() }
 }
 
 fn place(prefix: &str, file: &str, line: u32, column: u32) -> Option<Place> {

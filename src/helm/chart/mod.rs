@@ -1,8 +1,9 @@
 //! A chart: metadata, default values, templates, files and subcharts, loaded from a set of files as Helm loads it.
 //! Never touches the disk, except `read` (a folder into a `FileSet`). Read `metadata` for Chart.yaml,
-//! `ignore` for .helmignore, `archive` for .tgz subcharts, `dependencies` for what a release takes of it.
+//! `content` for what is read late, `ignore` for .helmignore, `archive` for .tgz subcharts, `dependencies` for what a release takes of it.
 
 mod archive;
+mod content;
 mod decode;
 pub mod dependencies;
 mod ignore;
@@ -10,8 +11,9 @@ mod load;
 mod metadata;
 mod read;
 
+pub use content::{Content, Unread};
 pub use metadata::{Dependency, Maintainer, Metadata};
-pub use read::read_dir;
+pub use read::{read_dir, read_dir_late};
 
 pub(crate) use load::values as parse_values;
 
@@ -29,7 +31,7 @@ use std::sync::Arc;
 /// The files of a chart by path relative to its folder, sorted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileSet {
-    files: BTreeMap<String, Arc<[u8]>>,
+    files: BTreeMap<String, Content>,
 }
 
 impl FileSet {
@@ -39,17 +41,17 @@ impl FileSet {
     }
 
     /// Adds or replaces a file; `path` uses `/`.
-    pub fn insert(&mut self, path: impl Into<String>, data: impl Into<Arc<[u8]>>) {
+    pub fn insert(&mut self, path: impl Into<String>, data: impl Into<Content>) {
         self.files.insert(path.into(), data.into());
     }
 
     /// The content of a file.
-    pub fn get(&self, path: &str) -> Option<&Arc<[u8]>> {
+    pub fn get(&self, path: &str) -> Option<&Content> {
         self.files.get(path)
     }
 
     /// Paths and contents, sorted by path.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Arc<[u8]>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Content)> {
         self.files.iter().map(|(path, data)| (path.as_str(), data))
     }
 
@@ -74,7 +76,7 @@ impl FileSet {
     }
 }
 
-impl<P: Into<String>, D: Into<Arc<[u8]>>> FromIterator<(P, D)> for FileSet {
+impl<P: Into<String>, D: Into<Content>> FromIterator<(P, D)> for FileSet {
     fn from_iter<I: IntoIterator<Item = (P, D)>>(files: I) -> Self {
         Self { files: files.into_iter().map(|(path, data)| (path.into(), data.into())).collect() }
     }
@@ -86,7 +88,7 @@ pub struct File {
     /// The path relative to the chart it belongs to, such as `templates/deployment.yaml`.
     pub name: String,
     /// Its content, without a byte order mark.
-    pub data: Arc<[u8]>,
+    pub data: Content,
 }
 
 /// A loaded chart.

@@ -2,8 +2,8 @@
 
 #![allow(clippy::disallowed_methods)]
 
-use super::FileSet;
 use super::ignore::Rules;
+use super::{Content, FileSet, Unread};
 use crate::spread;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,48 @@ const LIMIT: u64 = 5 * 1024 * 1024;
 /// Reads a chart's folder, symlinks followed; what `.helmignore` names is not read.
 /// A `.tgz` given instead of a folder yields its files.
 pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
+    read_with(folder, &|Found { path, full }| {
+        let data = file(&full).map(Content::from);
+        (path, data)
+    })
+}
+
+/// The same, but what only `.Files` or `crds/` may want is read when it is asked for: most charts never do, and it can
+/// be most of a chart. That it can be opened and is not too large is looked at now.
+pub fn read_dir_late(folder: &Path) -> io::Result<(FileSet, Unread)> {
+    let unread = Unread::default();
+    let files = read_with(folder, &|Found { path, full }| {
+        let data = if is_structure(&path) {
+            file(&full).map(Content::from)
+        } else {
+            open(&full).map(|_| Content::late(full, &unread))
+        };
+        (path, data)
+    });
+    Ok((files?, unread))
+}
+
+/// Whether a file says what a chart or a subchart is, and not only what it brings along.
+fn is_structure(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    matches!(
+        name,
+        "Chart.yaml"
+            | "Chart.lock"
+            | "values.yaml"
+            | "values.schema.json"
+            | "requirements.yaml"
+            | "requirements.lock"
+            | ".helmignore"
+    ) || name.ends_with(".tgz")
+        || path.starts_with("templates/")
+        || path.contains("/templates/")
+}
+
+fn read_with(
+    folder: &Path,
+    take: &(impl Fn(Found) -> (String, io::Result<Content>) + Sync),
+) -> io::Result<FileSet> {
     if folder.is_file() {
         let data = fs::read(folder)?;
         return super::archive::unpack(&data, &super::archive::Budget::new())
@@ -28,7 +70,6 @@ pub fn read_dir(folder: &Path) -> io::Result<FileSet> {
     };
     // A broken .helmignore is reported when the chart is loaded.
     let rules = Rules::parse(&text).unwrap_or_default();
-    let take = |Found { path, full }: Found| (path, read(&full));
     let (walked, mut found) =
         spread::while_made(take, |give| walk(folder, "", &rules, &mut |file| give(file, CALLS), 0));
     walked?;
@@ -81,15 +122,21 @@ fn walk(
     Ok(())
 }
 
-/// Reads a file that is not too large, as long as it is when it is opened; a large one is read to where it stays.
-fn read(path: &Path) -> io::Result<Arc<[u8]>> {
-    let mut file = fs::File::open(path)?;
+/// Opens a file that is not too large, and tells how large it is.
+fn open(path: &Path) -> io::Result<(fs::File, u64)> {
+    let file = fs::File::open(path)?;
     let size = file.metadata()?.len();
     if size > LIMIT {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let message = format!("chart file \"{name}\" is larger than the maximum file size {LIMIT}");
         return Err(io::Error::other(message));
     }
+    Ok((file, size))
+}
+
+/// Reads a file, as long as it is when it is opened.
+pub(super) fn file(path: &Path) -> io::Result<Arc<[u8]>> {
+    let (mut file, size) = open(path)?;
     let mut data: Arc<[u8]> = iter::repeat_n(0, usize::try_from(size).unwrap_or(0)).collect();
     let mut room = Arc::get_mut(&mut data).unwrap_or_default();
     while !room.is_empty() {

@@ -2,7 +2,7 @@
 //! cache knows none yet.
 
 use super::{RenderInput, run, scope};
-use crate::chart::Chart;
+use crate::chart::{Chart, Content};
 use crate::spread;
 use crate::template::{ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};
 use std::collections::{BTreeMap, HashSet};
@@ -11,13 +11,13 @@ use std::sync::{Arc, OnceLock};
 /// What the templates of a chart parse to.
 pub(super) struct Ahead {
     cache: Arc<ParseCache>,
-    parsed: BTreeMap<String, (Arc<[u8]>, ParsedText)>,
+    parsed: BTreeMap<String, (Content, ParsedText)>,
 }
 
 /// A template that waits for a thread.
 struct Waiting {
     path: String,
-    data: Arc<[u8]>,
+    data: Content,
     parsed: OnceLock<ParsedText>,
 }
 
@@ -64,9 +64,9 @@ impl Ahead {
     }
 
     /// What a file parses to. An alias may give its path to another one.
-    pub(super) fn parsed(&self, path: &str, data: &Arc<[u8]>) -> Option<ParsedText> {
+    pub(super) fn parsed(&self, path: &str, data: &Content) -> Option<ParsedText> {
         let (known, parsed) = self.parsed.get(path)?;
-        Arc::ptr_eq(known, data).then(|| parsed.clone())
+        known.is(data).then(|| parsed.clone())
     }
 }
 
@@ -76,14 +76,14 @@ fn waiting(chart: &Chart) -> Vec<Waiting> {
     let templates = scope::templates(&scopes);
     let template = |path: &str| Waiting {
         path: path.to_owned(),
-        data: Arc::clone(templates[path].data),
+        data: templates[path].data.clone(),
         parsed: OnceLock::new(),
     };
     run::in_order(&templates).into_iter().map(template).collect()
 }
 
 /// The template files of a chart and of its subcharts.
-fn files(chart: &Chart) -> Vec<&Arc<[u8]>> {
+fn files(chart: &Chart) -> Vec<&Content> {
     let own = chart.templates.iter().map(|file| &file.data);
     own.chain(chart.subcharts.iter().flat_map(|below| files(below))).collect()
 }

@@ -1,7 +1,7 @@
 //! `.Files`: a chart's other files, with `Get`, `GetBytes`, `Glob`, `Lines`, `AsConfig` and `AsSecrets`.
 
 use super::glob::Glob;
-use crate::chart::File;
+use crate::chart::{Content, File};
 use crate::template::{FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,13 +10,12 @@ use std::any::Any;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Arc;
 
 const TYPE: &str = "engine.files";
 
 /// The host object.
 pub(super) struct Files {
-    files: Rc<BTreeMap<String, Arc<[u8]>>>,
+    files: Rc<BTreeMap<String, Content>>,
 }
 
 impl Files {
@@ -89,7 +88,7 @@ impl Host for Files {
     }
 
     fn to_json(&self) -> serde_json::Value {
-        let files = self.files.iter().map(|(path, data)| (path.clone(), STANDARD.encode(data).into()));
+        let files = self.files.iter().map(|(path, data)| (path.clone(), STANDARD.encode(&**data).into()));
         serde_json::Value::Object(files.collect())
     }
 

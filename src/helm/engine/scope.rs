@@ -3,12 +3,11 @@
 
 use super::files::Files;
 use super::{Compat, RenderInput, objects};
-use crate::chart::Chart;
+use crate::chart::{Chart, Content};
 use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
 use serde_json::Value as Json;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A chart that takes part in a render.
 pub(super) struct Scope<'c> {
@@ -21,7 +20,7 @@ pub(super) struct Scope<'c> {
 
 /// A template file.
 pub(super) struct Template<'c> {
-    pub(super) data: &'c Arc<[u8]>,
+    pub(super) data: &'c Content,
     /// Its chart.
     pub(super) scope: usize,
 }
