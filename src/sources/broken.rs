@@ -3,7 +3,8 @@
 use crate::event::{Diagnostic, Place, Severity, mask};
 use opdev_helm::chart::{Chart, ChartError, FileSet};
 use opdev_helm::engine::{
-    self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput, Rendered,
+    self, Capabilities, Compat, Environment, Memory, ParseCache, ReleaseInfo, RenderError, RenderInput,
+    Rendered,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -114,8 +115,13 @@ fn source(chart: &Chart, path: &str) -> Option<String> {
 
 /// Whether the chart's templates are sound as far as that can be told without an object: a text that does not
 /// parse is never sound; one that does not render with the defaults may need values, so `strict` decides.
-pub(super) fn check(folder: &str, chart: &Chart, strict: bool) -> Result<bool, Box<Diagnostic>> {
-    match defaults(chart) {
+pub(super) fn check(
+    folder: &str,
+    chart: &Chart,
+    strict: bool,
+    trials: &Trials,
+) -> Result<bool, Box<Diagnostic>> {
+    match with_defaults(chart, Some(trials)) {
         Ok(_) => Ok(true),
         Err(error) if strict || error.message.contains("parse error at") => {
             Err(Box::new(render(folder, chart, &error)))
@@ -129,10 +135,38 @@ pub(super) fn check(folder: &str, chart: &Chart, strict: bool) -> Result<bool, B
 /// # Errors
 /// Where a template fails, as it may where it needs values.
 pub fn defaults(chart: &Chart) -> Result<Rendered, RenderError> {
+    with_defaults(chart, None)
+}
+
+/// How many bytes of output, and how many texts of templates, are kept of a chart.
+const MOST_BYTES: usize = 8 << 20;
+const MOST_TEXTS: usize = 2_000;
+
+/// What the versions of one chart gave with its defaults: a save is checked in the time that the saved file takes.
+#[derive(Debug, Default)]
+pub(super) struct Trials {
+    templates: Arc<ParseCache>,
+    memory: Memory,
+}
+
+impl Trials {
+    /// Lets go of what is known once that is much: the next check takes as long as the first.
+    pub(super) fn shrink(&mut self) {
+        if self.memory.bytes() > MOST_BYTES || self.templates.len() > MOST_TEXTS {
+            *self = Trials::default();
+        }
+    }
+}
+
+fn with_defaults(chart: &Chart, trials: Option<&Trials>) -> Result<Rendered, RenderError> {
     let values = Value::Object(serde_json::Map::new());
     let capabilities = Capabilities::default_for(Compat::V3);
-    let input =
-        RenderInput::new(&values, ReleaseInfo::install("release-name", "default"), &capabilities, &Still);
+    let release = ReleaseInfo::install("release-name", "default");
+    let input = RenderInput {
+        cache: trials.map(|trials| Arc::clone(&trials.templates)),
+        memory: trials.map(|trials| &trials.memory),
+        ..RenderInput::new(&values, release, &capabilities, &Still)
+    };
     engine::render(chart, &input)
 }
 
@@ -226,5 +260,39 @@ mod tests {
         assert_eq!(path("web/templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
         assert_eq!(path("templates/a.yaml"), "charts/web-1.0/templates/a.yaml");
         assert_eq!(path("web/charts/db/templates/a.yaml"), "charts/web-1.0/charts/db/templates/a.yaml");
+    }
+
+    /// Each save of a large chart would else take as long as its first load.
+    #[test]
+    fn a_check_runs_what_the_save_reaches_and_is_as_strict_as_the_first() {
+        let chart = |second: &str| {
+            let files: FileSet = [
+                ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+                ("values.yaml", "n: 1\n"),
+                ("templates/a.yaml", "a: {{ .Values.n }}\n"),
+                ("templates/b.yaml", second),
+            ]
+            .into_iter()
+            .map(|(path, text)| (path, text.as_bytes()))
+            .collect();
+            Chart::load(&files).unwrap()
+        };
+        let mut trials = Trials::default();
+        let ran =
+            |second: &str, trials: &Trials| with_defaults(&chart(second), Some(trials)).unwrap().executed;
+        assert_eq!(ran("b: 1\n", &trials), 2);
+        assert_eq!(ran("b: 2\n", &trials), 1);
+        let told = |second: &str, trials: &Trials| check("chart", &chart(second), true, trials).unwrap_err();
+        for broken in ["b: {{ if }}\n", "b: {{ fail \"no\" }}\n", "b: [\n"] {
+            assert_eq!(*told(broken, &trials), *told(broken, &Trials::default()));
+        }
+        assert_eq!(ran("b: 3\n", &trials), 1);
+        trials.shrink();
+        assert_eq!((ran("b: 3\n", &trials), trials.templates.len()), (0, 6));
+        for n in 0..MOST_TEXTS {
+            assert!(ran(&format!("b: {n}\n"), &trials) > 0);
+        }
+        trials.shrink();
+        assert_eq!(trials.templates.len(), 0);
     }
 }

@@ -1,8 +1,8 @@
 //! Loads the charts whose files changed and remembers each one's last good version: those that feed kinds, and those
 //! that the releases of programs name. Pure.
 
-use super::broken;
-use super::load::{hash_files, problem};
+use super::broken::{self, Trials};
+use super::load::{Prints, problem};
 use super::watches::Entry;
 use crate::event::Diagnostic;
 use opdev_helm::chart::{Chart, FileSet};
@@ -24,6 +24,7 @@ pub(super) struct Loading {
     pub(super) broken: Option<Diagnostic>,
     /// Whether the last good version rendered with its defaults; then a newer one that does not is broken.
     renders: bool,
+    trials: Trials,
 }
 
 /// Charts by path, or why they cannot be read.
@@ -36,7 +37,13 @@ impl Charts {
     }
 
     /// Loads the charts of the entries whose files differ; returns their paths.
-    pub(super) fn load(&mut self, entries: &[Entry], read: &Read, forced: bool) -> Vec<String> {
+    pub(super) fn load(
+        &mut self,
+        entries: &[Entry],
+        read: &Read,
+        prints: &Prints<'_>,
+        forced: bool,
+    ) -> Vec<String> {
         self.loading.retain(|path, _| entries.iter().any(|entry| entry.chart == *path));
         let mut fresh = Vec::new();
         for entry in entries {
@@ -46,12 +53,13 @@ impl Charts {
             }
             let Some(read) = read.get(path) else { continue };
             let loading = self.loading.entry(path.clone()).or_default();
-            let content = hash_files(read);
+            let content = prints[path.as_str()];
             if content == loading.content && !forced {
                 continue;
             }
             loading.content = content;
-            match load(entry, read, loading.renders) {
+            loading.trials.shrink();
+            match load(entry, read, loading) {
                 Ok((chart, renders)) => {
                     loading.good = Some(Arc::new(chart));
                     loading.broken = None;
@@ -68,6 +76,7 @@ impl Charts {
     pub(super) fn load_named(
         &mut self,
         read: &Read,
+        prints: &Prints<'_>,
         forced: bool,
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<String> {
@@ -75,10 +84,13 @@ impl Charts {
         let mut fresh = Vec::new();
         for (path, read) in read {
             let loading = self.named.entry(path.clone()).or_default();
-            let content = hash_files(read);
+            let content = prints[path.as_str()];
             if content != loading.content || forced {
                 loading.content = content;
-                match checked(path, read, false, |why| problem(path, format!("{path} is no chart: {why}"))) {
+                let trials = Trials::default();
+                match checked(path, read, false, &trials, |why| {
+                    problem(path, format!("{path} is no chart: {why}"))
+                }) {
                     Ok((chart, _)) => {
                         loading.good = Some(Arc::new(chart));
                         loading.broken = None;
@@ -103,7 +115,7 @@ impl Charts {
 fn load(
     entry: &Entry,
     read: &Result<FileSet, String>,
-    strict: bool,
+    loading: &Loading,
 ) -> Result<(Chart, bool), Box<Diagnostic>> {
     let unreadable = |why: &str| {
         let mut broken = problem("", format!("invalid chart directory {}: {why}", entry.chart));
@@ -112,7 +124,7 @@ fn load(
             Some("chart names a folder with a Chart.yaml, relative to the project's root".to_owned());
         broken
     };
-    checked(&entry.chart, read, strict, unreadable).map_err(|mut broken| {
+    checked(&entry.chart, read, loading.renders, &loading.trials, unreadable).map_err(|mut broken| {
         broken.kind = Some(entry.gvk.clone());
         broken
     })
@@ -122,6 +134,7 @@ fn checked(
     path: &str,
     read: &Result<FileSet, String>,
     strict: bool,
+    trials: &Trials,
     unreadable: impl Fn(&str) -> Diagnostic,
 ) -> Result<(Chart, bool), Box<Diagnostic>> {
     let files = match read {
@@ -135,7 +148,7 @@ fn checked(
         };
         loaded
             .map_err(|error| Box::new(broken::chart(path, files, &error)))
-            .and_then(|chart| broken::check(path, &chart, strict).map(|renders| (chart, renders)))
+            .and_then(|chart| broken::check(path, &chart, strict, trials).map(|renders| (chart, renders)))
     };
     // A chart that trips over a bug of opdev is one broken chart, not the end of the operator.
     std::panic::catch_unwind(load).unwrap_or_else(|_| {

@@ -102,7 +102,8 @@ impl Loader {
         saved_at: Option<Instant>,
         forced: bool,
     ) -> Option<Loaded> {
-        let content = fingerprint(files);
+        let new = New { files, charts: prints(&files.charts), named: prints(&files.named_charts), forced };
+        let content = new.fingerprint();
         if content == self.content && self.before.is_some() && !forced {
             return None;
         }
@@ -111,7 +112,7 @@ impl Loader {
         let mut diagnostics = Vec::new();
         self.read_entries(files, &mut diagnostics);
         let mut definitions = self.definitions.load(files, &mut diagnostics);
-        let fresh = self.charts.load(&self.entries, &files.charts, forced);
+        let fresh = self.charts.load(&self.entries, &files.charts, &new.charts, forced);
         let mut all = Vec::new();
         for entry in &self.entries {
             let (watch, is_affected) = self.chart_watch(entry, files, number, &fresh, &mut diagnostics);
@@ -126,7 +127,7 @@ impl Loader {
                 definitions.push(definitions::scaffold(&watch.gvk));
             }
         }
-        self.program_watches(files, number, &definitions, forced, &mut all, &mut diagnostics);
+        self.program_watches(&new, number, &definitions, &mut all, &mut diagnostics);
         let (watches, affected) = self.settle(all, &definitions, number, files);
         let mut sources = Sources {
             number,
@@ -212,18 +213,18 @@ impl Loader {
     /// The kinds that programs feed.
     fn program_watches(
         &mut self,
-        files: &Files,
+        new: &New<'_>,
         number: u64,
         definitions: &[Arc<Definition>],
-        forced: bool,
         all: &mut Vec<(Watch, bool)>,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
+        let New { files, forced, .. } = *new;
         let charts: Vec<(Gvk, Place)> =
             self.entries.iter().map(|entry| (entry.gvk.clone(), entry.place.clone())).collect();
         let defined = definitions::defined(definitions);
         let fed = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
-        let fresh = self.charts.load_named(&files.named_charts, forced, diagnostics);
+        let fresh = self.charts.load_named(&files.named_charts, &new.named, forced, diagnostics);
         let named = self.charts.named();
         for Fed { gvk, path, program, files: texts, broken, fresh: is_fresh } in fed {
             diagnostics.extend(broken.clone());
@@ -403,19 +404,31 @@ pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {
     hasher.finish()
 }
 
-/// A fingerprint of a chart's files.
-pub(super) fn hash_files(read: &Result<FileSet, String>) -> u64 {
-    match read {
+/// Fingerprints of the files of charts, by path: a chart can be megabytes, so they are made once.
+pub(super) type Prints<'f> = BTreeMap<&'f str, u64>;
+
+fn prints(charts: &BTreeMap<String, Result<FileSet, String>>) -> Prints<'_> {
+    let print = |read: &Result<FileSet, String>| match read {
         Ok(files) => hash(&files.iter().collect::<Vec<_>>()),
         Err(why) => hash(why),
-    }
+    };
+    charts.iter().map(|(path, read)| (path.as_str(), print(read))).collect()
 }
 
-fn fingerprint(files: &Files) -> u64 {
-    let charts: Vec<_> = files.charts.iter().map(|(path, read)| (path, hash_files(read))).collect();
-    let named: Vec<_> = files.named_charts.iter().map(|(path, read)| (path, hash_files(read))).collect();
-    let yaml = (&files.watches, &files.crds, &files.samples, &files.env);
-    hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
+/// Files that are to be loaded, and what their charts are known by.
+struct New<'f> {
+    files: &'f Files,
+    charts: Prints<'f>,
+    named: Prints<'f>,
+    forced: bool,
+}
+
+impl New<'_> {
+    fn fingerprint(&self) -> u64 {
+        let New { files, charts, named, .. } = self;
+        let yaml = (&files.watches, &files.crds, &files.samples, &files.env);
+        hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
+    }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! A clone shares everything; `tpl` works on a clone so that its definitions stay its own.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::{Compat, Context};
@@ -40,6 +41,13 @@ pub struct ParseCache {
     parsed: Mutex<Cached>,
 }
 
+impl fmt::Debug for ParseCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Texts of `tpl` may hold secrets.
+        f.write_str("ParseCache")
+    }
+}
+
 #[derive(Default)]
 struct Cached {
     /// The latest texts of each name.
@@ -53,7 +61,13 @@ impl ParseCache {
     /// Whether nothing was parsed yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.parsed.lock().unwrap_or_else(PoisonError::into_inner).count == 0
+        self.len() == 0
+    }
+
+    /// How many texts were parsed.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parsed.lock().unwrap_or_else(PoisonError::into_inner).count
     }
 
     /// The trees of a text, parsed at most once.
