@@ -7,6 +7,7 @@ pub mod envtest;
 pub mod event;
 pub mod operator;
 pub mod print;
+pub mod process;
 pub mod sources;
 pub mod state;
 pub mod tap;

@@ -59,6 +59,18 @@ impl Reconcile {
     }
 }
 
+/// How much is known of the passes of an operator that is a process of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TraceLevel {
+    /// The process itself tells of its passes, their causes, reads and calls.
+    Full,
+    /// Passes are read off its log.
+    Log,
+    /// Passes are guessed from its calls to the API server.
+    Wire,
+}
+
 /// A timed part of a pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {

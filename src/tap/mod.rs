@@ -2,6 +2,7 @@
 //! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
 
 mod sink;
+pub mod traced;
 
 pub use sink::EventSink;
 

@@ -45,10 +45,14 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("state", vec!["event"]),
         ("tap", vec!["event"]),
         ("operator", vec!["event", "sources", "tap"]),
-        ("dev", vec!["event", "sources", "state", "tap", "operator"]),
+        ("process", vec!["event", "tap"]),
+        ("dev", vec!["event", "sources", "state", "tap", "operator", "process"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
-        ("cli", vec!["event", "sources", "state", "tap", "operator", "dev", "envtest", "tui", "print"]),
+        (
+            "cli",
+            vec!["event", "sources", "state", "tap", "operator", "process", "dev", "envtest", "tui", "print"],
+        ),
     ])
 }
 

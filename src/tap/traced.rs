@@ -1,0 +1,283 @@
+//! What a traced process tells of its controllers, as it comes over its socket: one record a line.
+//! Plain data; `attribute` makes passes of it, `process::trace` reads it off the socket.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A record with where it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traced {
+    /// The connection it came over, counted from 1; a process has one for as long as it lives.
+    pub process: u64,
+    /// When it arrived.
+    pub at: Timestamp,
+    /// What it says.
+    pub record: Record,
+}
+
+/// What a process tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "record", rename_all = "camelCase")]
+pub enum Record {
+    /// The first one of each process.
+    Hello(Hello),
+    /// A manager was made, with what was set in its options.
+    Manager(ManagerMade),
+    /// A controller was added to a manager.
+    Controller(ControllerAdded),
+    /// A worker took an object from the queue.
+    Begin(Begin),
+    /// The pass is over and what comes of it is decided.
+    End(End),
+    /// The cache answered a read.
+    Read(CacheRead),
+    /// A line of the structured log.
+    Log(LogRecord),
+    /// Records found no room and were dropped.
+    Dropped {
+        /// How many since the last such record.
+        records: u64,
+    },
+    /// A line that is no record.
+    #[serde(skip)]
+    Unreadable {
+        /// Its beginning.
+        line: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The process has closed its end, mostly because it is gone.
+    #[serde(skip)]
+    Closed,
+}
+
+/// Bytes of a line that are quoted.
+const QUOTED: usize = 120;
+
+impl Record {
+    /// Reads a line. Never fails: what cannot be read is a record that says so.
+    pub fn read(line: &[u8]) -> Record {
+        serde_json::from_slice(line).unwrap_or_else(|error| Record::unreadable(line, &error.to_string()))
+    }
+
+    /// A line that is no record, for a reason.
+    pub fn unreadable(line: &[u8], why: &str) -> Record {
+        let line = String::from_utf8_lossy(&line[..line.len().min(QUOTED)]).trim_end().to_owned();
+        Record::Unreadable { line, why: why.to_owned() }
+    }
+}
+
+/// Who speaks.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Hello {
+    /// Its process id.
+    pub pid: u32,
+    /// How much was added to its build (`full`, `passes`, `header`).
+    pub rung: String,
+    /// The Go it was built with, such as `go1.26.8`.
+    pub go: String,
+    /// The version of controller-runtime in it.
+    pub controller_runtime: String,
+    /// The version of client-go in it.
+    pub client_go: String,
+}
+
+/// A manager with what was set in its options, such as `leaderElection=false`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ManagerMade {
+    /// Option and value, as far as they differ from what the program wanted.
+    pub set: Vec<String>,
+}
+
+/// A controller.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ControllerAdded {
+    /// Its name, one of a kind in its process.
+    pub name: String,
+    /// The group of the kind it is for, where the builder says so.
+    pub group: String,
+    /// The kind it is for, where the builder says so.
+    pub kind: String,
+    /// How many passes may run at once.
+    pub workers: u32,
+    /// What of it is seen: `reconciler`, `queue`.
+    pub hooks: Vec<String>,
+}
+
+/// The beginning of a pass. Times are nanoseconds since 1970 by the clock of this machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Begin {
+    /// When.
+    pub t: i64,
+    /// The reconcile id of controller-runtime; every call of the pass carries it.
+    pub id: String,
+    /// The controller's name.
+    pub controller: String,
+    /// Namespace of the request; empty for objects without one.
+    pub namespace: String,
+    /// Name of the request.
+    pub name: String,
+    /// When it was first put into the queue; 0 where that was not seen.
+    pub queued: i64,
+    /// All that put it there since the pass before.
+    pub causes: Vec<TraceCause>,
+    /// How many more causes there were than are told.
+    pub more: u32,
+}
+
+/// What put a request into a queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceCause {
+    /// When.
+    pub t: i64,
+    /// What it was.
+    pub why: Why,
+    /// Of an event: `add`, `update`, `delete`.
+    pub event: String,
+    /// Of an event: whether it is one of the initial list.
+    pub initial: bool,
+    /// Of an event: the object.
+    pub object: Option<TraceObject>,
+    /// Of an `update`: the resourceVersion before.
+    pub old: String,
+    /// Of a requeue: the pass that asked for it.
+    pub pass: String,
+    /// Of a retry: how many passes have failed in a row.
+    pub attempt: u32,
+    /// Of a retry: the error in short.
+    pub error: String,
+    /// Of a requeue: the nanoseconds that were asked for.
+    pub after: i64,
+}
+
+/// The reasons for which a request is put into a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Why {
+    /// An event of a watched object.
+    Event,
+    /// The pass before failed.
+    Retry,
+    /// The pass before asked for another one, at once or later.
+    Requeue,
+    /// Somebody asked on the socket.
+    User,
+    /// A source that is no watch, such as a channel.
+    #[default]
+    Other,
+}
+
+/// An object that a record is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct TraceObject {
+    /// Its group; empty for the core group.
+    pub group: String,
+    /// Its version.
+    pub version: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; empty where it has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resourceVersion.
+    pub rv: String,
+}
+
+/// The end of a pass.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct End {
+    /// When the reconciler returned.
+    pub t: i64,
+    /// Which pass.
+    pub id: String,
+    /// The error it returned; empty where there is none.
+    pub error: String,
+    /// Whether the error says that there is no point in trying again.
+    pub terminal: bool,
+    /// The goroutine's stack where it panicked; empty where it did not.
+    pub panic: String,
+    /// After how many nanoseconds it wants to run again; 0 where it does not say.
+    pub requeue_after: i64,
+    /// Whether it wants to run again, with the delay of the queue.
+    pub requeue: bool,
+}
+
+/// A read that the cache answered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CacheRead {
+    /// When it began.
+    pub t: i64,
+    /// The pass that read.
+    pub id: String,
+    /// Nanoseconds it took.
+    pub took: i64,
+    /// `get` or `list`.
+    pub verb: String,
+    /// What was read; of a list without name and resourceVersion.
+    pub object: TraceObject,
+    /// Of a list: the label selector in text; empty where there is none.
+    pub labels: String,
+    /// Of a list: the field selector in text; empty where there is none.
+    pub fields: String,
+    /// Of a list: the objects, at most 256.
+    pub items: Vec<TraceItem>,
+    /// Of a list: how many objects there were.
+    pub count: u32,
+    /// Why it failed, such as `NotFound`; empty where it did not.
+    pub error: String,
+}
+
+/// One object of a list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TraceItem {
+    /// Its namespace; empty where it has none.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its resourceVersion.
+    pub rv: String,
+}
+
+/// A line of the structured log.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct LogRecord {
+    /// When.
+    pub t: i64,
+    /// The pass it belongs to; empty where it belongs to none.
+    pub id: String,
+    /// The verbosity: 0 is info, more is chattier, -1 is an error.
+    pub level: i32,
+    /// The logger's name.
+    pub logger: String,
+    /// What it says.
+    pub message: String,
+    /// The error it was given.
+    pub error: String,
+    /// Keys with their values in text, but for what names controller and request.
+    pub values: Vec<(String, String)>,
+}
+
+/// A wish: put this object into the queue of this controller now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename = "reconcile", rename_all = "camelCase")]
+pub struct ReconcileNow {
+    /// The controller's name; empty for all controllers of the process.
+    pub controller: String,
+    /// Namespace of the object; empty where it has none.
+    pub namespace: String,
+    /// Name of the object.
+    pub name: String,
+}
