@@ -6,7 +6,7 @@
 //!
 //! Both servers run as processes of their own (ours is this program again), both are asked by the same client over
 //! TLS. Absolute numbers: compare only what one run prints.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;

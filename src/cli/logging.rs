@@ -52,6 +52,18 @@ pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
     Ok(Log { file: folder.join(format!("opdev.{today}.log")), _writer: guard, pane })
 }
 
+/// Logs to standard error, for a server without a screen. `OPDEV_LOG` says what; by default only what the server cannot
+/// mend itself. A reader that does not read loses lines and holds nothing up. Dropping the guard writes what is left.
+pub(super) fn to_stderr() -> WorkerGuard {
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
+    let filter = EnvFilter::try_from_env("OPDEV_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("error,opdev_controlplane::watchdog=warn"));
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
+    // Somebody who has set another one up, such as a test, keeps it.
+    let _ = tracing_subscriber::registry().with(lines).try_init();
+    guard
+}
+
 /// A panic of any task is logged and shown; the task's owner decides what goes on.
 fn report_panics(pane: &'static Pane) {
     std::panic::set_hook(Box::new(move |info| {

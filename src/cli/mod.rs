@@ -6,6 +6,7 @@ mod logging;
 pub mod render;
 mod run;
 pub mod serve;
+pub mod signals;
 mod tail;
 mod webhooks;
 
@@ -50,7 +51,12 @@ fn parse() -> Result<Command, clap::Error> {
 /// Runs the command line.
 pub fn main() -> ExitCode {
     let began = std::time::Instant::now();
-    if let Some(played) = crate::envtest::part(serve::stop_signal) {
+    let log = std::cell::OnceCell::new();
+    let stop = || {
+        log.get_or_init(logging::to_stderr);
+        signals::stop_signal()
+    };
+    if let Some(played) = crate::envtest::part(stop) {
         return code(played.map(|()| ExitCode::SUCCESS));
     }
     let command = match parse() {

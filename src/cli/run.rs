@@ -1,6 +1,7 @@
 //! `opdev run`: finds the project, sets logging up, and joins the inner loop with the terminal or a printer.
 
 use super::logging;
+use super::signals;
 use super::webhooks::WebhookArgs;
 use crate::dev::bus::{self, Listener};
 use crate::dev::cluster::Choice;
@@ -177,10 +178,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         Output::Plain | Output::Json => None,
     };
     let input = input(args, project, events, requests, &shutdown, (&log, state_folder, began));
-    let result = runtime.block_on(async {
-        tokio::spawn(signals(shutdown.clone()));
-        inner_loop::run(input).await
-    });
+    let result = hear(shutdown.clone()).and_then(|()| runtime.block_on(inner_loop::run(input)));
     shutdown.cancel();
     let screen_result = screen.map_or(Ok(()), |thread| {
         thread.join().unwrap_or_else(|_| bail!("the screen panicked; the log has the details"))
@@ -329,30 +327,23 @@ fn lost(output: Output, lines: u64) -> String {
     }
 }
 
-/// SIGINT, SIGTERM and SIGHUP stop opdev in good order; a second one stops it at once.
-async fn signals(shutdown: CancellationToken) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate), Ok(mut hangup)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()), signal(SignalKind::hangup()))
-    else {
-        return;
-    };
-    let mut asked = false;
-    loop {
-        let code = tokio::select! {
-            // `ctrl-c` in an editor is the editor's.
-            _ = interrupt.recv() => match tui::interrupt_is_the_editors() {
-                true => continue,
-                false => 130,
-            },
-            _ = terminate.recv() => 143,
-            _ = hangup.recv() => 129,
-        };
-        if asked {
-            tui::restore();
-            std::process::exit(code);
+/// SIGINT, SIGTERM and SIGHUP stop opdev in good order; a second one stops it at once, and so does a SIGTERM that has not
+/// been obeyed in time.
+fn hear(shutdown: CancellationToken) -> Result<()> {
+    let mut asked_before = false;
+    signals::hear(move |asked| {
+        // `ctrl-c` in an editor is the editor's.
+        if asked.is_interrupt() && tui::interrupt_is_the_editors() {
+            return;
         }
-        asked = true;
+        if asked_before {
+            tui::restore();
+            std::process::exit(asked.code());
+        }
+        asked_before = true;
         shutdown.cancel();
-    }
+        if !asked.is_interrupt() {
+            signals::end_anyway(asked, tui::restore);
+        }
+    })
 }

@@ -12,7 +12,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Serve only the embedded control plane, for kubectl, Helm and other clients
 #[derive(Debug, clap::Args)]
@@ -66,6 +66,9 @@ impl From<Which> for Controllers {
     }
 }
 
+/// How long threads that are still at work may take at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
     let result = match &args.envtest_assets {
@@ -86,42 +89,48 @@ fn serve(args: &ServeArgs) -> Result<()> {
         return tell(&differences(args.rbac));
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let began = Instant::now();
-        // Listening for signals before anything is written means that nothing is left behind.
-        let stop = stop_signal()?;
-        let path = std::path::absolute(&args.kubeconfig)?;
-        let _lock = lock_kubeconfig(&path)?;
-        let mut config = Config::default();
-        config.controllers = args.controllers.into();
-        config.rbac = args.rbac;
-        args.webhooks.apply(&mut config.webhooks);
-        let data = args.data_dir.as_deref().map(|folder| DataFolder::take(folder, "opdev serve", args.fresh));
-        let data = data.transpose()?;
-        config.data_dir = data.as_ref().map(|data| data.path.clone());
-        let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
-        let listening = plane.listen(Listen { address: args.listen, ..Listen::default() }).await?;
-        write_kubeconfig(&path, &listening.kubeconfig)?;
-        if let Some(moved) = plane.moved_aside() {
-            writeln!(std::io::stderr(), "warning: {moved}")?;
-        }
-        let folder = args.webhooks.folder();
-        let certificates = folder.map(|folder| Certificates::write(&plane, &folder)).transpose()?;
-        let kept = data.as_ref().map(|data| data.path.as_path());
-        let told = Told { rbac: args.rbac, kept, certificates: certificates.as_ref() };
-        announce(&path, listening.address, &told, began)?;
-        let signal = stop.await;
-        tell(&format!("{signal}: stopping\n"))?;
-        plane.stop().await;
-        // Without a folder its certificates died with the plane; a file somebody else has written meanwhile stays.
-        if data.is_none() && fs::read_to_string(&path).is_ok_and(|text| text == listening.kubeconfig) {
-            let _ = fs::remove_file(&path);
-        }
-        if let Some(certificates) = certificates.filter(|_| data.is_none()) {
-            certificates.remove();
-        }
-        Ok(())
-    })
+    let _log = super::logging::to_stderr();
+    let result = runtime.block_on(served(args));
+    // A thread that still waits for a webhook holds nobody up.
+    runtime.shutdown_timeout(LAST_WAIT);
+    result
+}
+
+async fn served(args: &ServeArgs) -> Result<()> {
+    let began = Instant::now();
+    // Listening for signals before anything is written means that nothing is left behind.
+    let stop = super::signals::stop_signal()?;
+    let path = std::path::absolute(&args.kubeconfig)?;
+    let _lock = lock_kubeconfig(&path)?;
+    let mut config = Config::default();
+    config.controllers = args.controllers.into();
+    config.rbac = args.rbac;
+    args.webhooks.apply(&mut config.webhooks);
+    let data = args.data_dir.as_deref().map(|folder| DataFolder::take(folder, "opdev serve", args.fresh));
+    let data = data.transpose()?;
+    config.data_dir = data.as_ref().map(|data| data.path.clone());
+    let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
+    let listening = plane.listen(Listen { address: args.listen, ..Listen::default() }).await?;
+    write_kubeconfig(&path, &listening.kubeconfig)?;
+    if let Some(moved) = plane.moved_aside() {
+        writeln!(std::io::stderr(), "warning: {moved}")?;
+    }
+    let folder = args.webhooks.folder();
+    let certificates = folder.map(|folder| Certificates::write(&plane, &folder)).transpose()?;
+    let kept = data.as_ref().map(|data| data.path.as_path());
+    let told = Told { rbac: args.rbac, kept, certificates: certificates.as_ref() };
+    announce(&path, listening.address, &told, began)?;
+    let signal = stop.await;
+    tell(&format!("{signal}: stopping\n"))?;
+    plane.stop().await;
+    // Without a folder its certificates died with the plane; a file somebody else has written meanwhile stays.
+    if data.is_none() && fs::read_to_string(&path).is_ok_and(|text| text == listening.kubeconfig) {
+        let _ = fs::remove_file(&path);
+    }
+    if let Some(certificates) = certificates.filter(|_| data.is_none()) {
+        certificates.remove();
+    }
+    Ok(())
 }
 
 /// The kubeconfig is written by one process only.
@@ -183,21 +192,6 @@ pub(super) fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
     if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
-}
-
-/// Resolves to the name of the first signal that asks to stop.
-pub(super) fn stop_signal() -> Result<impl Future<Output = &'static str>> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hangup = signal(SignalKind::hangup())?;
-    Ok(async move {
-        tokio::select! {
-            _ = interrupt.recv() => "SIGINT",
-            _ = terminate.recv() => "SIGTERM",
-            _ = hangup.recv() => "SIGHUP",
-        }
-    })
 }
 
 /// Writes the kubeconfig for its owner only. A `.opdev` folder is made where it is missing, with the

@@ -38,8 +38,11 @@
 //! `Config` chooses controllers, roles and the clock; `Listen` brings certificates of one's own.
 //! Read `server/front.rs` for the way of a request, `handlers` for the verbs, `storage` for the store.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may wait"))]
+
 mod admission;
 mod authorization;
+mod blocking;
 mod body;
 pub mod controllers;
 mod discovery;
@@ -60,6 +63,7 @@ mod server;
 pub mod storage;
 mod table;
 mod tokens;
+mod watchdog;
 
 pub use admission::Webhooks;
 pub use body::Body;

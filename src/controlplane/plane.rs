@@ -2,6 +2,7 @@
 //! Wiring only; never decides what an object means.
 
 use crate::admission::Webhooks;
+use crate::blocking;
 use crate::controllers::{self, Controllers, Settings, stage};
 use crate::handlers::Api;
 use crate::identity::User;
@@ -12,6 +13,7 @@ use crate::server::{self, InProcess, Listen, Listening, Serving};
 use crate::storage::{MovedAside, Store};
 use crate::table::Printers;
 use crate::tokens::Tokens;
+use crate::watchdog::Watchdog;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,6 +75,7 @@ pub struct ControlPlane {
     stop: CancellationToken,
     tasks: TaskTracker,
     moved_aside: Option<MovedAside>,
+    _watchdog: Watchdog,
 }
 
 impl ControlPlane {
@@ -111,7 +114,10 @@ impl ControlPlane {
         let tokens = Arc::new(Tokens::kept_by(&registry.store).map_err(Error)?);
         let api = Arc::new(Api::new(registry, Arc::new(Printers), tokens));
         let front = Arc::new(Front::new(api.clone(), stop.clone()));
-        Ok(ControlPlane { api, front, authority, stop, tasks, moved_aside })
+        let watchdog = Watchdog::start(tokio::runtime::Handle::current());
+        let watchdog =
+            watchdog.map_err(|error| Error(format!("no thread for the watchdog: {error}").into()))?;
+        Ok(ControlPlane { api, front, authority, stop, tasks, moved_aside, _watchdog: watchdog })
     }
 
     /// The store of an earlier run that could not be read and made way for an empty one. Worth telling the user.
@@ -165,14 +171,14 @@ impl ControlPlane {
         }
         // What the controllers wrote last is saved too, and the folder is free for the next one.
         let registry = self.api.registry().clone();
-        if tokio::task::spawn_blocking(move || registry.store.close()).await.is_err() {
+        if blocking::run(move || registry.store.close()).await.is_err() {
             tracing::error!("the store could not be closed");
         }
     }
 }
 
 async fn open(folder: PathBuf) -> Result<(Store, Option<MovedAside>), Error> {
-    let opened = tokio::task::spawn_blocking(move || Store::open(&folder)).await;
+    let opened = blocking::run(move || Store::open(&folder)).await;
     opened.map_err(|error| Error(error.into()))?.map_err(|error| Error(Box::new(error)))
 }
 

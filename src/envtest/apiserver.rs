@@ -8,7 +8,10 @@ use std::fs;
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
+/// How long threads that are still at work may take at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
 /// The variable that switches controllers on.
 pub(super) const CONTROLLERS: &str = "OPDEV_ENVTEST_CONTROLLERS";
 
@@ -76,7 +79,7 @@ where
         note(format!("opdev as kube-apiserver: without effect: --{}\n", idle.join(", --")))?;
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         let stop = stop()?;
         let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
         let listening = plane.listen(listen).await?;
@@ -84,7 +87,10 @@ where
         stop.await;
         plane.stop().await;
         Ok(())
-    })
+    });
+    // A thread that still waits for a webhook holds nobody up.
+    runtime.shutdown_timeout(LAST_WAIT);
+    result
 }
 
 /// Whether roles decide who may do what.

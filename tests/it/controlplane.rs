@@ -14,6 +14,7 @@ mod policies;
 mod rbac;
 mod run_webhooks;
 mod serve;
+mod stuck;
 mod tools;
 mod transport;
 mod versions;

@@ -3,6 +3,7 @@
 
 use super::place::{Found, Nowhere, Place};
 use super::tls;
+use crate::blocking::MayWait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{Request, StatusCode};
@@ -68,31 +69,35 @@ impl fmt::Debug for Caller {
     }
 }
 
+/// Why nobody was asked on a thread that may not wait.
+pub(super) const MUST_WAIT: &str = "a webhook has to be asked first; try again";
+
 /// The answer's text, or why there is none.
 pub(super) type Answered = Result<Bytes, Nowhere>;
 
+/// An answer on its way.
+pub(super) struct Pending(Receiver<Answered>);
+
+impl Pending {
+    /// Waits for the answer.
+    #[expect(clippy::disallowed_methods, reason = "the thread may wait, as `MayWait` proves")]
+    pub(super) fn wait(self, _: &MayWait) -> Answered {
+        // The sender only goes without a word when the runtime ends.
+        self.0.recv().unwrap_or_else(|_| Err(Nowhere::Failed("the control plane is stopping".to_owned())))
+    }
+}
+
 /// Sends in the background.
-pub(super) fn start(caller: Caller, call: Call, limit: Duration) -> Receiver<Answered> {
+pub(super) fn start(caller: Caller, call: Call, limit: Duration) -> Pending {
     let (sender, receiver) = mpsc::channel();
     let Ok(runtime) = Handle::try_current() else {
         let _ = sender.send(Err(Nowhere::Failed("webhooks are only called from a tokio runtime".to_owned())));
-        return receiver;
+        return Pending(receiver);
     };
     runtime.spawn(async move {
         let _ = sender.send(caller.post(call, limit).await);
     });
-    receiver
-}
-
-/// Waits for what was started. Blocks the thread.
-pub(super) fn finish(answer: &Receiver<Answered>) -> Answered {
-    // The sender only goes without a word when the runtime ends.
-    answer.recv().unwrap_or_else(|_| Err(Nowhere::Failed("the control plane is stopping".to_owned())))
-}
-
-/// Sends and waits. Blocks the thread.
-pub(super) fn wait(caller: Caller, call: Call, limit: Duration) -> Answered {
-    finish(&start(caller, call, limit))
+    Pending(receiver)
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

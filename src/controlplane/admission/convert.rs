@@ -6,6 +6,7 @@ use super::dispatch::Asking;
 use super::hook::ClientConfig;
 use super::place::Nowhere;
 use super::review::check_head;
+use crate::blocking::MayWait;
 use crate::error::Cause;
 use crate::registry::metadata;
 use bytes::Bytes;
@@ -22,8 +23,6 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) struct Conversion {
     client: ClientConfig,
     versions: Vec<String>,
-    /// Tells the results of one configuration from those of another.
-    pub(crate) mark: String,
 }
 
 impl Conversion {
@@ -35,11 +34,9 @@ impl Conversion {
         }
         let webhook = &conversion["webhook"];
         let versions = webhook["conversionReviewVersions"].as_array().into_iter().flatten();
-        let meta = &definition["metadata"];
         Some(Conversion {
             client: ClientConfig::read(&webhook["clientConfig"]),
             versions: versions.filter_map(Value::as_str).map(str::to_owned).collect(),
-            mark: format!("{}/{}", meta["uid"].as_str().unwrap_or_default(), meta["generation"]),
         })
     }
 }
@@ -51,7 +48,7 @@ fn kind_of(object: &Value) -> String {
 }
 
 impl Asking<'_> {
-    /// Objects of one kind at another version, in their order. Blocks.
+    /// Objects of one kind at another version, in their order. Waits, and so only works on a thread that may.
     ///
     /// # Errors
     /// The words of the real server, where the webhook cannot be asked or its answer cannot be used.
@@ -62,6 +59,7 @@ impl Asking<'_> {
         wanted: &str,
     ) -> Result<Vec<Value>, String> {
         let Some(first) = objects.first() else { return Ok(Vec::new()) };
+        let permit = MayWait::here().ok_or(client::MUST_WAIT)?;
         let about = format!("conversion webhook for {}", kind_of(first));
         let known = conversion.versions.iter().find(|version| matches!(version.as_str(), "v1" | "v1beta1"));
         let version = known.ok_or("no supported conversion review versions")?;
@@ -70,7 +68,7 @@ impl Asking<'_> {
             "request": {"uid": uid, "desiredAPIVersion": wanted, "objects": objects},
             "response": {"uid": "", "convertedObjects": null, "result": {"metadata": {}}}});
         let call = self.call(&conversion.client, Bytes::from(review.to_string()), LIMIT);
-        let text = match client::wait(self.admission.caller.clone(), call, LIMIT) {
+        let text = match client::start(self.admission.caller.clone(), call, LIMIT).wait(&permit) {
             Ok(text) => text,
             Err(Nowhere::Failed(why)) => {
                 let why = why.strip_prefix("failed to call webhook: ").unwrap_or(&why);

@@ -1,5 +1,5 @@
 //! Asks the policies and webhooks that a request concerns, policies first: those that change objects one after another, and again where they ask
-//! for it; those that only look all at once. Blocks until they have answered.
+//! for it; those that only look all at once. Waits until they have answered, and so only asks on a thread that may wait.
 
 use super::hook::{ClientConfig, Hook};
 use super::matching::{Seen, concerns};
@@ -7,6 +7,7 @@ use super::place::{self, Nowhere};
 use super::policies::Rounds;
 use super::review::{self, Answer};
 use super::{Admission, Surroundings, client};
+use crate::blocking::MayWait;
 use crate::error::Status;
 use crate::identity::User;
 use crate::registry::Resource;
@@ -130,9 +131,10 @@ impl Asking<'_> {
         object: Option<&mut Value>,
         warnings: &mut Vec<String>,
     ) -> Result<bool, Status> {
+        let permit = MayWait::here().ok_or_else(must_wait)?;
         let question = self.question(hook, asked, &seen)?;
         let text = match question.call {
-            Ok(call) => client::wait(self.admission.caller.clone(), call, hook.timeout),
+            Ok(call) => client::start(self.admission.caller.clone(), call, hook.timeout).wait(&permit),
             Err(why) => Err(Nowhere::Failed(why)),
         };
         let read = |text: Bytes| review::read(&text, question.version, &question.uid, true);
@@ -182,6 +184,10 @@ impl Asking<'_> {
             let Some(seen) = concerns(hook, self.around, asked, object, old)? else { continue };
             waiting.push((hook, seen));
         }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let permit = MayWait::here().ok_or_else(must_wait)?;
         let mut running = Vec::new();
         for (hook, seen) in waiting {
             let question = match self.question(hook, asked, &seen) {
@@ -199,7 +205,7 @@ impl Asking<'_> {
         for (hook, asked_of) in running {
             let told = asked_of.and_then(|(uid, version, started)| {
                 let text = match started {
-                    Ok(answer) => client::finish(&answer),
+                    Ok(answer) => answer.wait(&permit),
                     Err(why) => Err(Nowhere::Failed(why)),
                 };
                 settle(hook, asked, text.map(|text| review::read(&text, version, &uid, false)), warnings)
@@ -232,6 +238,12 @@ impl Asking<'_> {
         let place = place::find(self.around, &self.admission.settings, config);
         client::Call { place, authorities: config.authorities.clone(), body, timeout }
     }
+}
+
+/// The refusal of a request that has to wait for a webhook on a thread that may not. Clients see it only where a webhook
+/// was configured after the request had begun and nobody made it again.
+fn must_wait() -> Status {
+    Status::new(503, "ServiceUnavailable", client::MUST_WAIT)
 }
 
 /// What an answer means for the request: go on with it, go on without it, or stop.

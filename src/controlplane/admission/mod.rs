@@ -3,7 +3,7 @@
 //! Read `hook` and `matching` for who is asked, `review` for what, `dispatch` for the order, `place` and `client` for
 //! the way there, `policies` for those that need not be reached, and `convert` for the versions of custom resources.
 //!
-//! Asking webhooks blocks the thread: whoever writes while there are hooks does so on a thread that may block.
+//! Asking webhooks waits for them: it is refused on a thread that may not wait (`blocking`).
 
 mod client;
 mod convert;

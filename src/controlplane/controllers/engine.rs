@@ -204,6 +204,11 @@ impl Engine {
         self.state().lanes.take(elapsed, at_once)
     }
 
+    /// A job as a log tells it: its controller and the object.
+    pub(super) fn named(&self, job: &Job) -> String {
+        format!("controller {}: {}", self.controllers[job.0].name(), job.1)
+    }
+
     /// Does one job that was taken. One that panics is tried again later like one that fails, and keeps no other from
     /// its turn.
     pub fn perform(&self, plane: &dyn Plane, job: &Job, time: Time<'_>) {

@@ -8,10 +8,12 @@ use super::lanes::Job;
 use super::view::{Change, View};
 use super::write::{Refusal, Write};
 use super::{Actor, Controller};
+use crate::blocking;
 use crate::error::Status;
 use crate::identity::User;
 use crate::registry::Registry;
 use crate::storage::{self, ChangeKind};
+use crate::watchdog;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -98,9 +100,13 @@ impl Runner {
     /// Does a job: here, or on a thread that may block where its writes may have to wait for webhooks.
     fn perform(&self, job: Job, waiting: &mut JoinSet<()>) {
         let (engine, registry, started) = (self.engine.clone(), self.registry.clone(), self.started);
-        let work = move || engine.perform(&*registry, &job, &|| (registry.now(), started.elapsed()));
+        let what: Arc<str> = engine.named(&job).into();
+        let work = move || {
+            let _busy = watchdog::busy(&what);
+            engine.perform(&*registry, &job, &|| (registry.now(), started.elapsed()));
+        };
         if self.registry.waits_for_webhooks() {
-            waiting.spawn_blocking(work);
+            waiting.spawn_blocking(blocking::waiter(work));
         } else {
             work();
         }

@@ -19,6 +19,7 @@ mod tests;
 
 pub use tables::{Tables, UpstreamDefault};
 
+use crate::blocking;
 use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
@@ -123,20 +124,25 @@ impl Api {
         };
         let method = parts.method.clone();
         let answer = match self.saves(&method) {
-            Ok(()) if resource.converts() || (!reads(&method) && self.registry.may_wait_for(resource)) => {
-                self.waiting(user.clone(), parts, query, target, body, shape).await
-            }
             Ok(()) => {
-                let (headers, tokens) = (&parts.headers, &*self.tokens);
-                let (query, target, body) = (&query, &target, &body);
-                dispatch(&method, &Call { user, headers, query, target, body, tokens, shape })
+                // Only a guess, which saves a vain attempt.
+                let waits = resource.converts() || (!reads(&method) && self.registry.may_wait_for(resource));
+                let attempt = || {
+                    let (headers, tokens, shape) = (&parts.headers, &*self.tokens, shape.clone());
+                    let (query, target, body) = (&query, &target, &body);
+                    dispatch(&method, &Call { user, headers, query, target, body, tokens, shape })
+                };
+                match (!waits).then(|| blocking::attempt(attempt)).flatten() {
+                    Some(answer) => answer,
+                    None => self.waiting(user.clone(), parts, query, target, body, shape).await,
+                }
             }
             Err(status) => Err(status),
         };
         answered(resource, agreed, self.settled(&method, answer).await)
     }
 
-    /// Answers on a thread that may wait for webhooks. Goes on to the end where nobody waits any more.
+    /// Answers on a thread that may wait for webhooks.
     async fn waiting(
         &self,
         user: User,
@@ -147,7 +153,7 @@ impl Api {
         shape: Shape,
     ) -> Answer {
         let tokens = self.tokens.clone();
-        let work = tokio::task::spawn_blocking(move || {
+        let work = blocking::run(move || {
             let (user, headers) = (&user, &parts.headers);
             let (query, target, body, tokens) = (&query, &target, &body, &*tokens);
             dispatch(&parts.method, &Call { user, headers, query, target, body, tokens, shape })

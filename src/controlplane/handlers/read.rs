@@ -151,7 +151,8 @@ pub(crate) fn list(
     }
     let mut meta = Map::new();
     meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
-    if !selection.is_everything() {
+    let selects = !selection.is_everything();
+    if selects {
         items = shape.registry.at(&shape.resource, items)?;
         items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
     }
@@ -166,7 +167,8 @@ pub(crate) fn list(
             meta.insert("remainingItemCount".to_owned(), Value::from(rest));
         }
     }
-    Ok(shape.list(meta, &shape.registry.at(&shape.resource, items)?))
+    let items = if selects { items } else { shape.registry.at(&shape.resource, items)? };
+    Ok(shape.list(meta, &items))
 }
 
 /// Whether an object comes after the place a page ended at.

@@ -5,6 +5,7 @@ use super::path::Query;
 use super::read::{check_watch_options, revision, selected, too_old};
 use super::respond::Shape;
 use super::select::Selection;
+use crate::blocking;
 use crate::body::{self, Body};
 use crate::error::Status;
 use crate::negotiation::{Encoding, Form};
@@ -12,6 +13,7 @@ use crate::protobuf;
 use crate::registry::{Registry, Resource};
 use crate::storage::{Change, ChangeKind, Stored, Watch};
 use crate::table::answer::metadata_only;
+use crate::watchdog::watched;
 use bytes::Bytes;
 use futures::stream;
 use http::Response;
@@ -123,9 +125,13 @@ pub(crate) fn watch(
         running.bookmark(&mut out, from, Some(marks));
     }
     running.first = (!out.is_empty()).then(|| out.into());
-    let chunks = stream::unfold(running, |mut running| async move {
-        let chunk = running.next().await?;
-        Some((chunk, running))
+    let what: Arc<str> = format!("watch of {}", running.shape.resource.id()).into();
+    let chunks = stream::unfold(running, move |mut running| {
+        let what = what.clone();
+        async move {
+            let chunk = watched(what, running.next()).await?;
+            Some((chunk, running))
+        }
     });
     Ok(response(chunks, encoding))
 }
@@ -186,8 +192,8 @@ fn at_version(
         return Ok(changes);
     }
     let there = |change: &Arc<Change>| {
-        resource.is_at(&change.object.value)
-            && change.previous.as_ref().is_none_or(|previous| resource.is_at(&previous.value))
+        resource.shows(&change.object)
+            && change.previous.as_ref().is_none_or(|previous| resource.shows(previous))
     };
     let turned = changes.into_iter().map(|change| {
         if there(&change) {
@@ -256,7 +262,7 @@ impl Running {
         let (registry, resource) = (self.shape.registry.clone(), self.shape.resource.clone());
         let turned = if resource.converts() {
             let work = move || at_version(&registry, &resource, changes);
-            tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Ok(Vec::new()))
+            blocking::run(work).await.unwrap_or_else(|_| Ok(Vec::new()))
         } else {
             at_version(&registry, &resource, changes)
         };

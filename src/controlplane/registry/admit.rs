@@ -150,9 +150,10 @@ impl Registry {
         self.admission.any()
     }
 
-    /// Whether a write may have to wait for a webhook, and so may only be done by a thread that may block.
+    /// Whether a write may have to wait for a webhook, be it for the conversion of an object, and so may only be done by
+    /// a thread that may wait.
     pub(crate) fn waits_for_webhooks(&self) -> bool {
-        self.admission.any_hooks()
+        self.admission.any_hooks() || self.catalog.served().converts
     }
 
     /// Whether a write of a resource may have to wait for a webhook.

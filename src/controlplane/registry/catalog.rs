@@ -11,6 +11,8 @@ use tokio::sync::watch;
 pub struct Served {
     /// Grows with every change; what is derived from a snapshot may be cached under it.
     pub generation: u64,
+    /// Whether a webhook converts objects of any resource.
+    pub(crate) converts: bool,
     resources: Vec<Arc<Resource>>,
     by_path: HashMap<String, Arc<Resource>>,
     by_id: HashMap<String, Arc<Resource>>,
@@ -30,7 +32,8 @@ impl Served {
                 by_id.insert(resource.id().to_owned(), resource.clone());
             }
         }
-        Served { generation, resources, by_path, by_id }
+        let converts = resources.iter().any(|resource| resource.converts());
+        Served { generation, converts, resources, by_path, by_id }
     }
 
     /// Every resource at every version: built-in ones by group, version and plural, then custom ones.

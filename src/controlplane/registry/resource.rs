@@ -55,6 +55,10 @@ pub struct Custom {
     pub open_api_schema: Option<Arc<Value>>,
     /// `spec.preserveUnknownFields`.
     pub preserve_unknown_fields: bool,
+    /// Tells this state of the definition from earlier and later ones.
+    pub(crate) mark: String,
+    /// The revision that wrote the definition last. What is older may not fit its schema.
+    pub(crate) since: u64,
     /// The webhook that converts between versions.
     pub(crate) conversion: Option<Arc<Conversion>>,
     /// The warning for a deprecated version.

@@ -23,6 +23,13 @@ impl Resource {
         said.split_once('/').unwrap_or(("", said)) == (self.group.as_str(), self.version.as_str())
     }
 
+    /// Whether a stored object is as the resource serves it: at its version, and written since the definition was last
+    /// changed, so that it has all defaults of the schema and nothing else than the schema knows. Asked for every object
+    /// of every list: allocates nothing.
+    pub(crate) fn shows(&self, stored: &Stored) -> bool {
+        self.custom.as_ref().is_none_or(|custom| custom.since < stored.revision) && self.is_at(&stored.value)
+    }
+
     /// Whether a webhook converts between its versions, so that even reading may have to wait.
     pub(crate) fn converts(&self) -> bool {
         self.conversion().is_some()
@@ -43,40 +50,49 @@ impl Registry {
         resource: &Resource,
         mut items: Vec<Arc<Stored>>,
     ) -> Result<Vec<Arc<Stored>>, Status> {
-        if resource.custom.is_none() || items.iter().all(|item| resource.is_at(&item.value)) {
+        let Some(custom) = &resource.custom else { return Ok(items) };
+        if items.iter().all(|item| resource.shows(item)) {
             return Ok(items);
         }
         let wanted = resource.api_version();
-        let mark = match resource.conversion() {
-            Some(conversion) => format!("{}/{wanted}", conversion.mark),
-            None => wanted.to_owned(),
-        };
+        let mark = format!("{}/{wanted}", custom.mark);
         let mut missing: Vec<usize> = Vec::new();
         for (index, item) in items.iter_mut().enumerate() {
-            if resource.is_at(&item.value) {
+            if resource.shows(item) {
                 continue;
             }
             match item.form(&mark) {
+                Some(known) if known.value.is_null() => {}
                 Some(known) => *item = known,
                 None => missing.push(index),
             }
         }
-        if missing.is_empty() {
-            return Ok(items);
-        }
-        let old: Vec<&Value> = missing.iter().map(|index| &*items[*index].value).collect();
-        let new = self.fitting(resource, &old, wanted)?;
-        for (index, value) in missing.into_iter().zip(new) {
-            let form = items[index].with_value(value);
-            items[index].keep_form(&mark, form.clone());
-            items[index] = form;
+        // What is at another version is converted, all of it at once.
+        let (same, other): (Vec<usize>, Vec<usize>) =
+            missing.into_iter().partition(|index| resource.is_at(&items[*index].value));
+        let old: Vec<&Value> = other.iter().map(|index| &*items[*index].value).collect();
+        let mut new = if old.is_empty() { Vec::new() } else { self.fitting(resource, &old, wanted)? };
+        new.extend(same.iter().map(|index| {
+            let mut value = Value::clone(&items[*index].value);
+            fit(&mut value, resource.schema());
+            value
+        }));
+        for (index, value) in other.into_iter().chain(same).zip(new) {
+            let item = &mut items[index];
+            if value == *item.value {
+                item.keep_form(&mark, Stored::unsaved(Value::Null));
+                continue;
+            }
+            let form = item.with_value(value);
+            item.keep_form(&mark, form.clone());
+            *item = form;
         }
         Ok(items)
     }
 
     /// One stored object as the resource serves it.
     pub(crate) fn one_at(&self, resource: &Resource, stored: &Arc<Stored>) -> Result<Arc<Stored>, Status> {
-        if resource.custom.is_none() || resource.is_at(&stored.value) {
+        if resource.custom.is_none() || resource.shows(stored) {
             return Ok(stored.clone());
         }
         let mut found = self.at(resource, vec![stored.clone()])?;
@@ -117,8 +133,7 @@ impl Registry {
         let target = self.siblings(resource).and_then(|siblings| siblings.find(wanted));
         if let Some(target) = target {
             for object in &mut turned {
-                schema::prune(object, target.schema());
-                schema::default(object, target.schema());
+                fit(object, target.schema());
             }
         }
         Ok(turned)
@@ -131,6 +146,12 @@ impl Registry {
             None => Ok(objects.iter().map(|object| renamed(object, wanted)).collect()),
         }
     }
+}
+
+/// Holds a custom resource to a schema, as what clients send is: what the schema does not know goes, defaults come.
+fn fit(object: &mut Value, schema: &SchemaRef) {
+    schema::prune(object, schema);
+    schema::default(object, schema);
 }
 
 /// All versions of a custom resource's definition, whether they are served or not.

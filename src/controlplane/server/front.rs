@@ -13,6 +13,7 @@ use crate::openapi::OpenApi;
 use crate::random;
 use crate::storage::Store;
 use crate::tokens;
+use crate::watchdog::watched;
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -68,7 +69,8 @@ impl Front {
     {
         let audit_id = audit_id(request.headers());
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-        let work = AssertUnwindSafe(self.dispatch(user, request)).catch_unwind();
+        let what = format!("{method} {path} of {}, audit id {audit_id}", user.name).into();
+        let work = AssertUnwindSafe(watched(what, self.dispatch(user, request))).catch_unwind();
         let response = match tokio::time::timeout(TIME_LIMIT, work).await {
             Ok(Ok(response)) => response,
             Ok(Err(_)) => {

@@ -3,6 +3,7 @@
 
 use super::certificates::{Authority, Failure, user_of};
 use super::front::{Front, unauthorized};
+use super::guests::{Guest, Guests};
 use super::kubeconfig::kubeconfig;
 use crate::body::Body;
 use crate::identity::User;
@@ -20,16 +21,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-const CONNECTIONS: usize = 1024;
 const STREAMS: u32 = 1000;
 const HANDSHAKE_LIMIT: Duration = Duration::from_secs(10);
 const HEADER_LIMIT: Duration = Duration::from_secs(30);
+/// After this time of silence an HTTP/2 client is asked whether it is still there, as upstream.
+const PING_AFTER: Duration = Duration::from_secs(30);
+/// How long its answer may take, as upstream.
+const PING_LIMIT: Duration = Duration::from_secs(15);
 /// How long open requests may take to finish once the plane stops.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -169,27 +172,23 @@ async fn accept(
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let guests = Arc::new(Guests::default());
     loop {
-        // Waiting for a place before accepting leaves further clients in the kernel's queue.
-        let next = async {
-            let place = places.clone().acquire_owned().await.ok()?;
-            Some((listener.accept().await, place))
-        };
         let accepted = tokio::select! {
             () = stop.cancelled() => return,
-            accepted = next => accepted,
+            accepted = listener.accept() => accepted,
         };
         match accepted {
-            Some((Ok((stream, _)), place)) => {
-                tasks.spawn(connection(stream, acceptor.clone(), entrance.clone(), stop.clone(), place));
+            Ok((stream, _)) => {
+                let guest = guests.enter();
+                tasks.spawn(connection(stream, acceptor.clone(), entrance.clone(), stop.clone(), guest));
             }
-            Some((Err(error), _)) => {
+            Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
-                // Out of file descriptors, most likely: give others the time to close theirs.
+                // Out of file descriptors, most likely: an unknown client gives its own back.
+                guests.make_room();
                 tokio::time::sleep(Duration::from_millis(50)).await;
             }
-            None => return,
         }
     }
 }
@@ -199,11 +198,13 @@ async fn connection(
     acceptor: TlsAcceptor,
     entrance: Arc<Entrance>,
     stop: CancellationToken,
-    _place: OwnedSemaphorePermit,
+    guest: Guest,
 ) {
+    let guest = Arc::new(guest);
     let _ = stream.set_nodelay(true);
     let stream = tokio::select! {
         () = stop.cancelled() => return,
+        () = guest.has_to_go() => return,
         stream = tokio::time::timeout(HANDSHAKE_LIMIT, handshake(stream, &acceptor)) => match stream {
             Ok(Ok(Some(stream))) => stream,
             Ok(Err(error)) => {
@@ -214,17 +215,32 @@ async fn connection(
         },
     };
     let certified = stream.get_ref().1.peer_certificates().and_then(|chain| user_of(chain.first()?));
-    let certified = Arc::new(certified);
+    if certified.is_some() {
+        guest.is_known();
+    }
+    let (certified, visitor) = (Arc::new(certified), guest.clone());
     let answer = service_fn(move |request: Request<Incoming>| {
-        let (entrance, certified) = (entrance.clone(), certified.clone());
-        async move { Ok::<_, Infallible>(entrance.answer(certified.as_ref().as_ref(), request).await) }
+        let (entrance, certified, visitor) = (entrance.clone(), certified.clone(), visitor.clone());
+        async move {
+            let certified = certified.as_ref().as_ref();
+            Ok::<_, Infallible>(entrance.answer(certified, &visitor, request).await)
+        }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
-    builder.http2().timer(TokioTimer::new()).max_concurrent_streams(STREAMS);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS)
+        .keep_alive_interval(PING_AFTER)
+        .keep_alive_timeout(PING_LIMIT);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
     let result = tokio::select! {
         result = connection.as_mut() => result,
+        () = guest.has_to_go() => {
+            tracing::debug!("a connection ended: its client has not said who it is");
+            return;
+        }
         () = stop.cancelled() => {
             connection.as_mut().graceful_shutdown();
             tokio::time::timeout(GRACE, connection).await.unwrap_or(Ok(()))
@@ -254,9 +270,20 @@ async fn handshake(
 }
 
 impl Entrance {
-    async fn answer(&self, certified: Option<&User>, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(
+        &self,
+        certified: Option<&User>,
+        guest: &Guest,
+        request: Request<Incoming>,
+    ) -> Response<Body> {
+        let _under_way = guest.begins();
         match self.user(certified, request.headers()) {
-            Ok(user) => self.front.answer(&user, request).await,
+            Ok(user) => {
+                if !user.is_anonymous() {
+                    guest.is_known();
+                }
+                self.front.answer(&user, request).await
+            }
             Err(response) => *response,
         }
     }

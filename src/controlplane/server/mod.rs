@@ -4,6 +4,7 @@
 mod attributes;
 pub(crate) mod certificates;
 pub(crate) mod front;
+mod guests;
 mod health;
 mod impersonation;
 mod in_process;

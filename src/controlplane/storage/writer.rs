@@ -123,6 +123,7 @@ impl Writer {
     }
 
     /// Writes what is left and lets go of the disk. Waits for it.
+    #[expect(clippy::disallowed_methods, reason = "only called where the plane stops, by `blocking::run`")]
     pub(super) fn close(&self) {
         self.ask_to_close();
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -148,6 +149,7 @@ impl Drop for Writer {
 }
 
 /// Commits until asked to close.
+#[expect(clippy::disallowed_methods, reason = "the store's own thread waits for work")]
 fn run(mut disk: Box<dyn Disk>, shared: &Shared, told: &watch::Sender<Progress>) {
     loop {
         let mut waiting = shared.lock();

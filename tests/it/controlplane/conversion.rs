@@ -13,7 +13,7 @@ const V1: &str = "/apis/wh.io/v1/namespaces/default/widgets";
 const V2: &str = "/apis/wh.io/v2/namespaces/default/widgets";
 
 /// Widgets: `v1` has a host and a port, `v2` both in one text.
-fn definition(client: &Value, storage: &str) -> Value {
+pub(super) fn converting_definition(client: &Value, storage: &str) -> Value {
     let version = |name: &str, fields: &[&str]| {
         let fields: serde_json::Map<String, Value> =
             fields.iter().map(|field| ((*field).to_owned(), json!({"type": "string"}))).collect();
@@ -46,7 +46,7 @@ fn turned(object: &Value, wanted: &str) -> Value {
 }
 
 /// Has the server convert, and changes its answers.
-fn converts(server: &Webhook, change: impl Fn(&mut Value) + Send + Sync + 'static) {
+pub(super) fn converts(server: &Webhook, change: impl Fn(&mut Value) + Send + Sync + 'static) {
     server.on("/convert", move |review| {
         let request = &review["request"];
         let wanted = request["desiredAPIVersion"].as_str().unwrap();
@@ -63,7 +63,7 @@ async fn widgets() -> (ControlPlane, Webhook) {
     let (plane, server) = (bare_plane().await, Webhook::start().await);
     converts(&server, |_| {});
     let (code, warnings, body) =
-        ask(&plane, "POST", DEFINITIONS, definition(&server.url("/convert"), "v1")).await;
+        ask(&plane, "POST", DEFINITIONS, converting_definition(&server.url("/convert"), "v1")).await;
     assert_eq!((code, warnings.len()), (201, 0), "{body:#}");
     (plane, server)
 }
@@ -128,7 +128,7 @@ async fn objects_live_at_both_versions() {
     assert_eq!(stored["items"][1]["status"], status["status"]);
 
     // Another version to store at: what is there stays, and is converted from what it is.
-    let next = definition(&server.url("/convert"), "v2");
+    let next = converting_definition(&server.url("/convert"), "v2");
     let change = json!({"spec": {"versions": next["spec"]["versions"]}});
     let changed = ask_as(&plane, "PATCH", &format!("{DEFINITIONS}/widgets.wh.io"), merge, change).await.2;
     assert_eq!(changed["status"]["storedVersions"], json!(["v1", "v2"]));

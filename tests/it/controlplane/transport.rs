@@ -90,6 +90,34 @@ async fn stopping_ends_open_watches_and_is_prompt() {
     assert!(api.list(&ListParams::default()).await.is_err(), "nobody is there any more");
 }
 
+/// More connections than there is room for unknown clients: half of them finish the TLS handshake, half do not even
+/// begin it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn silent_connections_keep_nobody_out() {
+    let plane = ControlPlane::start().await.unwrap();
+    let listening = plane.listen(Listen::default()).await.unwrap();
+    // One that is known stays, however long it is silent.
+    let api: Api<ConfigMap> = Api::default_namespaced(client(&listening.kubeconfig, |_| ()).await);
+    let version = api.list(&ListParams::default()).await.unwrap().metadata.resource_version.unwrap();
+    let mut watch = api.watch(&WatchParams::default(), &version).await.unwrap().boxed();
+
+    let mut silent = Vec::new();
+    for number in 0..300 {
+        if number % 2 == 0 {
+            silent.push(Ok(super::stuck::connect(&plane, &listening).await));
+        } else {
+            silent.push(Err(tokio::net::TcpStream::connect(listening.address).await.unwrap()));
+        }
+    }
+    let real: Api<ConfigMap> = Api::default_namespaced(client(&listening.kubeconfig, |_| ()).await);
+    let mut map = ConfigMap::default();
+    map.metadata.name = Some("a".to_owned());
+    real.create(&PostParams::default(), &map).await.unwrap();
+    watch.try_next().await.unwrap().unwrap();
+    drop(silent);
+    plane.stop().await;
+}
+
 #[tokio::test]
 async fn plain_http_gets_a_word() {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};

@@ -94,3 +94,66 @@ async fn managers_at_several_versions_are_as_on_the_real_server() {
     assert_eq!(told, MEASURED);
     plane.stop().await;
 }
+
+/// What a definition says now holds for what was stored before: in get, list, watch, Tables and selections.
+#[tokio::test]
+async fn what_is_read_fits_the_schema_of_today() {
+    let plane = super::webhooks::bare_plane().await;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let path = "/apis/read.io/v1/namespaces/default/things";
+    let definition = |properties: Value| {
+        json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "things.read.io"},
+            "spec": {"group": "read.io", "scope": "Namespaced",
+                "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                    "selectableFields": [{"jsonPath": ".spec.size"}],
+                    "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                        "spec": {"type": "object", "default": {}, "properties": properties},
+                        "status": {"type": "object", "properties": {"seen": {"type": "boolean"}}}}}}}]}})
+    };
+    let ask = super::webhooks::ask;
+    let text = json!({"type": "string"});
+    let first = definition(json!({"old": text, "kept": text, "size": text}));
+    assert_eq!(ask(&plane, "POST", definitions, first).await.0, 201);
+    let thing = json!({"apiVersion": "read.io/v1", "kind": "Thing", "metadata": {"name": "a"},
+        "spec": {"old": "goes", "kept": "stays"}});
+    let (code, _, made) = ask(&plane, "POST", path, thing).await;
+    assert_eq!((code, &made["spec"]), (201, &json!({"old": "goes", "kept": "stays"})));
+    let version = made["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+
+    let one = format!("{definitions}/things.read.io");
+    let mut second = ask(&plane, "GET", &one, Value::Null).await.2;
+    let properties = json!({"kept": text, "size": {"type": "string", "default": "big"}});
+    second["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"] =
+        properties;
+    assert_eq!(ask(&plane, "PUT", &one, second).await.0, 200);
+
+    let expected = json!({"kept": "stays", "size": "big"});
+    for _ in 0..2 {
+        let read = ask(&plane, "GET", &format!("{path}/a"), Value::Null).await.2;
+        assert_eq!(read["spec"], expected);
+        assert_eq!(read["metadata"]["resourceVersion"], version.as_str(), "reading writes nothing");
+        let list = ask(&plane, "GET", path, Value::Null).await.2;
+        assert_eq!(list["items"][0]["spec"], expected);
+    }
+    let selected = ask(&plane, "GET", &format!("{path}?fieldSelector=spec.size%3Dbig"), Value::Null).await.2;
+    assert_eq!(selected["items"].as_array().unwrap().len(), 1);
+
+    // A watch that begins before the change shows what was written then as it is read now.
+    let before: u64 = version.parse::<u64>().unwrap() - 1;
+    for query in [
+        format!("resourceVersion={before}"),
+        "sendInitialEvents=true&resourceVersionMatch=NotOlderThan".to_owned(),
+    ] {
+        let watched =
+            ask(&plane, "GET", &format!("{path}?watch=1&timeoutSeconds=1&{query}"), Value::Null).await.2;
+        assert_eq!((&watched["type"], &watched["object"]["spec"]), (&json!("ADDED"), &expected));
+    }
+
+    // A change of the status alone takes the rest in as well.
+    let seen = json!({"status": {"seen": true}});
+    let merge = "application/merge-patch+json";
+    let patched = super::webhooks::ask_as(&plane, "PATCH", &format!("{path}/a/status"), merge, seen).await.2;
+    assert_eq!((&patched["spec"], &patched["status"]["seen"]), (&expected, &json!(true)));
+}

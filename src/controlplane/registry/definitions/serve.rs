@@ -1,6 +1,7 @@
 //! From a definition to the resources it serves, one per served version.
 
 use crate::admission::Conversion;
+use crate::registry::metadata;
 use crate::registry::resource::{Custom, Habits, Known, Resource, ScalePaths, Subresource, resource_id};
 use serde_json::Value;
 use std::sync::Arc;
@@ -120,6 +121,8 @@ fn custom(definition: &Value, version: &Value, group: &str) -> Custom {
             .collect(),
         open_api_schema: schema.is_object().then(|| Arc::new(schema.clone())),
         preserve_unknown_fields: definition["spec"]["preserveUnknownFields"] == true,
+        mark: format!("{}/{}", text(&definition["metadata"]["uid"]), definition["metadata"]["generation"]),
+        since: metadata::text(definition, "resourceVersion").parse().unwrap_or(0),
         conversion: Conversion::of(definition).map(Arc::new),
         deprecation_warning: deprecation,
     }
