@@ -403,6 +403,7 @@ fn pass(id: u64, i: usize) -> Reconcile {
         objects: vec![],
         requeue: None,
         waiting: None,
+        releases: vec![],
         failure: None,
     }
 }

@@ -38,7 +38,7 @@ pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
-    Requeue, Step, TraceLevel, WatchEvent,
+    ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
 };
 pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
 pub use spelling::nearest;

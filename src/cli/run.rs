@@ -227,6 +227,7 @@ fn input(
         reconcile_period: args.reconcile_period,
         helm_compat: args.helm_compat,
         suppress_override_values: args.suppress_override_values,
+        on_save: project.settings.reload.release.unwrap_or_default(),
         ..Settings::default()
     };
     if let Some(limit) = args.max_concurrent_reconciles {

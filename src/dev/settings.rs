@@ -1,9 +1,12 @@
 //! `opdev.yaml`: optional and small. Unknown keys are warned about with a suggestion, never fatal.
 
 use crate::event::{Diagnostic, OnExit, Place, Severity};
-use anyhow::{Context as _, Result};
+use crate::operator::manager::OnSave;
+use anyhow::{Context as _, Result, anyhow};
 use opdev_object::yaml;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -32,7 +35,7 @@ pub struct Settings {
     pub allow_contexts: Vec<String>,
     /// What becomes of custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
     pub on_exit: Option<OnExit>,
-    /// How files are watched.
+    /// How files are watched, and what a saved chart does.
     pub reload: Reload,
 }
 
@@ -46,7 +49,7 @@ pub struct Allow {
     pub programs: Vec<String>,
 }
 
-/// How files are watched.
+/// How files are watched, and what a saved chart does.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Reload {
@@ -54,6 +57,45 @@ pub struct Reload {
     pub debounce: Option<u64>,
     /// Whether to look at the files twice a second rather than to listen to the kernel.
     pub poll: bool,
+    /// What a saved chart does to the revision that is deployed: `rewrite` or `upgrade`. `reload: upgrade` says the
+    /// same. Without it the hooks decide.
+    #[serde(deserialize_with = "on_save")]
+    pub release: Option<OnSave>,
+}
+
+/// What a saved chart does, by its word.
+fn on_save_of(word: &str) -> Option<OnSave> {
+    match word {
+        "rewrite" => Some(OnSave::Rewrite),
+        "upgrade" => Some(OnSave::Upgrade),
+        _ => None,
+    }
+}
+
+fn on_save<'de, D: Deserializer<'de>>(from: D) -> Result<Option<OnSave>, D::Error> {
+    let word = String::deserialize(from)?;
+    on_save_of(&word).map(Some).ok_or_else(|| D::Error::custom(unknown_on_save(&word)))
+}
+
+fn unknown_on_save(word: &str) -> String {
+    let near = crate::sources::nearest(word, &["rewrite", "upgrade"]);
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    format!("`{word}` is not known for reload; use `rewrite` or `upgrade`{near}")
+}
+
+/// `reload` as a map, which also holds what `reload: upgrade` says in short; an error names its place.
+fn reload_as_map(file: &str, text: &str, settings: &mut Value) -> Result<()> {
+    let root = yaml::parse(text).map_err(|error| anyhow!("{file}: {error}"))?;
+    let Some(reload) = root.get("reload") else { return Ok(()) };
+    let node = if reload.as_str().is_some() { Some(reload) } else { reload.get("release") };
+    let Some((node, word)) = node.and_then(|node| Some((node, node.to_text()?))) else { return Ok(()) };
+    if on_save_of(&word).is_none() {
+        return Err(anyhow!("{file}:{}:{}: {}", node.line, node.column, unknown_on_save(&word)));
+    }
+    if reload.as_str().is_some() {
+        settings["reload"] = json!({"release": word});
+    }
+    Ok(())
 }
 
 impl Reload {
@@ -90,7 +132,7 @@ impl Settings {
     pub fn read(root: &Path, file: &str) -> Result<(Settings, Vec<Diagnostic>)> {
         let text =
             std::fs::read_to_string(root.join(file)).with_context(|| format!("{file} cannot be read"))?;
-        let node = yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
+        let mut node = yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
         if node.is_null() {
             return Ok((Settings::default(), Vec::new()));
         }
@@ -100,6 +142,7 @@ impl Settings {
             .keys()
             .filter_map(|key| unknown_key(file, &text, key))
             .collect();
+        reload_as_map(file, &text, &mut node)?;
         let settings =
             serde_json::from_value(node).with_context(|| format!("{file} holds a value of a wrong type"))?;
         Ok((settings, diagnostics))
@@ -148,9 +191,32 @@ mod tests {
         assert_eq!(warnings[1].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
     }
 
+    #[test]
+    fn what_a_saved_chart_does_is_said_in_short_or_in_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            std::fs::write(folder.path().join("opdev.yaml"), text).unwrap();
+            Settings::read(folder.path(), "opdev.yaml").map(|(settings, _)| settings.reload)
+        };
+        assert_eq!(read("reload: upgrade\n").unwrap().release, Some(OnSave::Upgrade));
+        assert_eq!(read("reload: {release: rewrite}\n").unwrap().release, Some(OnSave::Rewrite));
+        let both = read("reload:\n  poll: true\n  release: upgrade\n").unwrap();
+        assert_eq!((both.release, both.poll), (Some(OnSave::Upgrade), true));
+        assert_eq!(read("reload: {poll: true}\n").unwrap().release, None);
+        assert_eq!(
+            read("namespace: a\nreload: upgarde\n").unwrap_err().to_string(),
+            "opdev.yaml:2:9: `upgarde` is not known for reload; use `rewrite` or `upgrade`; did you mean `upgrade`?"
+        );
+        let wrong = read("reload:\n  release: 3\n").unwrap_err().to_string();
+        assert!(wrong.starts_with("opdev.yaml:2:12: `3` is not known for reload"), "{wrong}");
+    }
+
     /// A value of the type that a part of the schema says.
     fn example(schema: &serde_json::Value) -> serde_json::Value {
-        use serde_json::json;
+        // Of several ways the last one is the long one.
+        if let Some(ways) = schema["oneOf"].as_array() {
+            return example(ways.last().unwrap());
+        }
         if let Some(one) = schema["enum"].get(0) {
             return one.clone();
         }
@@ -171,7 +237,6 @@ mod tests {
 
     #[test]
     fn the_schema_says_what_the_reader_takes() {
-        use serde_json::{Value, json};
         let schema: Value = serde_json::from_str(include_str!("../../assets/opdev.schema.json")).unwrap();
         let named: BTreeMap<&String, &Value> = schema["properties"].as_object().unwrap().iter().collect();
         let keys: std::collections::BTreeSet<&str> = KEYS.into_iter().collect();
@@ -188,7 +253,9 @@ mod tests {
             assert!(serde_json::from_value::<Settings>(wrong).is_err(), "{name}");
         }
         for part in ["allow", "reload"] {
-            for name in schema["properties"][part]["properties"].as_object().unwrap().keys() {
+            let part_schema = &schema["properties"][part];
+            let long = part_schema["oneOf"].get(1).unwrap_or(part_schema);
+            for name in long["properties"].as_object().unwrap().keys() {
                 let mut wrong = json!({});
                 wrong[part][name] = json!("text");
                 assert!(serde_json::from_value::<Settings>(wrong).is_err(), "{part}.{name}");

@@ -23,6 +23,9 @@ pub struct LoopFound {
     pub within: Duration,
     /// What is written again and again, at most five fields.
     pub fields: Vec<LoopField>,
+    /// What is to blame, where it is known: such as `.Release.Revision in templates/all.yaml:7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blame: Option<String>,
     /// Whether the object is paused because of it.
     pub paused: bool,
 }
@@ -35,6 +38,10 @@ pub enum LoopKind {
     Fight,
     /// The reconciler asks for its own next pass, and writes in each.
     Hot,
+    /// Pass after pass puts the same back, and nobody else is seen to write it.
+    Repair,
+    /// The chart renders something else in each pass, so that each of them upgrades the release.
+    Upgrade,
 }
 
 /// One field of a loop, masked.
@@ -76,9 +83,14 @@ impl std::fmt::Display for LoopFound {
         let what = match self.kind {
             LoopKind::Fight => "a fight over fields",
             LoopKind::Hot => "a loop of its own making",
+            LoopKind::Repair => "the same repair again and again, though nobody else was seen to write",
+            LoopKind::Upgrade => "an upgrade in every pass",
         };
         let within = self.within.as_secs_f64();
         write!(f, "{what}, {} passes in {within:.1} s", self.passes)?;
+        if let Some(blame) = &self.blame {
+            write!(f, " ({blame})")?;
+        }
         for field in &self.fields {
             write!(f, "; {field}")?;
         }

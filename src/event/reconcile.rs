@@ -43,8 +43,41 @@ pub struct Reconcile {
     /// What it waits for, in the words of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// What became of revisions of releases, in the order in which it was done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<ReleaseChange>,
     /// Why it failed.
     pub failure: Option<Failure>,
+}
+
+/// What a pass did to the revisions of a release.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseChange {
+    /// The release.
+    pub name: String,
+    /// What was done.
+    pub step: ReleaseStep,
+    /// The revision that is deployed now.
+    pub revision: i64,
+    /// Why it was done, and done so, in words.
+    pub why: String,
+    /// Whether nobody asked for it: the same chart and values rendered something else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub surplus: bool,
+}
+
+/// What can be done to a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ReleaseStep {
+    /// Its first revision, with install hooks.
+    Installed,
+    /// A new revision, with upgrade hooks.
+    Upgraded,
+    /// The deployed revision took a new rendering in, without hooks.
+    Rewritten,
+    /// A new revision that says again what an older one said, with rollback hooks.
+    RolledBack,
 }
 
 impl Reconcile {

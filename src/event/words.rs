@@ -3,7 +3,7 @@
 
 use super::{
     Action, Cause, CauseKind, Diagnostic, FieldChange, Finding, Hurt, Level, Outcome, Reconcile, Relation,
-    ShadowRun, WatchEvent, Weight,
+    ReleaseChange, ReleaseStep, ShadowRun, WatchEvent, Weight,
 };
 use opdev_object::meta::ObjectRef;
 use std::time::Duration;
@@ -231,6 +231,29 @@ pub fn outcome(of: Outcome) -> &'static str {
         Outcome::Gone => "gone",
         Outcome::Failed => "failed",
     }
+}
+
+/// What came of a pass, as one word; a revision that a saved file was written into is told from a new one.
+pub fn result(of: &Reconcile) -> &'static str {
+    let rewritten = |change: &ReleaseChange| change.step == ReleaseStep::Rewritten;
+    match of.outcome {
+        Outcome::Upgraded if !of.releases.is_empty() && of.releases.iter().all(rewritten) => "rewritten",
+        other => outcome(other),
+    }
+}
+
+/// What became of a release, with the reason: `revision 2 of web: hook Job web-migrate changed`.
+pub fn release(of: &ReleaseChange) -> String {
+    let (name, revision) = (&of.name, of.revision);
+    let what = match of.step {
+        ReleaseStep::Installed => format!("release {name} installed as revision {revision}"),
+        ReleaseStep::Upgraded => format!("release {name} upgraded to revision {revision}"),
+        ReleaseStep::Rewritten => {
+            format!("revision {revision} of release {name} rewritten in place, no hook ran")
+        }
+        ReleaseStep::RolledBack => format!("release {name} rolled back as revision {revision}"),
+    };
+    format!("{what}: {}", one_line(&of.why))
 }
 
 /// What was done to an object, as one word.

@@ -280,7 +280,7 @@ pub fn sort(files: &BTreeMap<String, String>, compat: Compat) -> Result<Sorted, 
 }
 
 /// Whether a file is a chart's notes, which are no documents.
-pub(crate) fn is_notes(path: &str) -> bool {
+pub fn is_notes(path: &str) -> bool {
     path.ends_with("NOTES.txt")
 }
 

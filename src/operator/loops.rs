@@ -2,7 +2,9 @@
 //! write each time. Pure: it sees finished passes and decides nothing. What programs do to their own children is
 //! stopped earlier, by the guard of `reconcile/program`.
 
-use crate::event::{Action, CauseKind, LoopField, LoopFound, LoopKind, ObjectChange, Reconcile, WatchEvent};
+use crate::event::{
+    Action, CauseKind, LoopField, LoopFound, LoopKind, ObjectChange, Outcome, Reconcile, WatchEvent,
+};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::{ObjectKey, ObjectRef};
@@ -18,6 +20,8 @@ const SLOW: (usize, Duration) = (6, Duration::from_secs(120));
 const WAIT: Duration = Duration::from_secs(10);
 /// So many writing passes in a row that only the passes before asked for, in this time.
 const HOT: (usize, Duration) = (20, Duration::from_secs(15));
+/// So many upgrades in a row that nobody asked for, or repairs of one field that nobody else was seen to write.
+const REPEATED: u32 = 3;
 /// How many fields are named, and how many rounds remembered.
 const NAMED: usize = 5;
 const KEPT: usize = 400;
@@ -52,6 +56,25 @@ struct Track {
     /// What was told already, and whether it was to be paused.
     told: BTreeMap<Field, bool>,
     told_hot: bool,
+    /// Passes in a row that upgraded without a reason.
+    upgrades: Run,
+    /// Passes in a row that put the same field back, by the field.
+    repairs: BTreeMap<Field, Run>,
+    told_repair: bool,
+}
+
+/// Passes in a row.
+#[derive(Debug, Default)]
+struct Run {
+    passes: u32,
+    first: Option<Timestamp>,
+}
+
+impl Run {
+    fn count(&mut self, at: Timestamp) {
+        self.passes += 1;
+        self.first.get_or_insert(at);
+    }
 }
 
 /// The detector.
@@ -70,7 +93,8 @@ impl Loops {
     pub(super) fn see(&mut self, pass: &Reconcile) -> Option<Found> {
         let written = written(pass);
         let own_only = own_only(pass);
-        if written.is_empty() && !self.0.contains_key(&pass.object.key()) {
+        let surplus = pass.releases.iter().any(|release| release.surplus);
+        if written.is_empty() && !surplus && !self.0.contains_key(&pass.object.key()) {
             return None;
         }
         let track = self.0.entry(pass.object.key()).or_default();
@@ -98,7 +122,10 @@ impl Loops {
         if let Some(found) = track.fight(pass) {
             return Some(found);
         }
-        track.hot(pass, own_only, &written)
+        track
+            .hot(pass, own_only, &written)
+            .or_else(|| track.upgrades(pass, &written))
+            .or_else(|| track.repairs(pass, &written, &others))
     }
 
     /// Begins anew with an object.
@@ -168,16 +195,74 @@ impl Track {
             return None;
         }
         self.told_hot = true;
-        let fields = written.iter().take(NAMED).map(|(field, ours, _)| LoopField {
-            object: ours.object.clone(),
-            path: field.1.clone(),
-            ours: ours.after.clone(),
-            theirs: None,
-            writers: Vec::new(),
-        });
+        let fields = written.iter().take(NAMED).map(named);
         let within = self.own.front().map_or(Duration::ZERO, |first| age(pass.at, *first));
         let found = loop_of(pass, LoopKind::Hot, self.own.len(), within, fields.collect());
         Some(Found { found, stop: true })
+    }
+}
+
+impl Track {
+    /// Upgrades that nobody asked for. The engine stops them by itself.
+    fn upgrades(&mut self, pass: &Reconcile, written: &[Written]) -> Option<Found> {
+        let Some(release) = pass.releases.iter().find(|release| release.surplus) else {
+            self.upgrades = Run::default();
+            return None;
+        };
+        self.upgrades.count(pass.at);
+        if self.upgrades.passes != REPEATED {
+            return None;
+        }
+        let within = age(pass.at, self.upgrades.first.unwrap_or(pass.at));
+        let fields = written.iter().filter(|(_, ours, _)| ours.object != pass.object);
+        let fields = fields.take(NAMED).map(named).collect();
+        let passes = usize::try_from(REPEATED).unwrap_or_default();
+        let mut found = loop_of(pass, LoopKind::Upgrade, passes, within, fields);
+        found.blame = Some(release.why.clone());
+        Some(Found { found, stop: false })
+    }
+
+    /// Fields that a pass puts back again and again, though nobody was seen to write them.
+    fn repairs(
+        &mut self,
+        pass: &Reconcile,
+        written: &[Written],
+        others: &BTreeMap<Field, (Option<String>, Option<String>)>,
+    ) -> Option<Found> {
+        let unasked = |(field, ours, taken_from): &&Written| {
+            ours.object != pass.object && taken_from.is_empty() && !others.contains_key(field)
+        };
+        let repaired: Vec<&Written> = match pass.outcome {
+            Outcome::Repaired => written.iter().filter(unasked).collect(),
+            _ => Vec::new(),
+        };
+        self.repairs.retain(|field, _| repaired.iter().any(|(written, ..)| written == field));
+        self.told_repair &= !self.repairs.is_empty();
+        for (field, ..) in &repaired {
+            self.repairs.entry(field.clone()).or_default().count(pass.at);
+        }
+        let often = |field: &Field| self.repairs.get(field).filter(|run| run.passes >= REPEATED);
+        let first = repaired.iter().filter_map(|(field, ..)| often(field)?.first).min()?;
+        if self.told_repair {
+            return None;
+        }
+        let fields = repaired.iter().filter(|(field, ..)| often(field).is_some());
+        let fields: Vec<LoopField> = fields.take(NAMED).map(|written| named(written)).collect();
+        self.told_repair = true;
+        let passes = usize::try_from(REPEATED).unwrap_or_default();
+        let found = loop_of(pass, LoopKind::Repair, passes, age(pass.at, first), fields);
+        Some(Found { found, stop: false })
+    }
+}
+
+/// A field that a pass wrote, of which no other writer is known.
+fn named((field, ours, _): &Written) -> LoopField {
+    LoopField {
+        object: ours.object.clone(),
+        path: field.1.clone(),
+        ours: ours.after.clone(),
+        theirs: None,
+        writers: Vec::new(),
     }
 }
 
@@ -189,7 +274,16 @@ fn loop_of(
     fields: Vec<LoopField>,
 ) -> LoopFound {
     let passes = u32::try_from(passes).unwrap_or(u32::MAX);
-    LoopFound { at: pass.at, object: pass.object.clone(), kind, passes, within, fields, paused: false }
+    LoopFound {
+        at: pass.at,
+        object: pass.object.clone(),
+        kind,
+        passes,
+        within,
+        fields,
+        blame: None,
+        paused: false,
+    }
 }
 
 fn age(now: Timestamp, at: Timestamp) -> Duration {
@@ -283,7 +377,7 @@ fn own_only(pass: &Reconcile) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Cause, FieldChange, Outcome, Relation};
+    use crate::event::{Cause, FieldChange, Relation};
     use opdev_object::diff::diff;
     use opdev_object::meta::Gvk;
     use serde_json::json;
@@ -313,6 +407,7 @@ mod tests {
             objects,
             requeue: None,
             waiting: None,
+            releases: Vec::new(),
             failure: None,
         }
     }

@@ -2,8 +2,8 @@
 
 use crate::event::{
     Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound, Notice, OnExit, Outcome,
-    Protection, Reconcile, Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome,
-    ShadowDecision, ShadowRun, SourcesChanged, Started, TypeChanged, Verdict, Weight, words,
+    Protection, Reconcile, ReleaseStep, Released, ReloadFailed, ReloadSettled, RequestFinished,
+    RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged, Started, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -213,7 +213,7 @@ fn reconciled(pass: &Reconcile) -> String {
     let mut text = format!(
         "reconciled {} {} in {}{counts}: {}",
         pass.object,
-        words::outcome(pass.outcome),
+        words::result(pass),
         words::took(pass.took),
         words::causes(&pass.causes)
     );
@@ -222,6 +222,9 @@ fn reconciled(pass: &Reconcile) -> String {
         let place = failure.diagnostic.as_ref().and_then(|diagnostic| diagnostic.place.as_ref());
         let place = place.map_or_else(String::new, |place| format!("{place}: "));
         text.push_str(&format!("; attempt {}: {place}{}", failure.attempt, chain.join(": ")));
+    }
+    for release in pass.releases.iter().filter(|release| release.step != ReleaseStep::Installed) {
+        text.push_str(&format!("; {}", words::release(release)));
     }
     if let Some(words) = &pass.waiting {
         text.push_str(&format!("; waits: {}", words::one_line(words)));

@@ -99,6 +99,7 @@ fn reconcile() -> Reconcile {
         }],
         requeue: Some(Requeue { after: ms(4000), why: "retry".to_owned() }),
         waiting: None,
+        releases: Vec::new(),
         failure: Some(Failure {
             chain: vec!["cannot apply".to_owned(), "conflict\nwith b".to_owned()],
             diagnostic: Some(problem()),
@@ -387,6 +388,7 @@ fn loop_found() -> LoopFound {
         at: at(),
         object: object("Memcached"),
         kind: LoopKind::Fight,
+        blame: None,
         passes: 8,
         within: Duration::from_millis(1500),
         fields: vec![field],

@@ -173,17 +173,24 @@ impl Reader<'_> {
         let mut overrides = BTreeMap::new();
         let Some(node) = node else { return Some(overrides) };
         let Kind::Mapping(pairs) = &node.kind else {
-            self.error(node, "overrideValues must be a map of strings".to_owned(), None);
+            self.error(node, "overrideValues must be a map".to_owned(), None);
             return None;
         };
         for (key, value) in pairs {
             let name = key.to_text().unwrap_or_default();
-            let Some(text) = value.as_str() else {
-                let hint = Some(format!("quote it: {name}: \"…\""));
-                self.error(value, format!("the override value of {name} must be a string"), hint);
-                return None;
+            let text = match &value.kind {
+                Kind::Sequence(_) | Kind::Mapping(_) => {
+                    let hint = Some(format!("name each value below it: `{name}.…: \"…\"`"));
+                    self.error(value, format!("the override value of {name} is a list or a map"), hint);
+                    return None;
+                }
+                Kind::Null => String::new(),
+                // What Go gives a field of type string: `010` is 8 and `yes` is true, unless it is quoted.
+                Kind::Bool(_) | Kind::Int(_) | Kind::Uint(_) | Kind::Float(_) | Kind::String(_) => {
+                    value.to_text().unwrap_or_default()
+                }
             };
-            overrides.insert(name, text.to_owned());
+            overrides.insert(name, text);
         }
         Some(overrides)
     }
@@ -218,6 +225,41 @@ mod tests {
         assert!(!entry.watch_dependents);
         assert_eq!(entry.overrides["image.tag"], "$TAG");
         assert_eq!(entry.selector["matchLabels"]["x"], "z");
+    }
+
+    #[test]
+    fn override_values_take_any_scalar_as_go_does() {
+        let text = "  overrideValues:\n    a: false\n    b: 3\n    c: 1.50\n    d: 010\n    e: yes\n    f: null\n    \
+                    g: 1000000.0\n    h: 'yes'\n    i: 2001-01-01\n    j:\n    k: 0x1F\n    l: -0\n";
+        let (entries, diagnostics) = read("watches.yaml", &format!("{GOOD}{text}"));
+        assert!(diagnostics.is_empty(), "{diagnostics:?}");
+        let found: Vec<String> =
+            entries.unwrap()[0].overrides.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        assert_eq!(
+            found,
+            [
+                "a=false",
+                "b=3",
+                "c=1.5",
+                "d=8",
+                "e=true",
+                "f=",
+                "g=1e+06",
+                "h=yes",
+                "i=2001-01-01",
+                "j=",
+                "k=31",
+                "l=0"
+            ]
+        );
+        assert_eq!(
+            problems(&format!("{GOOD}  overrideValues: {{a: [x]}}\n")),
+            ["watches.yaml:5:23 the override value of a is a list or a map"]
+        );
+        assert_eq!(
+            problems(&format!("{GOOD}  overrideValues: [x]\n")),
+            ["watches.yaml:5:19 overrideValues must be a map"]
+        );
     }
 
     #[test]

@@ -230,6 +230,7 @@ pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
         objects: vec![],
         requeue: None,
         waiting: None,
+        releases: Vec::new(),
         failure: (outcome == Outcome::Failed).then_some(failure),
     }
 }

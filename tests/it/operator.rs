@@ -6,6 +6,7 @@ mod failure;
 mod install;
 mod loops;
 mod paused;
+mod revisions;
 mod scripted;
 mod typed;
 mod watching;

@@ -5,6 +5,7 @@ mod ahead;
 mod capabilities;
 mod cores;
 mod documents;
+mod facts;
 mod files;
 mod glob;
 mod hints;
@@ -21,6 +22,7 @@ mod tests;
 
 pub use crate::template::{Compat, Environment, ParseCache};
 pub use capabilities::{Capabilities, KubeVersion};
+pub use facts::ReleaseRead;
 pub use memory::Memory;
 pub use render::render;
 
@@ -116,6 +118,9 @@ pub struct Rendered {
     pub chart: Chart,
     /// Whether a template read the clock, randomness or the cluster.
     pub impure: bool,
+    /// The templates that read what `.Release` says of this very revision, `NOTES.txt` included; known only where
+    /// there is a memory.
+    pub release_reads: Vec<ReleaseRead>,
     /// How many templates ran; what the others gave the last time is as good.
     pub executed: usize,
 }

@@ -2,7 +2,7 @@
 
 use super::ahead::Ahead;
 use super::memory::{Output, Outputs, Prepared, State};
-use super::{Compat, RenderError, RenderInput, Rendered, run};
+use super::{Compat, RenderError, RenderInput, Rendered, facts, run};
 use crate::chart::{Chart, dependencies};
 use crate::manifest::{self, Document, ManifestError};
 use crate::semver::is_compatible;
@@ -35,6 +35,7 @@ fn render_with(
         before.get(*path).is_some_and(|old| Arc::ptr_eq(old, output))
     };
     let executed = outputs.iter().filter(|pair| !kept(pair)).count();
+    let release_reads = facts::release_reads(&outputs);
     let notes = take_notes(&mut outputs, chart.name());
     let parts = outputs.iter().map(|(path, output)| {
         let parts = output.parts.get().map(Vec::as_slice);
@@ -57,6 +58,7 @@ fn render_with(
         warnings,
         chart,
         impure,
+        release_reads,
         executed,
     })
 }

@@ -214,7 +214,7 @@ impl<'r> Run<'r> {
 }
 
 /// A template's path as a file below the chart's folder.
-fn file_of(path: &str) -> String {
+pub(super) fn file_of(path: &str) -> String {
     path.split_once('/').map_or(path, |(_, rest)| rest).to_owned()
 }
 

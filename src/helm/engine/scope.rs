@@ -87,7 +87,7 @@ pub(super) fn data(
     let inputs = &mut inputs;
     let ty = values_type(input.compat);
     let at = inputs.child(ROOT, "Release");
-    let release = Value::Map(inputs.map(at, MapType::Any, objects::release(&input.release)));
+    let release = Value::Map(inputs.release(at, objects::release(&input.release)));
     let capabilities = objects::capabilities(input.capabilities, input.compat);
     let root = inputs.child(ROOT, "Values");
     let values = match inputs.json(root, values, ty) {

@@ -5,8 +5,9 @@ use super::context::{Context, Mark};
 use super::error::{ExecError, Frame, FuncError};
 use super::node::{Branch, Command, Expr, ExprKind, Invocation, Node, Number, Pipe, Tree};
 use super::print;
+use super::reads::ReadPlace;
 use super::scope::UNDECLARED;
-use super::set::TemplateSet;
+use super::set::{TPL, TemplateSet};
 use super::text::Str;
 use super::value::{Elem, Map, MapType, Value};
 use std::sync::Arc;
@@ -144,18 +145,35 @@ impl<'t> Exec<'t, '_, '_> {
             At::Command(c) => (c.pos, c.to_string()),
             At::Template(t) => (t.pos, t.to_string()),
         };
-        let source = &self.tree.source;
-        let before = &source.text.as_bytes()[..(pos as usize).min(source.text.len())];
-        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
-        let column = before.len() - before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        let (line, column) = self.line_and_column(pos);
         Some(Frame {
-            file: source.name.to_string(),
+            file: self.tree.source.name.to_string(),
             line,
             column,
             executing: self.tree.name.to_string(),
             expression,
             then,
         })
+    }
+
+    /// The line of a position in the tree that runs, counted from 1, and the column, counted from 0.
+    fn line_and_column(&self, pos: u32) -> (usize, usize) {
+        let source = &self.tree.source;
+        let before = &source.text.as_bytes()[..(pos as usize).min(source.text.len())];
+        let line = 1 + before.iter().filter(|b| **b == b'\n').count();
+        let column = before.len() - before.iter().rposition(|b| *b == b'\n').map_or(0, |i| i + 1);
+        (line, column)
+    }
+
+    /// Notes that an expression reads a key of `.Release`; a text of `tpl` is no place in a file.
+    fn note_release(&self, expr: &Expr, key: &Str) {
+        let Some(reads) = &self.context.reads else { return };
+        if &*self.tree.source.name != TPL {
+            reads.release_at(key, || {
+                let (line, column) = self.line_and_column(expr.pos);
+                ReadPlace { file: Arc::clone(&self.tree.source.name), line, column: column + 1 }
+            });
+        }
     }
 
     /// Runs a template's body with fresh variables.
@@ -517,6 +535,9 @@ impl<'t> Exec<'t, '_, '_> {
                 }
                 if has_args {
                     return self.fail(format!("{name} is not a method but has arguments"));
+                }
+                if map.is_release() {
+                    self.note_release(expr, name);
                 }
                 let value = match map.get(name) {
                     Some(value) => value,

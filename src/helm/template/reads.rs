@@ -20,6 +20,9 @@ pub const ROOT: NodeId = 0;
 /// A map inside a list: who reads the list depends on all of it, so only writes matter.
 pub(super) const IN_LIST: NodeId = NodeId::MAX;
 
+/// The keys of `.Release` that are not the same for every revision of a release.
+pub const RELEASE_FACTS: [&str; 3] = ["IsInstall", "IsUpgrade", "Revision"];
+
 /// One thing that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Read {
@@ -67,11 +70,24 @@ pub(super) type Quickly = BuildHasherDefault<Quick>;
 /// A set of reads.
 pub type ReadSet = HashSet<Read, Quickly>;
 
+/// A line of a template that reads something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadPlace {
+    /// The path of the file, from the root chart's name on.
+    pub file: Arc<str>,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column, counted from 1.
+    pub column: usize,
+}
+
 /// What one template read.
 #[derive(Default)]
 pub struct Seen {
     /// Of the input.
     pub reads: ReadSet,
+    /// The keys of `.Release` among them, each with the first place that names it, where one does.
+    pub release: BTreeMap<Str, Option<ReadPlace>>,
     /// The templates it executed, itself first among them, as they were.
     pub(super) trees: HashMap<Str, Arc<Tree>, Quickly>,
     /// Whether it executed a template that hides another one in a way `trees` does not tell.
@@ -166,17 +182,32 @@ impl Reads {
     fn note(&self, read: Read) {
         self.seen.borrow_mut().reads.insert(read);
     }
+
+    fn note_release(&self, key: &[u8]) {
+        self.seen.borrow_mut().release.entry(Str::from(key)).or_default();
+    }
+
+    /// A key of `.Release` is read at this place.
+    pub(super) fn release_at(&self, key: &Str, place: impl FnOnce() -> ReadPlace) {
+        let mut seen = self.seen.borrow_mut();
+        let known = seen.release.entry(key.clone()).or_default();
+        if known.is_none() {
+            *known = Some(place());
+        }
+    }
 }
 
 /// The mark of a map of the input.
 pub(super) struct Watch {
     reads: Rc<Reads>,
     pub(super) node: Cell<NodeId>,
+    /// Whether the map is `.Release`.
+    pub(super) is_release: bool,
 }
 
 impl Watch {
     pub(super) fn new(reads: &Rc<Reads>, node: NodeId) -> Watch {
-        Watch { reads: Rc::clone(reads), node: Cell::new(node) }
+        Watch { reads: Rc::clone(reads), node: Cell::new(node), is_release: false }
     }
 
     fn note(&self, read: impl FnOnce(NodeId) -> Read) {
@@ -187,6 +218,9 @@ impl Watch {
     }
 
     pub(super) fn key(&self, key: &[u8]) {
+        if self.is_release {
+            self.reads.note_release(key);
+        }
         self.note(|node| Read::Key(node, Str::from(key)));
     }
 
@@ -195,6 +229,9 @@ impl Watch {
     }
 
     pub(super) fn all(&self) {
+        if self.is_release {
+            RELEASE_FACTS.iter().for_each(|key| self.reads.note_release(key.as_bytes()));
+        }
         self.note(Read::All);
     }
 
@@ -259,6 +296,18 @@ impl Inputs<'_> {
         match &self.watch {
             Some((reads, _)) => Map::watched(ty, entries, Watch::new(reads, node)),
             None => Map::of(ty, entries),
+        }
+    }
+
+    /// The map `.Release` with these entries: the places that read it are noted, too.
+    #[must_use]
+    pub fn release(&self, node: NodeId, entries: BTreeMap<Str, Value>) -> Map {
+        match &self.watch {
+            Some((reads, _)) => {
+                let watch = Watch { is_release: true, ..Watch::new(reads, node) };
+                Map::watched(MapType::Any, entries, watch)
+            }
+            None => Map::of(MapType::Any, entries),
         }
     }
 

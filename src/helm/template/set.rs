@@ -24,6 +24,9 @@ type Key = (Box<str>, Compat);
 /// A text and its trees.
 type Parsed = (Arc<str>, Trees);
 
+/// The name of every text that `tpl` runs.
+pub(super) const TPL: &str = "gotpl";
+
 /// How many texts a cache keeps before it starts again.
 const CACHED_TEXTS: usize = 20_000;
 

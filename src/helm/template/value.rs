@@ -397,6 +397,11 @@ impl Map {
         Rc::as_ptr(&self.shared).cast()
     }
 
+    /// Whether this is `.Release` of a render that notes what is read.
+    pub(super) fn is_release(&self) -> bool {
+        self.shared.watch.get().is_some_and(|watch| watch.is_release)
+    }
+
     fn note_write(&self) {
         if let Some(watch) = self.shared.watch.get() {
             watch.wrote();

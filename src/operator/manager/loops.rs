@@ -2,7 +2,9 @@
 //! to do, by running it again.
 
 use super::Manager;
-use crate::event::{Action, Call, Cause, CauseKind, Event, Level, ObjectChange, PauseScope, Reconcile};
+use crate::event::{
+    Action, Call, Cause, CauseKind, Event, Level, LoopKind, ObjectChange, PauseScope, Reconcile,
+};
 use crate::operator::loops::Found;
 use crate::operator::queue::Urgency;
 use jiff::Timestamp;
@@ -32,10 +34,17 @@ impl Manager {
                 let scope = PauseScope::Object { object: found.object.clone() };
                 found.paused = self.pause(scope, Some(words.clone())).await.is_ok();
             }
-            let hint = if found.paused {
-                "it is paused: end one of the two sides, or save the reconciler, then resume it"
-            } else {
-                "let only one of them own the field"
+            let hint = match found.kind {
+                _ if found.paused => {
+                    "it is paused: end one of the two sides, or save the reconciler, then resume it"
+                }
+                LoopKind::Fight | LoopKind::Hot => "let only one of them own the field",
+                LoopKind::Upgrade => {
+                    "the Operator SDK's operator would go on for ever, and run the upgrade hooks each time"
+                }
+                LoopKind::Repair => {
+                    "look for a webhook or a controller that changes the object, or for a second template that makes it"
+                }
             };
             let object = Some(found.object.clone());
             self.events.emit(Event::LoopFound(Arc::new(found))).await;

@@ -143,6 +143,8 @@ pub struct Settings {
     pub max_concurrent: usize,
     /// Whose rendering the charts get.
     pub helm_compat: HelmCompat,
+    /// What a saved chart does to the revision that is deployed.
+    pub on_save: OnSave,
     /// How long one hook may take.
     pub hook_timeout: Duration,
     /// How many revisions of a release are kept.
@@ -165,6 +167,19 @@ pub enum HelmCompat {
     V4,
 }
 
+/// What a saved chart does to the revision that is deployed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnSave {
+    /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one takes the
+    /// new rendering in.
+    #[default]
+    ByHooks,
+    /// The deployed revision takes the new rendering in; no hook runs.
+    Rewrite,
+    /// Always a new revision, with its hooks, as in production.
+    Upgrade,
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Settings {
@@ -172,6 +187,7 @@ impl Default for Settings {
             reconcile_period: Duration::from_secs(60),
             max_concurrent: std::thread::available_parallelism().map_or(4, usize::from),
             helm_compat: HelmCompat::V3,
+            on_save: OnSave::ByHooks,
             hook_timeout: Duration::from_secs(300),
             max_history: 10,
             suppress_override_values: false,

@@ -85,6 +85,7 @@ impl Manager {
             objects: report.objects,
             requeue,
             waiting: report.waiting,
+            releases: report.releases,
             failure: report.failure.map(|failure| Failure {
                 chain: failure.chain,
                 diagnostic: failure.diagnostic,

@@ -6,7 +6,7 @@ use super::apply::{Effects, Force, Plan};
 use super::inject::{Owner, ReleaseNames};
 use super::objects;
 use super::renders::Renders;
-use crate::event::{Outcome, Step};
+use crate::event::{Outcome, ReleaseChange, ReleaseStep, Step};
 use crate::operator::api::Api;
 use crate::operator::manager::Settings;
 use crate::sources::ChartReconciler;
@@ -44,6 +44,11 @@ pub(super) struct Engine {
     pub(super) deployed: Option<Deployed>,
     /// Whether the chart could be rendered and compared with the cluster.
     pub(super) planned: bool,
+    /// What became of its revisions.
+    pub(super) changes: Vec<ReleaseChange>,
+    /// Why the next pass should come at once: the Operator SDK's operator is woken by its own status write, and its
+    /// next pass does something else than this one.
+    pub(super) again: Option<String>,
 }
 
 /// Where objects are replaced instead of applied.
@@ -98,6 +103,12 @@ impl Engine {
         }
         let repaired = !self.effects.changes.is_empty();
         Ok(if repaired { Outcome::Repaired } else { Outcome::Unchanged })
+    }
+
+    /// Tells what became of the release.
+    pub(super) fn tell(&mut self, step: ReleaseStep, revision: i64, why: String, surplus: bool) {
+        let name = self.name.clone();
+        self.changes.push(ReleaseChange { name, step, revision, why, surplus });
     }
 
     /// The name of the chart, empty where there is none.

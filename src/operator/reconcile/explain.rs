@@ -2,7 +2,8 @@
 //! they come from, and the function or value in there that is the likely cause. Pure.
 
 use opdev_helm::chart::Chart;
-use std::collections::HashMap;
+use opdev_helm::engine::ReleaseRead;
+use std::collections::{HashMap, HashSet};
 
 /// Functions and values that need not be the same the next time.
 const SUSPECTS: [&str; 23] = [
@@ -83,6 +84,31 @@ pub(super) fn lines(chart: &Chart, old: &str, new: &str) -> Vec<Line> {
             }
         }
     }
+    found
+}
+
+/// Of what templates read of `.Release`, what may have made two manifests differ: each key once, of the templates whose
+/// documents differ; of all where none of those reads any.
+pub(super) fn blamed(reads: &[ReleaseRead], old: &str, new: &str) -> Vec<ReleaseRead> {
+    let (old, new) = (documents(old), documents(new));
+    let differs = |template: &str| {
+        let of = |documents: &HashMap<(&str, usize), &str>| {
+            let mut found: Vec<(usize, String)> = documents
+                .iter()
+                .filter(|((source, _), _)| *source == template)
+                .map(|((_, at), text)| (*at, (*text).to_owned()))
+                .collect();
+            found.sort();
+            found
+        };
+        of(&old) != of(&new)
+    };
+    let mut found: Vec<ReleaseRead> = reads.iter().filter(|read| differs(&read.template)).cloned().collect();
+    if found.is_empty() && old != new {
+        found = reads.to_vec();
+    }
+    let mut seen = HashSet::new();
+    found.retain(|read| seen.insert(read.to_string()));
     found
 }
 

@@ -70,7 +70,7 @@ impl Engine {
             }
             Some(deployed) => {
                 self.manifests.push(deployed.release.manifest.clone());
-                let identity = Identity { revision: deployed.release.version, install: false };
+                let identity = Identity { revision: history.next_revision(), install: false };
                 let rendered = self.render(wish, identity, Lookups::Live).await?.manifest;
                 (self.wanted(&deployed.release.manifest, chart).await.unwrap_or_default(), rendered)
             }

@@ -6,6 +6,7 @@ mod annotations;
 mod apply;
 mod compare;
 mod crds;
+mod decide;
 mod engine;
 mod explain;
 mod foresee;
@@ -60,6 +61,8 @@ const LEGACY_FINALIZER: &str = "uninstall-helm-release";
 const LONGEST_NAME: usize = 53;
 /// How often a write is tried again after a conflict.
 const CONFLICT_TRIES: usize = 5;
+/// About how long a status write takes until it wakes the Operator SDK's operator.
+const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// What a worker needs for one pass.
 pub(super) struct Job {
@@ -87,6 +90,8 @@ pub(super) struct Memory {
     sources: u64,
     /// What random template functions start from.
     seed: Option<[u8; 32]>,
+    /// The revision that was deployed at the end of the pass before.
+    revision: Option<i64>,
     /// How many passes in a row rendered something new from the same input.
     surplus: u32,
     /// The set of sources whose chart was last looked at for what differs from render to render.
@@ -184,6 +189,8 @@ async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
         manifests: Vec::new(),
         deployed: None,
         planned: false,
+        changes: Vec::new(),
+        again: None,
     };
     let mut pass = Pass {
         watch,
@@ -233,7 +240,11 @@ impl Pass {
         self.take_over();
         let outcome = outcome?;
         self.put_status().await.map_err(Fault::plain)?;
-        Ok(Verdict::new(outcome).after(period.map(|after| Requeue { after, why: "period".to_owned() })))
+        let next = match self.engine.again.take() {
+            Some(why) => Some(Requeue { after: AT_ONCE, why }),
+            None => period.map(|after| Requeue { after, why: "period".to_owned() }),
+        };
+        Ok(Verdict::new(outcome).after(next))
     }
 
     /// How long until the next pass without a cause.
@@ -367,6 +378,7 @@ impl Pass {
             waiting,
             failure,
             notices: self.engine.notices,
+            releases: self.engine.changes,
             memory: self.engine.memory,
             ..Report::of(outcome)
         }

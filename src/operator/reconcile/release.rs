@@ -101,6 +101,12 @@ impl History {
         self.entries.last().map_or(0, |entry| entry.revision)
     }
 
+    /// The number of the next revision, once `drop_failed` has run.
+    pub(super) fn next_revision(&self) -> i64 {
+        let kept = self.entries.iter().rev().find(|entry| entry.status != Status::Failed.word());
+        kept.map_or(0, |entry| entry.revision) + 1
+    }
+
     /// Refuses a release that belongs to another chart or to a custom resource of another kind.
     pub(super) fn check(&self, chart: &str, owner: &Owner) -> anyhow::Result<()> {
         let Some(first) = self.entries.first() else { return Ok(()) };

@@ -10,7 +10,9 @@ use crate::sources::broken;
 use crate::tap::Recorder;
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
-use opdev_helm::engine::{self, Capabilities, Compat, Environment, ReleaseInfo, RenderError, RenderInput};
+use opdev_helm::engine::{
+    self, Capabilities, Compat, Environment, ReleaseInfo, ReleaseRead, RenderError, RenderInput,
+};
 use opdev_helm::manifest::Hook;
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
@@ -48,6 +50,8 @@ pub(super) struct Rendered {
     pub(super) looked_up: bool,
     /// Whether a template asked for the time, for randomness or for the cluster.
     pub(super) impure: bool,
+    /// The templates that read which revision this is.
+    pub(super) release_reads: Vec<ReleaseRead>,
 }
 
 impl Engine {
@@ -137,6 +141,7 @@ impl Engine {
             chart: rendered.chart,
             looked_up,
             impure: rendered.impure,
+            release_reads: rendered.release_reads,
         })
     }
 

@@ -1,8 +1,9 @@
 //! What happens to the release of a living custom resource: nothing yet → install; the chart renders something
-//! new → a new revision if the custom resource changed, else the deployed revision rewritten in place; nothing
-//! new → drift repair. A write that fails is taken back to the last good manifest.
+//! new → a new revision, or the deployed revision rewritten in place (see `decide`); nothing new → drift repair. A
+//! write that fails is taken back to the last good manifest.
 
 use super::apply::{Force, Plan};
+use super::decide::{self, Case, Decision, News};
 use super::engine::{Deployed, Engine};
 use super::explain;
 use super::hooks::Hooks;
@@ -12,10 +13,11 @@ use super::recorder;
 use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::verdict::Fault;
-use crate::event::Outcome;
+use crate::event::{Action, Outcome, ReleaseStep};
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
-use opdev_helm::manifest::HookEvent;
+use opdev_helm::engine::ReleaseRead;
+use opdev_helm::manifest::{self, HookEvent};
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -24,6 +26,10 @@ const SURPLUS_LIMIT: u32 = 3;
 /// What to do about a chart that is never done.
 const STABLE: &str = "make it once and keep it: take the value from the custom resource, or from the Secret that is there \
                       already with `lookup` and `dryRunOption: server`";
+
+/// What to do about a chart that reads which revision it is.
+const NO_FACTS: &str = "an operator renders the release again in every pass, as an upgrade: let a value decide, make the \
+                        object a hook (`helm.sh/hook: pre-install`), or keep it with `helm.sh/resource-policy: keep`";
 
 /// What the release should be made of.
 pub(super) struct Wish {
@@ -45,25 +51,18 @@ impl Engine {
     /// A revision is deployed: does the chart say something else now?
     async fn follow(&mut self, history: History, deployed: Stored, wish: Wish) -> Result<Outcome, Fault> {
         self.manifests.push(deployed.release.manifest.clone());
-        let same_spec = self.memory.spec.as_ref() == Some(&wish.spec);
-        let in_place = same_spec || deployed.has_values(&wish.values);
-        let identity = if in_place {
-            Identity { revision: deployed.release.version, install: deployed.release.version == 1 }
-        } else {
-            Identity { revision: history.last_revision() + 1, install: false }
-        };
         let candidate = self
-            .candidate(&wish, identity, &deployed)
+            .candidate(&history, &deployed, &wish)
             .await
             .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
         self.note("render");
-        let Some(candidate) = candidate else {
+        let Some(Candidate { rendered, decision, blamed }) = candidate else {
             return self.keep(&deployed, wish).await;
         };
-        if same_spec && self.memory.sources == self.changed_in {
-            self.memory.surplus += 1;
+        if decision.surplus {
+            self.memory.surplus = self.memory.surplus.saturating_add(1);
             if self.memory.surplus > SURPLUS_LIMIT {
-                self.say_surplus(&wish.chart, &deployed.release.manifest, &candidate.manifest);
+                self.say_surplus(&wish.chart, &deployed.release.manifest, &rendered.manifest, &blamed);
                 return self.keep(&deployed, wish).await;
             }
         } else {
@@ -72,7 +71,7 @@ impl Engine {
         let before = self.wanted(&deployed.release.manifest, wish.chart.name()).await;
         let before = before.unwrap_or_default();
         let plan = async {
-            let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
+            let wanted = self.wanted(&rendered.manifest, wish.chart.name()).await?;
             let namespace = self.namespace.clone();
             let names = self.names(&namespace, wish.chart.name());
             let plan = Plan::make(&self.api, wanted.clone(), &before, Some(("update", names))).await?;
@@ -83,48 +82,94 @@ impl Engine {
             .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
         self.planned = true;
         self.note("plan");
-        let change = Change { before, wanted, plan, candidate };
-        if in_place {
-            self.rewrite(history, deployed, change, &wish).await?;
-        } else {
-            self.upgrade(history, deployed, change, &wish).await?;
+        let change = Change { before, wanted, plan, rendered };
+        let revision = match decision.step {
+            ReleaseStep::Rewritten => self.rewrite(history, deployed, change, &wish).await?,
+            ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => {
+                self.upgrade(history, deployed, change, &wish).await?
+            }
+        };
+        if decision.surplus {
+            self.say_next_pass(&blamed);
+            self.again =
+                Some("the Operator SDK's operator would be woken by its own status write".to_owned());
         }
+        self.tell(decision.step, revision, decision.why, decision.surplus);
         self.remember(wish);
         Ok(Outcome::Upgraded)
     }
 
-    /// The chart as it renders now, if that differs from what is deployed.
+    /// The chart as it renders now and what to do with it, if anything. It is rendered as the next revision, as the
+    /// Operator SDK's operator does; where it reads which revision it is, as the deployed one, too.
     async fn candidate(
+        &mut self,
+        history: &History,
+        deployed: &Stored,
+        wish: &Wish,
+    ) -> anyhow::Result<Option<Candidate>> {
+        let news = self.news(deployed, wish);
+        let identity = Identity { revision: history.next_revision(), install: false };
+        let next = self.effective(wish, identity, deployed).await?;
+        let differs = next.manifest != deployed.release.manifest;
+        let as_deployed = if next.release_reads.is_empty() || (news == News::Nothing && !differs) {
+            None
+        } else {
+            let version = deployed.release.version;
+            let identity = Identity { revision: version, install: version == 1 };
+            Some(self.effective(wish, identity, deployed).await?)
+        };
+        let in_place = as_deployed.as_ref().unwrap_or(&next);
+        if news == News::Values && !differs {
+            self.say_unseen_hook(deployed, in_place);
+        }
+        let on_save = self.settings.on_save;
+        let case = Case { deployed, next: &next, in_place, news, on_save };
+        let Some(decision) = case.decide() else { return Ok(None) };
+        let blamed = case.blamed();
+        Ok(Some(Candidate { rendered: case.rendered(&decision), decision, blamed }))
+    }
+
+    /// What is not as it was when the deployed revision was made.
+    fn news(&self, deployed: &Stored, wish: &Wish) -> News {
+        let same_spec = self.memory.spec.as_ref() == Some(&wish.spec);
+        let foreign = self.memory.revision.is_some_and(|known| known != deployed.release.version);
+        let same_values = deployed.has_values(&wish.values);
+        match () {
+            () if foreign && !same_values => News::Foreign,
+            () if !same_spec && !same_values => News::Values,
+            () if self.memory.spec.is_none() => News::Files { seen: false },
+            () if self.memory.sources != self.changed_in => News::Files { seen: true },
+            () if foreign => News::Foreign,
+            () => News::Nothing,
+        }
+    }
+
+    /// The chart as a revision. `lookup` sees the cluster where that, too, gives something else than what is deployed.
+    async fn effective(
         &mut self,
         wish: &Wish,
         identity: Identity,
         deployed: &Stored,
-    ) -> anyhow::Result<Option<Rendered>> {
+    ) -> anyhow::Result<Rendered> {
         let server = self.fed.dry_run_option == "server";
         let lookups = if server { Lookups::Live } else { Lookups::Empty };
-        let candidate = self.render(wish, identity, lookups).await?;
-        self.compare_renders(wish, identity, lookups, &candidate).await?;
-        if candidate.manifest == deployed.release.manifest {
-            // What a saved file changed beside the objects is taken over, too.
-            let saved = self.memory.spec.is_some() && self.memory.sources != self.changed_in;
-            let beside = saved && !candidate.looked_up && !deployed.has_notes_and_hooks(&candidate);
-            return Ok(beside.then_some(candidate));
-        }
-        if server || !candidate.looked_up {
-            return Ok(Some(candidate));
+        let rendered = self.render(wish, identity, lookups).await?;
+        self.compare_renders(wish, identity, lookups, &rendered).await?;
+        if server || !rendered.looked_up || rendered.manifest == deployed.release.manifest {
+            return Ok(rendered);
         }
         let real = self.render(wish, identity, Lookups::Live).await?;
-        if real.manifest != deployed.release.manifest {
-            return Ok(Some(real));
+        if real.manifest == deployed.release.manifest {
+            self.say(
+                format!(
+                    "the chart {} calls `lookup`: the Operator SDK's operator would upgrade this release on every \
+                     reconcile",
+                    wish.chart.name()
+                ),
+                Some("set `dryRunOption: server` in watches.yaml, so that its comparison sees the cluster, too"),
+            );
         }
-        self.say(
-            format!(
-                "the chart {} calls `lookup`: the Operator SDK's operator would upgrade this release on every reconcile",
-                wish.chart.name()
-            ),
-            Some("set `dryRunOption: server` in watches.yaml, so that its comparison sees the cluster, too"),
-        );
-        Ok(None)
+        Ok(real)
     }
 
     /// The release stays as it is: only drift is put back.
@@ -152,18 +197,56 @@ impl Engine {
     fn remember(&mut self, wish: Wish) {
         self.memory.spec = Some(wish.spec);
         self.memory.sources = self.changed_in;
+        self.memory.revision = self.deployed.as_ref().map(|deployed| deployed.revision);
     }
 
-    fn say_surplus(&mut self, chart: &Chart, deployed: &str, candidate: &str) {
+    fn say_surplus(&mut self, chart: &Chart, deployed: &str, candidate: &str, blamed: &[ReleaseRead]) {
         let lines: Vec<String> =
             explain::lines(chart, deployed, candidate).iter().map(ToString::to_string).collect();
+        let reads: Vec<String> = blamed.iter().map(ToString::to_string).collect();
+        let reads = if reads.is_empty() { String::new() } else { format!(" ({})", reads.join(", ")) };
         self.say(
             format!(
-                "the chart {} renders differently each time from the same input: {}; the deployed manifest is kept",
+                "the chart {} renders differently each time from the same input{reads}: {}; the deployed manifest is \
+                 kept, where the Operator SDK's operator would upgrade in every pass",
                 self.fed.path,
                 lines.join("; ")
             ),
-            Some(STABLE),
+            Some(if blamed.is_empty() { STABLE } else { NO_FACTS }),
+        );
+    }
+
+    /// Says what the upgrade that nobody asked for has done, and who is to blame for it.
+    fn say_next_pass(&mut self, blamed: &[ReleaseRead]) {
+        if blamed.is_empty() {
+            return;
+        }
+        let reads: Vec<String> = blamed.iter().map(ToString::to_string).collect();
+        let deleted = self.effects.changes.iter().filter(|change| change.action == Action::Deleted);
+        let mut deleted: Vec<String> = deleted.map(|change| change.object.to_string()).collect();
+        deleted.dedup();
+        let deleted =
+            if deleted.is_empty() { String::new() } else { format!("; it deleted {}", deleted.join(", ")) };
+        self.say(
+            format!(
+                "the chart {} renders something else in the next revision, with nothing changed: {}. The Operator \
+                 SDK's operator upgrades the release in its next pass, so opdev did{deleted}",
+                self.fed.path,
+                reads.join(", ")
+            ),
+            Some(NO_FACTS),
+        );
+    }
+
+    /// A changed value that reaches nothing but hooks does nothing in production.
+    fn say_unseen_hook(&mut self, deployed: &Stored, rendered: &Rendered) {
+        let Some(hook) = decide::changed_hook(&deployed.release.hooks, &rendered.hooks) else { return };
+        self.say(
+            format!(
+                "{hook}, and nothing else: the Operator SDK's operator compares manifests and no hooks, so that the \
+                 changed value does not reach the cluster"
+            ),
+            Some("make it an object of the release instead of a hook, or change a value that an object shows, too"),
         );
     }
 
@@ -205,22 +288,22 @@ impl Engine {
         mut deployed: Stored,
         change: Change,
         wish: &Wish,
-    ) -> Result<(), Fault> {
-        let Change { before, wanted, plan, candidate } = change;
+    ) -> Result<i64, Fault> {
+        let Change { before, wanted, plan, rendered } = change;
         let force = self.upgrade_force();
         if let Err(error) = plan.carry_out(&self.api, force, &mut self.effects).await {
             let error = self.roll_back(error, before, &wanted).await;
             return Err(Fault::release_failed("UpgradeError", error));
         }
         self.note("apply");
-        deployed.rewrite(wish, candidate);
+        deployed.rewrite(wish, rendered);
         history
             .replace(&self.api, &self.owner, &mut deployed)
             .await
             .map_err(|error| Fault::release_failed("UpgradeError", error))?;
         self.note("release");
         self.settle(&deployed);
-        Ok(())
+        Ok(deployed.release.version)
     }
 
     /// A new revision.
@@ -230,14 +313,14 @@ impl Engine {
         mut deployed: Stored,
         change: Change,
         wish: &Wish,
-    ) -> Result<(), Fault> {
+    ) -> Result<i64, Fault> {
         self.warn_overrides().await;
-        let Change { before, wanted, plan, candidate } = change;
+        let Change { before, wanted, plan, rendered } = change;
         let failed = |error: anyhow::Error| {
             Fault::release_failed("UpgradeError", error.context("failed to upgrade release"))
         };
         history.drop_failed(&self.api).await.map_err(failed)?;
-        let release = history.next(&self.name, &self.namespace, wish, candidate);
+        let release = history.next(&self.name, &self.namespace, wish, rendered);
         let mut next = history.store(&self.api, &self.owner, release).await.map_err(failed)?;
         self.note("release");
         let force = self.upgrade_force();
@@ -269,7 +352,7 @@ impl Engine {
         history.trim(&self.api, self.settings.max_history).await.map_err(failed)?;
         self.note("release");
         self.settle(&next);
-        Ok(())
+        Ok(next.release.version)
     }
 
     /// After a failed write: everything back to the manifest before. The error says how that went.
@@ -313,6 +396,9 @@ impl Engine {
         };
         let (candidate, plan) =
             installed.await.map_err(|error| failed(error.context("failed to install release")))?;
+        // Notes alone do not make another revision.
+        let facts = candidate.release_reads.iter().find(|read| !manifest::is_notes(&read.template));
+        let facts = facts.map(|read| format!("{read} may not be the same in the next revision"));
         let release = history.next(&self.name, &self.namespace, &wish, candidate);
         let mut first = history
             .store(&self.api, &self.owner, release)
@@ -336,6 +422,8 @@ impl Engine {
         self.note("release");
         self.settle(&first);
         self.remember(wish);
+        self.again = facts;
+        self.tell(ReleaseStep::Installed, 1, "no revision was deployed".to_owned(), false);
         Ok(Outcome::Installed)
     }
 
@@ -387,5 +475,13 @@ struct Change {
     before: Vec<Wanted>,
     wanted: Vec<Wanted>,
     plan: Plan,
-    candidate: Rendered,
+    rendered: Rendered,
+}
+
+/// A rendering that is not what is deployed.
+struct Candidate {
+    rendered: Rendered,
+    decision: Decision,
+    /// What reads which revision it is.
+    blamed: Vec<ReleaseRead>,
 }

@@ -2,7 +2,7 @@
 
 use super::Memory;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
-use crate::event::{Diagnostic, Level, ObjectChange, Outcome, Requeue, Step, mask};
+use crate::event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::Gvk;
 use opdev_types::contract::Read;
@@ -30,6 +30,8 @@ pub(in crate::operator) struct Report {
     pub(in crate::operator) requeue: Option<Requeue>,
     /// What a program waits for.
     pub(in crate::operator) waiting: Option<String>,
+    /// What became of revisions of releases.
+    pub(in crate::operator) releases: Vec<ReleaseChange>,
     pub(in crate::operator) failure: Option<Failed>,
     /// What the user should know, with hints.
     pub(in crate::operator) notices: Vec<(String, Option<String>)>,
@@ -63,6 +65,7 @@ impl Report {
             steps: Vec::new(),
             requeue: None,
             waiting: None,
+            releases: Vec::new(),
             failure: None,
             notices: Vec::new(),
             logs: Vec::new(),

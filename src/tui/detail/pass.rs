@@ -43,6 +43,13 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
             rows.extend(waterfall::row(line, pass, &view.zone, width).wrapped(width.max(20)));
         }
     }
+    if !pass.releases.is_empty() {
+        rows.push(Row::new(Role::Title, if pass.releases.len() == 1 { " Release" } else { " Releases" }));
+        for release in &pass.releases {
+            let lines = wrap(&words::release(release), width.saturating_sub(4).max(20));
+            rows.extend(lines.into_iter().map(|line| Row::new(Role::Text, format!("   {line}"))));
+        }
+    }
     rows.push(Row::new(Role::Title, " Status"));
     if pass.status.is_empty() {
         rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
@@ -73,7 +80,7 @@ fn headline(pass: &Reconcile) -> Row {
         ));
     }
     Row::new(Role::Dim, format!(" #{} ", pass.id))
-        .and(outcome_role(pass.outcome), words::outcome(pass.outcome))
+        .and(outcome_role(pass.outcome), words::result(pass))
         .and(Role::Text, text)
 }
 

@@ -216,7 +216,7 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
         let what = words::short_ref(&pass.object);
         let took = words::took(pass.took).replace(' ', "");
         let (symbol, role) = result(pass);
-        let result = format!("{symbol}{}", words::outcome(pass.outcome));
+        let result = format!("{symbol}{}", words::result(pass));
         let (a, b, c) =
             columns(&clock(pass.at, &view.zone), &what, &why(pass), &result, &took, &words::counts(pass));
         let row =

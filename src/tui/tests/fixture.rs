@@ -206,6 +206,7 @@ pub(in crate::tui) fn pass(
         objects: Vec::new(),
         requeue: Some(Requeue { after: Duration::from_secs(60), why: "period".to_owned() }),
         waiting: None,
+        releases: Vec::new(),
         failure: None,
     }
 }

@@ -408,11 +408,12 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
     let mut world = World::start(vec![web(chart("web", &[("templates/all.yaml", text)]))]).await;
     world.create_web("site", json!({})).await;
     world.outcome("site", Outcome::Installed).await;
-    for _ in 0..3 {
-        world.reconcile_now("site").await;
-        assert_eq!(world.pass("site").await.outcome, Outcome::Upgraded);
-    }
     world.reconcile_now("site").await;
+    // The Operator SDK's operator is woken by its own status, so that one pass is enough for all that follow.
+    for _ in 0..3 {
+        let pass = world.pass("site").await;
+        assert_eq!((pass.outcome, pass.releases[0].surplus), (Outcome::Upgraded, true));
+    }
     assert_eq!(world.pass("site").await.outcome, Outcome::Unchanged);
     assert!(
         world.notices.iter().any(|text| {
@@ -423,7 +424,11 @@ async fn a_chart_that_never_renders_the_same_is_stopped_and_named() {
     );
     world.reconcile_now("site").await;
     assert_eq!(world.pass("site").await.outcome, Outcome::Unchanged);
-    assert_eq!(world.revisions("site").await, ["1 deployed"]);
+    assert_eq!(
+        world.revisions("site").await,
+        ["1 superseded", "2 superseded", "3 superseded", "4 deployed"],
+        "real upgrades, as in production, but not for ever"
+    );
     world.stop().await;
 }
 

@@ -287,7 +287,7 @@ async fn the_real_helm_reads_the_release() {
     world.create_web("site", json!({"greeting": "one"})).await;
     world.outcome("site", Outcome::Installed).await;
     let edited = CONFIG.replace("name: {{", "labels: {edited: yes}\n  name: {{").replace("yes", "'yes'");
-    let mut watch = web(chart("web", &[("templates/all.yaml", &edited)]));
+    let mut watch = web(chart("web", &[("templates/all.yaml", &edited), ("templates/hooks.yaml", HOOKS)]));
     watch.changed_in = 2;
     world.sources.send(sources(2, vec![watch])).unwrap();
     world.outcome("site", Outcome::Upgraded).await;

@@ -5,7 +5,7 @@ use opdev_object::yaml;
 use super::super::error::{ExecError, FuncError};
 use super::super::exec;
 use super::super::host::Ty;
-use super::super::set::without_no_value;
+use super::super::set::{TPL, without_no_value};
 use super::super::text::Str;
 use super::super::value::{Elem, List, Map, MapType, Value};
 use super::{Call, Function, Outcome, fixed, string};
@@ -67,7 +67,7 @@ fn tpl(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     }
     let shown = || super::super::quote::quote(&source);
     let text = source.text();
-    let (set, tree) = call.set.overlay("gotpl", &text).map_err(|error| {
+    let (set, tree) = call.set.overlay(TPL, &text).map_err(|error| {
         FuncError::wrap(format!("cannot parse template {}: ", shown()), ExecError::plain(error.to_string()))
     })?;
     let Some(tree) = tree else { return Ok(Value::str("")) };

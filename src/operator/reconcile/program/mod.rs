@@ -22,7 +22,7 @@ use super::parent::Parent;
 use super::recorder::{self, Note};
 use super::renders::Renders;
 use super::verdict::{self, Fault, Report, Verdict};
-use crate::event::{Level, Outcome, Requeue, mask};
+use crate::event::{Level, Outcome, ReleaseChange, Requeue, mask};
 use crate::operator::api::{Api, ApiError, At};
 use crate::operator::manager::Settings;
 use crate::operator::watch::hub::Hub;
@@ -103,6 +103,7 @@ struct Done {
     reads: Vec<Read>,
     dependents: Vec<Gvk>,
     notices: Vec<(String, Option<String>)>,
+    changes: Vec<ReleaseChange>,
     logs: Vec<(Level, String)>,
     secrets: Vec<String>,
     manifests: Vec<String>,
@@ -364,6 +365,7 @@ impl Pass {
             waiting,
             failure,
             notices: self.done.notices,
+            releases: self.done.changes,
             logs: self.done.logs,
             memory: self.memory,
             ..Report::of(outcome)

@@ -215,6 +215,8 @@ impl Pass {
             manifests: Vec::new(),
             deployed: None,
             planned: false,
+            changes: Vec::new(),
+            again: None,
         }
     }
 
@@ -225,6 +227,7 @@ impl Pass {
         self.done.effects.known.extend(engine.effects.known);
         self.done.dependents.extend(engine.dependents);
         self.done.notices.extend(engine.notices);
+        self.done.changes.extend(engine.changes);
         self.done.manifests.extend(engine.manifests);
         self.own.releases.insert(key, engine.memory);
     }

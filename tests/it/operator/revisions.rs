@@ -1,0 +1,209 @@
+//! When a release gets a new revision: a saved chart whose hooks differ, a chart that reads which revision it is, what
+//! somebody else did to the history. What the Operator SDK's operator does is done here, too, and its reason told.
+
+use super::world::{World, chart, condition, settings, sources, web};
+use opdev::event::{Action, Event, LoopFound, LoopKind, Outcome, Reconcile, ReleaseStep};
+use opdev::operator::manager::{OnSave, Settings};
+use opdev_helm::chart::Chart;
+use serde_json::json;
+use std::sync::Arc;
+
+const CONFIG: &str = "apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ .Release.Name }}-config
+data:
+  greeting: {{ .Values.greeting | default `hello` }}
+";
+
+const BUDGET: &str = "apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .Release.Name }}-pdb
+  annotations:
+    helm.sh/hook: post-install,post-upgrade
+spec:
+  minAvailable: {{ .Values.pdbMinAvailable }}
+  selector:
+    matchLabels: {app: web}
+";
+
+fn memcached(min: u32, config: &str) -> Arc<Chart> {
+    let values = format!("pdbMinAvailable: {min}\n");
+    let files =
+        [("values.yaml", values.as_str()), ("templates/all.yaml", config), ("templates/pdb.yaml", BUDGET)];
+    chart("web", &files)
+}
+
+fn serve(world: &World, number: u64, chart: Arc<Chart>) {
+    let mut watch = web(chart);
+    watch.changed_in = number;
+    world.sources.send(sources(number, vec![watch])).unwrap();
+}
+
+/// What a pass did to its only release: the step, the revision and why.
+fn told(pass: &Reconcile) -> (ReleaseStep, i64, &str) {
+    let [release] = pass.releases.as_slice() else { panic!("{:?}", pass.releases) };
+    assert_eq!(release.name, "site");
+    (release.step, release.revision, &release.why)
+}
+
+async fn min_available(world: &World) -> serde_json::Value {
+    let budget = world.get(&world.api("policy", "PodDisruptionBudget"), "site-pdb").await.unwrap();
+    budget["spec"]["minAvailable"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_chart_whose_hook_differs_is_an_upgrade() {
+    let mut world = World::start(vec![web(memcached(3, CONFIG))]).await;
+    world.create_web("site", json!({})).await;
+    let pass = world.outcome("site", Outcome::Installed).await;
+    assert_eq!(told(&pass), (ReleaseStep::Installed, 1, "no revision was deployed"));
+    assert_eq!(min_available(&world).await, 3);
+
+    serve(&world, 2, memcached(4, CONFIG));
+    let pass = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(
+        told(&pass),
+        (
+            ReleaseStep::Upgraded,
+            2,
+            "hook PodDisruptionBudget site-pdb (templates/pdb.yaml) changed; the Operator SDK's operator compares no \
+             hooks and would not have upgraded"
+        )
+    );
+    assert_eq!(min_available(&world).await, 4, "the hook ran");
+    assert_eq!(world.revisions("site").await, ["1 superseded", "2 deployed"]);
+    let object = world.get(&world.webs(), "site").await.unwrap();
+    assert_eq!(condition(&object, "Deployed").unwrap().1, "UpgradeSuccessful");
+
+    let edited = CONFIG.replace("hello", "edited");
+    serve(&world, 3, memcached(4, &edited));
+    let pass = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(told(&pass), (ReleaseStep::Rewritten, 2, "no hook changed"));
+    assert_eq!(world.revisions("site").await, ["1 superseded", "2 deployed"]);
+
+    // A hook that goes together with an object is what production would do.
+    serve(&world, 4, chart("web", &[("templates/all.yaml", CONFIG)]));
+    let pass = world.outcome("site", Outcome::Upgraded).await;
+    let gone = "hook PodDisruptionBudget site-pdb (templates/pdb.yaml) is gone";
+    assert_eq!(told(&pass), (ReleaseStep::Upgraded, 3, gone));
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_user_may_say_what_a_save_does() {
+    for (on_save, step, revision, why) in [
+        (OnSave::Rewrite, ReleaseStep::Rewritten, 1, "opdev.yaml says `reload: rewrite`"),
+        (OnSave::Upgrade, ReleaseStep::Upgraded, 2, "opdev.yaml says `reload: upgrade`"),
+    ] {
+        let mut world =
+            World::start_with(vec![web(memcached(3, CONFIG))], Settings { on_save, ..settings() }).await;
+        world.create_web("site", json!({})).await;
+        world.outcome("site", Outcome::Installed).await;
+        serve(&world, 2, memcached(4, &CONFIG.replace("hello", "edited")));
+        let pass = world.outcome("site", Outcome::Upgraded).await;
+        assert_eq!(told(&pass), (step, revision, why));
+        let hook_ran = on_save == OnSave::Upgrade;
+        assert_eq!(min_available(&world).await, if hook_ran { 4 } else { 3 });
+        world.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_reaches_only_a_hook_is_told_to_reach_nothing() {
+    let mut world = World::start(vec![web(memcached(3, CONFIG))]).await;
+    world.create_web("site", json!({})).await;
+    world.outcome("site", Outcome::Installed).await;
+    world.patch(&world.webs(), "site", json!({"spec": {"pdbMinAvailable": 4}})).await;
+    let pass = world.outcome("site", Outcome::Unchanged).await;
+    assert!(pass.releases.is_empty());
+    assert_eq!(min_available(&world).await, 3, "as in production");
+    let words = "hook PodDisruptionBudget site-pdb (templates/pdb.yaml) changed, and nothing else: the Operator SDK's \
+                 operator compares manifests and no hooks";
+    assert!(world.notices.iter().any(|text| text.contains(words)), "{:?}", world.notices);
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_an_install_makes_is_deleted_by_the_next_pass_and_the_line_is_named() {
+    let once =
+        format!("{{{{ if .Release.IsInstall }}}}\n{}\n{{{{ end }}}}", CONFIG.replace("-config", "-once"));
+    let files = [("templates/all.yaml", CONFIG), ("templates/once.yaml", once.as_str())];
+    let mut world = World::start(vec![web(chart("web", &files))]).await;
+    world.create_web("site", json!({})).await;
+    let pass = world.outcome("site", Outcome::Installed).await;
+    let again = pass.requeue.as_ref().unwrap();
+    assert_eq!(
+        again.why,
+        ".Release.IsInstall in templates/once.yaml:1 may not be the same in the next revision"
+    );
+    let pass = world.outcome("site", Outcome::Upgraded).await;
+    let why = ".Release.IsInstall in templates/once.yaml:1 is not the same in the next revision";
+    assert_eq!(told(&pass), (ReleaseStep::Upgraded, 2, why));
+    let deleted = pass.objects.iter().find(|change| change.action == Action::Deleted).unwrap();
+    assert_eq!(deleted.object.name, "site-once");
+    let told = world.notices.iter().find(|text| text.contains("templates/once.yaml:1")).unwrap();
+    assert!(told.contains("it deleted") && told.contains("site-once"), "{told}");
+    assert!(world.get(&world.api("", "ConfigMap"), "site-once").await.is_none());
+    assert_eq!(world.revisions("site").await, ["1 superseded", "2 deployed"]);
+
+    // One upgrade too many is no loop: the chart is at rest from then on.
+    assert_eq!(world.outcome("site", Outcome::Unchanged).await.requeue, None);
+    world.reconcile_now("site").await;
+    assert_eq!(world.outcome("site", Outcome::Unchanged).await.requeue, None);
+
+    // Revision 2 is an upgrade, and so is the next one: what only upgrades make may be written into it.
+    let back = once.replace("IsInstall", "IsUpgrade");
+    serve(&world, 2, chart("web", &[("templates/all.yaml", CONFIG), ("templates/once.yaml", &back)]));
+    let pass = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(pass.releases[0].step, ReleaseStep::Rewritten, "{:?}", pass.releases);
+    assert!(world.get(&world.api("", "ConfigMap"), "site-once").await.is_some());
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_that_reads_its_revision_upgrades_in_every_pass_until_the_guard_stops_it() {
+    let config = CONFIG.replace("`hello`", "(include `rev` .)");
+    let names = "{{ define `rev` }}\n{{- `revision` }} {{ .Release.Revision }}\n{{- end }}";
+    let files = [("templates/all.yaml", config.as_str()), ("templates/_names.tpl", names)];
+    let mut world = World::start(vec![web(chart("web", &files))]).await;
+    world.create_web("site", json!({})).await;
+    world.outcome("site", Outcome::Installed).await;
+    for revision in 2..=4 {
+        let pass = world.outcome("site", Outcome::Upgraded).await;
+        let why = ".Release.Revision in templates/_names.tpl:2 is not the same in the next revision";
+        assert_eq!(told(&pass), (ReleaseStep::Upgraded, revision, why));
+    }
+    let found: Arc<LoopFound> = world
+        .until("the loop", |event| match event {
+            Event::LoopFound(found) => Some(Arc::clone(found)),
+            _ => None,
+        })
+        .await;
+    assert_eq!((found.kind, found.passes, found.paused), (LoopKind::Upgrade, 3, false));
+    assert!(
+        found.blame.as_ref().unwrap().starts_with(".Release.Revision in templates/_names.tpl:2"),
+        "{found}"
+    );
+    assert_eq!(found.fields[0].path, ".data.greeting", "{found}");
+    assert_eq!(world.outcome("site", Outcome::Unchanged).await.requeue, None);
+    assert!(
+        world
+            .notices
+            .iter()
+            .any(|text| text.contains("is kept, where the Operator SDK's operator would upgrade")),
+        "{:?}",
+        world.notices
+    );
+    assert_eq!(world.revisions("site").await.last().unwrap(), "4 deployed");
+    world.reconcile_now("site").await;
+    assert_eq!(world.outcome("site", Outcome::Unchanged).await.requeue, None);
+
+    // A save goes through, and begins to count anew.
+    let mended = chart("web", &[("templates/all.yaml", CONFIG)]);
+    serve(&world, 2, mended);
+    let pass = world.outcome("site", Outcome::Upgraded).await;
+    assert_eq!(told(&pass), (ReleaseStep::Rewritten, 4, "no hook changed"));
+    world.stop().await;
+}
