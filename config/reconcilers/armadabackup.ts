@@ -1,9 +1,11 @@
 // An ArmadaBackup keeps a manifest, its groups, its charts with their values, and what is known of their releases
-// in a ConfigMap. It is taken once for each generation: a backup that follows what it backs up is none.
+// in a ConfigMap. It is taken once for each generation: a backup that follows what it backs up is none. It waits until
+// the manifest is where it was asked to be: half a deployment is nothing to come back to.
 // Release manifests are not kept, for they may hold Secrets; a restore renders them again.
 import type { ArmadaBackup, ArmadaChart, ArmadaChartGroup } from "opdev:types";
 import { event, get } from "opdev";
 import type { Context } from "opdev";
+import { reached } from "./armada/state.ts";
 
 export const kind = "armada.airshipit.org/v1alpha1/ArmadaBackup";
 export const owns = ["v1/ConfigMap"];
@@ -45,6 +47,11 @@ export function reconcile(self: ArmadaBackup, ctx: Context) {
       if (!one) return missing(`ArmadaChart ${chart}, which does not exist`);
       charts.push(one);
     }
+  }
+  const target = manifest.spec.target_state ?? "uninitialized";
+  if (!reached(manifest, target)) {
+    const state = manifest.status?.actual_state ?? "not looked at yet";
+    return missing(`ArmadaManifest ${self.spec.manifest} to be ${target}; it is ${state}`);
   }
   const releases = charts.map((chart) => ({
     release: chart.spec.release ?? chart.metadata.name,

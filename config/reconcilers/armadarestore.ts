@@ -18,13 +18,19 @@ export function reconcile(self: ArmadaRestore) {
     return { status: { phase: "Pending", reason: `ConfigMap ${self.spec.config_map} ${what}` } };
   }
   const manifest: Kept = JSON.parse(manifests);
+  const target = String(manifest.spec.target_state ?? "uninitialized");
   const members: Kept[] = JSON.parse(charts);
+  // A manifest that is to be somewhere leads its groups and charts there: two writers of one target never end.
+  const led = (object: Kept): Kept => {
+    if (target === "uninitialized") return object;
+    const { target_state: _, ...spec } = object.spec;
+    return { ...object, spec };
+  };
   // Charts first: the manifest enables what is there.
-  const patches = [...members, ...(JSON.parse(groups) as Kept[]), manifest].map((object) =>
+  const patches = [...members.map(led), ...(JSON.parse(groups) as Kept[]).map(led), manifest].map((object) =>
     patch(object, { metadata: { labels: object.metadata.labels ?? {} }, spec: object.spec }, { create: true }),
   );
   const live = get("armada.airshipit.org/v1alpha1/ArmadaManifest", manifest.metadata.name);
-  const target = String(manifest.spec.target_state ?? "uninitialized");
   const done = live !== undefined && reached(live, target);
   if (done) event("Normal", "Completed", `${members.length} charts of ${manifest.metadata.name} are ${target} again`);
   return {

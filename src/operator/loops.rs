@@ -479,6 +479,33 @@ mod tests {
     }
 
     #[test]
+    fn a_repair_that_repeats_without_another_writer_is_named_once() {
+        let unasked = |n: i64| {
+            let mut one = wrote(n);
+            one.taken_from.clear();
+            one
+        };
+        let mut loops = Loops::default();
+        let found: Vec<Found> = (0..9)
+            .filter_map(|round| {
+                loops.see(&pass(round * 60_000, vec![CauseKind::Period], vec![unasked(round % 2)]))
+            })
+            .collect();
+        let [one] = found.as_slice() else { panic!("{found:#?}") };
+        assert_eq!((one.found.kind, one.found.passes, one.stop), (LoopKind::Repair, 3, false));
+        assert_eq!(one.found.fields[0].path, ".spec.replicas");
+        // Somebody's writes in between, or a pass with nothing to do, begin anew.
+        let mut loops = Loops::default();
+        for round in 0..20 {
+            let (causes, objects) = match round % 3 {
+                0 => (vec![by("somebody", false)], vec![wrote(3)]),
+                _ => (vec![CauseKind::Period], vec![unasked(3)]),
+            };
+            assert_eq!(loops.see(&pass(round * 60_000, causes, objects)), None, "round {round}");
+        }
+    }
+
+    #[test]
     fn passes_that_ask_for_themselves_and_write_are_hot() {
         let again = || vec![CauseKind::Wait { why: "a moment".to_owned() }];
         let mut loops = Loops::default();

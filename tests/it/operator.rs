@@ -3,6 +3,7 @@
 
 mod beyond;
 mod failure;
+mod history;
 mod install;
 mod loops;
 mod paused;

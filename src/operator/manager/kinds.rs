@@ -4,7 +4,7 @@
 
 use super::wakes::{self, Readers, Wake};
 use crate::operator::queue::Kind;
-use crate::operator::reconcile::{CHART_LABEL, selector};
+use crate::operator::reconcile::CHART_LABEL;
 use crate::operator::watch::cache::Raw;
 use crate::operator::watch::hub::{Hub, Shared};
 use crate::operator::watch::mapping::{Primary, primaries_of};
@@ -135,11 +135,8 @@ impl Kinds {
         }
         for watch in &sources.watches {
             let kind = (watch.gvk.group.clone(), watch.gvk.kind.clone());
-            let follow = Follow {
-                gvk: watch.gvk.clone(),
-                namespace: self.namespace.clone(),
-                selector: selector::text(&watch.selector),
-            };
+            // Not by the selector: what it does not pick any more has still to be cleaned up.
+            let follow = self.hub.follow_children(&watch.gvk);
             let before = self.primaries.remove(&kind);
             let (namespaced, mut children) =
                 before.map_or((true, BTreeSet::new()), |before| (before.namespaced, before.children));
@@ -251,16 +248,20 @@ impl Kinds {
         Some((served, self.open.get(&served.follow)?.cache.clone()))
     }
 
-    /// The objects of a kind that are known now.
+    /// The objects of a kind that are known now and that its selector picks.
     pub(super) fn objects(&self, gvk: &Gvk) -> Vec<ObjectKey> {
         let keys = self.states(gvk).into_iter().filter_map(|object| ObjectRef::of(&object));
         keys.map(|object| object.key()).collect()
     }
 
-    /// The objects of a kind as they are known now.
+    /// The objects of a kind as they are known now, as far as its selector picks them.
     pub(super) fn states(&self, gvk: &Gvk) -> Vec<Arc<Value>> {
         let found = self.primary(&gvk.group, &gvk.kind);
-        found.map(|(_, cache)| cache.read().objects().cloned().collect()).unwrap_or_default()
+        let picked = found.map(|(served, cache)| {
+            let cache = cache.read();
+            cache.objects().filter(|object| served.watch.picks(object)).cloned().collect()
+        });
+        picked.unwrap_or_default()
     }
 
     /// The last known state of a custom resource.
@@ -393,7 +394,6 @@ fn holds(follow: &Follow, object: &Value) -> bool {
     let picked = match follow.selector.as_str() {
         "" => true,
         CHART_LABEL => meta::label(object, CHART_LABEL).is_some(),
-        // A primary's selector: its own writes are seen in the stream soon enough.
         _ => false,
     };
     same_kind && inside && picked

@@ -3,9 +3,10 @@
 
 use super::kinds::Served;
 use crate::event::{CauseKind, Relation, WatchEvent};
+use crate::operator::api::OWN_MANAGER;
 use crate::operator::echo::mark;
 use crate::operator::queue::{Kind, Mark, kind_of};
-use crate::operator::reconcile::CHART_LABEL;
+use crate::operator::reconcile::{CHART_LABEL, FINALIZER};
 use crate::operator::watch::cache::Happened;
 use crate::operator::watch::change::{
     changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer,
@@ -160,6 +161,10 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
     object.gvk = served.follow.gvk.clone();
     let key = object.key();
     let gone = happened.event == WatchEvent::Deleted;
+    // What the selector does not pick is somebody else's, unless opdev has installed it and it is to go.
+    if !gone && !served.watch.picks(&happened.object) && !is_ours_and_leaves(&happened.object) {
+        return None;
+    }
     // A program is asked again when what it is asked for has changed, not when its answer was written.
     if served.is_typed()
         && happened.event == WatchEvent::Modified
@@ -176,6 +181,26 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
         (WatchEvent::Added, _) => false,
     };
     Some(Wake { key, kind, mark: mark(&happened.object, gone), gone, leaving, echo, listed: false })
+}
+
+/// Whether an object is being deleted and waits for a finalizer that opdev has put there. Another operator's, which
+/// looks after the rest of a kind, has the same name.
+fn is_ours_and_leaves(object: &Value) -> bool {
+    meta::deletion_timestamp(object).is_some()
+        && meta::finalizers(object).contains(&FINALIZER)
+        && has_put(object, OWN_MANAGER, FINALIZER)
+}
+
+/// Whether a field manager owns a finalizer.
+fn has_put(object: &Value, manager: &str, finalizer: &str) -> bool {
+    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
+    let item = format!("v:\"{finalizer}\"");
+    entries.filter(|entry| entry.get("manager").and_then(Value::as_str) == Some(manager)).any(|entry| {
+        entry
+            .pointer("/fieldsV1/f:metadata/f:finalizers")
+            .and_then(Value::as_object)
+            .is_some_and(|owned| owned.contains_key(&item))
+    })
 }
 
 fn other_wake(happened: &Happened, object: ObjectRef, key: ObjectKey, relation: Relation) -> Wake {

@@ -32,6 +32,31 @@ pub(super) fn reconcile_period(object: &Value) -> Result<Option<Duration>, Strin
     }
 }
 
+/// What only the hybrid library (helm-operator-plugins) reads.
+const HYBRID: [&str; 6] = [
+    "install-disable-hooks",
+    "upgrade-disable-hooks",
+    "uninstall-disable-hooks",
+    "install-description",
+    "upgrade-description",
+    "uninstall-description",
+];
+
+/// What to do about an annotation that has no effect.
+pub(super) const IGNORED_HINT: &str = "only operators written with the helm-operator-plugins library read it; take it \
+                                       away, or take the hook out of the chart with a value";
+
+/// The annotations of an object that have no effect.
+pub(super) fn ignored(object: &Value) -> Vec<String> {
+    let names = HYBRID.iter().map(|name| format!("{PREFIX}{name}"));
+    names.filter(|name| meta::annotation(object, name).is_some()).collect()
+}
+
+/// That an annotation has no effect.
+pub(super) fn ignored_words(name: &str) -> String {
+    format!("the annotation {name} has no effect: neither opdev nor the Operator SDK's operator reads it")
+}
+
 fn flag(object: &Value, name: &str, default: bool) -> bool {
     match meta::annotation(object, &format!("{PREFIX}{name}")) {
         Some("1" | "t" | "T" | "true" | "True" | "TRUE") => true,
@@ -107,6 +132,14 @@ mod tests {
         assert!(!upgrade_force(&with("upgrade-force", "yes")));
         assert!(upgrade_force(&with("upgrade-force", "True")));
         assert!(uninstall_wait(&with("uninstall-wait", "1")));
+    }
+
+    #[test]
+    fn annotations_of_the_hybrid_library_are_known_to_do_nothing() {
+        assert!(ignored(&with("uninstall-wait", "true")).is_empty());
+        let found = ignored(&with("upgrade-disable-hooks", "false"));
+        assert_eq!(found, ["helm.sdk.operatorframework.io/upgrade-disable-hooks"]);
+        assert!(ignored_words(&found[0]).contains("upgrade-disable-hooks has no effect"));
     }
 
     #[test]

@@ -19,8 +19,9 @@ mod recorder;
 mod release;
 mod render;
 mod renders;
-pub(super) mod selector;
+mod rollback;
 mod status;
+mod twins;
 mod uninstall;
 mod upgrade;
 mod verdict;
@@ -233,7 +234,12 @@ impl Pass {
         self.status.set(INITIALIZED, true, "", "");
         let wanted = upgrade::Wish { chart, spec, values };
         let mut history = history;
-        history.heal(&self.engine.api, &self.engine.owner).await.map_err(Fault::irreconcilable)?;
+        let healed =
+            history.heal(&self.engine.api, &self.engine.owner).await.map_err(Fault::irreconcilable)?;
+        if let Some(notice) = healed {
+            self.engine.say(notice, None);
+        }
+        self.say_ignored_annotations();
         let mine = [FINALIZER, LEGACY_FINALIZER];
         self.parent.add_finalizer(&self.engine.api, FINALIZER, &mine).await.map_err(Fault::plain)?;
         let outcome = self.engine.release(history, wanted).await;
@@ -245,6 +251,13 @@ impl Pass {
             None => period.map(|after| Requeue { after, why: "period".to_owned() }),
         };
         Ok(Verdict::new(outcome).after(next))
+    }
+
+    /// Annotations of the hybrid library do nothing here, as they do nothing in the Operator SDK's operator.
+    fn say_ignored_annotations(&mut self) {
+        for name in annotations::ignored(&self.parent.object) {
+            self.engine.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
+        }
     }
 
     /// How long until the next pass without a cause.

@@ -152,29 +152,28 @@ impl History {
         newest.map(Entry::read).transpose().context("failed to get deployed release")
     }
 
-    /// An operation that was broken off leaves a pending revision: our own one is marked as failed, that of
-    /// somebody else is respected.
-    pub(super) async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<()> {
-        let Some(newest) = self.entries.last() else { return Ok(()) };
+    /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator SDK's
+    /// operator deletes it, whoever began it. Gives a notice where that was somebody else.
+    pub(super) async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
+        let Some(newest) = self.entries.last() else { return Ok(None) };
         if !newest.status.starts_with("pending-") {
-            return Ok(());
+            return Ok(None);
         }
         let ours = meta::owner_references(&newest.secret).iter().any(|reference| reference.uid == owner.uid);
-        if !ours {
-            return Err(anyhow!(
-                "another operation (install/upgrade/rollback) is in progress: revision {} of {} is {}",
-                newest.revision,
-                self.name,
-                newest.status
-            ));
-        }
+        let notice = (!ours).then(|| {
+            format!(
+                "revision {} of release {} is {}, and opdev did not begin it: it is taken as broken off, as the \
+                 Operator SDK's operator does",
+                newest.revision, self.name, newest.status
+            )
+        });
         let mut stored = newest.read()?;
         stored.fail(&format!("{} was interrupted", newest.status));
         self.replace(api, owner, &mut stored).await?;
         if let Some(newest) = self.entries.last_mut() {
             newest.status = Status::Failed.word().to_owned();
         }
-        Ok(())
+        Ok(notice)
     }
 
     /// The manifests whose objects may be on the cluster: of the deployed revision and of the newest one.
@@ -227,6 +226,40 @@ impl History {
             namespace: namespace.to_owned(),
             apply_method: Some("ssa".to_owned()),
         }
+    }
+
+    /// The record of a revision that says again what an older one said, not yet stored.
+    pub(super) fn again(&self, older: &Stored) -> Release {
+        let mut release = older.release.clone();
+        let now = Some(Timestamp::now());
+        release.version = self.last_revision() + 1;
+        release.info.last_deployed = now;
+        release.info.status = Status::PendingRollback;
+        release.info.description = format!("Rollback to {}", older.release.version);
+        for hook in &mut release.hooks {
+            hook.last_run = release::HookRun::default();
+        }
+        release
+    }
+
+    /// After another attempt that failed and was rolled back: deletes what the attempts before it left, which says
+    /// nothing new: older failed revisions, and the rollback to which this one went back.
+    pub(super) async fn forget_attempts(
+        &mut self,
+        api: &Api,
+        failed: i64,
+        rolled_back_to: &Stored,
+    ) -> anyhow::Result<()> {
+        let is_rollback = rolled_back_to.release.info.description.starts_with("Rollback to ");
+        let word = Status::Failed.word();
+        let old = |entry: &Entry| {
+            (entry.status == word && entry.revision < failed)
+                || (is_rollback && entry.revision == rolled_back_to.release.version)
+        };
+        while let Some(at) = self.entries.iter().position(old) {
+            self.drop_at(api, at).await?;
+        }
+        Ok(())
     }
 
     /// Stores a new revision.

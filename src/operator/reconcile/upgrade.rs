@@ -12,9 +12,10 @@ use super::objects::{self, Wanted};
 use super::recorder;
 use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
+use super::rollback::Failure;
 use super::verdict::Fault;
 use crate::event::{Action, Outcome, ReleaseStep};
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::{self, HookEvent};
@@ -72,6 +73,7 @@ impl Engine {
         let before = before.unwrap_or_default();
         let plan = async {
             let wanted = self.wanted(&rendered.manifest, wish.chart.name()).await?;
+            self.refuse_twins(&wanted, &rendered.manifest)?;
             let namespace = self.namespace.clone();
             let names = self.names(&namespace, wish.chart.name());
             let plan = Plan::make(&self.api, wanted.clone(), &before, Some(("update", names))).await?;
@@ -292,7 +294,7 @@ impl Engine {
         let Change { before, wanted, plan, rendered } = change;
         let force = self.upgrade_force();
         if let Err(error) = plan.carry_out(&self.api, force, &mut self.effects).await {
-            let error = self.roll_back(error, before, &wanted).await;
+            let error = self.put_back(error, before, &wanted).await;
             return Err(Fault::release_failed("UpgradeError", error));
         }
         self.note("apply");
@@ -338,10 +340,8 @@ impl Engine {
                 .context("post-upgrade hooks failed")
         };
         if let Err(error) = work.await {
-            let error = self.roll_back(error, before, &wanted).await;
-            let text = format!("Upgrade {:?} failed: {error:#}", self.name);
-            next.fail(&text);
-            let also = history.replace(&self.api, &self.owner, &mut next).await.err();
+            let failure = Failure { deployed, failed: next, before, wanted, error };
+            let (error, also) = self.roll_back_release(history, failure, wish.chart.name()).await;
             return Err(Fault { also, ..failed(error) });
         }
         self.note("apply");
@@ -353,27 +353,6 @@ impl Engine {
         self.note("release");
         self.settle(&next);
         Ok(next.release.version)
-    }
-
-    /// After a failed write: everything back to the manifest before. The error says how that went.
-    async fn roll_back(
-        &mut self,
-        error: anyhow::Error,
-        before: Vec<Wanted>,
-        failed: &[Wanted],
-    ) -> anyhow::Error {
-        self.note("apply");
-        let force = if self.force.rollback { Force::Fallback } else { Force::No };
-        let back = async {
-            let plan = Plan::make(&self.api, before, failed, None).await?;
-            plan.carry_out(&self.api, force, &mut self.effects).await
-        };
-        let done = back.await;
-        self.note("rollback");
-        match done {
-            Ok(()) => error.context("upgrade failed; rolled back to the last good manifest"),
-            Err(second) => error.context(format!("upgrade failed, and so did the rollback ({second:#})")),
-        }
     }
 
     /// The first revision. What a failed one left behind is taken off the cluster again.
@@ -388,6 +367,7 @@ impl Engine {
             self.compare_renders(&wish, identity, Lookups::Live, &candidate).await?;
             self.note("render");
             let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
+            self.refuse_twins(&wanted, &candidate.manifest)?;
             let namespace = self.namespace.clone();
             let names = self.names(&namespace, wish.chart.name());
             let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
@@ -425,28 +405,6 @@ impl Engine {
         self.again = facts;
         self.tell(ReleaseStep::Installed, 1, "no revision was deployed".to_owned(), false);
         Ok(Outcome::Installed)
-    }
-
-    /// After a failed install: the partial release is uninstalled.
-    async fn take_back(
-        &mut self,
-        error: anyhow::Error,
-        mut history: History,
-        first: Stored,
-        chart: &str,
-    ) -> anyhow::Error {
-        let removed = self.remove_objects(&[first.release.manifest], chart).await;
-        let purged = match removed {
-            Ok(()) => history.purge(&self.api).await,
-            Err(error) => Err(error),
-        };
-        self.note("rollback");
-        match purged {
-            Ok(()) => error.context("failed to install release"),
-            Err(second) => {
-                anyhow!("failed installation ({error:#}) and failed rollback: {second:#}")
-            }
-        }
     }
 
     async fn warn_overrides(&mut self) {

@@ -136,6 +136,7 @@ async fn a_backup_brings_everything_back() {
     let backup = world.until(BACKUP, "simple-armada-backup", "it is taken", completed).await;
     assert_eq!(backup["status"]["charts"], 2);
     let kept = world.get("v1/ConfigMap", "simple-armada-backup").await.unwrap();
+    assert!(kept["data"]["charts.json"].as_str().unwrap().contains("\"deployed\""));
     assert!(kept["data"]["charts.json"].as_str().unwrap().contains("\"blog 1\""));
 
     // A backup does not follow what it backs up.
@@ -158,5 +159,28 @@ async fn a_backup_brings_everything_back() {
     world.delete(RESTORE, "simple-armada-restore").await;
     world.until_gone(RESTORE, "simple-armada-restore").await;
     assert!(deployed(&world.get(MANIFEST, "simple-armada").await.unwrap()));
+    world.opdev.stop().await;
+}
+
+/// As `kubectl apply -f samples/armada` does.
+#[tokio::test(flavor = "multi_thread")]
+async fn all_samples_at_once_come_to_rest() {
+    let mut world = World::start().await;
+    for file in ["backup", "blog-1", "blog-2", "blog-group", "restore", "simple-armada"] {
+        world.apply(&format!("samples/armada/{file}.yaml")).await;
+    }
+    let completed = |it: &Value| it["status"]["phase"] == "Completed";
+    world.until(BACKUP, "simple-armada-backup", "it is taken", completed).await;
+    let kept = world.get("v1/ConfigMap", "simple-armada-backup").await.unwrap();
+    assert!(
+        kept["data"]["charts.json"].as_str().unwrap().contains("\"target_state\":\"deployed\""),
+        "{kept:#}"
+    );
+    world.until(RESTORE, "simple-armada-restore", "it is restored", completed).await;
+    for (kind, name) in
+        [(MANIFEST, "simple-armada"), (GROUP, "blog-group"), (CHART, "blog-1"), (CHART, "blog-2")]
+    {
+        world.until(kind, name, "it is deployed", deployed).await;
+    }
     world.opdev.stop().await;
 }

@@ -135,9 +135,15 @@ impl Pass {
         let mut history = History::read(&self.api, &namespace, name).await.map_err(Fault::plain)?;
         history.check(chart.name(), &self.owner).map_err(Fault::plain)?;
         history.check_uid(&self.owner, OWNER_LABEL).map_err(Fault::plain)?;
-        history.heal(&self.api, &self.owner).await.map_err(Fault::plain)?;
+        let healed = history.heal(&self.api, &self.owner).await.map_err(Fault::plain)?;
         let mut engine =
             self.engine(name.clone(), namespace.clone(), &release.chart, Some(Arc::clone(&chart)));
+        if let Some(notice) = healed {
+            engine.say(notice, None);
+        }
+        for name in annotations::ignored(&self.parent.object) {
+            engine.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
+        }
         let values = if release.values.is_null() {
             Value::Object(serde_json::Map::new())
         } else {

@@ -1,0 +1,75 @@
+//! Two templates that give one object: the API server keeps only one of the two, so that each pass would take the other
+//! one for drift. Helm's install refuses it; so does every pass here, with both files. Pure but for the words' caller.
+
+use super::engine::Engine;
+use super::objects::{self, Wanted};
+use super::verdict::Blamed;
+use crate::event::{Diagnostic, Place, Severity};
+use opdev_object::meta::{self, Gvk, ObjectKey};
+use std::collections::HashSet;
+
+impl Engine {
+    /// Refuses a manifest that holds an object twice.
+    pub(super) fn refuse_twins(&self, wanted: &[Wanted], manifest: &str) -> anyhow::Result<()> {
+        let mut seen: HashSet<ObjectKey> = HashSet::new();
+        let Some(twin) = wanted.iter().find(|wanted| !seen.insert(wanted.key())) else { return Ok(()) };
+        let sources = sources_of(manifest, twin, &self.namespace);
+        let (first, second) = match sources.as_slice() {
+            [] => (String::new(), String::new()),
+            [only] => (only.clone(), only.clone()),
+            [first, second, ..] => (first.clone(), second.clone()),
+        };
+        let place =
+            if first == second { format!("twice in {first}") } else { format!("in {first} and in {second}") };
+        let message = format!(
+            "{} {:?} is {place}: one object can come from one template only; Helm's install fails with \"already exists\"",
+            twin.resource.gvk.kind,
+            meta::name(&twin.object).unwrap_or_default(),
+        );
+        let diagnostic = Diagnostic {
+            severity: Severity::Error,
+            message,
+            place: Some(Place { file: format!("{}/{second}", self.fed.path), line: 0, column: 0 }),
+            excerpt: None,
+            hint: Some("give one of the two another name, or take it out".to_owned()),
+            kind: Some(self.owner.gvk.clone()),
+        };
+        Err(anyhow::Error::new(Blamed(diagnostic)))
+    }
+}
+
+/// The files, below the chart's folder, whose documents hold an object; one that holds it twice is named twice.
+fn sources_of(manifest: &str, twin: &Wanted, namespace: &str) -> Vec<String> {
+    let wanted = (&twin.resource.gvk.group, &twin.resource.gvk.kind, meta::name(&twin.object));
+    let own = meta::namespace(&twin.object);
+    let mut found = Vec::new();
+    for (source, text) in documents(manifest) {
+        for object in objects::parse(text).unwrap_or_default() {
+            let Some(gvk) = Gvk::of(&object) else { continue };
+            let inside = own.is_none() || meta::namespace(&object).or(Some(namespace)) == own;
+            if inside && (&gvk.group, &gvk.kind, meta::name(&object)) == wanted {
+                found.push(source.split_once('/').map_or(source, |(_, file)| file).to_owned());
+            }
+        }
+    }
+    found
+}
+
+/// The documents of a manifest, each with the template it comes from.
+fn documents(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
+    let parts = manifest.split("---\n# Source: ").skip(1);
+    parts.map(|part| part.split_once('\n').unwrap_or((part, "")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_have_their_templates() {
+        let manifest = "---\n# Source: web/templates/a.yaml\na: 1\n---\n# Source: web/charts/db/templates/b.yaml\nb: 2\n";
+        let found: Vec<_> = documents(manifest).collect();
+        assert_eq!(found, [("web/templates/a.yaml", "a: 1\n"), ("web/charts/db/templates/b.yaml", "b: 2\n")]);
+        assert_eq!(documents("").count(), 0);
+    }
+}
