@@ -9,7 +9,7 @@ pub mod dependencies;
 mod ignore;
 mod load;
 mod metadata;
-mod read;
+pub(crate) mod read;
 
 pub use content::{Content, Unread};
 pub use metadata::{Dependency, Maintainer, Metadata};

@@ -134,6 +134,11 @@ fn open(path: &Path) -> io::Result<(fs::File, u64)> {
     Ok((file, size))
 }
 
+/// Reads a schema that a chart's schema refers to by an absolute path. A device or a pipe is no schema.
+pub(crate) fn schema(path: &Path) -> io::Result<Arc<[u8]>> {
+    if fs::metadata(path)?.is_file() { file(path) } else { Err(io::Error::other("not a file")) }
+}
+
 /// Reads a file, as long as it is when it is opened.
 pub(super) fn file(path: &Path) -> io::Result<Arc<[u8]>> {
     let (mut file, size) = open(path)?;

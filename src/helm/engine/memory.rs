@@ -6,6 +6,7 @@ use super::{Capabilities, Compat, ReleaseInfo, RenderInput};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
 use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
+use crate::values::schema;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -135,7 +136,7 @@ impl Prepared {
 
     /// Whether it still is what a chart and values come to.
     pub(super) fn fits(&self, chart: &Chart, user: &Value) -> bool {
-        self.user == *user && same_values(&self.given, chart)
+        self.user == *user && same_values(&self.given, chart) && !schema::reaches_out(chart)
     }
 }
 

@@ -1,14 +1,16 @@
 //! values.schema.json: a chart's values checked against it, then each subchart's against its own.
-//! The words are those of the library Helm uses, in a fixed order; references to other files are not followed.
+//! The words are those of the library Helm uses, in a fixed order. A reference to another file leads to a file of the
+//! chart, or else by its absolute path to the disk, as in Helm; nothing is fetched.
 
 use super::plain_schema;
-use crate::chart::Chart;
+use crate::chart::{Chart, File, read};
 use boon::{Compiler, ErrorKind, SchemaIndex, Schemas, UrlLoader, ValidationError};
 use opdev_object::yaml::number::format_g;
 use serde_json::{Number, Value};
 use std::collections::HashMap;
 use std::error::Error;
 use std::fmt::Write;
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 const NAME: &str = "file:///values.schema.json";
@@ -21,7 +23,7 @@ pub fn validate(chart: &Chart, values: &Value) -> Result<(), String> {
 }
 
 fn collect(chart: &Chart, values: &Value, said: &mut String) {
-    if let Some(Err(error)) = chart.schema.as_ref().map(|schema| check(schema, values)) {
+    if let Some(Err(error)) = chart.schema.as_ref().map(|schema| check(chart, schema, values)) {
         let _ = write!(said, "{}:\n{error}\n", chart.name());
     }
     for subchart in &chart.subcharts {
@@ -64,27 +66,64 @@ fn known(schema: &[u8]) -> Arc<Known> {
     read
 }
 
-fn compile(schema: &[u8]) -> Result<Compiled, String> {
+/// Whether a schema of a chart, or of one of its subcharts, refers to something outside itself: what it says may change
+/// although the schema does not.
+pub(crate) fn reaches_out(chart: &Chart) -> bool {
+    chart.schema.as_ref().is_some_and(|schema| refers(schema))
+        || chart.subcharts.iter().any(|subchart| reaches_out(subchart))
+}
+
+/// Whether a `$ref` of a schema does not begin with `#`.
+fn refers(schema: &[u8]) -> bool {
+    const KEY: &[u8] = b"\"$ref\"";
+    let after = |at: usize| {
+        let rest = schema[at + KEY.len()..].trim_ascii_start();
+        let value = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        value.and_then(|value| value.strip_prefix(b"\"")).is_some_and(|text| !text.starts_with(b"#"))
+    };
+    schema.windows(KEY.len()).enumerate().any(|(at, window)| window == KEY && after(at))
+}
+
+fn compile(schema: &[u8], files: Vec<File>) -> Result<Compiled, String> {
     let json: Value =
         serde_json::from_slice(schema).map_err(|error| format!("values.schema.json: {error}"))?;
     let mut schemas = Schemas::new();
     let mut compiler = Compiler::new();
-    compiler.use_loader(Box::new(Refuse));
+    compiler.use_loader(Box::new(Beside(files)));
     compiler.add_resource(NAME, json).map_err(|error| error.to_string())?;
     let index = compiler.compile(NAME, &mut schemas).map_err(|error| format!("{error:#}"))?;
     Ok(Compiled { schemas, index })
 }
 
-/// Schemas elsewhere are not fetched.
-struct Refuse;
+/// The files of a chart, to which its schema may refer.
+struct Beside(Vec<File>);
 
-impl UrlLoader for Refuse {
+impl UrlLoader for Beside {
     fn load(&self, url: &str) -> Result<Value, Box<dyn Error>> {
-        Err(format!("{url} is not fetched: schemas must stand in values.schema.json itself").into())
+        let Some(path) = url.strip_prefix("file://") else {
+            return Err(
+                format!("{url} is not fetched: put the schema into the chart and refer to it there").into()
+            );
+        };
+        let inside = self.0.iter().find(|file| file.name == path.trim_start_matches('/'));
+        let read = match inside {
+            Some(file) => serde_json::from_slice(&file.data),
+            None => {
+                let data = read::schema(Path::new(path)).map_err(|error| {
+                    format!("{path} is neither in the chart nor on this machine: {error}")
+                })?;
+                serde_json::from_slice(&data)
+            }
+        };
+        read.map_err(|error| format!("{path}: {error}").into())
     }
 }
 
-fn check(schema: &[u8], values: &Value) -> Result<(), String> {
+fn check(chart: &Chart, schema: &[u8], values: &Value) -> Result<(), String> {
+    if refers(schema) {
+        let compiled = compile(schema, chart.files.clone())?;
+        return compiled.check(values);
+    }
     let known = known(schema);
     if known.plain.as_ref().is_some_and(|plain| plain_schema::surely_fits(plain, values)) {
         return Ok(());
@@ -100,8 +139,14 @@ pub(super) fn by_library(schema: &[u8], values: &Value) -> Result<(), String> {
 
 impl Known {
     fn checked(&self, schema: &[u8], values: &Value) -> Result<(), String> {
-        let compiled = self.compiled.get_or_init(|| compile(schema)).as_ref().map_err(String::clone)?;
-        compiled.schemas.validate(values, compiled.index).map_err(|error| {
+        let compiled = self.compiled.get_or_init(|| compile(schema, Vec::new()));
+        compiled.as_ref().map_err(String::clone)?.check(values)
+    }
+}
+
+impl Compiled {
+    fn check(&self, values: &Value) -> Result<(), String> {
+        self.schemas.validate(values, self.index).map_err(|error| {
             let mut text = String::new();
             for cause in &error.causes {
                 describe(cause, 0, &mut text);
@@ -264,6 +309,36 @@ mod tests {
             validate(&parent, &json!({"db": {"size": 3}})).unwrap_err(),
             "db:\n- at '/size': got number, want string\n"
         );
+    }
+
+    #[test]
+    #[allow(clippy::disallowed_methods)]
+    fn references_lead_into_the_chart_or_to_the_disk() {
+        let outside = std::env::temp_dir().join(format!("opdev-port-{}.json", std::process::id()));
+        std::fs::write(&outside, r#"{"type": "integer"}"#).unwrap();
+        let schema = json!({"properties": {
+            "size": {"$ref": "schemas/size.json#/definitions/size"},
+            "same": {"$ref": "file:///schemas/size.json#/definitions/size"},
+            "port": {"$ref": format!("file://{}", outside.display())},
+        }});
+        let mut web = chart("web", &schema, vec![]);
+        let data = r#"{"definitions": {"size": {"type": "string"}}}"#.as_bytes().into();
+        web.files.push(File { name: "schemas/size.json".to_owned(), data });
+        assert!(reaches_out(&chart("parent", &json!({}), vec![web.clone()])));
+        assert!(validate(&web, &json!({"size": "1Gi", "same": "x", "port": 80})).is_ok());
+        for (field, want) in [("size", "string"), ("same", "string"), ("port", "integer")] {
+            let said = validate(&web, &json!({field: [1]})).unwrap_err();
+            assert_eq!(said, format!("web:\n- at '/{field}': got array, want {want}\n"));
+        }
+        // Nothing is remembered of a file that may change.
+        std::fs::write(&outside, r#"{"type": "string"}"#).unwrap();
+        assert!(validate(&web, &json!({"port": 80})).is_err());
+        std::fs::remove_file(&outside).unwrap();
+        let said = validate(&chart("web", &json!({"$ref": "nowhere.json"}), vec![]), &json!({})).unwrap_err();
+        assert!(said.contains("/nowhere.json is neither in the chart nor on this machine"), "{said}");
+        let said =
+            validate(&chart("web", &json!({"$ref": "file:///dev/null"}), vec![]), &json!({})).unwrap_err();
+        assert!(said.contains("not a file"), "{said}");
     }
 
     #[test]
