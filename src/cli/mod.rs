@@ -5,6 +5,7 @@ mod crd;
 mod logging;
 pub mod render;
 mod run;
+mod scaffold;
 pub mod serve;
 pub mod signals;
 mod tail;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Run the operator of this project, reload what you save, and show what happens
     Run(run::RunArgs),
+    Init(scaffold::InitArgs),
+    Create(scaffold::CreateArgs),
     Serve(serve::ServeArgs),
     Render(render::RenderArgs),
     Crd(crd::CrdArgs),
@@ -70,6 +73,8 @@ pub fn main() -> ExitCode {
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
         Command::Run(args) => run::run(args, began),
+        Command::Init(args) => scaffold::init(&args),
+        Command::Create(args) => scaffold::create(&args),
         Command::Serve(args) => return serve::run(&args),
         Command::Render(args) => return render::run(&args),
         Command::Tail(args) => tail::run(&args),

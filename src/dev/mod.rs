@@ -22,6 +22,7 @@ pub mod project;
 mod reload;
 mod requests;
 mod returned;
+pub mod scaffold;
 mod service_account;
 mod settings;
 mod shadow;

@@ -46,7 +46,7 @@ impl Project {
             }
             return match Self::at(&root)? {
                 Some(project) => Ok(project),
-                None => bail!("{} is no operator project: {}", root.display(), EXPECTED),
+                None => bail!("{} is no operator project: {}", root.display(), begin(&root)),
             };
         }
         let start = from.canonicalize().context("the working directory cannot be read")?;
@@ -58,7 +58,7 @@ impl Project {
                 break;
             }
         }
-        bail!("no operator project in {} or above it: {}", start.display(), EXPECTED)
+        bail!("no operator project in {} or above it: {}", start.display(), begin(&start))
     }
 
     /// The project whose root is exactly `root`, if there is one.
@@ -146,10 +146,19 @@ impl Project {
     }
 }
 
-const EXPECTED: &str = "expected opdev.yaml, watches.yaml (an Operator SDK Helm project), PROJECT with api/ (a \
-     kubebuilder project), config/watches.yaml, config/types or config/reconcilers. \
-     Name the folder with --project DIR, or start with a watches.yaml such as\n\
-     \x20 - group: cache.my.domain\n    version: v1alpha1\n    kind: Memcached\n    chart: charts/memcached";
+/// What would make a folder a project, and the command that does it.
+fn begin(folder: &Path) -> String {
+    let command = if folder.join("Chart.yaml").is_file() {
+        "This folder is a chart: `opdev init --helm-chart .` makes an operator of it"
+    } else {
+        "`opdev init --helm-chart CHART` makes an operator of a chart here, `opdev init --types --group cache --version \
+         v1alpha1 --kind Memcached` one with types and a script"
+    };
+    format!(
+        "expected opdev.yaml, watches.yaml (an Operator SDK Helm project), PROJECT with api/ (a kubebuilder project), \
+         config/watches.yaml, config/types or config/reconcilers. {command}. --project DIR names another folder"
+    )
+}
 
 fn operator_sdk_name(root: &Path) -> Option<String> {
     let text = std::fs::read_to_string(root.join("PROJECT")).ok()?;

@@ -138,6 +138,16 @@ pub fn defaults(chart: &Chart) -> Result<Rendered, RenderError> {
     with_defaults(chart, None)
 }
 
+/// What a chart gives with some values, at no time and in no cluster.
+///
+/// # Errors
+/// Where a template fails.
+pub fn with_values(chart: &Chart, values: &Value) -> Result<Rendered, RenderError> {
+    let capabilities = Capabilities::default_for(Compat::V3);
+    let release = ReleaseInfo::install("release-name", "default");
+    engine::render(chart, &RenderInput::new(values, release, &capabilities, &Still))
+}
+
 /// How many bytes of output, and how many texts of templates, are kept of a chart.
 const MOST_BYTES: usize = 8 << 20;
 const MOST_TEXTS: usize = 2_000;

@@ -23,6 +23,7 @@ mod pty;
 mod reload;
 mod reload_types;
 mod render;
+mod scaffold;
 mod service_account;
 mod terminal;
 mod type_files;

@@ -1,0 +1,242 @@
+//! `opdev init` and `opdev create api`: a new project, and a new kind in it. Asks no cluster, runs no other program.
+
+use crate::dev::scaffold::{self as disk, OnDisk};
+use crate::dev::type_files;
+use crate::scaffold::{self, Action, ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
+use anyhow::{Context as _, Result, bail};
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Flags that both commands take.
+#[derive(Debug, Args)]
+struct CommonArgs {
+    /// The project's folder; default: the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Write nothing; print the differences
+    #[arg(long)]
+    dry_run: bool,
+    /// Replace files that exist with other content
+    #[arg(long)]
+    force: bool,
+    /// How the result is printed
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// The names and the reconciler of a kind.
+#[derive(Debug, Args)]
+struct KindArgs {
+    /// The API group without the domain; default with a chart: charts
+    #[arg(long, value_name = "GROUP", default_value = "", hide_default_value = true)]
+    group: String,
+    /// The API version; default with a chart: v1alpha1
+    #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
+    version: String,
+    /// The kind; default with a chart: the chart's name in camel case
+    #[arg(long, value_name = "KIND", default_value = "", hide_default_value = true)]
+    kind: String,
+    /// The plural name of the resource
+    #[arg(long, value_name = "PLURAL", default_value = "", hide_default_value = true)]
+    plural: String,
+    /// Whether objects of the kind live in namespaces
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    namespaced: bool,
+    /// The chart that reconciles the kind: a folder or a .tgz
+    #[arg(long, value_name = "CHART")]
+    helm_chart: Option<String>,
+    /// What the CRD of a chart's kind says of its fields: any, or those of the chart's values
+    #[arg(long, value_enum, default_value_t = SchemaArg::Open)]
+    crd_schema: SchemaArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum SchemaArg {
+    Open,
+    Values,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ReconcilerArg {
+    /// A chart, named by --helm-chart, or a new one
+    Chart,
+    /// A script config/reconcilers/<kind>.ts
+    Ts,
+    /// A folder of Go templates config/reconcilers/<kind>/
+    Templates,
+    /// Nothing yet
+    None,
+}
+
+/// Make a new operator project in this folder
+#[derive(Debug, Args)]
+pub(super) struct InitArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    /// The domain of all API groups
+    #[arg(long, value_name = "DOMAIN", default_value = "my.domain")]
+    domain: String,
+    /// The project's name; default: the folder's
+    #[arg(long, value_name = "NAME")]
+    project_name: Option<String>,
+    /// Allow several API groups
+    #[arg(long)]
+    multigroup: bool,
+    /// Types with scripts or templates in place of charts
+    #[arg(long)]
+    types: bool,
+    #[command(flatten)]
+    kind: KindArgs,
+}
+
+/// Add something to the project
+#[derive(Debug, Args)]
+pub(super) struct CreateArgs {
+    #[command(subcommand)]
+    what: Create,
+}
+
+#[derive(Debug, Subcommand)]
+enum Create {
+    /// Add a kind: its CRD, sample and roles, and the chart, script or templates that reconcile it
+    Api(ApiArgs),
+}
+
+#[derive(Debug, Args)]
+struct ApiArgs {
+    #[command(flatten)]
+    common: CommonArgs,
+    #[command(flatten)]
+    kind: KindArgs,
+    /// What reconciles the kind; default: chart in a chart project, else ts
+    #[arg(long, value_enum)]
+    reconciler: Option<ReconcilerArg>,
+}
+
+/// Runs `opdev init`.
+pub(super) fn init(args: &InitArgs) -> Result<()> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let root = args.common.project.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
+    let folder_name = root.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    let options = InitOptions {
+        domain: args.domain.clone(),
+        project_name: args.project_name.clone().or(folder_name).unwrap_or_default(),
+        layout: if args.types { Layout::Typed } else { Layout::Chart },
+        multigroup: args.multigroup,
+    };
+    if args.types && args.kind.helm_chart.is_some() {
+        bail!(
+            "--types and --helm-chart exclude each other: make the project with one, add the other by `opdev create api`"
+        );
+    }
+    let disk = OnDisk::new(&root);
+    let mut draft = Draft::new(&disk, args.common.force);
+    scaffold::init(&options, &mut draft)?;
+    let kind = &args.kind;
+    let with_api = kind.helm_chart.is_some()
+        || [&kind.group, &kind.version, &kind.kind].iter().any(|one| !one.is_empty());
+    if with_api {
+        let reconciler = if args.types { ReconcilerArg::Ts } else { ReconcilerArg::Chart };
+        scaffold::create_api(&api_options(kind, reconciler, args.common.force, &here)?, &mut draft)?;
+    }
+    let next = if with_api { NEXT_RUN } else { "Next: opdev create api --helm-chart CHART\n" };
+    finish(&root, &args.common, &draft, if args.types && !with_api { NEXT_TYPES } else { next })
+}
+
+/// Runs `opdev create api`.
+pub(super) fn create(args: &CreateArgs) -> Result<()> {
+    let Create::Api(args) = &args.what;
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let root = match &args.common.project {
+        Some(folder) => here.join(folder),
+        None => type_files::root(None, &here).unwrap_or_else(|_| here.clone()),
+    };
+    let disk = OnDisk::new(&root);
+    let mut draft = Draft::new(&disk, args.common.force);
+    let charts = root.join("watches.yaml").is_file() || args.kind.helm_chart.is_some();
+    let reconciler = args.reconciler.unwrap_or(if charts { ReconcilerArg::Chart } else { ReconcilerArg::Ts });
+    scaffold::create_api(&api_options(&args.kind, reconciler, args.common.force, &here)?, &mut draft)?;
+    finish(&root, &args.common, &draft, NEXT_RUN)
+}
+
+const NEXT_RUN: &str = "Next: opdev run --embedded, then press a to apply the sample\n";
+const NEXT_TYPES: &str = "Next: opdev create api --group GROUP --version v1alpha1 --kind KIND\n";
+
+fn api_options(kind: &KindArgs, reconciler: ReconcilerArg, force: bool, here: &Path) -> Result<ApiOptions> {
+    if reconciler != ReconcilerArg::Chart && kind.helm_chart.is_some() {
+        bail!("--helm-chart goes with --reconciler chart only");
+    }
+    if reconciler != ReconcilerArg::Chart && kind.crd_schema == SchemaArg::Values {
+        bail!("--crd-schema values is for charts; the CRD of a type has the fields of its Go struct");
+    }
+    let reconciler = match reconciler {
+        ReconcilerArg::Chart => {
+            Reconciler::Chart(kind.helm_chart.as_deref().map(|chart| disk::chart(chart, here)).transpose()?)
+        }
+        ReconcilerArg::Ts => Reconciler::TypeScript,
+        ReconcilerArg::Templates => Reconciler::Templates,
+        ReconcilerArg::None => Reconciler::Nothing,
+    };
+    Ok(ApiOptions {
+        group: kind.group.clone(),
+        version: kind.version.clone(),
+        kind: kind.kind.clone(),
+        plural: kind.plural.clone(),
+        namespaced: kind.namespaced,
+        reconciler,
+        crd_schema: match kind.crd_schema {
+            SchemaArg::Open => CrdSchema::Open,
+            SchemaArg::Values => CrdSchema::Values,
+        },
+        force,
+    })
+}
+
+/// Writes the files, and says what became of each.
+fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Result<()> {
+    let mut out = String::new();
+    let mut said = String::new();
+    for warning in draft.warnings() {
+        let _ = writeln!(said, "warning: {warning}");
+    }
+    let differences = if args.dry_run { disk::differences(root, draft) } else { String::new() };
+    if !args.dry_run {
+        disk::write(root, draft)?;
+    }
+    match args.output {
+        Format::Json => {
+            let files: Vec<_> = draft
+                .files()
+                .iter()
+                .map(|(path, file)| json!({"path": path, "action": file.action.word()}))
+                .collect();
+            let result = json!({
+                "project": root.display().to_string(),
+                "dryRun": args.dry_run,
+                "files": files,
+                "warnings": draft.warnings(),
+            });
+            let _ = writeln!(out, "{result:#}");
+        }
+        Format::Text if args.dry_run => out.push_str(&differences),
+        Format::Text => {
+            for (path, file) in draft.files() {
+                if file.action != Action::Keep {
+                    let _ = writeln!(out, "{} {path}", file.action.word());
+                }
+            }
+            out.push_str(next);
+        }
+    }
+    let _ = std::io::stderr().lock().write_all(said.as_bytes());
+    std::io::stdout().lock().write_all(out.as_bytes()).context("the result cannot be printed")
+}

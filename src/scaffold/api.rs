@@ -1,0 +1,171 @@
+//! A new API of a project: its entry in `PROJECT`, CRD, sample, roles, and what reconciles it.
+
+use super::draft::Draft;
+use super::project_file::{self, NewResource, ProjectFile, qualified};
+use super::{ApiOptions, Reconciler, chart, fill, markers, names, roles, typed};
+use anyhow::{Context as _, Result, bail};
+use opdev_object::meta::Gvk;
+
+/// The kind that is added, with all its names.
+#[derive(Clone, Debug)]
+pub(super) struct NewApi {
+    pub(super) group: String,
+    pub(super) gvk: Gvk,
+    pub(super) plural: String,
+    pub(super) namespaced: bool,
+    pub(super) project: ProjectFile,
+}
+
+impl NewApi {
+    pub(super) fn lower(&self) -> String {
+        self.gvk.kind.to_lowercase()
+    }
+
+    /// Fills the placeholders of a text that is about this kind.
+    pub(super) fn fill(&self, text: &str) -> String {
+        fill(
+            text,
+            &[
+                ("PROJECT", &self.project.project_name),
+                ("GROUP", &self.gvk.group),
+                ("VERSION", &self.gvk.version),
+                ("KIND", &self.gvk.kind),
+                ("LOWER", &self.lower()),
+                ("PLURAL", &self.plural),
+                ("SCOPE", if self.namespaced { "" } else { ",scope=Cluster" }),
+            ],
+        )
+    }
+}
+
+/// Plans the files of a new API.
+///
+/// # Errors
+/// A name that Kubernetes does not take, an API that exists, a chart that does not load.
+pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
+    let text = draft
+        .read("PROJECT")
+        .context("no PROJECT file here: `opdev init` makes a project; --project DIR names its folder")?;
+    let (project, unknown) = project_file::read(&text)?;
+    for warning in unknown {
+        draft.warn(warning);
+    }
+    let api = named(options, project)?;
+    check_room(&api, options)?;
+    let types = match &options.reconciler {
+        Reconciler::Chart(_) => String::new(),
+        Reconciler::TypeScript | Reconciler::Templates | Reconciler::Nothing => typed::package(&api),
+    };
+    let regular = roles::regular_plural(&api.gvk.kind);
+    let resource = NewResource {
+        group: &api.group,
+        domain: &api.project.domain,
+        version: &api.gvk.version,
+        kind: &api.gvk.kind,
+        plural: (api.plural != regular).then_some(api.plural.as_str()),
+        namespaced: api.namespaced,
+        path: &types,
+    };
+    draft.update("PROJECT", project_file::with_resource(&text, &api.project, &resource));
+    match &options.reconciler {
+        Reconciler::Chart(source) => chart::add(&api, source.as_ref(), options.crd_schema, draft)?,
+        Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, draft),
+        Reconciler::Templates => typed::add(&api, typed::Body::Templates, draft),
+        Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, draft),
+    }
+    roles_for_people(&api, draft);
+    Ok(())
+}
+
+/// The names of the API, with defaults, checked.
+fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
+    let mut group = options.group.clone();
+    let mut version = options.version.clone();
+    let mut kind = options.kind.clone();
+    match &options.reconciler {
+        Reconciler::Chart(Some(source)) => {
+            let chart = opdev_helm::chart::Chart::load(&source.files)
+                .with_context(|| format!("the chart {}", source.reference))?;
+            let default = |value: &mut String, default: String| {
+                if value.is_empty() {
+                    *value = default;
+                }
+            };
+            default(&mut group, "charts".to_owned());
+            default(&mut version, "v1alpha1".to_owned());
+            default(&mut kind, names::camel_case(chart.name()));
+        }
+        Reconciler::Chart(None) if kind.is_empty() => {
+            bail!("either --kind or --helm-chart need to be provided");
+        }
+        Reconciler::Chart(None) | Reconciler::TypeScript | Reconciler::Templates | Reconciler::Nothing => {
+            if kind.is_empty() {
+                bail!("kind cannot be empty; give one such as --kind PodSet");
+            }
+        }
+    }
+    let gvk = Gvk::new(&qualified(&group, &project.domain), &version, &kind);
+    names::check_kind(&gvk)?;
+    let plural = match options.plural.as_str() {
+        "" => roles::regular_plural(&kind),
+        given => given.to_owned(),
+    };
+    let wrong = opdev_object::names::dns1035_label(&plural);
+    if !wrong.is_empty() {
+        bail!("plural {plural:?} is invalid: {}", wrong.join("; "));
+    }
+    Ok(NewApi { group, gvk, plural, namespaced: options.namespaced, project })
+}
+
+/// Whether the project may take the API.
+fn check_room(api: &NewApi, options: &ApiOptions) -> Result<()> {
+    let listed = &api.project.resources;
+    let same = |group: &str, kind: &str| group == api.group && kind == api.gvk.kind;
+    if !options.force
+        && listed.iter().any(|one| same(&one.group, &one.kind) && one.version == api.gvk.version)
+    {
+        bail!("the API resource already exists; --force writes its files anew");
+    }
+    if !api.project.multigroup && !listed.is_empty() && listed.iter().all(|one| one.group != api.group) {
+        bail!(
+            "multiple groups are not allowed by default, to enable multi-group set 'multigroup: true' in your PROJECT file"
+        );
+    }
+    Ok(())
+}
+
+/// The roles that administrators bind to people.
+fn roles_for_people(api: &NewApi, draft: &mut Draft<'_>) {
+    let prefix = if api.project.multigroup { format!("{}_{}", api.group, api.lower()) } else { api.lower() };
+    for (role, text) in [
+        ("admin", include_str!("files/config/rbac/kind_admin_role.yaml")),
+        ("editor", include_str!("files/config/rbac/kind_editor_role.yaml")),
+        ("viewer", include_str!("files/config/rbac/kind_viewer_role.yaml")),
+    ] {
+        let name = format!("{prefix}_{role}_role.yaml");
+        draft.create(format!("config/rbac/{name}"), api.fill(text));
+        list_resource("config/rbac/kustomization.yaml", &name, draft);
+    }
+}
+
+/// Adds a file to the `resources` of a kustomization.
+pub(super) fn list_resource(path: &str, entry: &str, draft: &mut Draft<'_>) {
+    if let Some(text) = draft.read(path) {
+        draft.update(path, markers::append(&text, &format!("- {entry}\n")));
+    }
+}
+
+/// Inserts an entry at a marker of a file; without the marker it goes to the end, with a word.
+pub(super) fn insert(path: &str, marker: &str, entry: &str, draft: &mut Draft<'_>) {
+    let Some(text) = draft.read(path) else {
+        draft.warn(format!("{path} is not there; add to it by hand:\n{}", entry.trim_end()));
+        return;
+    };
+    let text = markers::insert(&text, marker, entry).unwrap_or_else(|| {
+        draft.warn(format!(
+            "{path} has no line `# +kubebuilder:scaffold:{marker}`; the entry stands at the end of the file"
+        ));
+        markers::append(&text, entry)
+    });
+    draft.update(path, text);
+}

@@ -1,0 +1,130 @@
+//! The files that a command is about to write, above those that are there. Nothing reaches the disk before all of them
+//! are known, so that a command writes everything or nothing.
+
+use std::collections::BTreeMap;
+
+/// Reads the project's present files, by path from its root with `/`.
+pub trait ProjectFiles {
+    /// The content of a file; `None` where there is none.
+    fn read(&self, path: &str) -> Option<Vec<u8>>;
+}
+
+/// What writing a file means for the one that is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// There is none.
+    Create,
+    /// It is extended; what the user wrote stays.
+    Update,
+    /// It is written anew, because the user asked for that.
+    Replace,
+    /// It already says the same.
+    Keep,
+    /// It says something else, and nobody allowed to replace it.
+    Conflict,
+}
+
+impl Action {
+    /// The word of the action in the command's output.
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::Create => "created",
+            Action::Update | Action::Replace => "updated",
+            Action::Keep => "kept",
+            Action::Conflict => "exists with other content",
+        }
+    }
+}
+
+/// A file as it should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Its content.
+    pub content: Vec<u8>,
+    /// What writing it means.
+    pub action: Action,
+}
+
+/// What a command is about to write.
+pub struct Draft<'a> {
+    present: &'a dyn ProjectFiles,
+    files: BTreeMap<String, PlannedFile>,
+    warnings: Vec<String>,
+    overwrite: bool,
+}
+
+impl<'a> Draft<'a> {
+    /// An empty draft above the present files. With `overwrite`, files of other content are replaced.
+    pub fn new(present: &'a dyn ProjectFiles, overwrite: bool) -> Draft<'a> {
+        Draft { present, files: BTreeMap::new(), warnings: Vec::new(), overwrite }
+    }
+
+    /// The planned files, by path.
+    pub fn files(&self) -> &BTreeMap<String, PlannedFile> {
+        &self.files
+    }
+
+    /// What the user should know beside the files.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// The paths whose present content would be lost.
+    pub fn conflicts(&self) -> Vec<&str> {
+        self.files
+            .iter()
+            .filter(|(_, file)| file.action == Action::Conflict)
+            .map(|(path, _)| path.as_str())
+            .collect()
+    }
+
+    pub(super) fn warn(&mut self, warning: impl Into<String>) {
+        let warning = warning.into();
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    /// A file as it will be: planned, or present.
+    pub(super) fn read(&self, path: &str) -> Option<String> {
+        let bytes = match self.files.get(path) {
+            Some(planned) => planned.content.clone(),
+            None => self.present.read(path)?,
+        };
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    pub(super) fn exists(&self, path: &str) -> bool {
+        self.files.contains_key(path) || self.present.read(path).is_some()
+    }
+
+    /// Plans a file of ours.
+    pub(super) fn create(&mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) {
+        let (path, content) = (path.into(), content.into());
+        let action = match self.present.read(&path) {
+            None => Action::Create,
+            Some(present) if present == content => Action::Keep,
+            Some(_) if self.overwrite => Action::Replace,
+            Some(_) => Action::Conflict,
+        };
+        self.files.insert(path, PlannedFile { content, action });
+    }
+
+    /// Plans a file unless there is one: the user's own counts.
+    pub(super) fn create_missing(&mut self, path: &str, content: impl Into<Vec<u8>>) {
+        if !self.exists(path) {
+            self.create(path, content);
+        }
+    }
+
+    /// Plans a file that keeps what is in it and gains something.
+    pub(super) fn update(&mut self, path: &str, content: impl Into<Vec<u8>>) {
+        let content = content.into();
+        let action = match self.present.read(path) {
+            None => Action::Create,
+            Some(present) if present == content => Action::Keep,
+            Some(_) => Action::Update,
+        };
+        self.files.insert(path.to_owned(), PlannedFile { content, action });
+    }
+}

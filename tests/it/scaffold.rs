@@ -1,0 +1,348 @@
+//! `opdev init` and `opdev create api`: the files they write (`tests/golden/scaffold`; `UPDATE_GOLDEN=1` writes them
+//! anew), that what they write runs, and that their messages help.
+
+use crate::inner_loop::Opdev;
+use opdev::dev::cluster::Choice;
+use opdev::event::{Event, Outcome, Request};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn opdev(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(args)
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap()
+}
+
+/// A folder whose name may be a project's.
+fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new().prefix("project-").tempdir().unwrap()
+}
+
+fn done(folder: &Path, args: &[&str]) -> String {
+    let output = opdev(folder, args);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{args:?}: {error}");
+    String::from_utf8_lossy(&output.stdout).into_owned() + &error
+}
+
+fn refused(folder: &Path, args: &[&str]) -> String {
+    let output = opdev(folder, args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The chart of the demo.
+fn chart() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("charts/memcached").display().to_string()
+}
+
+fn files(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            if entry.path().is_dir() { open.push(entry.path()) } else { found.push(entry.path()) }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// All files with their texts; of charts only the names.
+fn tree(root: &Path) -> String {
+    let mut out = String::new();
+    for path in files(root) {
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        out.push_str(&format!("=== {name}\n"));
+        if !name.starts_with("helm-charts/") {
+            out.push_str(&fs::read_to_string(&path).unwrap());
+        }
+    }
+    out
+}
+
+/// The commands of each project; the first is `init`.
+const PROJECTS: [(&str, &[&[&str]]); 5] = [
+    ("chart", &[&["init", "--project-name", "cache-operator", "--group", "cache", "--helm-chart", "CHART"]]),
+    (
+        "new-chart",
+        &[
+            &["init", "--project-name", "web-operator", "--domain", "example.com"],
+            &["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"],
+        ],
+    ),
+    (
+        "typescript",
+        &[&[
+            "init",
+            "--types",
+            "--project-name",
+            "pods",
+            "--group",
+            "app",
+            "--version",
+            "v1alpha1",
+            "--kind",
+            "Greeting",
+        ]],
+    ),
+    (
+        "templates",
+        &[
+            &["init", "--types", "--project-name", "pods", "--multigroup"],
+            &[
+                "create",
+                "api",
+                "--group",
+                "app",
+                "--version",
+                "v1alpha1",
+                "--kind",
+                "Greeting",
+                "--reconciler",
+                "templates",
+            ],
+            &[
+                "create",
+                "api",
+                "--group",
+                "ops",
+                "--version",
+                "v1",
+                "--kind",
+                "Note",
+                "--namespaced=false",
+                "--reconciler",
+                "ts",
+            ],
+        ],
+    ),
+    (
+        "hybrid",
+        &[
+            &["init", "--project-name", "cache-operator", "--group", "cache", "--helm-chart", "CHART"],
+            &[
+                "create",
+                "api",
+                "--group",
+                "cache",
+                "--version",
+                "v1alpha1",
+                "--kind",
+                "Backup",
+                "--reconciler",
+                "ts",
+            ],
+        ],
+    ),
+];
+
+fn make(root: &Path, commands: &[&[&str]]) {
+    let chart = chart();
+    for command in commands {
+        let args: Vec<&str> =
+            command.iter().map(|word| if *word == "CHART" { chart.as_str() } else { word }).collect();
+        done(root, &args);
+    }
+}
+
+#[test]
+fn the_files_of_five_projects() {
+    for (name, commands) in PROJECTS {
+        let folder = scratch();
+        make(folder.path(), commands);
+        let got = tree(folder.path());
+        let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/golden/scaffold/{name}.txt"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::create_dir_all(golden.parent().unwrap()).unwrap();
+            fs::write(&golden, &got).unwrap();
+        }
+        let wanted = fs::read_to_string(&golden).unwrap_or_default();
+        assert!(
+            got == wanted,
+            "{} differs; UPDATE_GOLDEN=1 writes it anew. It is now:\n{got}",
+            golden.display()
+        );
+        assert!(!got.contains("@KIND@") && !got.contains("@PROJECT@"), "a placeholder was left in {name}");
+    }
+}
+
+/// The kind's sample is applied, and the first pass does what it should.
+async fn runs(commands: &[&[&str]], sample: &str, outcome: Outcome) {
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    let mut running = Opdev::start_against(embedded, |root| {
+        for part in ["charts", "config", "samples"] {
+            fs::remove_dir_all(root.join(part)).unwrap();
+        }
+        make(root, commands);
+    })
+    .await;
+    let failed = |event: &Event| match event {
+        Event::ReloadFailed(failure) => Some(format!("{failure:?}")),
+        _ => None,
+    };
+    assert_eq!(running.since(0).iter().find_map(failed), None);
+    let mark = running.mark();
+    running.ask(Request::Apply { path: format!("config/samples/{sample}") }).await;
+    running.reconcile("the sample's first pass", mark, |pass| pass.outcome == outcome).await;
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaffolded_chart_project_installs_its_sample() {
+    runs(PROJECTS[0].1, "cache_v1alpha1_memcached.yaml", Outcome::Installed).await;
+    runs(PROJECTS[1].1, "web_v1_site.yaml", Outcome::Installed).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaffolded_type_makes_its_config_map() {
+    runs(PROJECTS[2].1, "app_v1alpha1_greeting.yaml", Outcome::Applied).await;
+    runs(PROJECTS[3].1, "app_v1alpha1_greeting.yaml", Outcome::Applied).await;
+    runs(PROJECTS[3].1, "ops_v1_note.yaml", Outcome::Applied).await;
+    runs(PROJECTS[4].1, "cache_v1alpha1_backup.yaml", Outcome::Applied).await;
+}
+
+#[test]
+fn a_scaffolded_type_is_what_the_generators_make_of_it() {
+    for (name, commands) in [PROJECTS[2], PROJECTS[3]] {
+        let folder = scratch();
+        make(folder.path(), commands);
+        let output = opdev(folder.path(), &["crd", "--check"]);
+        assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn kustomize_builds_every_project() {
+    for (name, commands) in PROJECTS {
+        let folder = scratch();
+        make(folder.path(), commands);
+        for part in ["config/default", "config/samples", "config/manifests", "config/network-policy"] {
+            let output = Command::new(crate::oracle::oracle("kubectl"))
+                .args(["kustomize", part])
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success(), "{name} {part}: {}", String::from_utf8_lossy(&output.stderr));
+            assert!(
+                part != "config/default" || text.contains("kind: CustomResourceDefinition"),
+                "{name}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_shows_all() {
+    let folder = scratch();
+    let text = done(folder.path(), &["init", "--dry-run", "--helm-chart", &chart()]);
+    assert!(
+        text.contains("+++ b/PROJECT") && text.contains("+++ b/helm-charts/memcached/Chart.yaml"),
+        "{text}"
+    );
+    assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn json_says_what_became_of_each_file() {
+    let folder = scratch();
+    fs::write(folder.path().join(".gitignore"), "mine\n").unwrap();
+    let project = [
+        "init",
+        "--output",
+        "json",
+        "--project-name",
+        "a",
+        "--kind",
+        "Site",
+        "--group",
+        "web",
+        "--version",
+        "v1",
+    ];
+    let output = opdev(folder.path(), &project);
+    let said: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let files = said["files"].as_array().unwrap();
+    assert!(files.iter().any(|file| file["path"] == "watches.yaml" && file["action"] == "created"), "{said}");
+    assert!(files.iter().all(|file| file["path"] != ".gitignore"), "{said}");
+    assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "mine\n");
+}
+
+#[test]
+fn what_is_there_is_never_lost() {
+    let folder = scratch();
+    make(folder.path(), PROJECTS[1].1);
+    let before = tree(folder.path());
+    // The same API again.
+    let again = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Site"];
+    assert!(refused(folder.path(), &again).contains("the API resource already exists"));
+    // A second project in the folder.
+    let error = refused(folder.path(), &["init"]);
+    assert!(error.contains("PROJECT exists") && error.contains("opdev create api"), "{error}");
+    // A sample that the user wrote for a kind that is not listed yet.
+    let sample = folder.path().join("config/samples/web_v1_page.yaml");
+    fs::write(&sample, "mine: true\n").unwrap();
+    let page = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Page"];
+    let error = refused(folder.path(), &page);
+    assert!(error.contains("nothing was written") && error.contains("web_v1_page.yaml"), "{error}");
+    fs::remove_file(&sample).unwrap();
+    assert_eq!(tree(folder.path()), before);
+    // Another group needs a word in PROJECT.
+    let other = ["create", "api", "--group", "shop", "--version", "v1", "--kind", "Cart"];
+    assert!(refused(folder.path(), &other).contains("multigroup: true"));
+    // A marker that somebody removed.
+    let watches = folder.path().join("watches.yaml");
+    let text = fs::read_to_string(&watches).unwrap().replace("# +kubebuilder:scaffold:watch\n", "");
+    fs::write(&watches, text).unwrap();
+    let said = done(folder.path(), &page);
+    assert!(said.contains("warning: watches.yaml has no line"), "{said}");
+    assert!(fs::read_to_string(&watches).unwrap().contains("kind: Page"));
+}
+
+/// As somebody does it who has nothing but a chart, in its repository.
+#[test]
+fn a_chart_folder_becomes_a_project() {
+    let folder = scratch();
+    make_chart(folder.path());
+    let error = refused(folder.path(), &["run", "--embedded"]);
+    assert!(error.contains("opdev init --helm-chart ."), "{error}");
+    done(folder.path(), &["init", "--helm-chart", "."]);
+    let there = |path: &str| folder.path().join(path).exists();
+    assert!(there("helm-charts/web/templates/map.yaml") && there("templates/map.yaml"));
+    assert!(!there("helm-charts/web/.git"));
+    assert!(there("config/samples/charts_v1alpha1_web.yaml"));
+}
+
+fn make_chart(folder: &Path) {
+    fs::create_dir_all(folder.join("templates")).unwrap();
+    fs::create_dir_all(folder.join(".git")).unwrap();
+    fs::write(folder.join(".git/config"), "").unwrap();
+    fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 0.1.0\n").unwrap();
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\n";
+    fs::write(folder.join("templates/map.yaml"), map).unwrap();
+}
+
+#[test]
+fn names_that_kubernetes_does_not_take_are_refused() {
+    let folder = scratch();
+    for (args, part) in [
+        (&["init", "--project-name", "My Project"][..], "--project-name"),
+        (&["init", "--domain", "_.x"], "domain"),
+        (&["init", "--kind", "site", "--group", "web", "--version", "v1"], "uppercase"),
+        (&["init", "--kind", "Site", "--group", "web", "--version", "1"], "version must match"),
+        (&["init", "--helm-chart", "oci://example.com/charts/a"], "helm pull"),
+        (&["init", "--helm-chart", "./nothing"], "not found"),
+        (&["create", "api", "--kind", "Site"], "opdev init"),
+    ] {
+        let error = refused(folder.path(), args);
+        assert!(error.contains(part), "{args:?}: {error}");
+    }
+    assert!(files(folder.path()).is_empty());
+}
