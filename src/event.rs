@@ -13,6 +13,7 @@ pub mod mask;
 mod millis;
 mod missing;
 mod pause;
+mod permission;
 mod pod_log;
 mod preferences;
 mod reconcile;
@@ -34,6 +35,7 @@ pub use leaving::{Asker, Destination, Leaving, OnExit};
 pub use loops::{LoopField, LoopFound, LoopKind};
 pub use missing::MissingRule;
 pub use pause::{PauseScope, Paused};
+pub use permission::{Permission, TrustAnswer, TrustAnswered, TrustAsked};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use reconcile::{
@@ -71,6 +73,10 @@ pub enum Event {
     Held(Arc<Held>),
     /// A held change waits no longer.
     Released(Released),
+    /// The project wants something that the user has to allow; nothing of its files is used before the answer.
+    TrustAsked(Arc<TrustAsked>),
+    /// The user has answered what the project wants, or its files do not want it any more.
+    TrustAnswered(Arc<TrustAnswered>),
     /// An object as it is now.
     ObjectSeen(ObjectSeen),
     /// An object is gone.

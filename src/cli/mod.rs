@@ -9,6 +9,7 @@ mod scaffold;
 pub mod serve;
 pub mod signals;
 mod tail;
+mod trust;
 mod webhooks;
 
 use clap::{Parser, Subcommand};
@@ -34,6 +35,8 @@ enum Command {
     Rbac(crd::RbacArgs),
     /// Follow the events of an opdev that runs in this project
     Tail(tail::TailArgs),
+    /// Allow this project what it wants beyond rendering and applying, such as running programs
+    Trust(trust::TrustArgs),
 }
 
 /// The command line of a render alone: it is over before the other commands' flags would be described.
@@ -78,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => return serve::run(&args),
         Command::Render(args) => return render::run(&args),
         Command::Tail(args) => tail::run(&args),
+        Command::Trust(args) => trust::run(&args),
     };
     code(result.map(|()| ExitCode::SUCCESS))
 }

@@ -9,6 +9,8 @@ use crate::dev::inner_loop;
 use crate::dev::journal::Journal;
 use crate::dev::lock::Lock;
 use crate::dev::project::Project;
+use crate::dev::trust::{self, Store, Trust};
+use crate::dev::user_settings;
 use crate::event::{Event, OnExit, Request, RequestId};
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::sources;
@@ -133,6 +135,9 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     if args.max_concurrent_reconciles == Some(0) {
         bail!("--max-concurrent-reconciles must be at least 1");
     }
+    let output = args.output();
+    let trust = trust(&project, output)?;
+    let allow_contexts = [args.allow_context.clone(), user_settings::allow_contexts()?].concat();
     let state_folder = project.state_folder()?;
     // The journal, the log and the kubeconfig are one opdev's.
     let _lock = match Lock::take(&state_folder.join("lock"), &command_line())? {
@@ -151,7 +156,6 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let (events, incoming) = EventSink::channel(bus::CAPACITY);
     let log = logging::start(&state_folder, events.clone())?;
     let journal = Journal::start(&state_folder)?;
-    let output = args.output();
     let shutdown = CancellationToken::new();
     let (ask, requests) = mpsc::channel::<(RequestId, Request)>(64);
     let _entered = runtime.enter();
@@ -177,7 +181,8 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         })?),
         Output::Plain | Output::Json => None,
     };
-    let input = input(args, project, events, requests, &shutdown, (&log, state_folder, began));
+    let allowed = (trust, allow_contexts);
+    let input = input(args, (project, allowed), events, requests, &shutdown, (&log, state_folder, began));
     let result = hear(shutdown.clone()).and_then(|()| runtime.block_on(inner_loop::run(input)));
     shutdown.cancel();
     let screen_result = screen.map_or(Ok(()), |thread| {
@@ -196,6 +201,18 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     }
     runtime.shutdown_timeout(Duration::from_secs(1));
     result.and(screen_result).and(bus_result)
+}
+
+/// What the user allows the project. Where nobody can be asked, all that it wants must be trusted already.
+fn trust(project: &Project, output: Output) -> Result<Trust> {
+    let trust = Trust::of(&project.root, Store::of_user());
+    let unanswered = trust.unanswered(&trust::wanted(project))?;
+    match output {
+        Output::Plain | Output::Json if !unanswered.is_empty() => {
+            bail!("{}", trust::refusal(project, &unanswered, &super::trust::command(&project.root)))
+        }
+        Output::Panes | Output::Plain | Output::Json => Ok(trust),
+    }
 }
 
 /// How opdev was started, for whoever meets its lock.
@@ -217,7 +234,7 @@ fn screen(input: tui::TuiInput) -> Result<std::thread::JoinHandle<Result<()>>> {
 
 fn input(
     args: RunArgs,
-    project: Project,
+    (project, (trust, allow_contexts)): (Project, (Trust, Vec<String>)),
     events: EventSink,
     requests: mpsc::Receiver<(RequestId, Request)>,
     shutdown: &CancellationToken,
@@ -240,8 +257,6 @@ fn input(
     };
     let mut webhooks = Webhooks::default();
     args.webhooks.apply(&mut webhooks);
-    let mut allow_contexts = args.allow_context;
-    allow_contexts.extend(project.settings.allow_contexts.iter().cloned());
     inner_loop::Input {
         cluster: Choice {
             embedded: args.embedded,
@@ -256,6 +271,7 @@ fn input(
         },
         on_exit: args.on_exit.or(project.settings.on_exit),
         project,
+        trust,
         operator,
         all_namespaces,
         only: args.only,

@@ -4,13 +4,15 @@
 use super::go_types::GoTypes;
 use super::project::Project;
 use super::requests::yaml_files;
+use super::trust::Trust;
 use super::watcher::WatchSet;
+use crate::event::Permission;
 use crate::sources::load::{Files, Loader, Options};
 use crate::sources::{Allow, Sources};
 use anyhow::{Context as _, Result};
 use opdev_helm::chart;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,10 +29,30 @@ pub(super) fn options(project: &Project, only: &[String]) -> Arc<Options> {
     Arc::new(Options {
         reconcilers: settings.reconcilers.clone(),
         reconciler_folders: project.reconcilers.iter().map(|path| path.display().to_string()).collect(),
-        allow: Allow { hosts: settings.allow.hosts.clone(), programs: settings.allow.programs.clone() },
+        // What the user has allowed is known when files are read.
+        allow: Allow::default(),
+        granted: BTreeSet::new(),
         scale: settings.scale.clone(),
         only: only.to_vec(),
     })
+}
+
+/// The options with what the user has allowed by now.
+fn with_granted(project: &Project, options: &Arc<Options>, trust: &Trust) -> Arc<Options> {
+    let granted = trust.all_granted();
+    let settings = &project.settings.allow;
+    let (programs, no_programs): (Vec<String>, Vec<String>) = settings
+        .programs
+        .iter()
+        .cloned()
+        .partition(|program| granted.contains(&Permission::RunProgram { program: program.clone() }));
+    let (hosts, no_hosts): (Vec<String>, Vec<String>) = settings
+        .hosts
+        .iter()
+        .cloned()
+        .partition(|host| granted.contains(&Permission::ReachHost { host: host.clone() }));
+    let refused = no_programs.into_iter().chain(no_hosts).collect();
+    Arc::new(Options { allow: Allow { hosts, programs, refused }, granted, ..Options::clone(options) })
 }
 
 /// What changes from load to load.
@@ -45,7 +67,7 @@ pub(super) struct Memory {
 pub(super) fn read(
     project: &Project,
     memory: &mut Memory,
-    options: &Arc<Options>,
+    (options, trust): (&Arc<Options>, &Trust),
     changed: &[String],
 ) -> Files {
     let root = &project.root;
@@ -86,7 +108,7 @@ pub(super) fn read(
         env: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
-        options: Arc::clone(options),
+        options: with_granted(project, options, trust),
     }
 }
 

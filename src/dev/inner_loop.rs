@@ -18,6 +18,7 @@ use super::reload::{self, Reloader};
 use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
 use super::returned::Returned;
 use super::service_account::Keeper;
+use super::trust::{self, Trust};
 use crate::event::{
     Asker, Cluster, Destination, Event, Level, Notice, OnExit, Protection, Request, RequestFinished,
     RequestId, RequestOutcome, RequestStarted, Started,
@@ -44,6 +45,8 @@ use tokio_util::task::TaskTracker;
 pub struct Input {
     /// The project.
     pub project: Project,
+    /// What the user allows the project.
+    pub trust: Trust,
     /// Which cluster.
     pub cluster: Choice,
     /// How the operator runs; namespace and read-only are filled in here.
@@ -114,9 +117,14 @@ pub async fn run(mut input: Input) -> Result<()> {
 
 /// Reads every file of the project for the first time.
 fn read(input: &Input, options: &Arc<Options>) -> JoinHandle<(files::Memory, Option<Loaded>)> {
-    let (project, options) = (input.project.clone(), Arc::clone(options));
+    let (project, options, trust) = (input.project.clone(), Arc::clone(options), input.trust.clone());
     tokio::task::spawn_blocking(move || {
-        reload::load(&project, &options, files::Memory::default(), &[], None, false)
+        let memory = files::Memory::default();
+        // The reloader asks, and reads once that is answered.
+        if trust.unanswered(&trust::wanted(&project)).map_or(true, |open| !open.is_empty()) {
+            return (memory, None);
+        }
+        reload::load(&project, (&options, &trust), memory, &[], None, false)
     })
 }
 
@@ -189,6 +197,7 @@ impl Running {
         let reloader = Reloader {
             project: project.clone(),
             options,
+            trust: input.trust.clone(),
             client: connection.client.clone(),
             events: events.clone(),
             read_only: read_only.clone(),
@@ -468,6 +477,7 @@ fn carrier(
         copies,
         tasks: Tasks::default(),
         sources,
+        trust: input.trust.clone(),
         drafts: Drafts::default(),
         undo: UndoList::default(),
         rules: None,
@@ -523,13 +533,13 @@ async fn announce(project: &Project, connection: &Connection, events: &EventSink
             );
             let hint = format!(
                 "if this cluster is yours to change, unlock it with its name (key U), start opdev with --allow-context \
-                 {name}, or add it to allowContexts in opdev.yaml"
+                 {name}, or add it to allowContexts in your own config.yaml"
             );
             notice(events, Level::Warn, message, Some(hint)).await;
         }
         Protection::Confirmed => {
             let message = format!(
-                "the context {name} is not clearly local ({marks}); --allow-context or opdev.yaml allows writes to it"
+                "the context {name} is not clearly local ({marks}); --allow-context or your own config.yaml allows writes to it"
             );
             notice(events, Level::Warn, message, None).await;
         }

@@ -1,6 +1,7 @@
 //! The settings of the terminal: keys, theme and mouse, from the user's `config.yaml` and the project's `opdev.yaml`.
 //! Reads them at the start and after every save. What keys and colours mean is the terminal's business.
 
+use super::user_settings;
 use super::watcher::{WatchSet, Watcher};
 use crate::event::{Binding, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice, nearest};
 use crate::tap::EventSink;
@@ -20,16 +21,14 @@ pub(super) struct Files {
 }
 
 /// The sections of `config.yaml`.
-const SECTIONS: [&str; 3] = ["keys", "mouse", "theme"];
+const SECTIONS: [&str; 4] = ["allowContexts", "keys", "mouse", "theme"];
 /// The places of the project's file, first match wins.
 const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
 
 impl Files {
     /// The user's folder as the environment names it, and a project.
     pub(super) fn of(root: &Path) -> Files {
-        let full = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let config = full("XDG_CONFIG_HOME").or_else(|| Some(full("HOME")?.join(".config")));
-        Files { user: config.map(|folder| folder.join("opdev")), root: root.to_owned() }
+        Files { user: user_settings::folder(), root: root.to_owned() }
     }
 
     /// Reads both files. The user's wins, binding by binding: it comes last.
@@ -151,6 +150,8 @@ impl File<'_> {
                         all.problems.push(problem(self.place(value), message, None));
                     }
                 }
+                // Read once, at the start, by `user_settings`.
+                Some("allowContexts") if self.own => {}
                 // The project's file holds more than this; `settings` judges it.
                 name if self.own => {
                     let name = name.unwrap_or_default();

@@ -6,6 +6,7 @@ use super::files;
 use super::project::Project;
 use super::requests::Ask;
 use super::shadow;
+use super::trust::{self, Trust};
 use super::watcher::{self, Batch, Watcher};
 use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Place, Released, ReloadFailed, Severity,
@@ -34,6 +35,8 @@ pub(super) struct Reloader {
     pub(super) project: Project,
     /// What the settings say about kinds.
     pub(super) options: Arc<Options>,
+    /// What the user allows the project.
+    pub(super) trust: Trust,
     pub(super) client: Client,
     pub(super) events: EventSink,
     /// CRDs are written unless it holds.
@@ -74,12 +77,15 @@ impl Reloader {
         }
         let mut watcher = self.start_watcher().await?;
         self.rewatch(&mut watcher, false).await;
+        let mut answers = self.trust.answers();
         // What was saved between the first read and the first watch.
         self.reload(&mut memory, None, false).await;
         loop {
             let (batch, forced) = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
                 batch = watcher.next(&self.project.root) => (Some(batch), false),
+                // What was withheld until the answer is read now. The sender lives as long as `self`.
+                Ok(()) = answers.changed() => (None, false),
                 asked = self.asked.recv() => match asked {
                     Some(Ask::Reload) => (None, true),
                     Some(Ask::Answer { id, apply, reply }) => {
@@ -152,7 +158,25 @@ impl Reloader {
         })
     }
 
+    /// Whether the user has answered all that the project wants; asks where not.
+    async fn is_answered(&self) -> bool {
+        let project = self.project.clone();
+        let wanted = tokio::task::spawn_blocking(move || trust::wanted(&project)).await.unwrap_or_default();
+        match self.trust.ask(&wanted, &self.events).await {
+            Ok(answered) => answered,
+            Err(error) => {
+                let message = format!("what you have trusted cannot be read: {error:#}");
+                self.notice(Level::Error, message, None).await;
+                false
+            }
+        }
+    }
+
     async fn reload(&self, memory: &mut Memory, batch: Option<Batch>, forced: bool) {
+        // What serves goes on serving.
+        if !self.is_answered().await {
+            return;
+        }
         if forced {
             memory.crds.ask_again();
         }
@@ -161,9 +185,10 @@ impl Reloader {
         let files = std::mem::take(&mut memory.files);
         let project = self.project.clone();
         let names = changed.clone();
-        let options = Arc::clone(&self.options);
-        let work =
-            tokio::task::spawn_blocking(move || load(&project, &options, files, &names, saved_at, forced));
+        let (options, trust) = (Arc::clone(&self.options), self.trust.clone());
+        let work = tokio::task::spawn_blocking(move || {
+            load(&project, (&options, &trust), files, &names, saved_at, forced)
+        });
         match work.await {
             Ok((files, loaded)) => {
                 memory.files = files;
@@ -391,7 +416,7 @@ impl Reloader {
 /// Reads every file of the project once and loads a set of sources from them.
 pub(super) fn load(
     project: &Project,
-    options: &Arc<Options>,
+    allowed: (&Arc<Options>, &Trust),
     mut memory: files::Memory,
     changed: &[String],
     saved_at: Option<Instant>,
@@ -399,7 +424,7 @@ pub(super) fn load(
 ) -> (files::Memory, Option<Loaded>) {
     // A bug in here must cost neither the last good charts nor the count of sources.
     let loading = || {
-        let files = files::read(project, &mut memory, options, changed);
+        let files = files::read(project, &mut memory, allowed, changed);
         memory.loader.load(&files, changed, saved_at, forced)
     };
     let loaded = std::panic::catch_unwind(AssertUnwindSafe(loading)).unwrap_or_default();

@@ -34,6 +34,7 @@ use super::copies::Copies;
 use super::guard::Guard;
 use super::project::Project;
 use super::service_account::Rules;
+use super::trust::Trust;
 use crate::event::{Event, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted};
 use crate::operator::manager::ManagerRequest;
 use crate::sources::Sources;
@@ -77,6 +78,8 @@ pub(super) struct Requests {
     pub(super) copies: Copies,
     /// What is under way, to be cancelled.
     pub(super) tasks: Tasks,
+    /// What the user allows the project.
+    pub(super) trust: Trust,
     /// What is written or looked at before it is written.
     pub(super) drafts: Drafts,
     /// What can be undone.
@@ -173,7 +176,11 @@ impl Requests {
                 Request::Check { object } => self.check(object.clone()).await,
                 Request::ApplyHeld { id } => self.answer(id, true).await,
                 Request::DiscardHeld { id } => self.answer(id, false).await,
+                Request::Trust { answer, permissions } => {
+                    Ok(Done::said(self.trust.answer(*answer, permissions, &self.events).await?))
+                }
                 Request::Reload => {
+                    self.trust.ask_again();
                     self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
                     Ok(Done::default())
                 }

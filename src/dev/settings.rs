@@ -31,8 +31,6 @@ pub struct Settings {
     pub namespace: Option<String>,
     /// Samples that are applied at every start.
     pub apply_on_start: Vec<String>,
-    /// Contexts that are safe to write to.
-    pub allow_contexts: Vec<String>,
     /// What becomes of custom resources on a cluster that lives on: `leave`, `uninstall` or `release`.
     pub on_exit: Option<OnExit>,
     /// How files are watched, and what a saved chart does.
@@ -105,7 +103,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 13] = [
     "watches",
     "types",
     "reconcilers",
@@ -114,7 +112,6 @@ const KEYS: [&str; 14] = [
     "samples",
     "namespace",
     "applyOnStart",
-    "allowContexts",
     "onExit",
     "reload",
     // Read by `preferences`.
@@ -154,7 +151,11 @@ fn unknown_key(file: &str, text: &str, key: &str) -> Option<Diagnostic> {
         return None;
     }
     let line = text.lines().position(|line| line.starts_with(key)).map_or(0, |at| at + 1);
-    let (message, hint) = if LATER.contains(&key) {
+    let (message, hint) = if key == "allowContexts" {
+        // It may come from anybody, and would let its author choose the cluster that the user's credentials write to.
+        let hint = "start opdev with --allow-context NAME, or add allowContexts to your own ~/.config/opdev/config.yaml";
+        (format!("the setting `{key}` of a project has no effect"), Some(hint.to_owned()))
+    } else if LATER.contains(&key) {
         (format!("the setting `{key}` has no effect yet"), None)
     } else {
         let hint = crate::sources::nearest(key, &KEYS).map(|near| format!("did you mean `{near}`?"));

@@ -1,6 +1,6 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::{Asker, Destination, DraftId, LogSource, OnExit, PauseScope};
+use super::{Asker, Destination, DraftId, LogSource, OnExit, PauseScope, Permission, TrustAnswer};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +126,13 @@ pub enum Request {
     DiscardHeld {
         /// The `id` of the held change.
         id: String,
+    },
+    /// Answer what the project wants beyond rendering and applying.
+    Trust {
+        /// The answer.
+        answer: TrustAnswer,
+        /// What the user saw: the answer is about nothing else.
+        permissions: Vec<Permission>,
     },
     /// Open an object in the editor; the answer is a draft.
     Edit {

@@ -368,6 +368,34 @@ pub fn one_line(text: &str) -> String {
     out
 }
 
+/// Text that a terminal prints as it is: control characters but line breaks, and characters that change the direction of
+/// the text or that are not seen, are escaped, as in `\u{202e}`. Names in a project's files are whatever somebody wrote.
+pub fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push(c),
+            '\t' => out.push_str("  "),
+            c if is_hidden(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same on one line: line breaks are escaped, too.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "\\n")
+}
+
+/// Whether a character does something to the terminal or the text around it instead of being seen.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
 /// How long something took: `0.4 ms`, `38 ms`, `1.2 s`, `2m3s`.
 pub fn took(duration: Duration) -> String {
     let micros = duration.as_micros();

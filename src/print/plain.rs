@@ -3,7 +3,8 @@
 use crate::event::{
     Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound, Notice, OnExit, Outcome,
     Protection, Reconcile, ReleaseStep, Released, ReloadFailed, ReloadSettled, RequestFinished,
-    RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged, Started, TypeChanged, Verdict, Weight, words,
+    RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged, Started, TrustAnswer, TrustAnswered,
+    TrustAsked, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -18,6 +19,8 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::ShadowRun(run) => (Some(run.at), shadow_run(run)),
         Event::Held(held) => (Some(held.at), self::held(held)),
         Event::Released(released) => (Some(released.at), self::released(released)),
+        Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
+        Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
         Event::Reconciled(pass) => (Some(pass.at), reconciled(pass)),
         Event::Log(line) => (Some(line.at), log(line)),
         Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),
@@ -57,6 +60,29 @@ pub fn plain(event: &Event) -> Option<String> {
         },
     };
     Some(format!("{} {text}", time(at)))
+}
+
+fn trust_asked(asked: &TrustAsked) -> String {
+    let wants: Vec<String> =
+        asked.unanswered.iter().map(|one| format!("{one} ({})", one.setting())).collect();
+    format!(
+        "trust      the project is not trusted to {}; nothing new of its files is used until you run `opdev trust` and save \
+         a file",
+        words::visible_line(&wants.join("; "))
+    )
+}
+
+fn trust_answered(answered: &TrustAnswered) -> String {
+    let word = match answered.answer {
+        _ if answered.permissions.is_empty() => {
+            return "trust      nothing waits for an answer any more".to_owned();
+        }
+        TrustAnswer::Once => "allowed until opdev ends",
+        TrustAnswer::Trust => "trusted",
+        TrustAnswer::Refuse => "refused",
+    };
+    let what: Vec<String> = answered.permissions.iter().map(ToString::to_string).collect();
+    format!("trust      {word}: {}", words::visible_line(&what.join("; ")))
 }
 
 /// UTC, to the millisecond; as wide as ever where an event has no time.

@@ -5,11 +5,12 @@ use crate::event::{
     Action, Binding, Body, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
     Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange, Finding, Held, HeldChange,
     Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone,
-    ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Place, PodLine, PodLog, Preferences,
+    ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place, PodLine, PodLog, Preferences,
     PrinterColumn, Protection, ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation,
     Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review,
     Sample, Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice,
-    Trouble, TroubleKind, TypeChanged, Undoable, ValueFrom, ValuesExplained, Verdict, WatchEvent, Weight,
+    Trouble, TroubleKind, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, ValueFrom,
+    ValuesExplained, Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -212,6 +213,8 @@ fn impact() -> Vec<Event> {
         }))
     };
     let released = |verdict| Event::Released(Released { at: at(), id: "as.g@2".to_owned(), verdict });
+    let answered =
+        |answer, permissions| Event::TrustAnswered(Arc::new(TrustAnswered { at: at(), answer, permissions }));
     vec![
         Event::TypeChanged(Arc::new(TypeChanged { created: true, files: vec![], ..changed.clone() })),
         Event::TypeChanged(Arc::new(changed)),
@@ -220,9 +223,30 @@ fn impact() -> Vec<Event> {
         shadow(ShadowDecision::Switched),
         shadow(ShadowDecision::Held),
         shadow(ShadowDecision::Refused),
+        Event::TrustAsked(Arc::new(TrustAsked {
+            at: at(),
+            root: "/home/me/a".to_owned(),
+            wanted: permissions(),
+            unanswered: permissions(),
+        })),
+        answered(TrustAnswer::Once, permissions()),
+        answered(TrustAnswer::Trust, permissions()),
+        answered(TrustAnswer::Refuse, permissions()),
+        answered(TrustAnswer::Trust, Vec::new()),
         released(Verdict::Applied),
         released(Verdict::Discarded),
         released(Verdict::Undone),
+    ]
+}
+
+/// One of each; one carries what somebody put into a setting to change the terminal.
+fn permissions() -> Vec<Permission> {
+    let text = str::to_owned;
+    vec![
+        Permission::RunProgram { program: text("bash\u{1b}[2J\nall is well") },
+        Permission::ReachHost { host: text("api.\u{202e}example.com") },
+        Permission::ReadVariable { variable: text("TOKEN"), kind: text("A.g"), key: text("token") },
+        Permission::ApplyOnStart { file: text("samples/a.yaml") },
     ]
 }
 
@@ -455,13 +479,15 @@ fn variant(event: &Event) -> usize {
         Event::PathsListed(_) => 29,
         Event::RulesMissing { .. } => 30,
         Event::ValuesExplained(_) => 31,
+        Event::TrustAsked(_) => 32,
+        Event::TrustAnswered(_) => 33,
     }
 }
 
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..32).collect());
+    assert_eq!(seen, (0..34).collect());
 }
 
 #[test]

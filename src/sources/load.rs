@@ -10,13 +10,13 @@ use super::definitions::{self, Definition, Definitions, Types};
 use super::reconcilers::{Fed, Reconcilers, Texts};
 use super::watches::{self, Entry};
 use super::{Allow, ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
-use crate::event::{Diagnostic, KindHealth, KindStatus, Place, PrinterColumn, Sample, Severity};
+use crate::event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
 use opdev_helm::chart::FileSet;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_types::contract::Limits;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,7 +45,7 @@ pub struct Files {
 }
 
 /// What the user's settings say about kinds.
-#[derive(Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash)]
 pub struct Options {
     /// The script or the folder of templates that reconciles a kind, by the kind.
     pub reconcilers: BTreeMap<String, String>,
@@ -53,6 +53,8 @@ pub struct Options {
     pub reconciler_folders: Vec<String>,
     /// What of the outside programs may reach.
     pub allow: Allow,
+    /// What the user has allowed the project; variables of the environment that are not named here are not read.
+    pub granted: BTreeSet<Permission>,
     /// Where objects of a kind say how many replicas they want, by the kind.
     pub scale: BTreeMap<String, String>,
     /// The only kinds to reconcile; empty means all.
@@ -72,6 +74,21 @@ pub struct Loaded {
     pub errors: Vec<Diagnostic>,
     /// Programs that take the place of another one in this set: to be tried before it is published.
     pub trials: Vec<Trial>,
+}
+
+/// The variables of the environment that a text of `watches.yaml` wants, each with the kind and the value it goes into.
+pub fn environment_variables(path: &str, watches: &str) -> Vec<Permission> {
+    let (entries, _) = watches::read(path, watches);
+    entries.unwrap_or_default().iter().flat_map(variables_of).collect()
+}
+
+fn variables_of(entry: &Entry) -> Vec<Permission> {
+    let of_value = |(key, value): (&String, &String)| {
+        let permission =
+            |variable| Permission::ReadVariable { variable, kind: entry.gvk.kind_group(), key: key.clone() };
+        overrides::named(value).into_iter().map(permission).collect::<Vec<_>>()
+    };
+    entry.overrides.iter().flat_map(of_value).collect()
 }
 
 /// Loads set after set.
@@ -115,7 +132,7 @@ impl Loader {
         let fresh = self.charts.load(&self.entries, &files.charts, &new.charts, forced);
         let mut all = Vec::new();
         for entry in &self.entries {
-            let (watch, is_affected) = self.chart_watch(entry, files, number, &fresh, &mut diagnostics);
+            let (watch, is_affected) = self.chart_watch(entry, files, number, &fresh);
             diagnostics.extend(watch.broken.clone());
             all.push((watch, is_affected));
         }
@@ -162,28 +179,22 @@ impl Loader {
         }
     }
 
-    fn chart_watch(
-        &self,
-        entry: &Entry,
-        files: &Files,
-        number: u64,
-        fresh: &[String],
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> (Watch, bool) {
+    fn chart_watch(&self, entry: &Entry, files: &Files, number: u64, fresh: &[String]) -> (Watch, bool) {
         let loading = self.charts.get(&entry.chart);
         let before = self.before(&entry.gvk);
-        let overrides = overrides::expand(&entry.overrides, &files.env).unwrap_or_else(|why| {
-            let mut problem = problem(&entry.place.file, format!("failed to expand override values: {why}"));
-            problem.place = Some(entry.place.clone());
-            problem.kind = Some(entry.gvk.clone());
-            diagnostics.push(problem);
-            before.and_then(|before| before.chart()).map(|chart| chart.overrides.clone()).unwrap_or_default()
-        });
+        let (overrides, broken) = match expanded(entry, files) {
+            Ok(overrides) => (Some(overrides), None),
+            // What it was before goes on serving. Without its overrides a chart is another one, so there is none else.
+            Err(problem) => (
+                before.and_then(|before| before.chart()).map(|chart| chart.overrides.clone()),
+                Some(*problem),
+            ),
+        };
         let chart = ChartReconciler {
             path: entry.chart.clone(),
-            chart: loading.and_then(|loading| loading.good.clone()),
+            chart: loading.and_then(|loading| loading.good.clone()).filter(|_| overrides.is_some()),
             watch_dependents: entry.watch_dependents,
-            overrides,
+            overrides: overrides.unwrap_or_default(),
             dry_run_option: entry.dry_run_option.clone(),
         };
         let affected = match before.and_then(|before| Some((before, before.chart()?))) {
@@ -201,7 +212,7 @@ impl Loader {
         let watch = Watch {
             gvk: entry.gvk.clone(),
             reconciler: Reconciler::Chart(Arc::new(chart)),
-            broken: loading.and_then(|loading| loading.broken.clone()),
+            broken: broken.or_else(|| loading.and_then(|loading| loading.broken.clone())),
             changed_in: number,
             reconcile_period: entry.reconcile_period,
             selector: entry.selector.clone(),
@@ -413,6 +424,26 @@ fn prints(charts: &BTreeMap<String, Result<FileSet, String>>) -> Prints<'_> {
         Err(why) => hash(why),
     };
     charts.iter().map(|(path, read)| (path.as_str(), print(read))).collect()
+}
+
+/// The override values of an entry, with the variables that the user has allowed.
+fn expanded(entry: &Entry, files: &Files) -> Result<BTreeMap<String, String>, Box<Diagnostic>> {
+    let about = |message: String, hint: Option<String>| {
+        let mut problem = problem(&entry.place.file, message);
+        problem.place = Some(entry.place.clone());
+        problem.kind = Some(entry.gvk.clone());
+        problem.hint = hint;
+        Box::new(problem)
+    };
+    let granted = &files.options.granted;
+    if let Some(refused) = variables_of(entry).iter().find(|wanted| !granted.contains(wanted)) {
+        return Err(about(
+            format!("the project is not allowed to {refused}"),
+            Some("press R to be asked again, or run `opdev trust` and save this file".to_owned()),
+        ));
+    }
+    overrides::expand(&entry.overrides, &files.env)
+        .map_err(|why| about(format!("failed to expand override values: {why}"), None))
 }
 
 /// Files that are to be loaded, and what their charts are known by.

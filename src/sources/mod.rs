@@ -123,6 +123,8 @@ pub struct Allow {
     pub hosts: Vec<String>,
     /// Programs that `exec` may run, by the name or path that the call names.
     pub programs: Vec<String>,
+    /// Hosts and programs that the project's files allow and the user has not.
+    pub refused: Vec<String>,
 }
 
 impl Watch {

@@ -64,8 +64,23 @@ impl Environment for Nowhere {
     }
 }
 
+/// The variables that a value names.
+pub(super) fn named(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    expand_with(text, |name| {
+        names.push(name.to_owned());
+        ""
+    });
+    names.retain(|name| !name.is_empty());
+    names
+}
+
 /// Replaces variables as Go's `os.Expand` does; unset ones become nothing.
 fn variables(text: &str, env: &BTreeMap<String, String>) -> String {
+    expand_with(text, |name| env.get(name).map_or("", String::as_str))
+}
+
+fn expand_with<'a>(text: &str, mut value: impl FnMut(&str) -> &'a str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('$') {
@@ -85,7 +100,7 @@ fn variables(text: &str, env: &BTreeMap<String, String>) -> String {
             }
             rest.split_at(end)
         };
-        out.push_str(env.get(name).map_or("", String::as_str));
+        out.push_str(value(name));
         rest = after;
     }
     out.push_str(rest);

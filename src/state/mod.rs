@@ -46,7 +46,7 @@ use crate::event::LoopFound;
 use crate::event::{
     ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, MissingRule, Notice, Paths,
     Paused, Preferences, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged,
-    Started, Undoable, ValuesExplained,
+    Started, TrustAsked, Undoable, ValuesExplained,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -115,6 +115,8 @@ pub struct State {
     pub loops: Arc<BTreeMap<ObjectKey, Arc<LoopFound>>>,
     /// What is paused, kinds first.
     pub paused: Arc<[Paused]>,
+    /// What the project wants and the user has not answered.
+    pub trust: Option<Arc<TrustAsked>>,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
     pub impact: Impact,
     /// Log lines.

@@ -27,6 +27,8 @@ impl State {
             Event::ShadowRun(run) => self.impact.shadow_run(run),
             Event::Held(held) => self.impact.hold(held),
             Event::Released(released) => self.impact.release(&released),
+            Event::TrustAsked(asked) => self.trust = Some(asked),
+            Event::TrustAnswered(_) => self.trust = None,
             Event::ObjectSeen(seen) => self.object_seen(seen),
             Event::ObjectGone(gone) => self.object_gone(&gone),
             Event::ReconcileStarted(pass) => {
@@ -70,13 +72,15 @@ impl State {
         }
     }
 
-    /// On another cluster nothing that is known holds; only the terminal's settings are the same.
+    /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about the project,
+    /// are the same.
     fn started(&mut self, started: Arc<Started>) {
         if self.started.is_some() {
             *self = State {
                 version: self.version,
                 left: self.left + 1,
                 preferences: self.preferences.take(),
+                trust: self.trust.take(),
                 limits: self.limits,
                 ..State::default()
             };

@@ -1,7 +1,7 @@
 //! Actions that ask for something: whether they are possible, and what they ask for or open. Pure.
 
 use super::action::Do;
-use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale, Unlock};
+use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale, TrustDialog, Unlock};
 use super::finding::open;
 use super::picker::What;
 use super::update::{Command, ask};
@@ -64,7 +64,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
             return Err("no copy of the operator is known on the cluster".to_owned());
         }
         Do::Fail => failing(view, state)?,
-        Do::Held => {
+        Do::Held if state.trust.is_none() => {
             state.impact.held.first().ok_or("no change waits for your word")?;
         }
         Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step | Do::Check => reconciled(does, view, state)?,
@@ -135,6 +135,10 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Scale => view.layers.push(Layer::Scale(Scale::of(&view.targets(state), state))),
         Do::Delete => view.layers.push(Layer::Delete(Delete::of(&view.targets(state), state))),
         Do::Held => {
+            if let Some(asked) = &state.trust {
+                view.layers.push(Layer::Trust(TrustDialog::of(asked)));
+                return Vec::new();
+            }
             view.layers.extend(state.impact.held.first().map(|held| Layer::Held(HeldDialog::of(held))));
         }
         Do::New => view.layers.push(Layer::New { typed: String::new(), index: 0 }),

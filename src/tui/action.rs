@@ -218,7 +218,10 @@ pub static ACTIONS: &[Action] = &[
         .about("copy", "Copy a name, YAML or a kubectl command to the clipboard of your terminal."),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
-    action("held", Do::Held, &["H"], Section::Act).about("held", "Answer a change that waits for your word."),
+    action("held", Do::Held, &["H"], Section::Act).about(
+        "held",
+        "Answer what waits for your word: a change, or what the project wants to be trusted with.",
+    ),
     action("add-rules", Do::AddRules, &["A"], Section::Act)
         .about(
             "add rules",

@@ -12,6 +12,7 @@ mod review;
 mod scale;
 mod search;
 mod tasks;
+mod trust;
 mod undo;
 mod unlock;
 
@@ -25,6 +26,7 @@ pub(super) use review::{Button, ReviewDialog, buttons_of, review_of};
 pub(super) use scale::Scale;
 use search::search;
 pub(super) use tasks::{Task, tasks};
+pub(super) use trust::{ANSWERS as TRUST_ANSWERS, TrustDialog};
 pub(super) use unlock::Unlock;
 
 use super::action::Do;
@@ -66,6 +68,8 @@ pub enum Layer {
     Delete(Delete),
     /// A held change to answer.
     Held(HeldDialog),
+    /// What the project wants to be trusted with.
+    Trust(TrustDialog),
     /// A question about several objects.
     Confirm(Confirm),
     /// What a draft would change.
@@ -185,6 +189,7 @@ impl Layer {
             Layer::Scale(scale) => scale.key(key),
             Layer::Delete(delete) => delete.key(key),
             Layer::Held(held) => held.key(key),
+            Layer::Trust(trust) => trust.key(key),
             Layer::Confirm(confirm) => confirm.key(key),
             Layer::Tasks { index } => tasks::key(index, key, state),
             Layer::Picker(picker) => picker.key(key, view, state),
@@ -222,6 +227,7 @@ impl Layer {
             | Layer::Confirm(_)
             | Layer::Delete(_)
             | Layer::Held(_)
+            | Layer::Trust(_)
             | Layer::Review(_)
             | Layer::Undo { .. }
             | Layer::Copy { .. }

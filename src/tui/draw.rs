@@ -13,6 +13,7 @@ mod picker;
 mod resources;
 mod review;
 mod tasks;
+mod trust;
 mod unlock;
 mod which_key;
 
@@ -51,6 +52,7 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
         return too_small(view, buffer, area);
     }
     view.refresh(state);
+    view.open_trust(state);
     view.open_held(state);
     super::drafts::open_reviews(view, state);
     view.compact = area.width < ROOMY.0 || area.height < ROOMY.1;
@@ -346,10 +348,13 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let queue = &state.queue;
     let narrow = area.width < 90;
     let mut parts = Vec::new();
-    let held = state.impact.held.len();
+    let held = state.impact.held.len() + usize::from(state.trust.is_some());
     if held > 0 {
-        let key = view.keymap.keys(Do::Held).first().map(ToString::to_string);
-        parts.push(format!("⚠ {held} held ({})", key.unwrap_or_default()));
+        let key = view.keymap.keys(Do::Held).first().map(ToString::to_string).unwrap_or_default();
+        parts.push(match state.trust {
+            Some(_) => format!("⚠ not trusted yet ({key})"),
+            None => format!("⚠ {held} held ({key})"),
+        });
     }
     let busy = u32::try_from(state.running.len()).unwrap_or(u32::MAX).max(queue.running);
     if busy > 0 {

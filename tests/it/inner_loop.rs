@@ -6,7 +6,8 @@ use opdev::dev::cluster::Choice;
 use opdev::dev::inner_loop::{self, Input};
 use opdev::dev::journal::Journal;
 use opdev::dev::project::Project;
-use opdev::event::{Event, Reconcile, Request, RequestId, RequestOutcome};
+use opdev::dev::trust::{self, Store, Trust};
+use opdev::event::{Event, Reconcile, Request, RequestId, RequestOutcome, TrustAnswer};
 use opdev::operator::manager::Settings;
 use opdev::tap::EventSink;
 use std::fs;
@@ -99,6 +100,22 @@ impl Opdev {
     }
 
     fn launch(cluster: Choice, prepare: impl FnOnce(&Path), poll: bool) -> Opdev {
+        // A test that is not about trust allows what its project wants.
+        let allowed = |project: &Project| {
+            let trust = Trust::of(&project.root, Store::none());
+            trust.decide(TrustAnswer::Once, &trust::wanted(project));
+            trust
+        };
+        Self::launch_trusting(cluster, prepare, poll, allowed)
+    }
+
+    /// Starts with what the user has trusted the project with.
+    pub(crate) fn launch_trusting(
+        cluster: Choice,
+        prepare: impl FnOnce(&Path),
+        poll: bool,
+        trust: impl FnOnce(&Project) -> Trust,
+    ) -> Opdev {
         let (folder, root) = demo_project();
         prepare(&root);
         let project = Project::discover(Some(&root), &root).unwrap();
@@ -116,8 +133,10 @@ impl Opdev {
         let journal = Journal::start(&state_folder).unwrap();
         let bus = bus::start(incoming, Some(journal), Some(listener), shutdown.clone());
         let (ask, requests) = mpsc::channel(16);
+        let trust = trust(&project);
         let input = Input {
             project,
+            trust,
             cluster,
             operator: Settings::default(),
             all_namespaces: None,

@@ -26,4 +26,5 @@ mod render;
 mod scaffold;
 mod service_account;
 mod terminal;
+mod trust;
 mod type_files;

@@ -1,6 +1,6 @@
 //! Requests in words, and what to do about their errors.
 
-use crate::event::{DraftId, NewFrom, Request};
+use crate::event::{DraftId, NewFrom, Request, TrustAnswer};
 
 /// A request in words, such as `apply samples/memcached.yaml`.
 pub(super) fn of(request: &Request) -> String {
@@ -28,6 +28,8 @@ pub(super) fn of(request: &Request) -> String {
         Request::AddRules => "add the missing rules".to_owned(),
         Request::Undo { .. } => "undo".to_owned(),
         Request::Unlock { .. } => "unlock".to_owned(),
+        Request::Trust { answer: TrustAnswer::Refuse, .. } => "refuse what the project wants".to_owned(),
+        Request::Trust { .. } => "trust the project".to_owned(),
         Request::Freeze { object } => format!("freeze {object}"),
         Request::Unfreeze { object } => format!("give {object} its replicas back"),
         Request::Reload => "reload".to_owned(),
@@ -90,6 +92,7 @@ fn verb(request: &Request) -> &'static str {
         Request::AddRules => "add the missing rules",
         Request::Undo { .. } => "undo",
         Request::Unlock { .. } => "unlock",
+        Request::Trust { .. } => "trust",
         Request::Freeze { .. } => "freeze",
         Request::Unfreeze { .. } => "give their replicas back to",
         Request::Reload => "reload",
@@ -124,6 +127,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Reconcile { .. }
         | Request::DiscardHeld { .. }
         | Request::Unlock { .. }
+        | Request::Trust { .. }
         | Request::AddRules
         | Request::Reload => false,
         Request::Apply { .. }
@@ -174,6 +178,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
         | Request::Unlock { .. }
+        | Request::Trust { .. }
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
         | Request::Reload
@@ -210,6 +215,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::AddRules
         | Request::Undo { .. }
         | Request::Unlock { .. }
+        | Request::Trust { .. }
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
         | Request::Reload

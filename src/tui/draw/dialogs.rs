@@ -30,6 +30,7 @@ pub(super) fn draw(
         Layer::Delete(delete) => super::delete::draw(delete, view, buffer, body),
         Layer::Unlock(unlock) => super::unlock::draw(unlock, view, buffer, body),
         Layer::Held(held) => super::held::draw(held, state, view, buffer, body),
+        Layer::Trust(trust) => super::trust::draw(trust, state, view, buffer, body),
         Layer::Confirm(confirm) => self::confirm(confirm, view, buffer, body),
         Layer::Review(review) => super::review::draw(review, state, view, buffer, body),
         Layer::New { typed, index } => super::review::new(typed, *index, state, view, buffer, body),

@@ -3,9 +3,9 @@
 use crate::event::{
     Action, Body, Call, Cause, CauseKind, Cluster, Diagnostic, Event, Failure, FieldChange, Finding, Held,
     HeldChange, Hurt, KindHealth, KindStatus, Level, LogLine, ObjectChange, ObjectGone, ObjectSeen, Outcome,
-    Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed, ReloadSettled,
-    RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject, ShadowRun,
-    SourcesChanged, Started, Step, TypeChanged, Verdict, WatchEvent, Weight,
+    Permission, Place, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, Requeue, Sample, Severity, ShadowDecision, ShadowObject,
+    ShadowRun, SourcesChanged, Started, Step, TrustAsked, TypeChanged, Verdict, WatchEvent, Weight,
 };
 use crate::state::State;
 use jiff::Timestamp;
@@ -363,6 +363,23 @@ pub(in crate::tui) fn held_type() -> Event {
             hurt(".spec.tier", "Unsupported value: \"gold\": supported values: \"bronze\", \"silver\""),
         ],
         more: 2,
+    }))
+}
+
+/// The project wants to run a program and to read a variable; one host was allowed before. A name tries to look harmless.
+pub(in crate::tui) fn trust_asked() -> Event {
+    let run = Permission::RunProgram { program: "./scripts/\u{202e}hs.tset".to_owned() };
+    let read = Permission::ReadVariable {
+        variable: "REGISTRY_TOKEN".to_owned(),
+        kind: "Memcached.cache.my.domain".to_owned(),
+        key: "image.token".to_owned(),
+    };
+    let reach = Permission::ReachHost { host: "api.example.com".to_owned() };
+    Event::TrustAsked(Arc::new(TrustAsked {
+        at: at("17:02:12"),
+        root: "/home/me/memcached-operator".to_owned(),
+        wanted: vec![run.clone(), reach, read.clone()],
+        unanswered: vec![run, read],
     }))
 }
 

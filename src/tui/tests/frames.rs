@@ -2,7 +2,8 @@
 //! `UPDATE_GOLDEN=1 cargo test` writes them anew.
 
 use super::fixture::{
-    broken, busy, events, finished, held_type, logged, now, of, shadow_run, sources, started, type_changed,
+    broken, busy, events, finished, held_type, logged, now, of, shadow_run, sources, started, trust_asked,
+    type_changed,
 };
 use crate::event::{Event, Level, RequestOutcome};
 use crate::state::State;
@@ -196,6 +197,11 @@ fn held_changes_and_what_saves_change() {
         check(&format!("held-type-{width}x{height}"), &held, "H j", (width, height));
     }
     check("held-type-apply-120x36", &held, "H tab", HOME);
+    let asked = with(vec![trust_asked()]);
+    check("trust-news-120x36", &asked, "", HOME);
+    for (width, height) in [(120, 36), (80, 24), (40, 12)] {
+        check(&format!("trust-{width}x{height}"), &asked, "H tab", (width, height));
+    }
     check("held-reconciler-120x36", &with(shadow_run()), "", HOME);
     check("impact-shadow-120x36", &with(shadow_run()), "esc j i", HOME);
     let mut all = type_changed();

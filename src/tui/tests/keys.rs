@@ -3,10 +3,13 @@
 use super::acting::{commands, requests};
 use super::fixture::{
     at, busy, events, finished, held_type, now, object, of, pass, reference, released, seen, shadow_run,
-    sources, started,
+    sources, started, trust_asked,
 };
 use super::frames::{screen, text};
-use crate::event::{Asker, Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started};
+use crate::event::{
+    Asker, Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started, TrustAnswer,
+    TrustAnswered,
+};
 use crate::tui::dialog::Layer;
 use crate::tui::view::{Pane, Tab, ViewState};
 use crate::tui::{Command, Input, Key, update};
@@ -119,6 +122,44 @@ fn a_held_change_asks_and_the_safe_answer_has_the_focus() {
     state.reduce(released());
     let shown = text(&screen(&state, &mut view, "", SIZE));
     assert!(view.layers.is_empty() && !shown.contains("held"), "{shown}");
+}
+
+#[test]
+fn what_the_project_wants_is_asked_and_refusing_has_the_focus() {
+    let asked = || {
+        let mut state = busy();
+        state.reduce(trust_asked());
+        state
+    };
+    let Event::TrustAsked(question) = trust_asked() else { unreachable!() };
+    let answer = |answer| [Request::Trust { answer, permissions: question.unanswered.clone() }];
+    assert_eq!(requests(&asked(), "H enter"), answer(TrustAnswer::Refuse));
+    assert_eq!(requests(&asked(), "H tab enter"), answer(TrustAnswer::Once));
+    assert_eq!(requests(&asked(), "H right l l enter"), answer(TrustAnswer::Trust));
+    assert_eq!(requests(&asked(), "H tab left enter"), answer(TrustAnswer::Refuse));
+    assert_eq!(
+        requests(&asked(), "esc H tab enter"),
+        answer(TrustAnswer::Once),
+        "later, and then asked for by key"
+    );
+    // Keys that were meant for something else answer nothing, nor does leaving the dialog.
+    assert_eq!(requests(&asked(), "enter tab enter"), []);
+    assert_eq!(requests(&asked(), "H tab esc"), []);
+
+    // It comes up by itself once, goes with the answer, and comes again with another question.
+    let mut view = ViewState::default();
+    let mut state = asked();
+    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Trust this project?"));
+    let shown = text(&screen(&state, &mut view, "esc", SIZE));
+    assert!(!shown.contains("Trust this project?") && shown.contains("not trusted yet"), "{shown}");
+    state.reduce(Event::TrustAnswered(Arc::new(TrustAnswered {
+        at: now(),
+        answer: TrustAnswer::Once,
+        permissions: question.unanswered.clone(),
+    })));
+    assert!(!text(&screen(&state, &mut view, "", SIZE)).contains("trust"));
+    state.reduce(trust_asked());
+    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Trust this project?"));
 }
 
 #[test]

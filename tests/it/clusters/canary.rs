@@ -58,6 +58,11 @@ async fn flow(root: &Path, format: &str) -> Vec<String> {
     let kubeconfig = server.kubeconfig(|_| ());
     let arguments = ["run", format, "--kubeconfig", kubeconfig.to_str().unwrap()];
     let environment = [("CANARY_OVERRIDE", format!("{CANARY}-override"))];
+    let home = |command: &mut std::process::Command| {
+        command.current_dir(root).env("HOME", root).env_remove("XDG_STATE_HOME").status().unwrap()
+    };
+    let trusted = home(std::process::Command::new(env!("CARGO_BIN_EXE_opdev")).arg("trust"));
+    assert!(trusted.success(), "the project reads the environment");
     let mut opdev = Process::start_in(root, &arguments, &environment);
     let installed: &[&str] =
         if format == "--json" { &["\"reconciled\"", "\"installed\""] } else { &["reconciled", "installed"] };

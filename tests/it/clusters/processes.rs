@@ -30,6 +30,7 @@ impl Process {
             .current_dir(folder)
             .env("HOME", folder)
             .env_remove("KUBECONFIG")
+            .env_remove("XDG_STATE_HOME")
             .envs(environment.iter().map(|(name, value)| (*name, value.as_str())))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())

@@ -21,6 +21,9 @@ pub(super) fn fetch(
 ) -> Result<Fetched, String> {
     let host = host_of(&request.url)?;
     if !allow.hosts.iter().any(|pattern| matches(pattern, &host, &request.url)) {
+        if allow.refused.iter().any(|pattern| matches(pattern, &host, &request.url)) {
+            return Err(format!("fetch: {host}: {NOT_TRUSTED}"));
+        }
         return Err(format!(
             "fetch: {host} is not allowed; add it to `allow.hosts` in opdev.yaml if the reconciler may reach it"
         ));
@@ -106,6 +109,10 @@ fn address(url: &str) -> String {
     url.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
+/// Why what the project's files allow is not done.
+const NOT_TRUSTED: &str = "opdev.yaml allows it, but you have not allowed this project to; press R to be asked again, or \
+                           run `opdev trust` and save a file";
+
 /// Runs an allowed program, never through a shell, with a small environment.
 pub(super) fn exec(
     command: &Exec,
@@ -115,6 +122,9 @@ pub(super) fn exec(
 ) -> Result<Executed, String> {
     let program = &command.program;
     if !allow.programs.contains(program) {
+        if allow.refused.contains(program) {
+            return Err(format!("exec: {program}: {NOT_TRUSTED}"));
+        }
         return Err(format!(
             "exec: {program} is not allowed; add it to `allow.programs` in opdev.yaml if the reconciler may run it"
         ));
@@ -229,7 +239,7 @@ mod tests {
 
     fn allow(hosts: &[&str], programs: &[&str]) -> Allow {
         let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
-        Allow { hosts: own(hosts), programs: own(programs) }
+        Allow { hosts: own(hosts), programs: own(programs), refused: Vec::new() }
     }
 
     #[test]

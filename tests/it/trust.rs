@@ -1,0 +1,202 @@
+//! A cloned repository runs nothing that the user was not asked about.
+
+use crate::gadget::{self, gadgets};
+use crate::inner_loop::Opdev;
+use opdev::dev::cluster::Choice;
+use opdev::dev::trust::{Store, Trust};
+use opdev::event::{Event, Outcome, Permission, Request, RequestOutcome, TrustAnswer};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Runs opdev with a home of its own beside the project, which it knows nothing of.
+fn opdev(root: &Path, home: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(args)
+        .current_dir(root)
+        .env("HOME", home)
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A project whose reconciler writes a file with a program, at every start.
+fn hostile(root: &Path, mark: &Path) {
+    gadgets(root);
+    let script = format!(
+        "export async function reconcile(self: any) {{\n  await exec(\"touch\", [{:?}]);\n  return {{ children: [] }};\n}}\n",
+        mark.display().to_string()
+    );
+    fs::write(root.join(gadget::RECONCILER), script).unwrap();
+    fs::write(
+        root.join("config/opdev.yaml"),
+        format!("allow: {{programs: [touch]}}\napplyOnStart: [{}]\n", gadget::SAMPLE),
+    )
+    .unwrap();
+}
+
+fn launch(prepare: impl FnOnce(&Path), store: Store) -> Opdev {
+    let cluster = Choice { embedded: true, ..Choice::default() };
+    Opdev::launch_trusting(cluster, prepare, false, |project| Trust::of(&project.root, store))
+}
+
+async fn question(opdev: &Opdev, mark: usize) -> Vec<Permission> {
+    opdev
+        .wait("the question", mark, |event| match event {
+            Event::TrustAsked(asked) => Some(asked.unanswered.clone()),
+            _ => None,
+        })
+        .await
+}
+
+async fn answer(opdev: &mut Opdev, answer: TrustAnswer, permissions: &[Permission]) {
+    let outcome = opdev.ask(Request::Trust { answer, permissions: permissions.to_vec() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_runs_before_the_answer_and_nothing_after_a_refusal() {
+    let outside = tempfile::tempdir().unwrap();
+    let (mark_file, home) = (outside.path().join("ran"), outside.path().join("state"));
+    let mut opdev = launch(|root| hostile(root, &mark_file), Store::at(&home));
+    let asked = question(&opdev, 0).await;
+    let run = Permission::RunProgram { program: "touch".to_owned() };
+    let apply = Permission::ApplyOnStart { file: gadget::SAMPLE.to_owned() };
+    assert_eq!(asked, [run, apply]);
+    let loaded = |event: &Event| matches!(event, Event::SourcesChanged(_));
+    assert!(!opdev.since(0).iter().any(loaded), "sources were loaded before the answer");
+    answer(&mut opdev, TrustAnswer::Refuse, &asked).await;
+    let refused = opdev.reconcile("the refused pass", 0, |pass| pass.outcome == Outcome::Failed).await;
+    let why = serde_json::to_string(&refused.failure).unwrap();
+    assert!(why.contains("you have not allowed this project to"), "{why}");
+    assert!(!mark_file.exists() && !home.exists());
+
+    // Asked again, and allowed for now: nothing is remembered.
+    let mark = opdev.mark();
+    opdev.ask(Request::Reload).await;
+    assert_eq!(question(&opdev, mark).await, asked);
+    answer(&mut opdev, TrustAnswer::Once, &asked).await;
+    opdev.reconcile("a pass that may", mark, |pass| pass.outcome != Outcome::Failed).await;
+    assert!(mark_file.exists() && !home.exists());
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_saved_file_that_wants_more_asks_again_while_opdev_runs() {
+    let outside = tempfile::tempdir().unwrap();
+    let store = Store::at(&outside.path().join("state"));
+    let mut opdev = launch(|_| {}, store.clone());
+    opdev
+        .wait("sources of a project that wants nothing", 0, |event| {
+            matches!(event, Event::SourcesChanged(_)).then_some(())
+        })
+        .await;
+    let asked = |event: &Event| matches!(event, Event::TrustAsked(_));
+    assert!(!opdev.since(0).iter().any(asked), "the demo asks nothing");
+    let mark = opdev.mark();
+    opdev.edit("config/watches.yaml", |text| {
+        let more = "chart: charts/hello\n  overrideValues: {greeting: \"$HOME\"}";
+        text.replace("chart: charts/hello", more)
+    });
+    let wanted = question(&opdev, mark).await;
+    let key = ("HOME".to_owned(), "Hello.charts.my.domain".to_owned(), "greeting".to_owned());
+    assert_eq!(wanted, [Permission::ReadVariable { variable: key.0, kind: key.1, key: key.2 }]);
+    let loaded = |event: &Event| matches!(event, Event::SourcesChanged(_)).then_some(());
+    assert!(!opdev.since(mark).iter().any(|event| loaded(event).is_some()));
+    answer(&mut opdev, TrustAnswer::Trust, &wanted).await;
+    opdev.wait("sources with the variable", mark, loaded).await;
+    let remembered = store.all().unwrap();
+    assert_eq!(remembered[0].trusted[0].what, wanted[0].to_string());
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_variable_disables_its_kind_and_no_other() {
+    let watches = "config/watches.yaml";
+    let prepare = |root: &Path| {
+        let text = fs::read_to_string(root.join(watches)).unwrap();
+        let more = "chart: charts/hello\n  overrideValues: {greeting: \"$HOME\"}";
+        fs::write(root.join(watches), text.replace("chart: charts/hello", more)).unwrap();
+    };
+    let mut opdev = launch(prepare, Store::none());
+    let asked = question(&opdev, 0).await;
+    answer(&mut opdev, TrustAnswer::Refuse, &asked).await;
+    let kinds = opdev
+        .wait("sources", 0, |event| match event {
+            Event::SourcesChanged(sources) => Some(sources.kinds.clone()),
+            _ => None,
+        })
+        .await;
+    let health = |kind: &str| {
+        let found = kinds.iter().find(|one| one.gvk.kind == kind).unwrap();
+        serde_json::to_string(&found.health).unwrap()
+    };
+    assert!(
+        health("Hello").contains("not allowed to read the environment variable HOME"),
+        "{}",
+        health("Hello")
+    );
+    assert!(health("Hello").contains("disabled"), "{}", health("Hello"));
+    assert!(health("Memcached").contains("serving"), "{}", health("Memcached"));
+    opdev.stop().await;
+}
+
+#[test]
+fn without_a_terminal_run_refuses_with_the_command_that_trusts() {
+    let (folder, root) = crate::inner_loop::demo_project();
+    let home = folder.path().join("home");
+    fs::create_dir_all(&home).unwrap();
+    let nowhere = PathBuf::from("/nowhere/ran");
+    hostile(&root, &nowhere);
+    let run = ["run", "--embedded", "--plain", "--only", "NoSuchKind"];
+    let refused = opdev(&root, &home, &run);
+    let said = text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    for words in [
+        "is not trusted to",
+        "  - run the program touch, called by reconcilers (allow.programs in opdev.yaml)",
+        "  - apply samples/gadget.yaml at every start",
+        "run `opdev trust --project ",
+    ] {
+        assert!(said.contains(words), "{words}\n{said}");
+    }
+    assert!(!root.join(".opdev").exists(), "a project that is refused is not written to");
+
+    let listed = text(&opdev(&root, &home, &["trust", "--list"]).stdout);
+    assert!(
+        listed.contains("touch, called by reconcilers (allow.programs in opdev.yaml): not trusted"),
+        "{listed}"
+    );
+    assert!(listed.contains("no project is trusted"), "{listed}");
+    let trusted = opdev(&root, &home, &["trust"]);
+    assert!(trusted.status.success() && text(&trusted.stdout).contains("is trusted from now on to"));
+    assert!(home.join(".local/state/opdev/trusted").exists());
+    // Past the question it is the flag that ends it.
+    let said = text(&opdev(&root, &home, &run).stderr);
+    assert!(said.contains("the project has no such kind"), "{said}");
+
+    // A change asks again.
+    let settings = fs::read_to_string(root.join("config/opdev.yaml")).unwrap();
+    fs::write(root.join("config/opdev.yaml"), settings.replace("[touch]", "[touch, nc]")).unwrap();
+    let said = text(&opdev(&root, &home, &run).stderr);
+    assert!(said.contains("program nc") && !said.contains("program touch"), "{said}");
+    assert!(text(&opdev(&root, &home, &["trust", "--revoke"]).stdout).contains("is not trusted any more"));
+    assert!(text(&opdev(&root, &home, &run).stderr).contains("program touch"));
+    assert_eq!(opdev(&root, &home, &["trust", "--revoke"]).status.code(), Some(1));
+}
+
+#[test]
+fn a_project_cannot_choose_the_cluster_to_write_to() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("opdev.yaml"), "allowContexts: [prod]\n").unwrap();
+    let project = opdev::dev::project::Project::discover(Some(folder.path()), folder.path()).unwrap();
+    let told = project.diagnostics[0].to_owned();
+    assert!(told.message.contains("of a project has no effect"), "{}", told.message);
+    assert!(told.hint.unwrap().contains("--allow-context"));
+}
