@@ -71,5 +71,8 @@ pub use controllers::Controllers;
 pub use fidelity::{Gap, gaps};
 pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
-pub use server::{InProcess, Listen, Listening, Serving, git_version};
+pub use server::{
+    Asked, Copied, Delivery, Exchange, InProcess, Listen, Listening, Observation, ObservedToken, Observer,
+    Passage, Refusal, Reset, Serving, Treatment, git_version,
+};
 pub use storage::MovedAside;

@@ -9,7 +9,7 @@ use crate::identity::User;
 use crate::registry::{Clock, Registry};
 use crate::server::certificates::Authority;
 use crate::server::front::Front;
-use crate::server::{self, InProcess, Listen, Listening, Serving};
+use crate::server::{self, InProcess, Listen, Listening, ObservedToken, Observer, Serving};
 use crate::storage::{MovedAside, Store};
 use crate::table::Printers;
 use crate::tokens::Tokens;
@@ -160,6 +160,16 @@ impl ControlPlane {
         server::listen(&listen, &self.authority, self.front.clone(), self.stop.clone(), &self.tasks)
             .await
             .map_err(Error)
+    }
+
+    /// A token for one client that is looked at: its requests count for `user`, and `observer` sees each of them. It is
+    /// good at every address where the plane listens, until what is given back is dropped.
+    ///
+    /// # Errors
+    /// Where the system has no randomness.
+    pub fn observed_token(&self, user: User, observer: Arc<dyn Observer>) -> Result<ObservedToken, Error> {
+        let token = server::random_token().map_err(Error)?;
+        Ok(self.front.clients().admit(token, user, observer))
     }
 
     /// Ends everything: open watches, connections, controllers. Prompt: at most a few seconds.

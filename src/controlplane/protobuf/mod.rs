@@ -41,6 +41,32 @@ pub(crate) fn decode(body: &[u8]) -> Result<Value, String> {
     envelope(body, 0)
 }
 
+/// Reads the events of a watch, each with its type: frames as `frame` writes them.
+pub(crate) fn events(mut frames: &[u8]) -> Result<Vec<(String, Value)>, String> {
+    let mut events = Vec::new();
+    while let Some((head, rest)) = frames.split_first_chunk::<4>() {
+        let length = u32::from_be_bytes(*head) as usize;
+        let event = rest.get(..length).ok_or("proto: an event is cut")?;
+        frames = &rest[length..];
+        let (mut kind, mut object) = (String::new(), Value::Null);
+        for field in Fields(event) {
+            match field? {
+                (1, text) => text.text()?.clone_into(&mut kind),
+                (2, raw) => {
+                    for field in Fields(raw.bytes()?) {
+                        if let (1, bytes) = field? {
+                            object = decode(bytes.bytes()?)?;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        events.push((kind, object));
+    }
+    Ok(events)
+}
+
 /// Reads the envelope: what kind it is, then the object in it.
 fn envelope(body: &[u8], depth: usize) -> Result<Value, String> {
     let (mut api_version, mut kind, mut raw, mut content_type) = ("", "", &[][..], "");

@@ -2,6 +2,7 @@
 //! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic becomes a 500,
 //! streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
+use super::observer::Clients;
 use super::{attributes, health, impersonation};
 use crate::body::{Body, full};
 use crate::discovery::Discovery;
@@ -41,13 +42,25 @@ pub(crate) struct Front {
     api: Arc<Api>,
     discovery: Discovery,
     openapi: OpenApi,
+    clients: Arc<Clients>,
     stop: CancellationToken,
 }
 
 impl Front {
     /// Serves this API until `stop`.
     pub(crate) fn new(api: Arc<Api>, stop: CancellationToken) -> Self {
-        Front { api, discovery: Discovery::default(), openapi: OpenApi::default(), stop }
+        Front {
+            api,
+            discovery: Discovery::default(),
+            openapi: OpenApi::default(),
+            clients: Arc::default(),
+            stop,
+        }
+    }
+
+    /// The clients that are observed.
+    pub(crate) fn clients(&self) -> &Arc<Clients> {
+        &self.clients
     }
 
     /// The ServiceAccount that a bearer token of this plane is for.

@@ -39,3 +39,37 @@ users:
 "
     )
 }
+
+/// The kubeconfig of whoever has a token and nothing else.
+pub(crate) fn kubeconfig_of_token(
+    address: SocketAddr,
+    authority: &str,
+    token: &str,
+    namespace: &str,
+    auth_provider: Option<&str>,
+) -> String {
+    let authority = STANDARD.encode(authority);
+    let provider =
+        auth_provider.map(|name| format!("    auth-provider:\n      name: {name}\n")).unwrap_or_default();
+    format!(
+        "apiVersion: v1
+kind: Config
+clusters:
+- name: opdev
+  cluster:
+    server: https://{address}
+    certificate-authority-data: {authority}
+contexts:
+- name: opdev
+  context:
+    cluster: opdev
+    namespace: {namespace}
+    user: operator
+current-context: opdev
+users:
+- name: operator
+  user:
+    token: {token}
+{provider}"
+    )
+}

@@ -4,7 +4,9 @@
 use super::certificates::{Authority, Failure, user_of};
 use super::front::{Front, unauthorized};
 use super::guests::{Guest, Guests};
-use super::kubeconfig::kubeconfig;
+use super::kubeconfig::{kubeconfig, kubeconfig_of_token};
+use super::observed::{self, Disconnected};
+use super::observer::{Client, Clients, ObservedToken};
 use crate::body::Body;
 use crate::identity::User;
 use crate::storage::Store;
@@ -14,7 +16,6 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
@@ -80,6 +81,21 @@ pub struct Listening {
     pub address: SocketAddr,
     /// The admin's kubeconfig with certificates, key and token in it: a credential, so mind the file's mode.
     pub kubeconfig: String,
+    /// What clients have to trust, PEM.
+    authority: String,
+}
+
+impl Listening {
+    /// A kubeconfig for whoever has this token: a credential, too. `auth_provider` names one that the client knows how
+    /// to make; any other client refuses the whole file.
+    pub fn kubeconfig_of(
+        &self,
+        token: &ObservedToken,
+        namespace: &str,
+        auth_provider: Option<&str>,
+    ) -> String {
+        kubeconfig_of_token(self.address, &self.authority, token.token(), namespace, auth_provider)
+    }
 }
 
 impl std::fmt::Debug for Listening {
@@ -91,6 +107,7 @@ impl std::fmt::Debug for Listening {
 struct Entrance {
     front: Arc<Front>,
     token: String,
+    observed: Arc<Clients>,
 }
 
 /// Binds, has the server's and the admin's certificates signed and starts accepting in the background.
@@ -119,10 +136,11 @@ pub(crate) async fn listen(
     let kubeconfig = kubeconfig(address, trusted, &client, &token);
     // Whoever gets a kubeconfig may rely on it.
     store.settled().await.map_err(|why| why.to_string())?;
-    let entrance = Arc::new(Entrance { front, token });
+    let observed = Arc::clone(front.clients());
+    let entrance = Arc::new(Entrance { front, token, observed });
     let tracker = tasks.clone();
     tasks.spawn(async move { accept(&listener, &acceptor, &entrance, &stop, &tracker).await });
-    Ok(Listening { address, kubeconfig })
+    Ok(Listening { address, kubeconfig, authority: trusted.clone() })
 }
 
 /// Where an earlier plane on the same store has listened, as the kubeconfigs of then say; elsewhere where that is
@@ -159,7 +177,7 @@ fn kept_token(store: &Store) -> Result<String, Failure> {
     Ok(token)
 }
 
-fn random_token() -> Result<String, Failure> {
+pub(crate) fn random_token() -> Result<String, Failure> {
     let mut bytes = [0u8; 32];
     getrandom::fill(&mut bytes).map_err(|error| format!("no randomness for a token: {error}"))?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -221,10 +239,7 @@ async fn connection(
     let (certified, visitor) = (Arc::new(certified), guest.clone());
     let answer = service_fn(move |request: Request<Incoming>| {
         let (entrance, certified, visitor) = (entrance.clone(), certified.clone(), visitor.clone());
-        async move {
-            let certified = certified.as_ref().as_ref();
-            Ok::<_, Infallible>(entrance.answer(certified, &visitor, request).await)
-        }
+        async move { entrance.answer(certified.as_ref().as_ref(), &visitor, request).await }
     });
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEADER_LIMIT);
@@ -269,32 +284,46 @@ async fn handshake(
     acceptor.accept(stream).await.map(Some)
 }
 
+/// Who asks.
+enum Visitor {
+    User(User),
+    /// Somebody whose calls are looked at.
+    Observed(Arc<Client>),
+}
+
 impl Entrance {
     async fn answer(
         &self,
         certified: Option<&User>,
         guest: &Guest,
         request: Request<Incoming>,
-    ) -> Response<Body> {
+    ) -> Result<Response<Body>, Disconnected> {
         let _under_way = guest.begins();
-        match self.user(certified, request.headers()) {
-            Ok(user) => {
+        match self.visitor(certified, request.headers()) {
+            Some(Visitor::User(user)) => {
                 if !user.is_anonymous() {
                     guest.is_known();
                 }
-                self.front.answer(&user, request).await
+                Ok(self.front.answer(&user, request).await)
             }
-            Err(response) => *response,
+            Some(Visitor::Observed(client)) => {
+                guest.is_known();
+                observed::answer(&self.front, &client, request).await
+            }
+            None => Ok(unauthorized()),
         }
     }
 
-    /// Certificate first, then token (the admin's or one of a ServiceAccount), then nobody.
-    fn user(&self, certified: Option<&User>, headers: &HeaderMap) -> Result<User, Box<Response<Body>>> {
+    /// Certificate first, then token (the admin's, one of an observed client, or one of a ServiceAccount), then nobody.
+    fn visitor(&self, certified: Option<&User>, headers: &HeaderMap) -> Option<Visitor> {
         match (certified, bearer(headers)) {
-            (Some(user), _) => Ok(user.clone()),
-            (None, Some(token)) if same(token, &self.token) => Ok(User::admin()),
-            (None, Some(token)) => self.front.user_of_token(token).ok_or_else(|| Box::new(unauthorized())),
-            (None, None) => Ok(User::anonymous()),
+            (Some(user), _) => Some(Visitor::User(user.clone())),
+            (None, Some(token)) if same(token, &self.token) => Some(Visitor::User(User::admin())),
+            (None, Some(token)) => match self.observed.of(token) {
+                Some(client) => Some(Visitor::Observed(client)),
+                None => self.front.user_of_token(token).map(Visitor::User),
+            },
+            (None, None) => Some(Visitor::User(User::anonymous())),
         }
     }
 }

@@ -10,8 +10,14 @@ mod impersonation;
 mod in_process;
 mod kubeconfig;
 mod listener;
+mod observed;
+mod observer;
 
 pub use health::git_version;
 pub use in_process::InProcess;
-pub(crate) use listener::listen;
 pub use listener::{Listen, Listening, Serving};
+pub(crate) use listener::{listen, random_token};
+pub use observer::{
+    Asked, Copied, Delivery, Exchange, Observation, ObservedToken, Observer, Passage, Refusal, Reset,
+    Treatment,
+};

@@ -42,6 +42,8 @@ pub struct ManagerOptions {
     /// The folder with `tls.crt` and `tls.key` for webhooks, likewise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub webhook_cert_dir: Option<String>,
+    /// Whether the process ends itself when opdev closes the socket, so that it is never left behind.
+    pub exit_with_socket: bool,
 }
 
 impl Default for ManagerOptions {
@@ -53,6 +55,7 @@ impl Default for ManagerOptions {
             graceful_shutdown_timeout: Some(Duration::from_secs(5)),
             webhook_port: None,
             webhook_cert_dir: None,
+            exit_with_socket: true,
         }
     }
 }

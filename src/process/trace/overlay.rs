@@ -62,8 +62,9 @@ impl OverlayFile {
     /// Whether a place that the compiler named is in one of the added files, by either of their names. Then the
     /// user has made no mistake: the next rung is to be tried.
     pub fn holds(&self, place: &Path) -> bool {
-        let known = |path: &Path| path == place || path.file_name().is_some_and(|name| place.ends_with(name));
-        self.replace.iter().any(|(there, here)| known(there) || known(here))
+        self.replace.iter().any(|(there, here)| {
+            here == place || there == place || there.file_name().is_some_and(|name| place.ends_with(name))
+        })
     }
 }
 
@@ -101,9 +102,12 @@ pub fn overlay(
     rung: Rung,
     cache: &Path,
 ) -> Result<Option<OverlayFile>, OverlayError> {
-    let Some(files) = files(minor(controller_runtime), rung) else { return Ok(None) };
+    let files = files(minor(controller_runtime).unwrap_or(u32::MAX), rung);
+    if files.is_empty() {
+        return Ok(None);
+    }
     let mut replace = BTreeMap::new();
-    for (name, text) in files {
+    for Added(name, text) in files {
         let digest = Sha256::digest(text.as_bytes());
         let folder: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let kept = cache.join(folder).join(name);
@@ -136,11 +140,83 @@ fn minor(version: &str) -> Option<u32> {
     }
 }
 
-fn files(minor: Option<u32>, rung: Rung) -> Option<Vec<(&'static str, &'static str)>> {
-    let minor = minor.unwrap_or(u32::MAX);
+/// A Go file that may be added, with its name in the main package. Go sets variables in the order of file names: these
+/// come first, so that a client which the program makes in a variable finds what it needs.
+struct Added(&'static str, &'static str);
+
+const TRACE: Added = Added("aa_opdev_trace.go", include_str!("inject/trace.go"));
+const PASSES: Added = Added("aa_opdev_passes.go", include_str!("inject/passes.go"));
+const CAUSES: Added = Added("aa_opdev_causes.go", include_str!("inject/causes.go"));
+const QUEUE_UNTYPED: Added = Added("aa_opdev_queue_untyped.go", include_str!("inject/queue_untyped.go"));
+const QUEUE_TYPED: Added = Added("aa_opdev_queue_typed.go", include_str!("inject/queue_typed.go"));
+const QUEUE_PRIORITY: Added = Added("aa_opdev_queue_priority.go", include_str!("inject/queue_priority.go"));
+const INFORMER_OPTIONS: Added =
+    Added("aa_opdev_informer_options.go", include_str!("inject/informer_options.go"));
+
+/// The files of a rung; none where the version is older than all that they were made for.
+fn files(minor: u32, rung: Rung) -> Vec<Added> {
     if minor < OLDEST {
-        return None;
+        return Vec::new();
     }
-    let _ = rung;
-    None
+    let mut files = vec![TRACE];
+    if rung == Rung::Header {
+        return files;
+    }
+    files.push(PASSES);
+    if rung == Rung::Passes {
+        return files;
+    }
+    files.push(CAUSES);
+    // Queues hold requests since 0.19, know priorities since 0.20; informers take options since 0.21.
+    files.push(if minor < 19 { QUEUE_UNTYPED } else { QUEUE_TYPED });
+    if minor >= 20 {
+        files.push(QUEUE_PRIORITY);
+    }
+    if minor >= 21 {
+        files.push(INFORMER_OPTIONS);
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(version: &str, rung: Rung) -> Vec<&'static str> {
+        let files = files(minor(version).unwrap_or(u32::MAX), rung);
+        files
+            .iter()
+            .map(|Added(name, _)| name.trim_start_matches("aa_opdev_").trim_end_matches(".go"))
+            .collect()
+    }
+
+    #[test]
+    fn the_version_decides_which_files_are_added() {
+        let all = ["trace", "passes", "causes", "queue_typed", "queue_priority", "informer_options"];
+        assert_eq!(names("v0.24.1", Rung::Full), all);
+        assert_eq!(names("v0.99.0", Rung::Full), all, "newer than all that are known");
+        assert_eq!(names("", Rung::Full), all, "a folder in place of the module");
+        assert_eq!(names("v0.20.4", Rung::Full), all[..5]);
+        assert_eq!(names("v0.19.0-beta.0", Rung::Full), all[..4]);
+        assert_eq!(names("v0.16.1", Rung::Full), ["trace", "passes", "causes", "queue_untyped"]);
+        assert_eq!(names("v0.16.1", Rung::Passes), ["trace", "passes"]);
+        assert_eq!(names("v0.24.1", Rung::Header), ["trace"]);
+        assert!(names("v0.15.3", Rung::Full).is_empty(), "too old");
+    }
+
+    #[test]
+    fn files_are_kept_by_their_content_and_known_by_both_names() {
+        let cache = std::env::temp_dir().join(format!("opdev-overlay-{}", std::process::id()));
+        let package = Path::new("/project/cmd");
+        let first = overlay(package, "v0.24.1", Rung::Full, &cache).unwrap().unwrap();
+        assert_eq!(overlay(package, "v0.24.1", Rung::Full, &cache).unwrap().unwrap(), first);
+        for (there, here) in &first.replace {
+            assert!(there.starts_with(package) && here.starts_with(&cache) && here.is_file());
+            assert!(first.holds(there) && first.holds(here), "the compiler names either");
+        }
+        assert!(first.holds(Path::new("cmd/aa_opdev_trace.go")), "relative to where the build runs");
+        assert!(!first.holds(Path::new("cmd/main.go")));
+        assert_eq!(overlay(package, "v0.15.0", Rung::Full, &cache).unwrap(), None);
+        std::fs::remove_dir_all(&cache).unwrap();
+    }
 }

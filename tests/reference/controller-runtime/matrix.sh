@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds the operator of `fleet/` with each version of controller-runtime that is named, at each rung of what is added
+# to it, and says which of them compile. For maintainers; needs Go and its module proxy. Every version that is new to the
+# build cache costs up to four minutes of one core.
+#
+#   matrix.sh [VERSION...]      such as v0.16.1; the newest of each minor version otherwise
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+inject=$here/../../../src/process/trace/inject
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+[ $# -gt 0 ] || set -- v0.16.1 v0.17.2 v0.18.5 v0.19.4 v0.20.4 v0.21.0 v0.22.5 v0.23.3 v0.24.1 v0.25.2
+failed=0
+for version; do
+  minor=${version#v0.}; minor=${minor%%.*}
+  project=$work/$version
+  mkdir -p "$project" && cp "$here/fleet/main.go" "$project/"
+  cd "$project" || exit 1
+  if ! { go mod init fleet.test && go get "sigs.k8s.io/controller-runtime@$version" && go mod tidy; } > mod.log 2>&1; then
+    echo "$version: its modules cannot be had"; tail -3 mod.log; failed=1; continue
+  fi
+  for rung in full passes header none; do
+    case $rung in
+      none) files= ;;
+      header) files="trace.go" ;;
+      passes) files="trace.go passes.go" ;;
+      full)
+        files="trace.go passes.go causes.go"
+        if [ "$minor" -le 18 ]; then files="$files queue_untyped.go"; else files="$files queue_typed.go"; fi
+        [ "$minor" -ge 20 ] && files="$files queue_priority.go"
+        [ "$minor" -ge 21 ] && files="$files informer_options.go" ;;
+    esac
+    { echo '{"Replace":{'; sep=
+      for file in $files; do printf '%s"%s/aa_opdev_%s":"%s/%s"' "$sep" "$project" "$file" "$inject" "$file"; sep=,; done
+      echo '}}'; } > overlay.json
+    if go build -overlay overlay.json -o "${OUT:-$work}/fleet-$version-$rung" . > build.log 2>&1; then
+      echo "$version $rung: builds"
+    else
+      echo "$version $rung: FAILS"; head -20 build.log; failed=1
+    fi
+  done
+done
+exit $failed
