@@ -405,6 +405,7 @@ fn pass(id: u64, i: usize) -> Reconcile {
         waiting: None,
         releases: vec![],
         failure: None,
+        process: None,
     }
 }
 

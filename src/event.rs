@@ -16,6 +16,7 @@ mod pause;
 mod permission;
 mod pod_log;
 mod preferences;
+mod process;
 mod reconcile;
 mod request;
 mod spelling;
@@ -38,6 +39,7 @@ pub use pause::{PauseScope, Paused};
 pub use permission::{Permission, TrustAnswer, TrustAnswered, TrustAsked};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
+pub use process::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,

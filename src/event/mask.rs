@@ -5,7 +5,7 @@
 mod known;
 mod manifest;
 
-pub use known::{known, manifest_secrets, secrets, text, value, values_of};
+pub use known::{known, manifest_secrets, secrets, secrets_of_object, text, value, values_of};
 pub use manifest::manifest;
 
 use manifest::{assignment, lines};

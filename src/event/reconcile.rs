@@ -1,6 +1,6 @@
 //! One pass for one object: why it ran, what it read and wrote, what it changed.
 
-use super::{Diagnostic, ReconcileStarted, changes, millis};
+use super::{Diagnostic, ProcessPass, ReconcileStarted, changes, millis};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
@@ -48,6 +48,9 @@ pub struct Reconcile {
     pub releases: Vec<ReleaseChange>,
     /// Why it failed.
     pub failure: Option<Failure>,
+    /// What else is known, where the operator is a process of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<Box<ProcessPass>>,
 }
 
 /// What a pass did to the revisions of a release.

@@ -409,6 +409,7 @@ mod tests {
             waiting: None,
             releases: Vec::new(),
             failure: None,
+            process: None,
         }
     }
 

@@ -106,6 +106,7 @@ fn reconcile() -> Reconcile {
             diagnostic: Some(problem()),
             attempt: 2,
         }),
+        process: None,
     }
 }
 

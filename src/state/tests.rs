@@ -232,6 +232,7 @@ pub(super) fn pass(id: u64, name: &str, outcome: Outcome) -> Reconcile {
         waiting: None,
         releases: Vec::new(),
         failure: (outcome == Outcome::Failed).then_some(failure),
+        process: None,
     }
 }
 

@@ -1,6 +1,9 @@
 //! Records what one pass does to the API server: every call with its verb, target, time and answer.
 //! Never decides anything and never changes a request. `sink` is the way of all events to the bus.
 
+pub mod attribute;
+pub(crate) mod change;
+pub mod observed;
 mod sink;
 pub mod traced;
 

@@ -26,5 +26,6 @@ mod render;
 mod scaffold;
 mod service_account;
 mod terminal;
+mod traced;
 mod trust;
 mod type_files;

@@ -20,6 +20,15 @@ pub fn secrets(values: &Value) -> Vec<String> {
     known(found)
 }
 
+/// The values of a Secret.
+pub fn secrets_of_object(secret: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in ["data", "stringData"] {
+        secret.get(field).into_iter().for_each(|data| all(data, &mut found));
+    }
+    known(found)
+}
+
 /// The values of all Secrets in a manifest. Documents that cannot be read have none.
 pub fn manifest_secrets(manifest: &str) -> Vec<String> {
     fn walk(object: &Value, found: &mut Vec<String>) {

@@ -91,6 +91,7 @@ impl Manager {
                 diagnostic: failure.diagnostic,
                 attempt: running.taken.failures + 1,
             }),
+            process: None,
             causes: running.taken.causes,
         };
         let causes: Vec<CauseKind> = reconcile.causes.iter().map(|cause| cause.kind.clone()).collect();

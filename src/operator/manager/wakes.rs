@@ -8,11 +8,11 @@ use crate::operator::echo::mark;
 use crate::operator::queue::{Kind, Mark, kind_of};
 use crate::operator::reconcile::{CHART_LABEL, FINALIZER};
 use crate::operator::watch::cache::Happened;
-use crate::operator::watch::change::{
-    changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer,
-};
 use crate::operator::watch::mapping::{Primary, primaries_of};
 use crate::operator::watch::stream::Follow;
+use crate::tap::change::{
+    changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer,
+};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_object::selector::LabelSelector;
 use opdev_types::contract::Read;

@@ -7,7 +7,7 @@ use super::objects::{PARALLEL, Wanted, live};
 use super::program::shadow::overlay;
 use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, ApiError, Deletion, HELM_MANAGER};
-use crate::operator::watch::change::managers_of;
+use crate::tap::change::managers_of;
 use anyhow::{Context, anyhow};
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, ObjectKey};

@@ -2,7 +2,6 @@
 //! `hub` shares the caches with the passes, `mapping` finds the object to reconcile, `change` says which fields changed and who wrote them.
 
 pub(crate) mod cache;
-pub(crate) mod change;
 pub(crate) mod hub;
 pub(crate) mod mapping;
 pub(crate) mod stream;

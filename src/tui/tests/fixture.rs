@@ -208,6 +208,7 @@ pub(in crate::tui) fn pass(
         waiting: None,
         releases: Vec::new(),
         failure: None,
+        process: None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, Deletion};
 use crate::operator::reconcile::compare::changes;
 use crate::operator::reconcile::objects::{PARALLEL, Wanted};
-use crate::operator::watch::change::managers_of;
+use crate::tap::change::managers_of;
 use anyhow::Context;
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, ObjectKey};

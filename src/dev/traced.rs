@@ -1,0 +1,207 @@
+//! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
+//! its calls, and the task that makes passes of them. Never decides what belongs to what: `tap::attribute` does.
+
+use crate::event::{Event, Level, Notice};
+use crate::process::trace::{AUTH_PROVIDER, Listener};
+use crate::tap::EventSink;
+use crate::tap::attribute::{Attribution, PassNumbers};
+use crate::tap::observed::{ObservedCall, ObservedEvent, Seen};
+use crate::tap::traced::{ReconcileNow, Traced};
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use opdev_controlplane::{
+    Asked, ControlPlane, Delivery, Exchange, Listening, Observation, ObservedToken, Observer, Treatment, User,
+};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::task::JoinHandle;
+
+use super::faults::Faults;
+
+/// Observations that wait for the task.
+const ROOM: usize = 4096;
+
+/// A process that is traced; its passes become events until this is dropped.
+#[derive(Debug)]
+pub struct Tracing {
+    listener: Listener,
+    token: ObservedToken,
+    starts: Sender<Start>,
+    faults: Arc<Faults>,
+    task: JoinHandle<()>,
+}
+
+/// The files whose edit leads to a start, and the number of the sources that serve then.
+type Start = (Vec<String>, u64);
+
+impl Tracing {
+    /// Listens on `socket` and lets whoever has the token of this into the embedded control plane as `user`.
+    ///
+    /// # Errors
+    /// Where the socket cannot be made, or the system has no randomness for a token.
+    pub fn start(
+        socket: &Path,
+        plane: &ControlPlane,
+        user: User,
+        events: EventSink,
+        numbers: PassNumbers,
+    ) -> Result<Tracing> {
+        let (listener, records) = Listener::start(socket)?;
+        let (observations, seen) = mpsc::channel(ROOM);
+        let (starts, starting) = mpsc::channel(16);
+        let faults = Arc::new(Faults::default());
+        let dropped = Arc::new(AtomicU64::new(0));
+        let copies = Copies { observations, faults: Arc::clone(&faults), dropped: Arc::clone(&dropped) };
+        let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
+        let from = Sources { records, seen, starting, dropped };
+        let task = tokio::spawn(from.run(Attribution::new(numbers), events));
+        Ok(Tracing { listener, token, starts, faults, task })
+    }
+
+    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build.
+    pub fn kubeconfig(&self, listening: &Listening, namespace: &str, injected: bool) -> String {
+        listening.kubeconfig_of(&self.token, namespace, injected.then_some(AUTH_PROVIDER))
+    }
+
+    /// Where the process has to tell.
+    pub fn socket(&self) -> &Path {
+        self.listener.path()
+    }
+
+    /// Says that a process is about to start because these files were saved. Wait for it before the start.
+    pub async fn starting(&self, files: Vec<String>, sources: u64) {
+        _ = self.starts.send((files, sources)).await;
+    }
+
+    /// Asks the process to reconcile an object now. Says whether there is one that can be asked.
+    pub fn reconcile(&self, wish: &ReconcileNow) -> bool {
+        self.listener.reconcile(wish)
+    }
+
+    /// What is done to its calls on purpose.
+    pub fn faults(&self) -> &Arc<Faults> {
+        &self.faults
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Copies what the process asks and is answered, for the task.
+struct Copies {
+    observations: Sender<Observation>,
+    faults: Arc<Faults>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Observer for Copies {
+    fn treatment(&self, asked: &Asked) -> Treatment {
+        self.faults.treatment(asked)
+    }
+
+    fn seen(&self, observation: Observation) {
+        // What keeps caches filled says nothing but by its events.
+        let dull = match &observation {
+            Observation::Answered(exchange) => {
+                exchange.asked.mark.is_none() && exchange.asked.method == "GET"
+            }
+            Observation::Delivered(_) => false,
+            Observation::WatchEnded(_) => true,
+        };
+        if !dull && self.observations.try_send(observation).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where the task hears from.
+struct Sources {
+    records: Receiver<Traced>,
+    seen: Receiver<Observation>,
+    starting: Receiver<Start>,
+    dropped: Arc<AtomicU64>,
+}
+
+impl Sources {
+    async fn run(mut self, mut attribution: Attribution, events: EventSink) {
+        loop {
+            let mut out = Vec::new();
+            tokio::select! {
+                biased;
+                start = self.starting.recv() => match start {
+                    Some((files, sources)) => attribution.starting(files, sources),
+                    None => return,
+                },
+                observation = self.seen.recv() => match observation {
+                    Some(observation) => take(&mut attribution, &observation, &mut out),
+                    None => return,
+                },
+                record = self.records.recv() => match record {
+                    Some(record) => {
+                        // A call that was answered before the process said this comes first.
+                        while let Ok(observation) = self.seen.try_recv() {
+                            take(&mut attribution, &observation, &mut out);
+                        }
+                        out.extend(attribution.see(Seen::Traced(record)));
+                    }
+                    None => return,
+                },
+            }
+            let dropped = self.dropped.swap(0, Ordering::Relaxed);
+            if dropped > 0 {
+                out.push(lost(dropped));
+            }
+            for event in out {
+                events.emit(event).await;
+            }
+        }
+    }
+}
+
+fn lost(calls: u64) -> Event {
+    Event::Noticed(Notice {
+        at: Timestamp::now(),
+        level: Level::Warn,
+        message: format!("the operator calls faster than its calls can be shown: {calls} of them are not"),
+        hint: Some("passes of this moment may lack calls".to_owned()),
+        object: None,
+    })
+}
+
+fn take(attribution: &mut Attribution, observation: &Observation, out: &mut Vec<Event>) {
+    match observation {
+        Observation::Answered(exchange) => out.extend(attribution.see(Seen::Call(call(exchange)))),
+        Observation::Delivered(delivery) => {
+            for event in delivered(delivery) {
+                out.extend(attribution.see(Seen::Event(event)));
+            }
+        }
+        Observation::WatchEnded(_) => {}
+    }
+}
+
+fn call(exchange: &Exchange) -> ObservedCall {
+    let asked = &exchange.asked;
+    ObservedCall {
+        at: asked.at,
+        took_micros: u64::try_from(exchange.took.as_micros()).unwrap_or(u64::MAX),
+        method: asked.method.to_string(),
+        path: asked.path.clone(),
+        query: asked.query.clone(),
+        mark: asked.mark.clone(),
+        status: exchange.status,
+        sent: exchange.request.value(),
+        answered: exchange.answer.value(),
+        disturbed: exchange.disturbed,
+    }
+}
+
+fn delivered(delivery: &Delivery) -> Vec<ObservedEvent> {
+    let events = delivery.chunk.events().into_iter();
+    events.map(|(kind, object)| ObservedEvent { at: delivery.at, kind, object }).collect()
+}

@@ -1,0 +1,422 @@
+//! Makes passes of what was seen of a process: which call and which read belongs to which pass, what led to it, what
+//! it changed. Pure: what was seen goes in, in the order in which it happened, events come out. A call must go in
+//! before the end of its pass does; `process::trace` reads the calls first.
+
+mod causes;
+mod checks;
+mod pass;
+mod versions;
+
+#[cfg(test)]
+mod tests;
+
+use super::observed::{ObservedCall, ObservedEvent, Seen};
+use super::traced::{Begin, ControllerAdded, End, LogRecord, Record, Traced};
+use crate::event::{Event, Level, LogLine, Notice, Reconcile, TraceLevel, mask};
+use checks::{Known, Memory};
+use jiff::Timestamp;
+use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
+use pass::{Open, Write};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use versions::Versions;
+
+/// Passes that have ended and may still get a late call.
+const ENDED: usize = 512;
+/// Writes whose pass is remembered.
+const WRITES: usize = 20_000;
+/// Secrets that are looked for in texts.
+const SECRETS: usize = 2_000;
+
+/// The number of the next pass; shared with whoever else numbers passes on the same screen.
+pub type PassNumbers = Arc<AtomicU64>;
+
+/// What is known of a process, and what becomes events of it.
+#[derive(Debug)]
+pub struct Attribution {
+    numbers: PassNumbers,
+    controllers: BTreeMap<String, ControllerAdded>,
+    open: HashMap<String, Open>,
+    ended: VecDeque<(String, Arc<Reconcile>)>,
+    versions: Versions,
+    /// Which pass wrote which version.
+    written: HashMap<(ObjectKey, String), u64>,
+    written_order: VecDeque<(ObjectKey, String)>,
+    /// Kinds by group and plural, learned from what was read and written.
+    kinds: HashMap<(String, String), Gvk>,
+    /// The files whose edit led to the process that runs.
+    files: Vec<String>,
+    sources: u64,
+    secrets: Vec<String>,
+    memory: Memory,
+    /// Calls of passes that nothing else is known of.
+    unknown: u64,
+}
+
+impl Attribution {
+    /// Knows nothing yet.
+    pub fn new(numbers: PassNumbers) -> Self {
+        Attribution {
+            numbers,
+            controllers: BTreeMap::new(),
+            open: HashMap::new(),
+            ended: VecDeque::new(),
+            versions: Versions::default(),
+            written: HashMap::new(),
+            written_order: VecDeque::new(),
+            kinds: HashMap::new(),
+            files: Vec::new(),
+            sources: 0,
+            secrets: Vec::new(),
+            memory: Memory::default(),
+            unknown: 0,
+        }
+    }
+
+    /// A process is about to start, because these files were saved; `sources` is the number of what is served then.
+    /// Passes of the one before that never ended are forgotten.
+    pub fn starting(&mut self, files: Vec<String>, sources: u64) {
+        self.files = files;
+        self.sources = sources;
+        self.controllers.clear();
+        self.open.clear();
+        self.memory.restarted();
+    }
+
+    /// How many calls carried the id of a pass that nothing else is known of.
+    pub fn unknown_calls(&self) -> u64 {
+        self.unknown
+    }
+
+    /// The controllers that were added, by name.
+    pub fn controllers(&self) -> &BTreeMap<String, ControllerAdded> {
+        &self.controllers
+    }
+
+    /// Takes in what was seen, and says what has happened.
+    pub fn see(&mut self, seen: Seen) -> Vec<Event> {
+        match seen {
+            Seen::Traced(traced) => self.hear(traced),
+            Seen::Call(call) => self.call(call),
+            Seen::Event(event) => {
+                self.event(&event);
+                Vec::new()
+            }
+        }
+    }
+
+    fn hear(&mut self, traced: Traced) -> Vec<Event> {
+        match traced.record {
+            Record::Begin(begin) => self.begin(&begin).into_iter().collect(),
+            Record::End(end) => self.end(&end).into_iter().collect(),
+            Record::Read(read) => {
+                self.learn_kind_of_cache(&read.object);
+                if let Some(open) = self.open.get_mut(&read.id) {
+                    open.reads.push(read);
+                }
+                Vec::new()
+            }
+            Record::Log(line) => vec![Event::Log(self.log(&line))],
+            Record::Controller(added) => {
+                self.controllers.insert(added.name.clone(), added);
+                Vec::new()
+            }
+            Record::Dropped { records } => vec![notice(
+                traced.at,
+                &format!(
+                    "the operator told more than there was room for: {records} records of its trace are lost"
+                ),
+                "passes of this moment may lack causes, reads or their end",
+            )],
+            Record::Unreadable { line, why } => vec![notice(
+                traced.at,
+                &format!("the trace socket got a line that is no record ({why}): {line}"),
+                "only the operator that opdev starts should write to this socket",
+            )],
+            Record::Hello(_) | Record::Manager(_) | Record::Closed => Vec::new(),
+        }
+    }
+
+    fn begin(&mut self, begin: &Begin) -> Option<Event> {
+        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let known = self.controllers.get(&begin.controller);
+        let (group, kind) = known.map(|c| (c.group.as_str(), c.kind.as_str())).unwrap_or_default();
+        let mut object = ObjectRef {
+            gvk: Gvk::new(group, "", kind),
+            namespace: Some(begin.namespace.clone()).filter(|namespace| !namespace.is_empty()),
+            name: begin.name.clone(),
+            uid: None,
+        };
+        self.complete(&mut object, begin);
+        let (causes, own_writes) = self.causes_of(begin, &object);
+        let open = Open::new(number, begin, object, causes, own_writes);
+        let started = open.started();
+        self.open.insert(begin.id.clone(), open);
+        Some(Event::ReconcileStarted(started))
+    }
+
+    /// Fills in version, uid, and where the controller did not say so the kind.
+    fn complete(&self, object: &mut ObjectRef, begin: &Begin) {
+        let same = |told: &&super::traced::TraceObject| {
+            told.name == object.name
+                && object.namespace.as_deref().unwrap_or_default() == told.namespace
+                && (object.gvk.kind.is_empty()
+                    || object.gvk.kind == told.kind && object.gvk.group == told.group)
+        };
+        let told = begin.causes.iter().filter_map(|cause| cause.object.as_ref()).find(same);
+        if let Some(told) = told {
+            object.gvk = Gvk::new(&told.group, &told.version, &told.kind);
+            object.uid = Some(told.uid.clone());
+        } else if let Some(known) = self.versions.newest(&object.key())
+            && let Some(known) = ObjectRef::of(&known)
+        {
+            *object = known;
+        } else if let Some(gvk) =
+            self.kinds.values().find(|gvk| gvk.kind == object.gvk.kind && gvk.group == object.gvk.group)
+        {
+            object.gvk = gvk.clone();
+        }
+    }
+
+    fn end(&mut self, end: &End) -> Option<Event> {
+        let open = self.open.remove(&end.id)?;
+        let attempt = self.memory.attempt(&open.controller, &open.object.key(), end);
+        let mut reconcile = open.ended(end, attempt, &self.kinds);
+        let known = Known { versions: &self.versions, written: &self.written };
+        let findings = checks::findings(&open, &reconcile, &known, &mut self.memory);
+        if let Some(process) = &mut reconcile.process {
+            process.findings = findings;
+        }
+        self.mask(&mut reconcile);
+        let reconcile = Arc::new(reconcile);
+        self.ended.push_back((end.id.clone(), Arc::clone(&reconcile)));
+        if self.ended.len() > ENDED {
+            self.ended.pop_front();
+        }
+        Some(Event::Reconciled(reconcile))
+    }
+
+    fn mask(&self, reconcile: &mut Reconcile) {
+        let text = |text: &mut String| *text = mask::text(text, &self.secrets);
+        mask::values_of(&mut reconcile.status, &self.secrets);
+        for object in &mut reconcile.objects {
+            mask::values_of(&mut object.changes, &self.secrets);
+        }
+        if let Some(failure) = &mut reconcile.failure {
+            failure.chain.iter_mut().for_each(text);
+        }
+        for call in &mut reconcile.calls {
+            call.reason.iter_mut().for_each(text);
+        }
+        if let Some(process) = &mut reconcile.process {
+            process.findings.iter_mut().for_each(|finding| text(&mut finding.message));
+        }
+    }
+
+    fn call(&mut self, call: ObservedCall) -> Vec<Event> {
+        self.learn(call.sent.as_ref());
+        self.learn(call.answered.as_ref());
+        let write = self.write_of(&call);
+        let marked = call.pass().map(str::to_owned);
+        let (id, guessed) = match marked {
+            Some(id) => (Some(id), false),
+            None => (self.guess(&call, write.as_ref()), true),
+        };
+        let number = id.as_deref().and_then(|id| self.number_of(id));
+        if let (Some(write), Some(number)) = (&write, number) {
+            self.remember(&write.object.key(), &write.rv, number);
+        }
+        let Some(id) = id else { return Vec::new() };
+        if let Some(open) = self.open.get_mut(&id) {
+            open.call(&call, write, guessed);
+            return Vec::new();
+        }
+        self.late(&id, &call)
+    }
+
+    /// A goroutine of a pass went on after it: the pass is told again, with the call.
+    fn late(&mut self, id: &str, call: &ObservedCall) -> Vec<Event> {
+        let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
+            self.unknown += 1;
+            return Vec::new();
+        };
+        let mut again = Reconcile::clone(ended);
+        again.calls.push(pass::call_of(call, again.at));
+        *ended = Arc::new(again);
+        vec![Event::Reconciled(Arc::clone(ended))]
+    }
+
+    fn number_of(&self, id: &str) -> Option<u64> {
+        let open = self.open.get(id).map(|open| open.number);
+        open.or_else(|| self.ended.iter().rev().find(|(known, _)| known == id).map(|(_, pass)| pass.id))
+    }
+
+    /// What a call has changed, and from what.
+    fn write_of(&mut self, call: &ObservedCall) -> Option<Write> {
+        if !call.stores() || !(200..300).contains(&call.status) {
+            return None;
+        }
+        let answer = call.answered.as_ref()?;
+        if call.verb() == "delete" {
+            return self.delete_of(call, answer);
+        }
+        let object = ObjectRef::of(answer)?;
+        let rv = resource_version(answer)?.to_owned();
+        let key = object.key();
+        let sent = call.sent.as_ref().and_then(resource_version).and_then(|rv| self.versions.at(&key, rv));
+        let old =
+            if call.verb() == "create" { None } else { sent.or_else(|| self.versions.before(&key, &rv)) };
+        // The same resourceVersion as before: nothing was stored.
+        let unchanged = call.verb() != "create" && self.versions.at(&key, &rv).is_some();
+        let old = if unchanged { self.versions.at(&key, &rv) } else { old };
+        let new = Arc::new(answer.clone());
+        if call.verb() == "create" {
+            self.versions.reborn(&key);
+        }
+        self.versions.keep(&key, &new);
+        let created = call.verb() == "create" || call.status == 201;
+        Some(Write { object, rv, old, new: Some(new), created, unchanged, at: call.at })
+    }
+
+    fn delete_of(&mut self, call: &ObservedCall, answer: &Value) -> Option<Write> {
+        let named = answer["kind"] == "Status";
+        let object = if named {
+            let details = &answer["details"];
+            let text = |field: &str| details[field].as_str().unwrap_or_default();
+            let (group, plural) = (text("group"), text("kind"));
+            let gvk = self.kinds.get(&(group.to_owned(), plural.to_owned())).cloned()?;
+            let namespace = namespace_of(&call.path);
+            ObjectRef { gvk, namespace, name: text("name").to_owned(), uid: Some(text("uid").to_owned()) }
+        } else {
+            ObjectRef::of(answer)?
+        };
+        let key = object.key();
+        let old = self.versions.newest(&key);
+        self.versions.gone(&key);
+        let rv = resource_version(answer).unwrap_or_default().to_owned();
+        Some(Write { object, rv, old, new: None, created: false, unchanged: false, at: call.at })
+    }
+
+    /// The pass that a call without an id most likely belongs to: the only one that is under way for its object.
+    fn guess(&self, call: &ObservedCall, write: Option<&Write>) -> Option<String> {
+        if !call.writes() || self.open.is_empty() {
+            return None;
+        }
+        let sent = call.sent.as_ref().or(call.answered.as_ref())?;
+        let about = match sent.get("involvedObject").or_else(|| sent.get("regarding")) {
+            Some(about) => {
+                let text = |field: &str| about[field].as_str().unwrap_or_default();
+                (text("kind").to_owned(), text("namespace").to_owned(), text("name").to_owned())
+            }
+            None => {
+                let object = write.map(|write| write.object.clone()).or_else(|| ObjectRef::of(sent))?;
+                let owner = opdev_object::meta::controller(sent);
+                let namespace = object.namespace.clone().unwrap_or_default();
+                match owner {
+                    Some(owner) => (owner.kind, namespace, owner.name),
+                    None => (object.gvk.kind, namespace, object.name),
+                }
+            }
+        };
+        let mut candidates = self.open.iter().filter(|(_, open)| {
+            let object = &open.object;
+            (object.gvk.kind.as_str(), object.namespace.as_deref().unwrap_or_default(), object.name.as_str())
+                == (about.0.as_str(), about.1.as_str(), about.2.as_str())
+        });
+        let first = candidates.next()?;
+        candidates.next().is_none().then(|| first.0.clone())
+    }
+
+    fn event(&mut self, event: &ObservedEvent) {
+        let Some(object) = ObjectRef::of(&event.object) else { return };
+        let key = object.key();
+        self.learn(Some(&event.object));
+        let known = Arc::new(event.object.clone());
+        match event.kind.as_str() {
+            "DELETED" => {
+                self.versions.keep(&key, &known);
+                self.versions.gone(&key);
+            }
+            "ADDED" => {
+                self.versions.reborn(&key);
+                self.versions.keep(&key, &known);
+            }
+            "MODIFIED" => self.versions.keep(&key, &known),
+            _ => {}
+        }
+    }
+
+    /// Secrets that may be quoted somewhere later.
+    fn learn(&mut self, object: Option<&Value>) {
+        let Some(object) = object else { return };
+        if self.secrets.len() < SECRETS && object["kind"] == "Secret" {
+            let mut found = std::mem::take(&mut self.secrets);
+            found.extend(mask::secrets_of_object(object));
+            self.secrets = mask::known(found);
+        }
+    }
+
+    fn learn_kind_of_cache(&mut self, object: &super::traced::TraceObject) {
+        let plural = pass::plural(&object.kind);
+        let gvk = Gvk::new(&object.group, &object.version, &object.kind);
+        self.kinds.entry((object.group.clone(), plural)).or_insert(gvk);
+    }
+
+    fn remember(&mut self, key: &ObjectKey, rv: &str, pass: u64) {
+        let place = (key.clone(), rv.to_owned());
+        if self.written.insert(place.clone(), pass).is_none() {
+            self.written_order.push_back(place);
+        }
+        if self.written_order.len() > WRITES
+            && let Some(oldest) = self.written_order.pop_front()
+        {
+            self.written.remove(&oldest);
+        }
+    }
+
+    fn log(&self, line: &LogRecord) -> LogLine {
+        let mut message = line.message.clone();
+        for (key, value) in &line.values {
+            let secret = mask::is_secret_name(key);
+            let value = if secret { mask::MASK } else { value.as_str() };
+            message.push_str(&format!(" {key}={value}"));
+        }
+        if !line.error.is_empty() {
+            message.push_str(&format!(" error={}", line.error));
+        }
+        let level = match line.level {
+            ..=-1 => Level::Error,
+            0 => Level::Info,
+            1 => Level::Debug,
+            2.. => Level::Trace,
+        };
+        LogLine {
+            at: time(line.t),
+            level,
+            target: if line.logger.is_empty() { "operator".to_owned() } else { line.logger.clone() },
+            message: mask::text(&message, &self.secrets),
+            reconcile: self.number_of(&line.id),
+        }
+    }
+}
+
+/// The namespace in a path of the API.
+fn namespace_of(path: &str) -> Option<String> {
+    let mut parts = path.split('/');
+    parts.by_ref().find(|part| *part == "namespaces")?;
+    parts.next().map(str::to_owned)
+}
+
+fn time(nanoseconds: i64) -> Timestamp {
+    Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or_default()
+}
+
+fn notice(at: Timestamp, message: &str, hint: &str) -> Event {
+    let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
+    Event::Noticed(Notice { at, level: Level::Warn, message, hint, object: None })
+}
+
+/// How passes are known that the process itself tells of.
+const LEVEL: TraceLevel = TraceLevel::Full;

@@ -1,0 +1,286 @@
+//! One pass while it is under way, and what becomes of it when it ends.
+
+use super::causes::reference;
+use super::{LEVEL, time};
+use crate::event::{
+    Action, CachedRead, Call, Cause, Failure, ObjectChange, Outcome, OwnWrite, ProcessPass, Reconcile,
+    ReconcileStarted, Requeue, Step, mask,
+};
+use crate::tap::observed::ObservedCall;
+use crate::tap::traced::{Begin, CacheRead, End};
+use jiff::Timestamp;
+use opdev_object::diff::{Change, diff};
+use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_object::path::Segment;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A pass that has begun.
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) number: u64,
+    pub(super) id: String,
+    pub(super) controller: String,
+    pub(super) object: ObjectRef,
+    pub(super) at: Timestamp,
+    pub(super) causes: Vec<Cause>,
+    pub(super) own_writes: Vec<OwnWrite>,
+    pub(super) reads: Vec<CacheRead>,
+    pub(super) writes: Vec<Write>,
+    pub(super) calls: Vec<ObservedCall>,
+    queued: Duration,
+    guessed: Vec<u32>,
+}
+
+/// What a call has stored.
+#[derive(Clone, Debug)]
+pub(super) struct Write {
+    pub(super) object: ObjectRef,
+    /// The resourceVersion that it led to.
+    pub(super) rv: String,
+    /// The object before, where it is known.
+    pub(super) old: Option<Arc<Value>>,
+    /// The object after; none where it was deleted.
+    pub(super) new: Option<Arc<Value>>,
+    pub(super) created: bool,
+    /// Nothing was stored, for nothing differed.
+    pub(super) unchanged: bool,
+    pub(super) at: Timestamp,
+}
+
+impl Open {
+    pub(super) fn new(
+        number: u64,
+        begin: &Begin,
+        object: ObjectRef,
+        causes: Vec<Cause>,
+        own_writes: Vec<OwnWrite>,
+    ) -> Self {
+        let waited = if begin.queued == 0 { 0 } else { begin.t - begin.queued };
+        Open {
+            number,
+            id: begin.id.clone(),
+            controller: begin.controller.clone(),
+            object,
+            at: time(begin.t),
+            causes,
+            own_writes,
+            reads: Vec::new(),
+            writes: Vec::new(),
+            calls: Vec::new(),
+            queued: Duration::from_nanos(u64::try_from(waited).unwrap_or_default()),
+            guessed: Vec::new(),
+        }
+    }
+
+    pub(super) fn started(&self) -> ReconcileStarted {
+        ReconcileStarted {
+            id: self.number,
+            at: self.at,
+            object: self.object.clone(),
+            causes: self.causes.clone(),
+        }
+    }
+
+    pub(super) fn call(&mut self, call: &ObservedCall, write: Option<Write>, guessed: bool) {
+        if guessed {
+            self.guessed.push(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
+        }
+        self.calls.push(call.clone());
+        self.writes.extend(write);
+    }
+
+    /// The pass as it is shown.
+    pub(super) fn ended(&self, end: &End, attempt: u32, kinds: &HashMap<(String, String), Gvk>) -> Reconcile {
+        let took = between(self.at, time(end.t));
+        let (status, objects) = self.changes();
+        let mut object = self.object.clone();
+        if object.gvk.kind.is_empty()
+            && let Some(gvk) =
+                kinds.values().find(|gvk| self.reads.iter().any(|read| read.object.kind == gvk.kind))
+        {
+            object.gvk = gvk.clone();
+        }
+        let reads: Vec<CachedRead> = self.reads.iter().map(|read| self.read(read)).collect();
+        let disturbed = self.calls.iter().enumerate().filter(|(_, call)| call.disturbed);
+        let disturbed_calls = disturbed.map(|(at, _)| u32::try_from(at).unwrap_or(u32::MAX)).collect();
+        Reconcile {
+            id: self.number,
+            outcome: self.outcome(end, !status.is_empty() || !objects.is_empty()),
+            causes: self.causes.clone(),
+            sources: 0,
+            at: self.at,
+            queued: self.queued,
+            took,
+            steps: vec![Step { name: "reconcile".to_owned(), start: Duration::ZERO, took }],
+            calls: self.calls.iter().map(|call| call_of(call, self.at)).collect(),
+            status,
+            objects,
+            requeue: requeue(end, attempt),
+            waiting: None,
+            failure: failure(end, attempt),
+            process: Some(Box::new(ProcessPass {
+                controller: self.controller.clone(),
+                reconcile_id: self.id.clone(),
+                traced: LEVEL,
+                reads,
+                own_writes: self.own_writes.clone(),
+                guessed_calls: self.guessed.clone(),
+                disturbed_calls,
+                findings: Vec::new(),
+            })),
+            object,
+        }
+    }
+
+    fn outcome(&self, end: &End, changed: bool) -> Outcome {
+        let own_read = self.reads.iter().find(|read| {
+            read.verb == "get"
+                && read.object.kind == self.object.gvk.kind
+                && read.object.name == self.object.name
+        });
+        if !end.error.is_empty() || !end.panic.is_empty() {
+            Outcome::Failed
+        } else if changed {
+            Outcome::Applied
+        } else if own_read.is_some_and(|read| read.error == "NotFound") {
+            Outcome::Gone
+        } else {
+            Outcome::Unchanged
+        }
+    }
+
+    /// What changed in the object's own status, and everything else that was written; masked.
+    fn changes(&self) -> (Vec<Change>, Vec<ObjectChange>) {
+        let (mut status, mut objects) = (Vec::new(), Vec::new());
+        for write in self.writes.iter().filter(|write| !write.unchanged) {
+            let own = write.object.key() == self.object.key();
+            let kind = write.object.gvk.kind.as_str();
+            let (Some(new), false) = (&write.new, write.created) else {
+                let action = if write.created { Action::Created } else { Action::Deleted };
+                objects.push(change(&write.object, action, Vec::new()));
+                continue;
+            };
+            let changes = write.old.as_ref().map(|old| diff(old, new)).unwrap_or_default();
+            let changes =
+                mask::changes(kind, changes.into_iter().filter(|change| !bookkeeping(change)).collect());
+            let (of_status, rest): (Vec<Change>, Vec<Change>) =
+                changes.into_iter().partition(|change| own && top(change) == "status");
+            status.extend(of_status);
+            if !rest.is_empty() || !own {
+                objects.push(change(&write.object, Action::Updated, rest));
+            }
+        }
+        (status, objects)
+    }
+
+    fn read(&self, read: &CacheRead) -> CachedRead {
+        let selectors = [read.labels.as_str(), read.fields.as_str()];
+        let selectors: Vec<&str> = selectors.into_iter().filter(|selector| !selector.is_empty()).collect();
+        CachedRead {
+            verb: read.verb.clone(),
+            object: reference(&read.object),
+            resource_version: read.object.rv.clone(),
+            count: (read.verb == "list" && read.error.is_empty()).then_some(read.count),
+            selector: selectors.join(" "),
+            start: between(self.at, time(read.t)),
+            took: Duration::from_nanos(u64::try_from(read.took).unwrap_or_default()),
+            problem: read.error.clone(),
+        }
+    }
+}
+
+fn change(object: &ObjectRef, action: Action, changes: Vec<Change>) -> ObjectChange {
+    ObjectChange { object: object.clone(), action, changes, taken_from: Vec::new() }
+}
+
+fn top(change: &Change) -> &str {
+    match change.path.0.first() {
+        Some(Segment::Field(name)) => name,
+        _ => "",
+    }
+}
+
+fn bookkeeping(change: &Change) -> bool {
+    let second = match change.path.0.get(1) {
+        Some(Segment::Field(name)) => name.as_str(),
+        _ => "",
+    };
+    top(change) == "metadata" && matches!(second, "resourceVersion" | "generation" | "managedFields")
+}
+
+/// A call as every pass shows it.
+pub(super) fn call_of(call: &ObservedCall, began: Timestamp) -> Call {
+    let refused = call.answered.as_ref().filter(|_| call.status >= 400 || call.status == 0);
+    let reason = refused.and_then(|status| status["reason"].as_str()).filter(|reason| !reason.is_empty());
+    let path = match call.query.as_str() {
+        "" => call.path.clone(),
+        query => format!("{}?{query}", call.path),
+    };
+    Call {
+        verb: call.verb().to_owned(),
+        path,
+        target: call.target(),
+        start: between(began, call.at),
+        took: Duration::from_micros(call.took_micros),
+        status: call.status,
+        reason: reason.map(str::to_owned),
+    }
+}
+
+/// From one time to another; zero where that is not later.
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+fn requeue(end: &End, attempt: u32) -> Option<Requeue> {
+    let failed = !end.error.is_empty() || !end.panic.is_empty();
+    if failed && !end.terminal {
+        // The queue's own limiter, unless the program has chosen another one.
+        let after = Duration::from_millis(5).saturating_mul(1 << attempt.saturating_sub(1).min(17));
+        return Some(Requeue { after: after.min(Duration::from_secs(1000)), why: "retry".to_owned() });
+    }
+    let why = "the reconciler asked for it".to_owned();
+    if end.requeue_after > 0 {
+        return Some(Requeue { after: Duration::from_nanos(end.requeue_after.unsigned_abs()), why });
+    }
+    end.requeue.then(|| Requeue { after: Duration::from_millis(5), why })
+}
+
+fn failure(end: &End, attempt: u32) -> Option<Failure> {
+    let chain = if !end.panic.is_empty() {
+        vec!["the reconciler panicked".to_owned(), panic_place(&end.panic)]
+    } else if !end.error.is_empty() {
+        vec![end.error.clone()]
+    } else {
+        return None;
+    };
+    Some(Failure { chain, diagnostic: None, attempt })
+}
+
+/// The first place below the call of `panic` in a goroutine's stack.
+fn panic_place(stack: &str) -> String {
+    let mut lines = stack.lines().skip_while(|line| !line.starts_with("panic(")).skip(2);
+    let called = lines.next().unwrap_or_default().trim();
+    let place = lines.next().unwrap_or_default().trim();
+    let place = place.split(" +0x").next().unwrap_or_default();
+    if place.is_empty() {
+        stack.lines().next().unwrap_or_default().to_owned()
+    } else {
+        format!("{place} in {called}")
+    }
+}
+
+/// The plural of a kind as the API server mostly makes it.
+pub(super) fn plural(kind: &str) -> String {
+    let lower = kind.to_lowercase();
+    if lower.ends_with('s') || lower.ends_with('x') || lower.ends_with("ch") {
+        format!("{lower}es")
+    } else if lower.ends_with('y') && !lower.ends_with("ay") && !lower.ends_with("ey") {
+        format!("{}ies", &lower[..lower.len() - 1])
+    } else {
+        format!("{lower}s")
+    }
+}

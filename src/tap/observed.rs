@@ -1,0 +1,91 @@
+//! What was seen of a process's calls to the API server: each call with its answer, each event of its watches.
+//! Plain data; `attribute` decides to which pass a call belongs.
+
+use super::Target;
+use super::traced::Traced;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One thing that was seen of a process, from its trace or on its way to the API server.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Seen {
+    /// The process said something.
+    Traced(Traced),
+    /// A call was answered.
+    Call(ObservedCall),
+    /// A watch delivered an event.
+    Event(ObservedEvent),
+}
+
+/// A call with its answer. Bodies are as they were sent: nothing of them may be shown unmasked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedCall {
+    /// When it came.
+    pub at: Timestamp,
+    /// Microseconds from its head to its answer.
+    pub took_micros: u64,
+    /// The method in capitals.
+    pub method: String,
+    /// The path without host and query.
+    pub path: String,
+    /// The query without question mark.
+    #[serde(default)]
+    pub query: String,
+    /// What the process put into `X-Opdev-Reconcile`: the id of a pass and how that is known.
+    #[serde(default)]
+    pub mark: Option<String>,
+    /// HTTP status; 0 where no answer came.
+    pub status: u16,
+    /// The object that was sent, where it was small enough.
+    #[serde(default)]
+    pub sent: Option<Value>,
+    /// The object that was answered, where it was small enough.
+    #[serde(default)]
+    pub answered: Option<Value>,
+    /// Whether the call was disturbed on purpose.
+    #[serde(default)]
+    pub disturbed: bool,
+}
+
+impl ObservedCall {
+    /// The pass that the process says it belongs to.
+    pub fn pass(&self) -> Option<&str> {
+        self.mark.as_deref()?.split_whitespace().next()
+    }
+
+    /// The Kubernetes verb, such as `list`.
+    pub fn verb(&self) -> &'static str {
+        let method = self.method.parse().unwrap_or_default();
+        Target::of(&self.path).verb(&method, Some(self.query.as_str()).filter(|query| !query.is_empty()))
+    }
+
+    /// What it was about, such as `pods/web/status`.
+    pub fn target(&self) -> String {
+        Target::of(&self.path).text
+    }
+
+    /// Whether it writes.
+    pub fn writes(&self) -> bool {
+        !matches!(self.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+    }
+
+    /// Whether it writes and is no dry run and no review, which are not stored.
+    pub fn stores(&self) -> bool {
+        self.writes() && !self.query.contains("dryRun=") && !self.path.contains("reviews")
+    }
+}
+
+/// An event of a watch of the process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedEvent {
+    /// When it was handed out.
+    pub at: Timestamp,
+    /// `ADDED`, `MODIFIED`, `DELETED`; bookmarks and errors are none.
+    pub kind: String,
+    /// The object.
+    pub object: Value,
+}

@@ -1,0 +1,304 @@
+//! A real Go operator with what opdev adds to its build, on the embedded control plane: every write belongs to the pass
+//! that made it, and every pass says why it ran. Needs Go; without it the test says so and is skipped, but not where
+//! CI=true.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use opdev::dev::faults::{Fault, Matching, Rule};
+use opdev::dev::traced::Tracing;
+use opdev::event::{Action, CauseKind, Event, FindingKind, Outcome, Reconcile};
+use opdev::process::trace::{ManagerOptions, Rung, environment, overlay, socket_path};
+use opdev::tap::EventSink;
+use opdev::tap::traced::ReconcileNow;
+use opdev_controlplane::{ControlPlane, Listen, Listening, Passage, User};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// As long as a slow machine may take for anything.
+const LONG: Duration = Duration::from_secs(120);
+
+/// Whether Go is there; its absence is a failure where everything has to run.
+fn go_is_there() -> bool {
+    let there = Command::new("go").arg("version").output().is_ok_and(|out| out.status.success());
+    assert!(there || std::env::var("CI").as_deref() != Ok("true"), "CI has to have Go");
+    if !there {
+        eprintln!("skipped: there is no go");
+    }
+    there
+}
+
+fn reference() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reference/controller-runtime/fleet")
+}
+
+/// Builds the operator as `opdev run` does, and checks that nothing is left in its folder.
+fn build(folder: &Path) -> PathBuf {
+    let before = std::fs::read_dir(reference()).unwrap().count();
+    let added = overlay(&reference(), "v0.24.1", Rung::Full, &folder.join("inject")).unwrap().unwrap();
+    let file = folder.join("overlay.json");
+    std::fs::write(&file, json!({"Replace": added.replace}).to_string()).unwrap();
+    let binary = folder.join("fleet");
+    let out = Command::new("go")
+        .args(["build", "-overlay"])
+        .arg(&file)
+        .arg("-o")
+        .arg(&binary)
+        .arg(".")
+        .current_dir(reference())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    assert_eq!(std::fs::read_dir(reference()).unwrap().count(), before, "the project stays as it is");
+    binary
+}
+
+struct World {
+    plane: ControlPlane,
+    tracing: Tracing,
+    child: Child,
+    events: Arc<Mutex<Vec<Event>>>,
+    folder: tempfile::TempDir,
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+impl World {
+    async fn start() -> World {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = {
+            let folder = folder.path().to_owned();
+            tokio::task::spawn_blocking(move || build(&folder)).await.unwrap()
+        };
+        let plane = ControlPlane::start().await.unwrap();
+        let listening = plane.listen(Listen::default()).await.unwrap();
+        define(&plane).await;
+        let (sink, mut receiver) = EventSink::channel(1024);
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&events);
+        tokio::spawn(async move {
+            while let Some(event) = receiver.recv().await {
+                kept.lock().unwrap().push(event);
+            }
+        });
+        let numbers = Arc::new(AtomicU64::new(1));
+        let tracing =
+            Tracing::start(&socket_path(folder.path()), &plane, User::admin(), sink, numbers).unwrap();
+        let child = spawn(&binary, &tracing, &listening, folder.path());
+        World { plane, tracing, child, events, folder }
+    }
+
+    fn fleets(&self) -> Api<DynamicObject> {
+        let kind = GroupVersionKind::gvk("test.opdev.dev", "v1", "Fleet");
+        Api::default_namespaced_with(self.plane.client(), &ApiResource::from_gvk(&kind))
+    }
+
+    async fn sail(&self, name: &str, replicas: u32, fails: u32) {
+        let fleet = json!({"apiVersion": "test.opdev.dev/v1", "kind": "Fleet", "metadata": {"name": name},
+            "spec": {"replicas": replicas, "fails": fails}});
+        let fleet = serde_json::from_value(fleet).unwrap();
+        self.fleets().create(&PostParams::default(), &fleet).await.unwrap();
+    }
+
+    /// Every pass that has ended; one that was told again counts once.
+    fn passes(&self) -> Vec<Arc<Reconcile>> {
+        let mut passes = BTreeMap::new();
+        for event in self.events.lock().unwrap().iter() {
+            if let Event::Reconciled(pass) = event {
+                passes.insert(pass.id, Arc::clone(pass));
+            }
+        }
+        passes.into_values().collect()
+    }
+
+    /// Waits until the passes are as wanted.
+    async fn until(&self, what: &str, done: impl Fn(&[Arc<Reconcile>]) -> bool) -> Vec<Arc<Reconcile>> {
+        let waiting = async {
+            loop {
+                let passes = self.passes();
+                if done(&passes) {
+                    return passes;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let Ok(passes) = tokio::time::timeout(LONG, waiting).await else {
+            let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            let tail: Vec<&str> = log.lines().rev().take(20).collect();
+            panic!(
+                "{what} never came; {} passes; its log ends, newest first, with\n{}",
+                self.passes().len(),
+                tail.join("\n")
+            );
+        };
+        passes
+    }
+
+    fn settled(&self, name: &str) -> impl Fn(&[Arc<Reconcile>]) -> bool {
+        let name = name.to_owned();
+        move |passes| {
+            let last = passes.iter().rfind(|pass| pass.object.name == name);
+            last.is_some_and(|pass| pass.outcome == Outcome::Unchanged && pass.requeue.is_none())
+        }
+    }
+}
+
+async fn define(plane: &ControlPlane) {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "fleets.test.opdev.dev"},
+        "spec": {"group": "test.opdev.dev", "scope": "Namespaced",
+            "names": {"plural": "fleets", "singular": "fleet", "kind": "Fleet", "listKind": "FleetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    let kind = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let definitions: Api<DynamicObject> = Api::all_with(plane.client(), &ApiResource::from_gvk(&kind));
+    let apply = PatchParams::apply("test").force();
+    definitions.patch("fleets.test.opdev.dev", &apply, &Patch::Apply(definition)).await.unwrap();
+}
+
+fn spawn(binary: &Path, tracing: &Tracing, listening: &Listening, folder: &Path) -> Child {
+    let kubeconfig = folder.join("kubeconfig");
+    std::fs::write(&kubeconfig, tracing.kubeconfig(listening, "default", true)).unwrap();
+    let log = std::fs::File::create(folder.join("log")).unwrap();
+    Command::new(binary)
+        .env("KUBECONFIG", kubeconfig)
+        .envs(environment(tracing.socket(), &ManagerOptions::default()))
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn every_write_belongs_to_its_pass_and_every_pass_has_a_cause() {
+    if !go_is_there() {
+        return;
+    }
+    let world = World::start().await;
+    let names: Vec<String> = (0..30).map(|at| format!("fleet-{at}")).collect();
+    for (at, name) in names.iter().enumerate() {
+        world.sail(name, 3, u32::from(at % 10 == 0) * 2).await;
+    }
+    let passes = world.until("rest", |passes| names.iter().all(|name| world.settled(name)(passes))).await;
+
+    let by_id = |id: &str| {
+        let pass = passes.iter().find(|pass| pass.process.as_ref().unwrap().reconcile_id == id);
+        pass.unwrap_or_else(|| panic!("nobody knows of pass {id}"))
+    };
+    // The truth is in what was written.
+    let ships: Api<ConfigMap> = Api::default_namespaced(world.plane.client());
+    let mut made = 0;
+    for ship in ships.list(&ListParams::default().labels("fleet")).await.unwrap() {
+        let (name, truth) = (ship.metadata.name.unwrap(), &ship.metadata.annotations.unwrap()["pass"]);
+        let pass = by_id(truth);
+        let of = |pass: &Reconcile| {
+            pass.objects.iter().filter(|o| o.action == Action::Created && o.object.name == name).count()
+        };
+        assert_eq!(of(pass), 1, "{name} belongs to #{}", pass.id);
+        assert_eq!(passes.iter().map(|pass| of(pass)).sum::<usize>(), 1, "{name} belongs to one pass only");
+        assert!(pass.calls.iter().any(|call| call.verb == "create" && call.status == 201));
+        made += 1;
+    }
+    assert_eq!(made, 90);
+    for fleet in world.fleets().list(&ListParams::default()).await.unwrap() {
+        let pass = by_id(fleet.data["status"]["pass"].as_str().unwrap());
+        assert!(
+            pass.status
+                .iter()
+                .any(|change| change.path.to_string() == ".status.pass"
+                    || change.path.to_string() == ".status"),
+            "{:?}",
+            pass.status
+        );
+        assert_eq!(pass.object.name, fleet.metadata.name.unwrap());
+    }
+    for pass in &passes {
+        assert!(!pass.causes.is_empty(), "#{} of {} has no cause", pass.id, pass.object);
+        let process = pass.process.as_ref().unwrap();
+        assert!(process.guessed_calls.is_empty(), "#{}: {:?}", pass.id, pass.calls);
+        assert_eq!((process.controller.as_str(), pass.object.gvk.kind.as_str()), ("fleet", "Fleet"));
+        assert!(process.reads.iter().any(|read| read.verb == "get" && read.object.name == pass.object.name));
+        // The client beside the manager carries the id, too.
+        let beside =
+            pass.calls.iter().any(|call| call.verb == "get" && call.target.starts_with("configmaps/"));
+        assert!(beside || pass.outcome == Outcome::Failed, "#{}: {:?}", pass.id, pass.calls);
+    }
+    // Failures are the causes of what follows them.
+    let failed: Vec<_> = passes.iter().filter(|pass| pass.object.name == "fleet-10").take(3).collect();
+    for (at, pass) in failed.iter().enumerate().take(2) {
+        let failure = pass.failure.as_ref().unwrap();
+        assert_eq!(failure.attempt as usize, at + 1);
+        assert!(failure.chain[0].contains("fleet-10 is not ready to sail"), "{failure:?}");
+        let next = &failed[at + 1].causes;
+        assert!(
+            next.iter().any(|cause| matches!(&cause.kind, CauseKind::Retry { attempt, error }
+                if *attempt as usize == at + 1 && error.contains("not ready"))),
+            "{next:?}"
+        );
+    }
+    // What the log says belongs to its pass.
+    let events = world.events.lock().unwrap().clone();
+    let lines = events.iter().filter(|event| {
+        matches!(event, Event::Log(line) if line.message.starts_with("sailing ships=") && line.reconcile.is_some())
+    });
+    assert!(lines.count() >= 30);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
+    if !go_is_there() {
+        return;
+    }
+    let world = World::start().await;
+    world.sail("one", 2, 0).await;
+    let before = world.until("rest", world.settled("one")).await.len();
+    let wish = ReconcileNow { controller: "fleet".into(), namespace: "default".into(), name: "one".into() };
+    assert!(world.tracing.reconcile(&wish));
+    let asked = |passes: &[Arc<Reconcile>]| {
+        passes.iter().any(|pass| pass.causes.iter().any(|cause| cause.kind == CauseKind::User))
+    };
+    let passes = world.until("the pass by hand", asked).await;
+    assert_eq!(passes.len(), before + 1, "one wish, one pass");
+    assert!(passes[before].objects.is_empty(), "it has nothing to do");
+
+    // Events of config maps are held: the next passes do not see what the first one made.
+    world.tracing.faults().watches("configmaps", Passage::Held(0));
+    world.sail("two", 2, 0).await;
+    let stale = |passes: &[Arc<Reconcile>]| {
+        passes.iter().any(|pass| {
+            pass.object.name == "two"
+                && pass.process.as_ref().unwrap().findings.iter().any(|f| f.kind == FindingKind::StaleRead)
+        })
+    };
+    world.until("a stale read", stale).await;
+    world.tracing.faults().watches("configmaps", Passage::Open);
+    world.until("rest", world.settled("two")).await;
+
+    // A refusal on request is marked in the pass, and the operator goes on after it.
+    let matching = Matching { method: "PUT".into(), path: "/fleets/".into(), ends: "/status".into() };
+    let rule = Rule { matching, fault: Fault::Conflict, every: 1, times: Some(1) };
+    world.tracing.faults().set(vec![rule], 1);
+    world.sail("three", 1, 0).await;
+    let passes = world.until("rest", world.settled("three")).await;
+    let disturbed: Vec<_> =
+        passes.iter().filter(|pass| !pass.process.as_ref().unwrap().disturbed_calls.is_empty()).collect();
+    assert_eq!(disturbed.len(), 1);
+    assert_eq!((disturbed[0].object.name.as_str(), disturbed[0].outcome), ("three", Outcome::Failed));
+    assert!(
+        disturbed[0]
+            .calls
+            .iter()
+            .any(|call| call.status == 409 && call.reason.as_deref() == Some("Conflict"))
+    );
+}
