@@ -16,10 +16,10 @@ mod pause;
 mod permission;
 mod pod_log;
 mod preferences;
-mod process;
 mod reconcile;
 mod request;
 mod spelling;
+mod traced_pass;
 mod values;
 pub mod words;
 
@@ -39,13 +39,13 @@ pub use pause::{PauseScope, Paused};
 pub use permission::{Permission, TrustAnswer, TrustAnswered, TrustAsked};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
-pub use process::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
 };
 pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
 pub use spelling::nearest;
+pub use traced_pass::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
 pub use values::{EffectiveValue, ValueFrom, ValuesExplained};
 
 use jiff::Timestamp;

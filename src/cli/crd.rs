@@ -2,6 +2,7 @@
 //! cluster, runs no Go.
 
 use crate::dev::manifests::{self, Asked, Made};
+use crate::dev::rights;
 use crate::dev::type_files;
 use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
@@ -45,6 +46,10 @@ pub(super) struct RbacArgs {
     /// Also allow what the charts of watches.yaml create with their default values, as the Operator SDK scaffolds it
     #[arg(long)]
     from_charts: bool,
+    /// Write nothing; compare the roles with what the operator was seen to use in the newest `opdev run` of the project,
+    /// and fail where a right is missing
+    #[arg(long, conflicts_with_all = ["check", "output"])]
+    observed: bool,
 }
 
 /// Runs `opdev crd`.
@@ -54,7 +59,30 @@ pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
 
 /// Runs `opdev rbac`.
 pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
+    if args.observed {
+        return observed(args);
+    }
     run(&args.manifest, args.from_charts, manifests::roles)
+}
+
+/// Says which rights were used and are not allowed, and which are allowed and were not used.
+fn observed(args: &RbacArgs) -> Result<ExitCode> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let root = type_files::root(args.manifest.project.as_deref(), &here)?;
+    let made = manifests::roles(&root, &asked(&args.manifest, args.from_charts))?;
+    let (text, missing) = rights::compared(&root, &made)?;
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(if missing || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn asked(args: &ManifestArgs, charts: bool) -> Asked {
+    Asked {
+        paths: args.paths.clone(),
+        version: args.version_profile.clone(),
+        output: args.output.clone(),
+        charts,
+        year: jiff::Zoned::now().year().to_string(),
+    }
 }
 
 fn run(
@@ -64,14 +92,7 @@ fn run(
 ) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = type_files::root(args.project.as_deref(), &here)?;
-    let asked = Asked {
-        paths: args.paths.clone(),
-        version: args.version_profile.clone(),
-        output: args.output.clone(),
-        charts,
-        year: jiff::Zoned::now().year().to_string(),
-    };
-    let made = make(&root, &asked)?;
+    let made = make(&root, &asked(args, charts))?;
     let mut told = String::new();
     for diagnostic in &made.diagnostics {
         tell(&mut told, diagnostic);

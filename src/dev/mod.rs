@@ -24,6 +24,7 @@ pub mod project;
 mod reload;
 mod requests;
 mod returned;
+pub mod rights;
 pub mod scaffold;
 mod service_account;
 mod settings;

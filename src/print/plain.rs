@@ -262,6 +262,9 @@ fn reconciled(pass: &Reconcile) -> String {
             words::one_line(&requeue.why)
         ));
     }
+    for finding in pass.process.iter().flat_map(|process| &process.findings) {
+        text.push_str(&format!("; warning: {}", words::one_line(&finding.message)));
+    }
     text
 }
 

@@ -4,6 +4,7 @@
 pub mod attribute;
 pub(crate) mod change;
 pub mod observed;
+pub mod rights;
 mod sink;
 pub mod traced;
 

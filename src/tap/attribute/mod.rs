@@ -16,6 +16,7 @@ use crate::event::{Event, Level, LogLine, Notice, Reconcile, TraceLevel, mask};
 use checks::{Known, Memory};
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
+pub(super) use pass::plural as plural_of;
 use pass::{Open, Write};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};

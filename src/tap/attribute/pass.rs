@@ -121,6 +121,7 @@ impl Open {
             requeue: requeue(end, attempt),
             waiting: None,
             failure: failure(end, attempt),
+            releases: Vec::new(),
             process: Some(Box::new(ProcessPass {
                 controller: self.controller.clone(),
                 reconcile_id: self.id.clone(),
@@ -274,7 +275,7 @@ fn panic_place(stack: &str) -> String {
 }
 
 /// The plural of a kind as the API server mostly makes it.
-pub(super) fn plural(kind: &str) -> String {
+pub(in crate::tap) fn plural(kind: &str) -> String {
     let lower = kind.to_lowercase();
     if lower.ends_with('s') || lower.ends_with('x') || lower.ends_with("ch") {
         format!("{lower}es")

@@ -37,6 +37,7 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     };
     let mut rows = vec![headline(pass)];
     rows.extend(failure(pass, width));
+    rows.extend(findings(pass, width));
     rows.push(Row::new(Role::Title, if pass.causes.len() == 1 { " Cause" } else { " Causes" }));
     for line in waterfall::lines(pass, waterfall::MANY) {
         if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(..)) {
@@ -50,6 +51,7 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
             rows.extend(lines.into_iter().map(|line| Row::new(Role::Text, format!("   {line}"))));
         }
     }
+    rows.extend(reads(pass));
     rows.push(Row::new(Role::Title, " Status"));
     if pass.status.is_empty() {
         rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
@@ -106,6 +108,44 @@ fn failure(pass: &Reconcile, width: usize) -> Vec<Row> {
             !failure.chain.iter().any(|t| t.contains(&diagnostic.message)),
         ));
     }
+    rows
+}
+
+/// What is wrong with a pass of a process, each with what to do.
+fn findings(pass: &Reconcile, width: usize) -> Vec<Row> {
+    let findings = pass.process.iter().flat_map(|process| &process.findings);
+    let rows = findings.flat_map(|finding| {
+        let cells = width.saturating_sub(5).max(10);
+        let message = wrap(&clean(&finding.message), cells).into_iter().enumerate();
+        let message = message.map(|(at, line)| {
+            Row::new(Role::Changed, format!(" {} {line}", if at == 0 { "⚠" } else { " " }))
+        });
+        let hint =
+            wrap(&finding.hint, cells).into_iter().map(|line| Row::new(Role::Dim, format!("   {line}")));
+        message.chain(hint).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+/// What a process's cache answered to a pass.
+fn reads(pass: &Reconcile) -> Vec<Row> {
+    let Some(process) = pass.process.as_ref().filter(|process| !process.reads.is_empty()) else {
+        return Vec::new();
+    };
+    let mut rows = vec![Row::new(Role::Title, " Read from its cache")];
+    rows.extend(process.reads.iter().map(|read| {
+        let what = match read.count {
+            Some(count) if read.selector.is_empty() => format!("{}: {count}", read.object.gvk.kind),
+            Some(count) => format!("{} {}: {count}", read.object.gvk.kind, read.selector),
+            None => format!("{} at {}", read.object, read.resource_version),
+        };
+        let row = Row::new(Role::Dim, format!("   {:<5}", read.verb));
+        if read.problem.is_empty() {
+            row.and(Role::Text, clean(&what))
+        } else {
+            row.and(Role::Text, format!("{} ", read.object)).and(Role::Bad, clean(&read.problem))
+        }
+    }));
     rows
 }
 
