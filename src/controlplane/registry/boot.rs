@@ -41,6 +41,7 @@ impl Registry {
                 json!({"metadata": {"name": name}, "conditions": healthy}),
             )?;
         }
+        registry.make_priorities()?;
         registry.make_roles()?;
         registry.rbac = rbac;
         Ok(registry)
@@ -53,6 +54,23 @@ impl Registry {
         for found in stored {
             self.definition_written(&found.value);
         }
+    }
+
+    /// Makes the two priorities of what the cluster itself consists of.
+    fn make_priorities(&self) -> Result<(), Status> {
+        for (name, value, what) in [
+            ("system-node-critical", 2_000_001_000, "must not be moved from their current node."),
+            (
+                "system-cluster-critical",
+                2_000_000_000,
+                "must run in the cluster, but can be moved to another node if necessary.",
+            ),
+        ] {
+            let description = format!("Used for system critical pods that {what}");
+            let object = json!({"metadata": {"name": name}, "value": value, "description": description});
+            self.make("scheduling.k8s.io/priorityclasses", "", object)?;
+        }
+        Ok(())
     }
 
     /// Makes the roles and bindings of a new cluster. They are worked out once for all planes of a process: they differ

@@ -64,6 +64,7 @@ impl Registry {
         }
         let subject = Subject::create(resource, namespace, &asked);
         self.fill_limits(resource, namespace, &mut object);
+        self.complete_created(resource, &mut object)?;
         self.mutated(ctx, &subject, &mut object, None)?;
         metadata::set_namespace(resource, &mut object, namespace)?;
         self.check_limits(resource, namespace, &object)?;
@@ -137,6 +138,7 @@ impl Registry {
             return Err(Status::invalid(&resource.group, &resource.kind, &name, causes));
         }
         warnings::warn(ctx, resource, &object, None);
+        self.check_plugins(ctx, (resource, Part::Main), &object, None)?;
         if self.asks(ctx, resource) {
             drop(services);
             let subject = Subject::create(resource, metadata::text(&object, "namespace"), &name);

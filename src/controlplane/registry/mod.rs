@@ -18,6 +18,8 @@ pub(crate) mod fields;
 mod gotype;
 pub(crate) mod metadata;
 mod names;
+mod plugins;
+mod pod_security;
 mod pods;
 mod policy;
 pub(crate) mod quantity;

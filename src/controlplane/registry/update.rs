@@ -100,6 +100,7 @@ impl Registry {
         if matches!(part, Part::Main | Part::Scale) {
             warnings::warn(ctx, resource, &object, Some(&served));
         }
+        self.check_plugins(ctx, (resource, part), &object, Some(&served))?;
         if self.asks(ctx, resource) {
             drop(services);
             self.validated_update(ctx, &subject, part, &object, &served)?;

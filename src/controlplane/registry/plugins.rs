@@ -1,0 +1,341 @@
+//! The smaller admission plugins that are on by default in the real server: what they set on an object that is created,
+//! and what they refuse. In its order; LimitRanger is in `create`, PodSecurity in `pod_security`, webhooks and policies in
+//! `admit`. The texts are those of the real server.
+
+use super::context::Context;
+use super::strategy::Part;
+use super::{Registry, Resource, metadata, quantity};
+use crate::authorization::Attributes;
+use crate::error::Status;
+use crate::storage::{Key, Stored};
+use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+const PRIORITY_CLASSES: &str = "scheduling.k8s.io/priorityclasses";
+const RUNTIME_CLASSES: &str = "node.k8s.io/runtimeclasses";
+const STORAGE_CLASSES: &str = "storage.k8s.io/storageclasses";
+const INGRESS_CLASSES: &str = "networking.k8s.io/ingressclasses";
+
+fn forbidden(resource: &Resource, object: &Value, why: &str) -> Status {
+    Status::forbidden(&resource.group, &resource.plural, metadata::text(object, "name"), why)
+}
+
+/// The part of an object that is there, as a map.
+fn map_of<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, Value>> {
+    if !value[field].is_object() {
+        value[field] = json!({});
+    }
+    value[field].as_object_mut()
+}
+
+impl Registry {
+    /// Has the plugins change an object that is to be created, before webhooks do.
+    ///
+    /// # Errors
+    /// What one of them refuses.
+    pub(super) fn complete_created(&self, resource: &Resource, object: &mut Value) -> Result<(), Status> {
+        match resource.id() {
+            "pods" => {
+                self.set_priority(resource, object)?;
+                self.set_by_runtime_class(resource, object)
+            }
+            "persistentvolumeclaims" => {
+                let annotated = "volume.beta.kubernetes.io/storage-class";
+                if object["spec"]["storageClassName"].is_null()
+                    && object["metadata"]["annotations"].get(annotated).is_none()
+                {
+                    const MARKS: [&str; 2] = [
+                        "storageclass.kubernetes.io/is-default-class",
+                        "storageclass.beta.kubernetes.io/is-default-class",
+                    ];
+                    if let Some(class) = self.default_class(STORAGE_CLASSES, &MARKS) {
+                        object["spec"]["storageClassName"] = class;
+                    }
+                }
+                Ok(())
+            }
+            "networking.k8s.io/ingresses" => {
+                if object["spec"]["ingressClassName"].is_null()
+                    && object["metadata"]["annotations"].get("kubernetes.io/ingress.class").is_none()
+                {
+                    const MARKS: [&str; 1] = ["ingressclass.kubernetes.io/is-default-class"];
+                    if let Some(class) = self.default_class(INGRESS_CLASSES, &MARKS) {
+                        object["spec"]["ingressClassName"] = class;
+                    }
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The name of the newest class that is marked as the default one.
+    fn default_class(&self, classes: &str, marks: &[&str]) -> Option<Value> {
+        let classes = self.store.list(classes, None).items;
+        let marked = |class: &&Arc<Stored>| {
+            let annotations = &class.value["metadata"]["annotations"];
+            marks.iter().any(|mark| annotations[*mark] == "true")
+        };
+        let age = |class: &&Arc<Stored>| {
+            let text = |field| metadata::text(&class.value, field).to_owned();
+            (Reverse(text("creationTimestamp")), text("name"))
+        };
+        let newest = classes.iter().filter(marked).min_by_key(age)?;
+        Some(newest.value["metadata"]["name"].clone())
+    }
+
+    /// The class with this name; without a name the default one, where there is one.
+    fn priority_class(&self, name: &str) -> Option<Arc<Stored>> {
+        if !name.is_empty() {
+            return self.store.get(PRIORITY_CLASSES, &Key::new("", name));
+        }
+        let classes = self.store.list(PRIORITY_CLASSES, None).items;
+        let default = classes.into_iter().filter(|class| class.value["globalDefault"] == true);
+        // There may be several after a race.
+        default.min_by_key(|class| class.value["value"].as_i64())
+    }
+
+    /// The plugin Priority: a pod's class decides its priority.
+    fn set_priority(&self, resource: &Resource, pod: &mut Value) -> Result<(), Status> {
+        let name = pod["spec"]["priorityClassName"].as_str().unwrap_or_default().to_owned();
+        let class = self.priority_class(&name);
+        if class.is_none() && !name.is_empty() {
+            let why = format!("no PriorityClass with name {name} was found");
+            return Err(forbidden(resource, pod, &why));
+        }
+        let (priority, preemption) = match &class {
+            Some(class) => {
+                (class.value["value"].as_i64().unwrap_or(0), class.value["preemptionPolicy"].as_str())
+            }
+            None => (0, Some("PreemptLowerPriority")),
+        };
+        if let Some(said) = pod["spec"]["priority"].as_i64().filter(|said| *said != priority) {
+            let why = format!(
+                "the integer value of priority ({said}) must not be provided in pod spec; priority admission controller \
+                 computed {priority} from the given PriorityClass name"
+            );
+            return Err(forbidden(resource, pod, &why));
+        }
+        if let (Some(said), Some(preemption)) = (pod["spec"]["preemptionPolicy"].as_str(), preemption)
+            && said != preemption
+        {
+            let why = format!(
+                "the string value of PreemptionPolicy ({said}) must not be provided in pod spec; priority admission \
+                 controller computed {preemption} from the given PriorityClass name"
+            );
+            return Err(forbidden(resource, pod, &why));
+        }
+        let Some(spec) = map_of(pod, "spec") else { return Ok(()) };
+        if let Some(class) = &class {
+            spec.insert("priorityClassName".to_owned(), class.value["metadata"]["name"].clone());
+        }
+        spec.insert("priority".to_owned(), Value::from(priority));
+        if let Some(preemption) = preemption {
+            spec.insert("preemptionPolicy".to_owned(), Value::from(preemption));
+        }
+        Ok(())
+    }
+
+    /// The plugin RuntimeClass: what running a pod costs beside its containers, and where it may run.
+    fn set_by_runtime_class(&self, resource: &Resource, pod: &mut Value) -> Result<(), Status> {
+        let Some(name) = pod["spec"]["runtimeClassName"].as_str().map(str::to_owned) else {
+            if pod["spec"]["overhead"].is_object() {
+                let why =
+                    "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+                return Err(forbidden(resource, pod, why));
+            }
+            return Ok(());
+        };
+        let Some(class) = self.store.get(RUNTIME_CLASSES, &Key::new("", &name)) else {
+            let why = format!("pod rejected: RuntimeClass {name:?} not found");
+            return Err(forbidden(resource, pod, &why));
+        };
+        let fixed = &class.value["overhead"]["podFixed"];
+        let said = pod["spec"]["overhead"].clone();
+        let is_said = said.as_object().is_some_and(|said| !said.is_empty());
+        if class.value["overhead"].is_object() {
+            if is_said && said != *fixed {
+                let why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+                return Err(forbidden(resource, pod, why));
+            }
+            if fixed.is_object() {
+                pod["spec"]["overhead"] = fixed.clone();
+            }
+        } else if said.is_object() {
+            let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+            return Err(forbidden(resource, pod, why));
+        }
+        let scheduling = &class.value["scheduling"];
+        for (key, value) in scheduling["nodeSelector"].as_object().into_iter().flatten() {
+            let own = &pod["spec"]["nodeSelector"][key];
+            if !own.is_null() && own != value {
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let why = format!(
+                    "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {}; pod.spec.nodeSelector[{key}] = {}",
+                    text(value),
+                    text(own)
+                );
+                return Err(forbidden(resource, pod, &why));
+            }
+            if let Some(selector) = map_of(&mut pod["spec"], "nodeSelector") {
+                selector.insert(key.clone(), value.clone());
+            }
+        }
+        if let Some(more) = scheduling["tolerations"].as_array() {
+            let own = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+            pod["spec"]["tolerations"] =
+                Value::Array(merged(own.into_iter().chain(more.iter().cloned()).collect()));
+        }
+        Ok(())
+    }
+
+    /// Asks the plugins that only look, once an object is valid. `old` is what it replaces.
+    ///
+    /// # Errors
+    /// What one of them refuses.
+    pub(super) fn check_plugins(
+        &self,
+        ctx: &mut Context,
+        (resource, part): (&Resource, Part),
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), Status> {
+        self.check_pod_security(ctx, (resource, part), object, old)?;
+        match (resource.id(), part) {
+            (PRIORITY_CLASSES, Part::Main) => self.check_default_priority(resource, object, old.is_some()),
+            ("persistentvolumeclaims", Part::Main) => match old {
+                Some(old) => self.check_resize(resource, object, old),
+                None => Ok(()),
+            },
+            ("certificates.k8s.io/certificatesigningrequests", Part::Approval | Part::Status) => match old {
+                Some(old) => self.check_signer(ctx, (resource, part), object, old),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn check_default_priority(
+        &self,
+        resource: &Resource,
+        object: &Value,
+        exists: bool,
+    ) -> Result<(), Status> {
+        if object["globalDefault"] != true {
+            return Ok(());
+        }
+        let Some(class) = self.priority_class("") else { return Ok(()) };
+        let name = metadata::text(&class.value, "name");
+        if exists && name == metadata::text(object, "name") {
+            return Ok(());
+        }
+        let why = format!("PriorityClass {name} is already marked as default. Only one default can exist");
+        Err(forbidden(resource, object, &why))
+    }
+
+    /// The plugin PersistentVolumeClaimResize: only claims of a class that allows it may grow.
+    fn check_resize(&self, resource: &Resource, object: &Value, old: &Value) -> Result<(), Status> {
+        let size = |claim: &Value| {
+            let said = claim.pointer("/spec/resources/requests/storage").and_then(Value::as_str);
+            said.and_then(quantity::nano).unwrap_or(0)
+        };
+        if size(object) <= size(old) {
+            return Ok(());
+        }
+        if old["status"]["phase"] != "Bound" {
+            return Err(forbidden(resource, object, "Only bound persistent volume claims can be expanded"));
+        }
+        let name = |claim: &Value| {
+            let annotated = &claim["metadata"]["annotations"]["volume.beta.kubernetes.io/storage-class"];
+            annotated.as_str().or(claim["spec"]["storageClassName"].as_str()).unwrap_or_default().to_owned()
+        };
+        let class = self.store.get(STORAGE_CLASSES, &Key::new("", &name(object)));
+        let allows = class.is_some_and(|class| class.value["allowVolumeExpansion"] == true);
+        if name(object) == name(old) && allows {
+            return Ok(());
+        }
+        let why = "only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must \
+                   support resize";
+        Err(forbidden(resource, object, why))
+    }
+
+    /// The plugins CertificateApproval and CertificateSigning: whoever approves or signs has to have the right to do that
+    /// for the signer.
+    fn check_signer(
+        &self,
+        ctx: &Context,
+        (resource, part): (&Resource, Part),
+        object: &Value,
+        old: &Value,
+    ) -> Result<(), Status> {
+        let verb = if part == Part::Approval { "approve" } else { "sign" };
+        let same = |field: &str| object["status"][field] == old["status"][field];
+        if part == Part::Status && same("certificate") && same("conditions") {
+            return Ok(());
+        }
+        let signer = old["spec"]["signerName"].as_str().unwrap_or_default();
+        let all = signer.split_once('/').map(|(domain, _)| format!("{domain}/*"));
+        let may = |name: &str| {
+            let wanted = Attributes::on(verb, "certificates.k8s.io", "signers", "", name);
+            self.allows_all(&ctx.user) || self.authorize(&ctx.user, &wanted).is_ok()
+        };
+        if may(signer) || all.is_some_and(|all| may(&all)) {
+            return Ok(());
+        }
+        let why = format!("user not permitted to {verb} requests with signerName {signer:?}");
+        Err(forbidden(resource, object, &why))
+    }
+}
+
+/// Tolerations without those that another one covers.
+fn merged(all: Vec<Value>) -> Vec<Value> {
+    let mut kept: Vec<Value> = Vec::new();
+    for (at, one) in all.iter().enumerate() {
+        let later = all[at + 1..].iter().any(|other| other != one && covers(other, one));
+        if !later && !kept.iter().any(|other| covers(other, one)) {
+            kept.push(one.clone());
+        }
+    }
+    kept
+}
+
+/// Whether whatever the second toleration tolerates the first one does, too.
+fn covers(wide: &Value, narrow: &Value) -> bool {
+    let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
+    let equal = |field: &str| text(wide, field) == text(narrow, field);
+    let exists = text(wide, "operator") == "Exists";
+    if wide == narrow {
+        return true;
+    }
+    let key = equal("key") || (text(wide, "key").is_empty() && exists);
+    let effect = equal("effect") || text(wide, "effect").is_empty();
+    let seconds = |value: &Value| value["tolerationSeconds"].as_i64();
+    let long = match (text(wide, "effect").as_str(), seconds(wide), seconds(narrow)) {
+        ("NoExecute", Some(wide), narrow) => narrow.is_some_and(|narrow| wide >= narrow),
+        _ => true,
+    };
+    let value = match text(wide, "operator").as_str() {
+        "Exists" => true,
+        "" | "Equal" => text(narrow, "operator") == "Equal" && equal("value"),
+        _ => false,
+    };
+    key && effect && long && value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerations_that_others_cover_go() {
+        let (all, one) =
+            (json!({"operator": "Exists"}), json!({"key": "a", "operator": "Equal", "value": "x"}));
+        let short = json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10});
+        let long = json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20});
+        assert_eq!(merged(vec![one.clone(), all.clone()]), [all.clone()]);
+        assert_eq!(merged(vec![all.clone(), one.clone()]), [all]);
+        assert_eq!(merged(vec![short, long.clone(), one.clone()]), [long, one.clone()]);
+        assert_eq!(merged(vec![one.clone(), one.clone()]), [one]);
+    }
+}
