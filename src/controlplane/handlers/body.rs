@@ -1,10 +1,12 @@
 //! Reads the bodies of requests: JSON, YAML or protobuf; anything else is refused with what would do.
 
+use super::strict::Noticing;
 use crate::error::Status;
 use crate::protobuf;
 use http::HeaderMap;
 use http::header::CONTENT_TYPE;
 use opdev_object::depth::{MAX_LEVELS, levels};
+use serde::de::DeserializeSeed as _;
 use serde_json::Value;
 
 /// The media type of the body, without parameters; `""` where none is named.
@@ -13,13 +15,32 @@ pub(crate) fn media_type(headers: &HeaderMap) -> &str {
     text.split(';').next().unwrap_or_default().trim()
 }
 
+/// A body that was read.
+#[derive(Debug)]
+pub(crate) struct Read {
+    pub(crate) value: Value,
+    /// A field of a JSON body stands there more than once.
+    pub(crate) twice: bool,
+}
+
+/// Whether the body is YAML.
+pub(crate) fn is_yaml(headers: &HeaderMap) -> bool {
+    ["application/yaml", "text/yaml", "application/x-yaml"].contains(&media_type(headers))
+}
+
 /// Reads an object.
 pub(crate) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Status> {
+    read(headers, bytes).map(|read| read.value)
+}
+
+/// Reads an object, and notices whether it names anything twice.
+pub(crate) fn read(headers: &HeaderMap, bytes: &[u8]) -> Result<Read, Status> {
+    let once = |value| Read { value, twice: false };
     match media_type(headers) {
-        "" | "application/json" | "text/json" | "*/*" => json(bytes),
-        "application/yaml" | "text/yaml" | "application/x-yaml" => yaml(bytes),
+        "" | "application/json" | "text/json" | "*/*" => read_json(bytes),
+        _ if is_yaml(headers) => yaml(bytes).map(once),
         "application/vnd.kubernetes.protobuf" => {
-            protobuf::decode(bytes).map_err(Status::bad_request).and_then(not_too_deep)
+            protobuf::decode(bytes).map_err(Status::bad_request).and_then(not_too_deep).map(once)
         }
         _ => Err(Status::unsupported_media_type(&[
             "application/json",
@@ -31,9 +52,18 @@ pub(crate) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Status>
 
 /// Reads JSON.
 pub(crate) fn json(bytes: &[u8]) -> Result<Value, Status> {
-    serde_json::from_slice(bytes)
-        .map_err(|error| Status::bad_request(format!("couldn't get version/kind; json parse error: {error}")))
-        .and_then(not_too_deep)
+    read_json(bytes).map(|read| read.value)
+}
+
+/// Reads JSON, and notices whether it names anything twice.
+pub(crate) fn read_json(bytes: &[u8]) -> Result<Read, Status> {
+    let mut twice = false;
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Noticing(&mut twice).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
+    let value = value.map_err(|error| {
+        Status::bad_request(format!("couldn't get version/kind; json parse error: {error}"))
+    })?;
+    Ok(Read { value: not_too_deep(value)?, twice })
 }
 
 /// Reads YAML, of which JSON is a part.

@@ -10,6 +10,7 @@ mod read;
 mod respond;
 mod reviews;
 mod select;
+mod strict;
 mod tables;
 mod watch;
 mod write;
@@ -94,16 +95,18 @@ impl Api {
         let raw = parts.uri.query().unwrap_or_default();
         let query = Query::parse(raw);
         let Some(target) = Target::parse(parts.uri.path()) else { return respond::no_such_path() };
+        if let Some(why) = query.wrong_timeout().filter(|_| !runs_long(&target, &query)) {
+            return respond::failure(&Status::bad_request(why), Encoding::Json);
+        }
         let served = self.registry.catalog.served();
         let found = served.find(&target.group, &target.version, &target.resource);
         let Some(resource) = found.filter(|found| found.namespaced || target.namespace.is_none()) else {
             return respond::no_such_path();
         };
-        let forms = if target.subresource.as_deref().is_none_or(|sub| sub == "status") {
-            Forms::All
-        } else {
-            Forms::Plain
-        };
+        // Reviews have no metadata and no columns.
+        let whole = target.subresource.as_deref().is_none_or(|sub| sub == "status")
+            && !reviews::is_review(&target.group, &target.resource);
+        let forms = if whole { Forms::All } else { Forms::Plain };
         let binary = binary(resource, target.subresource.as_deref());
         let agreed = match negotiation::agree(&parts.headers, raw, forms, binary) {
             Ok(agreed) => agreed,
@@ -183,6 +186,12 @@ impl Api {
             _ => answer,
         }
     }
+}
+
+/// Whether nothing limits how long an answer takes.
+fn runs_long(target: &Target, query: &Query) -> bool {
+    let stream = |sub: &str| ["attach", "exec", "log", "portforward", "proxy"].contains(&sub);
+    target.watch || query.flag("watch") == Some(true) || target.subresource.as_deref().is_some_and(stream)
 }
 
 fn reads(method: &Method) -> bool {

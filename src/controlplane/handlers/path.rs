@@ -99,10 +99,47 @@ impl Query {
         Some(!matches!(value.to_lowercase().as_str(), "0" | "f" | "false"))
     }
 
+    /// Why `timeout` is no duration as Go writes them.
+    pub(crate) fn wrong_timeout(&self) -> Option<String> {
+        let said = self.get("timeout")?;
+        let why = go_duration(said).err()?;
+        Some(format!("invalid timeout specified in the request URL - time: {why}"))
+    }
+
     /// A whole number, where it is one.
     pub(crate) fn number(&self, name: &str) -> Option<i64> {
         self.get(name)?.parse().ok()
     }
+}
+
+/// Checks a duration such as `1h30m` or `-1.5s`; the error has the words of Go's `time.ParseDuration`.
+fn go_duration(text: &str) -> Result<(), String> {
+    let invalid = || format!("invalid duration {text:?}");
+    let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Ok(());
+    }
+    let mut rest = rest;
+    if rest.is_empty() {
+        return Err(invalid());
+    }
+    while !rest.is_empty() {
+        let whole = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let after = whole
+            .strip_prefix('.')
+            .map_or(whole, |part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+        if !rest[..rest.len() - after.len()].contains(|c: char| c.is_ascii_digit()) {
+            return Err(invalid());
+        }
+        let end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
+        let (unit, after) = after.split_at(end);
+        match unit {
+            "" => return Err(format!("missing unit in duration {text:?}")),
+            "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h" => rest = after,
+            _ => return Err(format!("unknown unit {unit:?} in duration {text:?}")),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -134,6 +171,19 @@ mod tests {
         );
         assert!(Target::parse("/api/v1/watch/pods").unwrap().watch);
         assert!(Target::parse("/apis/apps/v1").is_none());
+    }
+
+    #[test]
+    fn timeouts_are_durations_of_go() {
+        let wrong = |text: &str| Query(vec![("timeout".to_owned(), text.to_owned())]).wrong_timeout();
+        for fine in ["0", "0s", "1h30m", "-1.5s", "+.5ms", "10µs"] {
+            assert_eq!(wrong(fine), None, "{fine}");
+        }
+        let said = |why: &str| Some(format!("invalid timeout specified in the request URL - time: {why}"));
+        assert_eq!(wrong("invalid"), said("invalid duration \"invalid\""));
+        assert_eq!(wrong("10"), said("missing unit in duration \"10\""));
+        assert_eq!(wrong("1d"), said("unknown unit \"d\" in duration \"1d\""));
+        assert_eq!(wrong("1.2.3s"), said("missing unit in duration \"1.2.3s\""));
     }
 
     #[test]

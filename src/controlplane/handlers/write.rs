@@ -11,9 +11,7 @@ use crate::authorization::Attributes;
 use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
-use crate::registry::{
-    Change, Context, FieldValidation, Part, Resource, Subject, Way, accept, metadata, scale,
-};
+use crate::registry::{Change, Context, FieldValidation, Part, Resource, Subject, Way, metadata, scale};
 use crate::storage::{Key, Stored};
 use crate::tokens::Tokens;
 use bytes::Bytes;
@@ -54,9 +52,9 @@ impl Call<'_> {
     /// The body as an object of the resource's kind.
     fn object(&self, ctx: &mut Context) -> Result<Value, Status> {
         let resource = self.resource();
-        let object = body::object(self.headers, self.body)?;
-        kind::of_body(resource, &object, self.body)?;
-        accept(ctx, resource, object).map_err(|unfit| unfit.bad_request(resource))
+        let read = body::read(self.headers, self.body)?;
+        kind::of_body(resource, &read.value, self.body)?;
+        self.accepted(ctx, read).map_err(|unfit| unfit.bad_request(resource))
     }
 
     /// POST.
