@@ -30,6 +30,10 @@ pub struct ServeArgs {
     /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything
     #[arg(long)]
     rbac: bool,
+    /// Pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons (CreateContainerConfigError,
+    /// FailedMount), instead of running without them
+    #[arg(long)]
+    strict_pods: bool,
     /// Keep objects, keys and the address in this folder, so that they are there at the next start and the kubeconfig
     /// stays valid; without it everything is gone at the end
     #[arg(long, value_name = "DIR")]
@@ -105,6 +109,7 @@ async fn served(args: &ServeArgs) -> Result<()> {
     let mut config = Config::default();
     config.controllers = args.controllers.into();
     config.rbac = args.rbac;
+    config.strict_pods = args.strict_pods;
     args.webhooks.apply(&mut config.webhooks);
     let data = args.data_dir.as_deref().map(|folder| DataFolder::take(folder, "opdev serve", args.fresh));
     let data = data.transpose()?;

@@ -40,6 +40,8 @@ pub struct Config {
     /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory where none
     /// is given.
     pub data_dir: Option<PathBuf>,
+    /// Simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons.
+    pub strict_pods: bool,
     /// How webhooks that are configured by a service are reached.
     pub webhooks: Webhooks,
 }
@@ -91,7 +93,7 @@ impl ControlPlane {
     /// Where the stages make no sense, or the folder for the data cannot be used or is in use.
     pub async fn start_with(config: Config) -> Result<Self, Error> {
         let clock = config.clock.unwrap_or_else(|| Arc::new(jiff::Timestamp::now));
-        let mut settings = Settings::default();
+        let mut settings = Settings { strict_pods: config.strict_pods, ..Settings::default() };
         if let Some(stages) = &config.stages {
             settings.stages = stage::parse(stages).map_err(|problem| Error(problem.into()))?.into();
         }

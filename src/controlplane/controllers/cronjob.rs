@@ -176,10 +176,11 @@ impl Pass<'_> {
 
     /// Makes the Job that is due, if one is.
     fn start(&mut self) {
-        let schedule = match Schedule::parse(text(self.cron, "/spec/schedule")) {
+        let said = text(self.cron, "/spec/schedule");
+        let schedule = match Schedule::parse(said) {
             Ok(schedule) => schedule,
             Err(why) => {
-                let message = format!("unparseable schedule: {why}");
+                let message = format!("unparseable schedule: {said:?} : {why}");
                 return self.tell(NoteKind::Warning, "UnparseableSchedule", &message);
             }
         };
@@ -187,10 +188,14 @@ impl Pass<'_> {
             "" => TimeZone::UTC,
             name => jiff::tz::db().get(name).unwrap_or(TimeZone::UTC),
         };
-        if let Some(next) = schedule.next(self.now, &zone) {
-            let wait = Duration::try_from(next.duration_since(self.now)).unwrap_or_default();
-            self.sync.again(wait + Duration::from_millis(100));
-        }
+        let Some(next) = schedule.next(self.now, &zone) else {
+            // Such as the 31st of February.
+            let why = "time difference between two schedules is less than 1 second";
+            let message = format!("invalid schedule: {said} : {why}");
+            return self.tell(NoteKind::Warning, "InvalidSchedule", &message);
+        };
+        let wait = Duration::try_from(next.duration_since(self.now)).unwrap_or_default();
+        self.sync.again(wait + Duration::from_millis(100));
         let Some((due, missed)) = self.due(&schedule, &zone) else { return };
         if missed > MOST_MISSED {
             let message = "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock \

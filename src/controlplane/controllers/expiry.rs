@@ -1,7 +1,8 @@
-//! Events live for an hour, as on a real API server.
+//! Events live for an hour after they were written last, as on a real API server. Their own times do not count: a client
+//! may set them as it likes.
 //! Never touches anything else.
 
-use super::fields::{name, seconds_between, time};
+use super::fields::{list, name, seconds_between, time};
 use super::view::{Change, Key, View};
 use super::write::{Sync, Write};
 use super::{Actor, Controller};
@@ -32,9 +33,9 @@ impl Controller for EventExpiry {
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(event) = key.read(view) else { return Sync::done() };
-        let last =
-            ["/series/lastObservedTime", "/lastTimestamp", "/eventTime", "/metadata/creationTimestamp"];
-        let last = last.iter().find_map(|field| time(&event, field)).unwrap_or(now);
+        // The server itself stamps these.
+        let written = list(&event, "/metadata/managedFields").iter().filter_map(|entry| time(entry, "/time"));
+        let last = written.chain(time(&event, "/metadata/creationTimestamp")).max().unwrap_or(now);
         let left = LIFE - seconds_between(last, now);
         let mut sync = Sync::done();
         if left > 0 {

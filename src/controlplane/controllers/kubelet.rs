@@ -2,9 +2,10 @@
 //! Never runs anything. What a pod's life is stands in `stage` and `config/stages`.
 
 use super::conditions::{self, Says};
-use super::fields::{self, count, flag, list, name, put, reference, stamp, text, uid, with_status};
+use super::fields::{self, count, deleting, flag, list, name, put, reference, stamp, text, uid, with_status};
 use super::node::NODE_ADDRESS;
 use super::pods;
+use super::references::{self, Missing};
 use super::stage::{self, Stage};
 use super::view::{Change, Key, View};
 use super::write::{Hold, Note, NoteKind, Sync, Write};
@@ -21,6 +22,8 @@ use std::sync::Arc;
 pub(crate) struct Kubelet {
     pub(crate) node: String,
     pub(crate) stages: Arc<[Stage]>,
+    /// Pods wait for what they name.
+    pub(crate) strict: bool,
 }
 
 impl Controller for Kubelet {
@@ -32,7 +35,10 @@ impl Controller for Kubelet {
         Actor { user: "system:node:opdev", field_manager: "kubelet" }
     }
 
-    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        if self.strict && matches!(change.resource.as_str(), "configmaps" | "secrets") {
+            return self.waiting(view, change);
+        }
         match &change.after {
             Some(pod) if change.resource == "pods" && text(pod, "/spec/nodeName") == self.node => {
                 change.key().into_iter().collect()
@@ -46,6 +52,15 @@ impl Controller for Kubelet {
         if text(&pod, "/spec/nodeName") != self.node {
             return Sync::done();
         }
+        // Whoever was seen already waits where it cannot be started.
+        if self.strict
+            && pods::phase(&pod) == "Pending"
+            && pod.pointer("/status/startTime").is_some()
+            && !deleting(&pod)
+            && let Some(missing) = references::missing(view, &pod)
+        {
+            return Sync { writes: self.hold_back(view, &pod, &missing), ..Sync::default() };
+        }
         let Some(stage) = stage::due(&self.stages, &pod) else { return Sync::done() };
         let mut sync = Sync { writes: self.next(view, &pod, &stage.next, now), ..Sync::default() };
         if !sync.writes.is_empty() && !stage.delay().is_zero() {
@@ -56,6 +71,56 @@ impl Controller for Kubelet {
 }
 
 impl Kubelet {
+    /// The pods that may wait for a ConfigMap or a Secret which has come.
+    fn waiting(&self, view: &dyn View, change: &Change) -> Vec<Key> {
+        let Some(object) = &change.after else { return Vec::new() };
+        let pods = view.list("pods", meta::namespace(object));
+        let own =
+            |pod: &&Arc<Value>| pods::phase(pod) == "Pending" && text(pod, "/spec/nodeName") == self.node;
+        pods.iter().filter(own).map(|pod| Key::of("pods", pod)).collect()
+    }
+
+    /// Says why a pod cannot be started, in its status and, once, in an Event.
+    fn hold_back(&self, view: &dyn View, pod: &Value, missing: &Missing) -> Vec<Write> {
+        let mut regarding = reference(pod);
+        let mut writes = Vec::new();
+        let (reason, message) = match missing {
+            Missing::Volume(volume, why) => {
+                ("FailedMount", format!("MountVolume.SetUp failed for volume {volume:?} : {why}"))
+            }
+            Missing::Container(container, why) => {
+                let mut status = fields::status(pod);
+                for list in ["containerStatuses", "initContainerStatuses"] {
+                    let all = status.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+                    for state in all.filter(|state| name_of(state) == container) {
+                        state["state"] =
+                            json!({"waiting": {"reason": "CreateContainerConfigError", "message": why}});
+                    }
+                }
+                if status != fields::status(pod) {
+                    let object = with_status(pod, status);
+                    writes.push(Write::UpdateStatus { resource: "pods".into(), object });
+                }
+                put(&mut regarding, "/fieldPath", format!("spec.containers{{{container}}}").into());
+                ("Failed", format!("Error: {why}"))
+            }
+        };
+        let told = view.list("events", meta::namespace(pod)).iter().any(|event| {
+            text(event, "/involvedObject/uid") == uid(pod) && text(event, "/message") == message
+        });
+        if !told {
+            writes.push(Write::Record(Note {
+                regarding,
+                kind: NoteKind::Warning,
+                reason: reason.to_owned(),
+                message,
+                component: Some("kubelet"),
+                host: Some(self.node.clone()),
+            }));
+        }
+        writes
+    }
+
     fn next(&self, view: &dyn View, pod: &Value, next: &Value, now: Timestamp) -> Vec<Write> {
         let mut writes = Vec::new();
         let mut changes = false;

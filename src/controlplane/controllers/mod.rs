@@ -24,6 +24,7 @@ mod pods;
 mod quantity;
 mod quota;
 mod recorder;
+mod references;
 mod replicaset;
 mod revision;
 pub mod runner;
@@ -107,13 +108,20 @@ pub struct Settings {
     pub node: String,
     /// A pod's life.
     pub stages: Arc<[Stage]>,
+    /// Pods wait for the ConfigMaps and Secrets that they name, as on a real node.
+    pub strict_pods: bool,
     /// PEM of the CA that signed the API server's certificate.
     pub root_ca: String,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { node: "opdev".to_owned(), stages: stage::built_in().into(), root_ca: String::new() }
+        Settings {
+            node: "opdev".to_owned(),
+            stages: stage::built_in().into(),
+            strict_pods: false,
+            root_ca: String::new(),
+        }
     }
 }
 
@@ -145,7 +153,8 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
     let mut controllers = cluster_only(settings);
     controllers.extend([
         Box::new(deployment::Deployments) as Box<dyn Controller>,
-        Box::new(replicaset::ReplicaSets),
+        Box::new(replicaset::ReplicaSets(&replicaset::REPLICA_SETS)),
+        Box::new(replicaset::ReplicaSets(&replicaset::REPLICATION_CONTROLLERS)),
         Box::new(statefulset::StatefulSets),
         Box::new(daemonset::DaemonSets),
         Box::new(job::Jobs),
@@ -157,9 +166,14 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(volumes::Binder),
         Box::new(disruption::Disruptions),
         Box::new(volumes::ClaimProtection),
+        Box::new(volumes::VolumeProtection),
         Box::new(node::Node { node: settings.node.clone() }),
         Box::new(scheduler::Scheduler),
-        Box::new(kubelet::Kubelet { node: settings.node.clone(), stages: settings.stages.clone() }),
+        Box::new(kubelet::Kubelet {
+            node: settings.node.clone(),
+            stages: settings.stages.clone(),
+            strict: settings.strict_pods,
+        }),
     ]);
     controllers
 }

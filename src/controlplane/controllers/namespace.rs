@@ -1,4 +1,4 @@
-//! Ends namespaces: deletes everything in them, whatever kind it is of, then lets them go.
+//! Ends namespaces: deletes everything in them, pods first, then whatever kind it is of, and lets them go.
 //! Never guesses kinds; it asks what is served.
 
 use super::conditions::{self, Says};
@@ -44,7 +44,11 @@ impl Controller for Namespaces {
         if !deleting(&namespace) || list(&namespace, "/spec/finalizers").is_empty() {
             return Sync::done();
         }
-        let content = content(view, &key.name);
+        let mut content = content(view, &key.name);
+        // Pods go before what they need to end in good order.
+        if content.iter().any(|(resource, _)| resource == "pods") {
+            content.retain(|(resource, _)| resource == "pods");
+        }
         let mut writes: Vec<_> = content
             .iter()
             .filter(|(_, object)| !deleting(object))

@@ -1,9 +1,9 @@
-//! ReplicaSets: as many pods as asked for, the right ones first to go, and a truthful status.
-//! Never rolls anything out; `deployment` does.
+//! ReplicaSets and ReplicationControllers: as many pods as asked for, the right ones first to go, and a truthful status.
+//! They differ in their names and in how they select. Never rolls anything out; `deployment` does.
 
 use super::conditions::{self, Says};
 use super::fields::{self, count, deleting, int, map, put_count, stamp, text, time, uid, with_status};
-use super::owners::{claim, owner_keys};
+use super::owners::{claim, owner_keys_by};
 use super::pods;
 use super::selector::Selector;
 use super::view::{Change, Key, View};
@@ -17,49 +17,90 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// `group/plural` of what this controller works on.
+/// `group/plural` of ReplicaSets.
 pub(crate) const RESOURCE: &str = "apps/replicasets";
 
 /// Most pods made or removed in one pass.
 const BURST: usize = 500;
 
+/// A kind that keeps a number of pods.
+pub(crate) struct Sort {
+    /// `group/plural`.
+    resource: &'static str,
+    kind: &'static str,
+    controller: &'static str,
+    user: &'static str,
+    /// The selector is a plain map of labels.
+    plain_selector: bool,
+    /// The status counts pods that are going.
+    counts_terminating: bool,
+}
+
+pub(crate) const REPLICA_SETS: Sort = Sort {
+    resource: RESOURCE,
+    kind: "ReplicaSet",
+    controller: "replicaset-controller",
+    user: "system:serviceaccount:kube-system:replicaset-controller",
+    plain_selector: false,
+    counts_terminating: true,
+};
+
+pub(crate) const REPLICATION_CONTROLLERS: Sort = Sort {
+    resource: "replicationcontrollers",
+    kind: "ReplicationController",
+    controller: "replication-controller",
+    user: "system:serviceaccount:kube-system:replication-controller",
+    plain_selector: true,
+    counts_terminating: false,
+};
+
+impl Sort {
+    fn selector(&self, set: &Value) -> Option<Selector> {
+        if self.plain_selector {
+            let labels = map(set, "/spec/selector").filter(|labels| !labels.is_empty())?;
+            return Some(Selector::of_map(labels));
+        }
+        Selector::of(set.pointer("/spec/selector"))
+    }
+}
+
 /// See the module.
-pub(crate) struct ReplicaSets;
+pub(crate) struct ReplicaSets(pub(crate) &'static Sort);
 
 impl Controller for ReplicaSets {
     fn name(&self) -> &'static str {
-        "replicaset-controller"
+        self.0.controller
     }
 
     fn actor(&self) -> Actor {
-        Actor::kube_controller_manager("system:serviceaccount:kube-system:replicaset-controller")
+        Actor::kube_controller_manager(self.0.user)
     }
 
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         match change.resource.as_str() {
-            RESOURCE => change.key().into_iter().collect(),
-            "pods" => owner_keys(view, change, "ReplicaSet", RESOURCE),
+            resource if resource == self.0.resource => change.key().into_iter().collect(),
+            "pods" => owner_keys_by(view, change, self.0.kind, self.0.resource, &|set| self.0.selector(set)),
             _ => Vec::new(),
         }
     }
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(set) = key.read(view) else { return Sync::done() };
-        let Some(selector) = Selector::of(set.pointer("/spec/selector")) else { return Sync::done() };
+        let Some(selector) = self.0.selector(&set) else { return Sync::done() };
         let mut claim = claim(view, &set, "pods", &selector);
         let mut sync = Sync { writes: std::mem::take(&mut claim.writes), requeue_after: None, hold: None };
         let owned = claim.owned;
         let active: Vec<_> = owned.iter().filter(|pod| pods::active(pod)).cloned().collect();
         let wanted = int(&set, "/spec/replicas").unwrap_or(1).max(0) as usize;
         if !deleting(&set) {
-            manage(view, &set, &active, wanted, now, &mut sync.writes);
+            manage((view, self.0.resource), &set, &active, wanted, now, &mut sync.writes);
         }
         let min_ready = count(&set, "/spec/minReadySeconds");
-        let status = status(&set, &owned, &active, now);
+        let status = self.status(&set, &owned, &active, now);
         let (ready, available) = (count_in(&status, "readyReplicas"), count_in(&status, "availableReplicas"));
         if status != fields::status(&set) {
             let object = with_status(&set, status);
-            sync.writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
+            sync.writes.push(Write::UpdateStatus { resource: self.0.resource.into(), object });
         }
         if min_ready > 0 && ready != available {
             let next = active
@@ -91,14 +132,14 @@ impl Controller for ReplicaSets {
         let message = &refusal.message;
         let mut writes =
             vec![pods::note(&set, NoteKind::Warning, reason, &format!("Error {verb}: {message}"))];
-        let Some(selector) = Selector::of(set.pointer("/spec/selector")) else { return writes };
+        let Some(selector) = self.0.selector(&set) else { return writes };
         let owned = claim(view, &set, "pods", &selector).owned;
         let active: Vec<_> = owned.iter().filter(|pod| pods::active(pod)).cloned().collect();
-        let mut status = status(&set, &owned, &active, now);
+        let mut status = self.status(&set, &owned, &active, now);
         conditions::set(&mut status, Says { kind: "ReplicaFailure", status: "True", reason, message }, now);
         if status != fields::status(&set) {
             let object = with_status(&set, status);
-            writes.push(Write::UpdateStatus { resource: RESOURCE.into(), object });
+            writes.push(Write::UpdateStatus { resource: self.0.resource.into(), object });
         }
         writes
     }
@@ -109,7 +150,7 @@ fn count_in(status: &serde_json::Map<String, Value>, field: &str) -> i64 {
 }
 
 fn manage(
-    view: &dyn View,
+    (view, resource): (&dyn View, &str),
     set: &Value,
     active: &[Arc<Value>],
     wanted: usize,
@@ -123,19 +164,19 @@ fn manage(
         }
     } else if active.len() > wanted {
         let surplus = (active.len() - wanted).min(BURST);
-        let related = related_per_node(view, set);
+        let related = related_per_node(view, resource, set);
         for pod in first_to_go(active, &related, now).into_iter().take(surplus) {
             writes.extend(pods::delete(set, &pod));
         }
     }
 }
 
-/// Active pods per node of all ReplicaSets with the same controller.
-fn related_per_node(view: &dyn View, set: &Value) -> BTreeMap<String, usize> {
+/// Active pods per node of all sets with the same controller.
+fn related_per_node(view: &dyn View, resource: &str, set: &Value) -> BTreeMap<String, usize> {
     let controller = meta::controller(set).map(|controller| controller.uid);
     let namespace = meta::namespace(set);
     let siblings: Vec<String> = view
-        .list(RESOURCE, namespace)
+        .list(resource, namespace)
         .iter()
         .filter(|other| {
             uid(other) == uid(set)
@@ -197,28 +238,33 @@ fn log_age(since: Timestamp, now: Timestamp) -> u32 {
     i64::BITS - seconds.leading_zeros()
 }
 
-fn status(
-    set: &Value,
-    owned: &[Arc<Value>],
-    active: &[Arc<Value>],
-    now: Timestamp,
-) -> serde_json::Map<String, Value> {
-    let template_labels = map(set, "/spec/template/metadata/labels").cloned().unwrap_or_default();
-    let template = Selector::of_map(&template_labels);
-    let min_ready = count(set, "/spec/minReadySeconds");
-    let number = |keep: &dyn Fn(&Value) -> bool| active.iter().filter(|pod| keep(pod)).count() as i64;
-    let mut status = fields::status(set);
-    status.insert("replicas".into(), (active.len() as i64).into());
-    put_count(&mut status, "fullyLabeledReplicas", number(&|pod| template.matches(pod)));
-    put_count(&mut status, "readyReplicas", number(&pods::ready));
-    put_count(&mut status, "availableReplicas", number(&|pod| pods::available(pod, min_ready, now)));
-    let terminating = owned.iter().filter(|pod| deleting(pod) && !pods::finished(pod)).count();
-    status.insert("terminatingReplicas".into(), terminating.into());
-    put_count(&mut status, "observedGeneration", meta::generation(set));
-    if active.len() as i64 == int(set, "/spec/replicas").unwrap_or(1) {
-        conditions::remove(&mut status, "ReplicaFailure");
+impl ReplicaSets {
+    fn status(
+        &self,
+        set: &Value,
+        owned: &[Arc<Value>],
+        active: &[Arc<Value>],
+        now: Timestamp,
+    ) -> serde_json::Map<String, Value> {
+        let template_labels = map(set, "/spec/template/metadata/labels").cloned().unwrap_or_default();
+        let template = Selector::of_map(&template_labels);
+        let min_ready = count(set, "/spec/minReadySeconds");
+        let number = |keep: &dyn Fn(&Value) -> bool| active.iter().filter(|pod| keep(pod)).count() as i64;
+        let mut status = fields::status(set);
+        status.insert("replicas".into(), (active.len() as i64).into());
+        put_count(&mut status, "fullyLabeledReplicas", number(&|pod| template.matches(pod)));
+        put_count(&mut status, "readyReplicas", number(&pods::ready));
+        put_count(&mut status, "availableReplicas", number(&|pod| pods::available(pod, min_ready, now)));
+        let terminating = owned.iter().filter(|pod| deleting(pod) && !pods::finished(pod)).count();
+        if self.0.counts_terminating {
+            status.insert("terminatingReplicas".into(), terminating.into());
+        }
+        put_count(&mut status, "observedGeneration", meta::generation(set));
+        if active.len() as i64 == int(set, "/spec/replicas").unwrap_or(1) {
+            conditions::remove(&mut status, "ReplicaFailure");
+        }
+        status
     }
-    status
 }
 
 /// When a ReplicaSet was made, for sorting.

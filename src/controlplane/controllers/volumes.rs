@@ -1,4 +1,5 @@
-//! PersistentVolumeClaims: a simulated provisioner binds them, and a claim in use is kept until its pods are gone.
+//! PersistentVolumeClaims: a simulated provisioner binds them. A claim in use is kept until its pods are gone, a volume
+//! until its claim is.
 //! Never stores anything.
 
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
@@ -18,6 +19,9 @@ pub(crate) struct Binder;
 /// Keeps claims that pods use.
 pub(crate) struct ClaimProtection;
 
+/// Keeps volumes that claims are bound to.
+pub(crate) struct VolumeProtection;
+
 const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
 const CLASSES: &str = "storage.k8s.io/storageclasses";
@@ -25,6 +29,7 @@ const PROVISIONER: &str = "opdev.dev/simulated";
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 const STANDARD: &str = "standard";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 impl Controller for Binder {
     fn name(&self) -> &'static str {
@@ -68,7 +73,7 @@ impl Controller for Binder {
         let writes = match (key.resource.as_str(), key.read(view)) {
             (CLASSES, None) => vec![standard_class()],
             (CLAIMS, Some(claim)) if !deleting(&claim) => bind(view, &claim),
-            (VOLUMES, Some(volume)) if !deleting(&volume) => keep_volume(view, &volume),
+            (VOLUMES, Some(volume)) => keep_volume(view, &volume),
             _ => Vec::new(),
         };
         Sync { writes, ..Sync::default() }
@@ -280,7 +285,7 @@ fn keep_volume(view: &dyn View, volume: &Value) -> Vec<Write> {
             let claim = view.get(CLAIMS, Some(text(reference, "/namespace")), text(reference, "/name"));
             if claim.is_some_and(|claim| uid(&claim) == text(reference, "/uid")) {
                 "Bound"
-            } else if text(volume, "/spec/persistentVolumeReclaimPolicy") == "Delete" {
+            } else if text(volume, "/spec/persistentVolumeReclaimPolicy") == "Delete" && !deleting(volume) {
                 return vec![Write::Delete {
                     resource: VOLUMES.into(),
                     namespace: None,
@@ -327,19 +332,46 @@ impl Controller for ClaimProtection {
 
     fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
         let Some(claim) = key.read(view) else { return Sync::done() };
-        let finalizers = meta::finalizers(&claim);
-        let protected = finalizers.contains(&PROTECTION);
-        let wanted: Vec<_> = if !deleting(&claim) && !protected {
-            finalizers.into_iter().chain([PROTECTION]).collect()
-        } else if deleting(&claim) && protected && !in_use(view, &claim) {
-            finalizers.into_iter().filter(|finalizer| *finalizer != PROTECTION).collect()
-        } else {
-            return Sync::done();
-        };
-        let wanted = if wanted.is_empty() { Value::Null } else { json!(wanted) };
-        let write = patch(CLAIMS, &claim, json!({"metadata": {"finalizers": wanted}}));
-        Sync { writes: vec![write], ..Sync::default() }
+        protect((CLAIMS, &claim), PROTECTION, || in_use(view, &claim))
     }
+}
+
+impl Controller for VolumeProtection {
+    fn name(&self) -> &'static str {
+        "persistentvolume-protection-controller"
+    }
+
+    fn actor(&self) -> Actor {
+        Actor::kube_controller_manager("system:serviceaccount:kube-system:pv-protection-controller")
+    }
+
+    fn keys(&self, _view: &dyn View, change: &Change) -> Vec<Key> {
+        match change.resource.as_str() {
+            VOLUMES => change.key().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
+        let Some(volume) = key.read(view) else { return Sync::done() };
+        protect((VOLUMES, &volume), VOLUME_PROTECTION, || text(&volume, "/status/phase") == "Bound")
+    }
+}
+
+/// Puts a finalizer on an object that stays, and takes it off one that goes and is not in use any more.
+fn protect((resource, object): (&str, &Value), finalizer: &str, in_use: impl FnOnce() -> bool) -> Sync {
+    let finalizers = meta::finalizers(object);
+    let protected = finalizers.contains(&finalizer);
+    let wanted: Vec<_> = if !deleting(object) && !protected {
+        finalizers.into_iter().chain([finalizer]).collect()
+    } else if deleting(object) && protected && !in_use() {
+        finalizers.into_iter().filter(|found| *found != finalizer).collect()
+    } else {
+        return Sync::done();
+    };
+    let wanted = if wanted.is_empty() { Value::Null } else { json!(wanted) };
+    let write = patch(resource, object, json!({"metadata": {"finalizers": wanted}}));
+    Sync { writes: vec![write], ..Sync::default() }
 }
 
 fn in_use(view: &dyn View, claim: &Value) -> bool {

@@ -37,7 +37,7 @@ fn has(found: &Value, wanted: &Value) -> bool {
 
 /// All that becomes of a pod: its statuses one after the other, whether it is deleted, and what is told of it.
 fn life(given: &Value) -> (Vec<Value>, bool, Vec<String>) {
-    let kubelet = Kubelet { node: "node".into(), stages: built_in().into() };
+    let kubelet = Kubelet { node: "node".into(), stages: built_in().into(), strict: false };
     let mut cluster = Simulation::new();
     let (mut states, mut deleted, mut told) = (Vec::new(), false, Vec::new());
     let mut pod = cluster.raw("pods", given.clone());

@@ -8,7 +8,7 @@ use crate::error::Cause;
 use serde_json::{Value, json};
 
 /// Kind, name and version of what is scaled.
-fn target(target: &Value, place: &str, causes: &mut Vec<Cause>) {
+fn target(target: &Value, place: &str, allows_core: bool, causes: &mut Vec<Cause>) {
     for field in ["kind", "name"] {
         if absent(&target[field]) {
             causes.push(Cause::required(format!("{place}.{field}"), ""));
@@ -18,6 +18,7 @@ fn target(target: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
     let version = target["apiVersion"].as_str().unwrap_or_default();
     let detail = match version.matches('/').count() {
+        0 if allows_core => return,
         0 => "apiVersion must specify API group".to_owned(),
         1 => return,
         _ => format!("unexpected GroupVersion string: {version}"),
@@ -41,7 +42,9 @@ pub(super) fn autoscaler(spec: &Value, causes: &mut Vec<Cause>) {
         let detail = "must be greater than or equal to `minReplicas`";
         causes.push(Cause::invalid("spec.maxReplicas", &json!(most), detail));
     }
-    target(&spec["scaleTargetRef"], "spec.scaleTargetRef", causes);
+    // The only kind of the core group that has a scale.
+    let allows_core = spec["scaleTargetRef"]["kind"] == "ReplicationController";
+    target(&spec["scaleTargetRef"], "spec.scaleTargetRef", allows_core, causes);
     let mut outside = false;
     for (i, metric) in items(&spec["metrics"]).iter().enumerate() {
         outside |= matches!(metric["type"].as_str(), Some("Object" | "External"));
