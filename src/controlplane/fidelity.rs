@@ -16,19 +16,16 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 12] = [
+const GAPS: [Gap; 14] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
     ),
     gap(
         "pods",
-        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image",
+        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image; what they name need not be there (with `opdev serve --strict-pods` they wait for their ConfigMaps and Secrets)",
     ),
-    gap(
-        "controllers",
-        "ReplicationControllers are stored, nothing acts on them; autoscalers keep their bounds and have no metrics; load balancers stay pending",
-    ),
+    gap("controllers", "autoscalers keep their bounds and have no metrics; load balancers stay pending"),
     gap(
         "CEL",
         "rules of custom resources are checked, and refused where they cost too much; time zones have to be offsets, and after a failure that another part of a rule makes up for, a few steps are not counted",
@@ -49,6 +46,10 @@ const GAPS: [Gap; 12] = [
         "validation",
         "as on a real server for pods and their templates, workloads, Jobs, CronJobs, Services, Ingresses, ConfigMaps, Secrets, claims, RBAC, autoscalers, budgets and Leases, but for the insides of rare volume sources, node affinity and pod failure policies; other built-in kinds are checked against their schema only",
     ),
+    gap(
+        "admission",
+        "the plugins that are on by default, but nodes are not tainted and pods get no labels of topology, PodSecurity audits nothing, and signing requests are not read",
+    ),
     gap("service accounts", "a pod may name one that is not there, and no token is mounted into it"),
     gap(
         "error texts",
@@ -58,6 +59,7 @@ const GAPS: [Gap; 12] = [
         "persistence",
         "without a data folder objects live in memory; with one they survive a restart, and watches start anew, as after a compaction of etcd",
     ),
+    gap("metrics", "requests, how long they took, and stored objects; nothing of the runtime and of caches"),
     gap("OpenAPI", "the schemas of built-in kinds have no descriptions"),
 ];
 

@@ -10,6 +10,8 @@ mod helm;
 mod kubectl;
 mod persistence;
 #[allow(clippy::needless_pass_by_value)]
+mod plugins;
+#[allow(clippy::needless_pass_by_value)]
 mod policies;
 mod rbac;
 mod run_webhooks;

@@ -2,7 +2,10 @@
 
 use super::order::Group;
 use crate::registry::{Resource, Subresource};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 
 /// The document at a path; `None` where there is no such group or version.
 pub(crate) fn document(groups: &[Group], path: &str) -> Option<Value> {
@@ -80,7 +83,20 @@ fn main(resource: &Resource) -> Value {
     if !resource.categories.is_empty() {
         entry.insert("categories".into(), resource.categories.clone().into());
     }
+    // Reviews and the like are not stored, and nobody stores how the parts of the server are.
+    if resource.has_verb("get") && resource.id() != "componentstatuses" {
+        entry.insert("storageVersionHash".into(), storage_version_hash(resource).into());
+    }
     Value::Object(entry)
+}
+
+/// Tells whether objects are stored at another version than before.
+fn storage_version_hash(resource: &Resource) -> String {
+    // Events are stored as those of the core group.
+    let (group, version) =
+        resource.storage_api_version.split_once('/').unwrap_or(("", &resource.storage_api_version));
+    let digest = Sha256::digest(format!("{group}/{version}/{}", resource.kind));
+    STANDARD.encode(&digest[..8])
 }
 
 fn below(resource: &Resource, sub: &Subresource) -> Value {

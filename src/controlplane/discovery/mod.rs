@@ -110,8 +110,16 @@ impl Discovery {
             paths.push(format!("/apis/{}", group.name));
             paths.extend(group.versions.iter().map(|(version, _)| format!("/apis/{}/{version}", group.name)));
         }
-        let rest =
-            ["/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/opdev/fidelity", "/readyz", "/version"];
+        let rest = [
+            "/healthz",
+            "/livez",
+            "/metrics",
+            "/openapi/v2",
+            "/openapi/v3",
+            "/opdev/fidelity",
+            "/readyz",
+            "/version",
+        ];
         paths.extend(rest.iter().map(ToString::to_string));
         json!({ "paths": paths })
     }

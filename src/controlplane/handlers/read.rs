@@ -13,7 +13,9 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
 const TOO_OLD_TO_CONTINUE: &str = "The provided continue parameter is too old to display a consistent list result. \
-    You can start a new list without the continue parameter.";
+    You can start a new list without the continue parameter, or use the continue token in this response to retrieve the \
+    remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were \
+    created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
 /// One object.
 pub(crate) fn get(shape: &Shape, key: &Key, query: &Query) -> Result<Response<Body>, Status> {
@@ -98,9 +100,15 @@ pub(crate) fn check_watch_options(query: &Query) -> Result<(), Status> {
 
 /// Where the next page starts.
 struct Continue {
-    revision: u64,
+    /// The state that the list is of; `None` where whoever goes on takes the current one.
+    revision: Option<u64>,
+    /// When the page before was given, in seconds since 1970.
+    given: Option<i64>,
     after: String,
 }
+
+/// How long a page can be followed by the next one, in seconds: after that etcd has compacted its state away.
+const PAGES_LIVE: i64 = 300;
 
 impl Continue {
     fn parse(token: &str) -> Result<Self, Status> {
@@ -108,17 +116,33 @@ impl Continue {
         let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|_| wrong())?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|_| wrong())?;
         let after = value["start"].as_str().and_then(|start| start.strip_suffix('\0'));
-        match (value["v"].as_str(), value["rv"].as_u64(), after) {
-            (Some("meta.k8s.io/v1"), Some(revision), Some(after)) => {
-                Ok(Continue { revision, after: after.to_owned() })
-            }
-            _ => Err(wrong()),
-        }
+        let (Some("meta.k8s.io/v1"), Some(revision), Some(after)) =
+            (value["v"].as_str(), value["rv"].as_i64(), after)
+        else {
+            return Err(wrong());
+        };
+        Ok(Continue {
+            revision: u64::try_from(revision).ok(),
+            given: value["given"].as_i64(),
+            after: after.to_owned(),
+        })
     }
 
-    fn token(revision: u64, last: &Value, with_namespace: bool) -> String {
+    fn token(revision: u64, last: &Value, with_namespace: bool, now: jiff::Timestamp) -> String {
         let start = format!("{}\0", place(last, with_namespace));
-        URL_SAFE_NO_PAD.encode(json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start}).to_string())
+        let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start, "given": now.as_second()});
+        URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+
+    /// The refusal of a page whose state is gone: with the token for the rest as it is now.
+    fn expired(&self) -> Status {
+        let start = format!("{}\0", self.after);
+        let token = json!({"v": "meta.k8s.io/v1", "rv": -1, "start": start});
+        let mut status = Status::expired(TOO_OLD_TO_CONTINUE);
+        let mut told = status.to_value();
+        told["metadata"]["continue"] = Value::from(URL_SAFE_NO_PAD.encode(token.to_string()));
+        status.told = Some(Arc::new(told));
+        status
     }
 }
 
@@ -160,7 +184,7 @@ pub(crate) fn list(
         let rest = items.len() - limit;
         items.truncate(limit);
         if let Some(last) = items.last() {
-            let token = Continue::token(revision, &last.value, with_namespace);
+            let token = Continue::token(revision, &last.value, with_namespace, shape.registry.now());
             meta.insert("continue".to_owned(), Value::from(token));
         }
         if selection.is_everything() {
@@ -196,9 +220,12 @@ fn state(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        return store
-            .list_at(table, namespace, from.revision)
-            .map_err(|_| Status::expired(TOO_OLD_TO_CONTINUE));
+        let Some(revision) = from.revision else { return Ok(store.list(table, namespace)) };
+        let now = shape.registry.now().as_second();
+        if from.given.is_some_and(|given| now - given > PAGES_LIVE) {
+            return Err(from.expired());
+        }
+        return store.list_at(table, namespace, revision).map_err(|_| from.expired());
     }
     let current = store.revision();
     match wanted {

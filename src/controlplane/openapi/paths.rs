@@ -122,12 +122,14 @@ impl Place<'_> {
         let group = if self.resource.group.is_empty() { "core" } else { &self.resource.group };
         let mut operation = json!({
             "tags": [format!("{}_{}", group.replace(['.', '-'], "_"), self.resource.version)],
-            "parameters": parameters.iter().map(|(name, kind)| parameter(name, kind)).collect::<Vec<_>>(),
             "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind":
                 {"group": self.gvk.group, "version": self.gvk.version, "kind": self.gvk.kind},
         });
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.iter().map(|(name, kind)| parameter(name, kind)).collect();
+        }
         if let Some(body) = body {
             operation["requestBody"] = body;
         }

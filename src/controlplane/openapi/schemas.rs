@@ -91,7 +91,7 @@ impl Wanted {
         }
         let what = |text: &str| json!({"type": "string", "description": text});
         schema["properties"]["apiVersion"] = what(
-            "APIVersion names the group and version of this representation of the object; servers convert what they know and refuse what they do not.",
+            "APIVersion defines the group and version of this representation of the object; servers convert what they know and refuse what they do not.",
         );
         schema["properties"]["kind"] =
             what("Kind names the REST resource this object represents, in CamelCase; it cannot be changed.");

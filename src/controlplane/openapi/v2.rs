@@ -64,7 +64,7 @@ fn document(groups: &[Group]) -> Value {
             }
             let Value::Object(found) = whole["components"]["schemas"].take() else { continue };
             for (name, found) in found {
-                add(&mut definitions, name, schema(found));
+                add(&mut definitions, name, whole_kind(found));
             }
         }
     }
@@ -76,9 +76,19 @@ fn document(groups: &[Group]) -> Value {
     })
 }
 
+const MARKS: &str = "x-kubernetes-group-version-kind";
+
+/// A definition. Of a kind whose objects may have any field nothing else is said: clients would take what is said for all
+/// that there may be.
+fn whole_kind(found: Value) -> Value {
+    if found["x-kubernetes-preserve-unknown-fields"] == true && found[MARKS].is_array() {
+        return json!({"type": "object", MARKS: found[MARKS]});
+    }
+    schema(found)
+}
+
 /// Kinds that many groups share are marked in each document for its own group and version.
 fn add(definitions: &mut Map<String, Value>, name: String, mut new: Value) {
-    const MARKS: &str = "x-kubernetes-group-version-kind";
     let Some(known) = definitions.get_mut(&name) else {
         definitions.insert(name, new);
         return;
@@ -161,7 +171,8 @@ fn parameters(all: Value) -> Value {
 }
 
 fn operation(mut operation: Value) -> Value {
-    let Value::Array(mut all) = parameters(operation["parameters"].take()) else { return operation };
+    let said = operation.as_object_mut().and_then(|fields| fields.remove("parameters"));
+    let Value::Array(mut all) = parameters(said.unwrap_or_default()) else { return operation };
     let mut consumes = vec!["*/*".to_owned()];
     if let Some(mut body) = operation.get_mut("requestBody").map(Value::take) {
         if let Some(content) = body["content"].as_object_mut() {
@@ -181,7 +192,9 @@ fn operation(mut operation: Value) -> Value {
             *response = json!({"description": response["description"], "schema": of});
         }
     }
-    operation["parameters"] = Value::Array(all);
+    if !all.is_empty() {
+        operation["parameters"] = Value::Array(all);
+    }
     operation["consumes"] = json!(consumes);
     operation["produces"] = json!([JSON, "application/yaml"]);
     operation["schemes"] = json!(["https"]);
@@ -206,6 +219,16 @@ mod tests {
             headers.insert(ACCEPT, accept.parse().unwrap());
             assert_eq!(Form::asked(&headers), form, "{accept}");
         }
+    }
+
+    #[test]
+    fn a_kind_that_may_have_any_field_is_an_object_and_no_more() {
+        let marks = json!([{"group": "g", "version": "v1", "kind": "K"}]);
+        let open = json!({"type": "object", "description": "d", "x-kubernetes-preserve-unknown-fields": true,
+            "properties": {"spec": {"type": "object"}}, MARKS: marks});
+        assert_eq!(whole_kind(open), json!({"type": "object", MARKS: marks}));
+        let bare = json!({"responses": {}});
+        assert!(operation(bare).get("parameters").is_none(), "nothing is said of no parameters");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! Puts on what holds for all of them (impersonation, authorization, size and time limits, audit id, a panic becomes a 500,
 //! streams end when the plane stops) and hands the rest to discovery, OpenAPI or the verbs.
 
+use super::metrics::{Answered, Metrics};
 use super::observer::Clients;
 use super::{attributes, health, impersonation};
 use crate::body::{Body, full};
@@ -26,7 +27,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 /// What a request may weigh, as upstream.
@@ -43,6 +44,7 @@ pub(crate) struct Front {
     discovery: Discovery,
     openapi: OpenApi,
     clients: Arc<Clients>,
+    metrics: Metrics,
     stop: CancellationToken,
 }
 
@@ -54,6 +56,7 @@ impl Front {
             discovery: Discovery::default(),
             openapi: OpenApi::default(),
             clients: Arc::default(),
+            metrics: Metrics::default(),
             stop,
         }
     }
@@ -81,7 +84,11 @@ impl Front {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let audit_id = audit_id(request.headers());
-        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        let path = uri.path();
+        let kind = request.headers().get(CONTENT_TYPE);
+        let applies = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/apply-patch"));
+        let began = Instant::now();
         let what = format!("{method} {path} of {}, audit id {audit_id}", user.name).into();
         let work = AssertUnwindSafe(watched(what, self.dispatch(user, request))).catch_unwind();
         let response = match tokio::time::timeout(TIME_LIMIT, work).await {
@@ -100,6 +107,9 @@ impl Front {
             )),
         };
         tracing::debug!(%method, path, user = user.name, status = response.status().as_u16(), "answered");
+        let (query, code) = (uri.query().unwrap_or_default(), response.status().as_u16());
+        let method = &method;
+        self.metrics.count(&Answered { method, path, query, applies, code, took: began.elapsed() });
         let mut response = response.map(|body| until(body, &self.stop));
         if let Ok(value) = HeaderValue::from_str(&audit_id) {
             response.headers_mut().insert(AUDIT_ID, value);
@@ -139,7 +149,9 @@ impl Front {
             Ok(user) => user,
             Err(refused) => return status(&refused),
         };
-        if let Some(response) = health::health(&path, &query, self.stop.is_cancelled()) {
+        let state =
+            health::State { stopping: self.stop.is_cancelled(), broken: registry.store.failure().is_some() };
+        if let Some(response) = health::health(&path, &query, state) {
             return response;
         }
         if path.trim_end_matches('/') == "/version" {
@@ -172,6 +184,7 @@ impl Front {
             "/" => plain(request.headers(), &query, &self.discovery.roots(&served)),
             "/.well-known/openid-configuration" => plain(request.headers(), &query, &tokens::issuer()),
             "/openid/v1/jwks" => plain(request.headers(), &query, &self.api.tokens().keys()),
+            "/metrics" => self.metrics.answer(registry),
             "/opdev/fidelity" => {
                 plain(request.headers(), &query, &crate::fidelity::document(registry.enforces_roles()))
             }

@@ -5,34 +5,73 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
-const CHECKS: [&str; 3] = ["ping", "log", "storage"];
+/// What is checked, by the names of the real server; what it has beside them has no counterpart here.
+const CHECKS: [&str; 7] = [
+    "ping",
+    "log",
+    STORE,
+    "poststarthook/crd-informer-synced",
+    "poststarthook/start-system-namespaces-controller",
+    "poststarthook/rbac/bootstrap-roles",
+    "poststarthook/scheduling/bootstrap-system-priority-classes",
+];
+/// What only `/readyz` checks.
+const READINESS: [&str; 3] = ["etcd-readiness", "informer-sync", SHUTDOWN];
+const STORE: &str = "etcd";
+const SHUTDOWN: &str = "shutdown";
+
+/// What the checks find.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct State {
+    /// The server stops.
+    pub(crate) stopping: bool,
+    /// Nothing can be saved.
+    pub(crate) broken: bool,
+}
 
 /// The Kubernetes minor whose schemas and texts this server has.
 pub(crate) const MINOR: &str = "36";
 
 /// Answers a health path; `None` where the path is no health path.
-pub(crate) fn health(path: &str, query: &str, stopping: bool) -> Option<Response<Body>> {
+pub(crate) fn health(path: &str, query: &str, state: State) -> Option<Response<Body>> {
     let mut parts = path.trim_start_matches('/').splitn(2, '/');
     let name = parts.next().filter(|name| matches!(*name, "healthz" | "livez" | "readyz"))?;
-    // A server that stops is alive, but nobody should send it anything any more.
-    let failed = stopping && name == "readyz";
+    let ready: &[&str] = if name == "readyz" { &READINESS } else { &[] };
+    let failed = |check: &str| match check {
+        STORE | "etcd-readiness" => state.broken,
+        // A server that stops is alive, but nobody should send it anything any more.
+        SHUTDOWN => state.stopping,
+        _ => false,
+    };
+    let checks = CHECKS.iter().chain(ready);
     if let Some(check) = parts.next().filter(|check| !check.is_empty()) {
-        let known = CHECKS.contains(&check);
-        let code = if known { StatusCode::OK } else { StatusCode::NOT_FOUND };
-        return Some(text(code, if known { "ok" } else { "404 page not found\n" }.to_owned()));
+        return Some(match checks.into_iter().find(|known| **known == check) {
+            None => text(StatusCode::NOT_FOUND, "404 page not found\n".to_owned()),
+            Some(check) if failed(check) => {
+                let why = format!("internal server error: {check} failed");
+                text(StatusCode::INTERNAL_SERVER_ERROR, why)
+            }
+            Some(_) => text(StatusCode::OK, "ok".to_owned()),
+        });
+    }
+    let excluded: Vec<&str> = query.split('&').filter_map(|pair| pair.strip_prefix("exclude=")).collect();
+    let (mut lines, mut fails) = (String::new(), false);
+    for check in checks {
+        lines.push_str(&if excluded.contains(check) {
+            format!("[+]{check} excluded: ok\n")
+        } else if failed(check) {
+            fails = true;
+            format!("[-]{check} failed: reason withheld\n")
+        } else {
+            format!("[+]{check} ok\n")
+        });
     }
     let verbose = query.split('&').any(|pair| pair == "verbose" || pair.starts_with("verbose="));
-    let code = if failed { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
-    if !verbose && !failed {
+    let code = if fails { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
+    if !verbose && !fails {
         return Some(text(code, "ok".to_owned()));
     }
-    let mut lines: String = CHECKS.iter().map(|check| format!("[+]{check} ok\n")).collect();
-    if failed {
-        lines.push_str("[-]shutdown failed: process is shutting down\n");
-    } else if name == "readyz" {
-        lines.push_str("[+]shutdown ok\n");
-    }
-    lines.push_str(&format!("{name} check {}\n", if failed { "failed" } else { "passed" }));
+    lines.push_str(&format!("{name} check {}\n", if fails { "failed" } else { "passed" }));
     Some(text(code, lines))
 }
 
@@ -83,8 +122,8 @@ mod tests {
     use super::*;
     use http_body_util::BodyExt;
 
-    async fn read(path: &str, query: &str, stopping: bool) -> (u16, String) {
-        let response = health(path, query, stopping).unwrap();
+    async fn read(path: &str, query: &str, state: State) -> (u16, String) {
+        let response = health(path, query, state).unwrap();
         let code = response.status().as_u16();
         let bytes = response.into_body().collect().await.unwrap().to_bytes();
         (code, String::from_utf8(bytes.to_vec()).unwrap())
@@ -92,15 +131,29 @@ mod tests {
 
     #[tokio::test]
     async fn health_is_ok_until_the_server_stops() {
-        assert_eq!(read("/healthz", "", false).await, (200, "ok".to_owned()));
-        assert_eq!(read("/readyz/ping", "", false).await, (200, "ok".to_owned()));
-        assert_eq!(read("/readyz/none", "", false).await.0, 404);
-        assert_eq!(read("/livez", "", true).await.0, 200);
-        let (code, text) = read("/readyz", "verbose", true).await;
+        let (well, stopping) = (State::default(), State { stopping: true, broken: false });
+        assert_eq!(read("/healthz", "", well).await, (200, "ok".to_owned()));
+        assert_eq!(read("/readyz/ping", "", well).await, (200, "ok".to_owned()));
+        assert_eq!(read("/livez/etcd", "", well).await, (200, "ok".to_owned()));
+        assert_eq!(read("/healthz/poststarthook/rbac/bootstrap-roles", "", well).await.0, 200);
+        assert_eq!(read("/readyz/none", "", well).await.0, 404);
+        assert_eq!(read("/livez/shutdown", "", well).await.0, 404, "only readiness knows it");
+        assert_eq!(read("/livez", "", stopping).await.0, 200);
+        let (code, text) = read("/readyz", "verbose", stopping).await;
         assert_eq!(code, 500);
         assert!(text.contains("[-]shutdown failed") && text.ends_with("readyz check failed\n"), "{text}");
-        assert!(read("/readyz", "verbose", false).await.1.ends_with("readyz check passed\n"));
-        assert!(health("/healthzz", "", false).is_none());
+        assert!(read("/readyz", "verbose", well).await.1.ends_with("readyz check passed\n"));
+        assert_eq!(read("/readyz", "exclude=shutdown", stopping).await.0, 200);
+        assert!(health("/healthzz", "", well).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_store_that_cannot_be_written_is_not_well() {
+        let broken = State { stopping: false, broken: true };
+        let (code, text) = read("/livez", "", broken).await;
+        assert_eq!(code, 500);
+        assert!(text.starts_with("[+]ping ok\n[+]log ok\n[-]etcd failed: reason withheld\n"), "{text}");
+        assert_eq!(read("/livez/etcd", "", broken).await.0, 500);
     }
 
     #[test]

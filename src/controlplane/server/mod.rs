@@ -10,6 +10,7 @@ mod impersonation;
 mod in_process;
 mod kubeconfig;
 mod listener;
+mod metrics;
 mod observed;
 mod observer;
 

@@ -124,10 +124,13 @@ fn unsupported(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
         errors.push(FieldError::forbidden(at(path, "uniqueItems"), text));
     }
     match schema.get("additionalProperties") {
-        Some(_) if fields(schema, "properties").next().is_some() => errors.push(FieldError::forbidden(
-            at(path, "additionalProperties"),
-            "additionalProperties and properties are mutual exclusive",
-        )),
+        // Whoever allows anything beside the properties says nothing that they do not.
+        Some(more) if *more != true && fields(schema, "properties").next().is_some() => {
+            errors.push(FieldError::forbidden(
+                at(path, "additionalProperties"),
+                "additionalProperties and properties are mutual exclusive",
+            ))
+        }
         _ => {}
     }
     for (key, text) in [
