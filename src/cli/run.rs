@@ -44,9 +44,10 @@ pub(super) struct RunArgs {
     /// Use this kubeconfig instead of KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Reconcile only this namespace
-    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
-    namespace: Option<String>,
+    /// Reconcile only this namespace. May be given more than once, or as a list with commas; more than one needs the
+    /// right to watch all. Without it WATCH_NAMESPACE counts, as for the Operator SDK's operator
+    #[arg(short, long, value_name = "NAME", value_delimiter = ',', conflicts_with = "all_namespaces")]
+    namespace: Vec<String>,
     /// Reconcile all namespaces (the default with the embedded control plane)
     #[arg(short = 'A', long)]
     all_namespaces: bool,
@@ -232,6 +233,19 @@ fn screen(input: tui::TuiInput) -> Result<std::thread::JoinHandle<Result<()>>> {
     std::thread::Builder::new().name("screen".to_owned()).spawn(draw).context("no thread for the screen")
 }
 
+/// The namespaces to reconcile, each once: what was given, else what WATCH_NAMESPACE lists; none where all were asked for.
+fn named_namespaces(given: Vec<String>, all: bool, watch_namespace: Option<String>) -> Vec<String> {
+    let listed = || {
+        let text = watch_namespace.filter(|_| !all).unwrap_or_default();
+        text.split(',').map(str::to_owned).collect()
+    };
+    let mut named: Vec<String> = if given.is_empty() { listed() } else { given };
+    let mut seen = std::collections::HashSet::new();
+    named.iter_mut().for_each(|name| *name = name.trim().to_owned());
+    named.retain(|name| !name.is_empty() && seen.insert(name.clone()));
+    named
+}
+
 fn input(
     args: RunArgs,
     (project, (trust, allow_contexts)): (Project, (Trust, Vec<String>)),
@@ -250,11 +264,16 @@ fn input(
     if let Some(limit) = args.max_concurrent_reconciles {
         operator.max_concurrent = limit;
     }
-    let all_namespaces = match (&args.namespace, args.all_namespaces) {
-        (Some(_), _) => Some(false),
-        (None, true) => Some(true),
-        (None, false) => None,
+    let named = named_namespaces(args.namespace, args.all_namespaces, std::env::var("WATCH_NAMESPACE").ok());
+    let all_namespaces = match (named.as_slice(), args.all_namespaces) {
+        ([_], _) => Some(false),
+        ([_, _, ..], _) | ([], true) => Some(true),
+        ([], false) => None,
     };
+    let first_namespace = named.first().cloned();
+    if named.len() > 1 {
+        operator.only = named;
+    }
     let mut webhooks = Webhooks::default();
     args.webhooks.apply(&mut webhooks);
     inner_loop::Input {
@@ -263,7 +282,7 @@ fn input(
             fresh: args.fresh,
             context: args.context,
             kubeconfig: args.kubeconfig,
-            namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
+            namespace: first_namespace.or_else(|| project.settings.namespace.clone()),
             allow_contexts,
             service_account: args.as_serviceaccount,
             webhooks,
@@ -363,4 +382,21 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
             signals::end_anyway(asked, tui::restore);
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn namespaces_are_given_or_listed_by_the_environment() {
+        let named = |given: &[&str], all: bool, listed: Option<&str>| {
+            let given = given.iter().map(|name| (*name).to_owned()).collect();
+            named_namespaces(given, all, listed.map(str::to_owned)).join(" ")
+        };
+        assert_eq!(named(&[], false, None), "");
+        assert_eq!(named(&[], false, Some(" a, b ,,a")), "a b");
+        assert_eq!(named(&["c", "d"], false, Some("a")), "c d");
+        assert_eq!(named(&[], true, Some("a,b")), "");
+    }
 }

@@ -31,6 +31,20 @@ pub(super) struct Batch {
     pub(super) paths: BTreeSet<PathBuf>,
 }
 
+/// The oldest write that a poll may have come upon: it looks twice a second.
+const POLLED: Duration = Duration::from_secs(2);
+
+impl Batch {
+    /// Whoever polls sees a save late: the files tell when they were written. A time that is no time of a save, such as
+    /// that of a copy that keeps its date, is not believed.
+    fn dated_by_its_files(self) -> Batch {
+        let written = |path: &PathBuf| path.metadata().ok()?.modified().ok()?.elapsed().ok();
+        let age = self.paths.iter().filter_map(written).min().filter(|age| *age <= POLLED);
+        let saved_at = age.and_then(|age| Instant::now().checked_sub(age)).unwrap_or(self.saved_at);
+        Batch { saved_at: saved_at.min(self.saved_at), ..self }
+    }
+}
+
 /// A running watcher.
 pub(super) struct Watcher {
     inner: Box<dyn notify::Watcher + Send>,
@@ -91,6 +105,7 @@ impl Watcher {
     /// The next batch, once nothing has happened for the quiet time and no `git` command holds its lock.
     pub(super) fn next(&self, root: &Path) -> impl Future<Output = Batch> + Send + 'static {
         let (pending, quiet, root) = (Arc::clone(&self.pending), self.quiet, root.to_owned());
+        let polls = self.polls;
         async move {
             loop {
                 let due = pending.lock().due(quiet);
@@ -101,7 +116,7 @@ impl Watcher {
                             continue;
                         }
                         if let Some(batch) = pending.lock().take() {
-                            return batch;
+                            return if polls { batch.dated_by_its_files() } else { batch };
                         }
                     }
                     // Another event may bring the deadline forward: a close ends the wait for an open file.
@@ -190,4 +205,24 @@ pub(super) fn limit_hint(error: &anyhow::Error) -> Option<String> {
          fs.inotify.max_user_instances (sysctl), or start opdev with --poll"
             .to_owned()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    #[test]
+    fn a_polled_save_is_dated_by_its_files_and_an_old_date_is_not_believed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let dated = |age: Duration| {
+            file.as_file().set_modified(SystemTime::now().checked_sub(age).unwrap()).unwrap();
+            let saved_at = Instant::now();
+            let paths = BTreeSet::from([file.path().to_owned(), PathBuf::from("/nowhere/at/all")]);
+            saved_at - Batch { saved_at, paths }.dated_by_its_files().saved_at
+        };
+        let age = dated(Duration::from_millis(700));
+        assert!(age >= Duration::from_millis(650) && age <= POLLED, "{age:?}");
+        assert_eq!(dated(Duration::from_secs(3600)), Duration::ZERO);
+    }
 }

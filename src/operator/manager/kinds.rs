@@ -53,6 +53,8 @@ pub(super) struct Kinds {
     types: watch::Sender<u64>,
     inbox: mpsc::Sender<Message>,
     namespace: Option<String>,
+    /// The namespaces whose custom resources are reconciled; none means all that are watched.
+    only: Vec<String>,
     hub: Arc<Hub>,
     primaries: HashMap<Kind, Served>,
     /// Kinds of charts' objects, by the charts' label.
@@ -97,7 +99,7 @@ impl Kinds {
         streams: Streams,
         types: watch::Sender<u64>,
         inbox: mpsc::Sender<Message>,
-        namespace: Option<String>,
+        (namespace, only): (Option<String>, Vec<String>),
     ) -> Kinds {
         let mut kinds = Kinds {
             streams,
@@ -105,6 +107,7 @@ impl Kinds {
             inbox,
             hub: Arc::new(Hub::new(namespace.clone())),
             namespace,
+            only,
             primaries: HashMap::new(),
             dependents: HashSet::new(),
             readers: Readers::default(),
@@ -259,9 +262,15 @@ impl Kinds {
         let found = self.primary(&gvk.group, &gvk.kind);
         let picked = found.map(|(served, cache)| {
             let cache = cache.read();
-            cache.objects().filter(|object| served.watch.picks(object)).cloned().collect()
+            let picked = cache.objects().filter(|object| served.watch.picks(object));
+            picked.filter(|object| self.is_inside(meta::namespace(object))).cloned().collect()
         });
         picked.unwrap_or_default()
+    }
+
+    /// Whether custom resources of a namespace are reconciled.
+    fn is_inside(&self, namespace: Option<&str>) -> bool {
+        self.only.is_empty() || namespace.is_none_or(|own| self.only.iter().any(|name| name == own))
     }
 
     /// The last known state of a custom resource.
@@ -359,7 +368,8 @@ impl Kinds {
         }
         let mapping = self.mapping();
         let view = wakes::View { primaries: &self.primaries, mapping: &mapping, readers: &self.readers };
-        let wakes = happened.iter().flat_map(|happened| view.wakes(happened, &follow)).collect();
+        let wakes = happened.iter().flat_map(|happened| view.wakes(happened, &follow));
+        let wakes = wakes.filter(|wake| self.is_inside(wake.key.namespace.as_deref())).collect();
         Heard { wakes, problem: None }
     }
 

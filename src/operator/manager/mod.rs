@@ -137,6 +137,9 @@ impl Shadowed {
 pub struct Settings {
     /// The only namespace to watch; `None` means all.
     pub namespace: Option<String>,
+    /// Of all namespaces, the ones whose custom resources are reconciled; none means all of them. What is there is
+    /// listed and watched in all namespaces.
+    pub only: Vec<String>,
     /// How often an object is reconciled without a cause, unless its watch says otherwise. Zero means never.
     pub reconcile_period: Duration,
     /// How many objects of one kind are reconciled at once, unless its watch says otherwise.
@@ -184,6 +187,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             namespace: None,
+            only: Vec::new(),
             reconcile_period: Duration::from_secs(60),
             max_concurrent: std::thread::available_parallelism().map_or(4, usize::from),
             helm_compat: HelmCompat::V3,
@@ -281,7 +285,7 @@ impl Manager {
         let api =
             Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: settings.read_only.clone() };
         Manager {
-            kinds: Kinds::new(streams, types, inbox, settings.namespace.clone()),
+            kinds: Kinds::new(streams, types, inbox, (settings.namespace.clone(), settings.only.clone())),
             api,
             events,
             settings: Arc::new(settings),

@@ -244,3 +244,32 @@ async fn annotations_of_the_hybrid_library_are_said_to_do_nothing() {
     assert_eq!(created(&pass), ["site-pre-delete", "site-post-delete"]);
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_all_namespaces_only_the_named_ones_are_reconciled() {
+    let only = vec!["default".to_owned(), "second".to_owned()];
+    let mut world = World::start_with(vec![web(hooked())], Settings { only, ..settings() }).await;
+    let namespaces = world.cluster_api("", "Namespace");
+    for name in ["second", "third"] {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        world.create(&namespaces, object).await;
+    }
+    let kind =
+        kube::api::ApiResource::from_gvk(&kube::core::GroupVersionKind::gvk("test.my.domain", "v1", "Web"));
+    for namespace in ["third", "second"] {
+        let webs = kube::api::Api::<DynamicObject>::namespaced_with(world.client.clone(), namespace, &kind);
+        let object = json!({"apiVersion": "test.my.domain/v1", "kind": "Web", "spec": {}, "metadata": {"name": namespace}});
+        world.create(&webs, object).await;
+    }
+    // The one of the third namespace is older, so that its pass would come first.
+    let pass = world
+        .until("a pass", |event| match event {
+            Event::Reconciled(pass) => Some(Arc::clone(pass)),
+            _ => None,
+        })
+        .await;
+    assert_eq!((pass.object.name.as_str(), pass.outcome), ("second", Outcome::Installed));
+    world.create_web("site", json!({})).await;
+    world.outcome("site", Outcome::Installed).await;
+    world.stop().await;
+}
