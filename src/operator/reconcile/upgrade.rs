@@ -61,7 +61,9 @@ impl Engine {
             return self.keep(&deployed, wish).await;
         };
         if decision.surplus {
-            self.memory.surplus = self.memory.surplus.saturating_add(1);
+            // A save begins to count anew.
+            let before = if self.memory.sources == self.changed_in { self.memory.surplus } else { 0 };
+            self.memory.surplus = before.saturating_add(1);
             if self.memory.surplus > SURPLUS_LIMIT {
                 self.say_surplus(&wish.chart, &deployed.release.manifest, &rendered.manifest, &blamed);
                 return self.keep(&deployed, wish).await;
