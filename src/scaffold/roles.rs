@@ -2,7 +2,7 @@
 //! boolean default is also flipped once, so that objects that are off by default are seen.
 
 use super::ChartSource;
-use crate::sources::broken;
+use crate::sources::broken::{self, Trials};
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Chart;
 use opdev_object::facts::facts;
@@ -10,7 +10,7 @@ use opdev_object::meta::Gvk;
 use opdev_object::yaml;
 use opdev_types::plural::plural;
 use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write as _;
 
 /// More booleans than these are not flipped: each costs a render.
@@ -21,6 +21,8 @@ const VERBS: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", 
 #[derive(Debug, Default)]
 pub(super) struct Created {
     kinds: BTreeSet<(String, String, String)>,
+    /// Texts that were looked at: most are the same in every render.
+    seen: HashSet<String>,
     /// Why the default values alone do not render, where they do not.
     pub(super) failure: Option<String>,
     /// How many flipped defaults were not tried.
@@ -31,7 +33,8 @@ pub(super) struct Created {
 pub(super) fn created(source: &ChartSource) -> Result<Created> {
     let chart = Chart::load(&source.files).with_context(|| format!("the chart {}", source.reference))?;
     let mut created = Created::default();
-    match broken::with_values(&chart, &json!({})) {
+    let trials = Trials::default();
+    match broken::with_values(&chart, &json!({}), &trials) {
         Ok(rendered) => created.add(&rendered),
         Err(error) => created.failure = Some(error.message),
     }
@@ -40,7 +43,7 @@ pub(super) fn created(source: &ChartSource) -> Result<Created> {
     created.untried = paths.len().saturating_sub(MOST_FLIPS);
     for (path, value) in paths.into_iter().take(MOST_FLIPS) {
         // With other values a template may rightly refuse to render.
-        if let Ok(rendered) = broken::with_values(&chart, &nested(&path, !value)) {
+        if let Ok(rendered) = broken::with_values(&chart, &nested(&path, !value), &trials) {
             created.add(&rendered);
         }
     }
@@ -52,9 +55,12 @@ pub(super) fn created(source: &ChartSource) -> Result<Created> {
 
 impl Created {
     fn add(&mut self, rendered: &opdev_helm::engine::Rendered) {
-        self.add_text(&rendered.manifest);
-        for hook in &rendered.hooks {
-            self.add_text(&hook.manifest);
+        let documents = rendered.documents.iter().map(|document| &*document.part.content);
+        for text in documents.chain(rendered.hooks.iter().map(|hook| hook.manifest.as_str())) {
+            if !self.seen.contains(text) {
+                self.seen.insert(text.to_owned());
+                self.add_text(text);
+            }
         }
     }
 

@@ -138,14 +138,13 @@ pub fn defaults(chart: &Chart) -> Result<Rendered, RenderError> {
     with_defaults(chart, None)
 }
 
-/// What a chart gives with some values, at no time and in no cluster.
+/// What a chart gives with some values, at no time and in no cluster. Renders of one chart share `trials`: the next one
+/// runs only the templates that read what has changed.
 ///
 /// # Errors
 /// Where a template fails.
-pub fn with_values(chart: &Chart, values: &Value) -> Result<Rendered, RenderError> {
-    let capabilities = Capabilities::default_for(Compat::V3);
-    let release = ReleaseInfo::install("release-name", "default");
-    engine::render(chart, &RenderInput::new(values, release, &capabilities, &Still))
+pub fn with_values(chart: &Chart, values: &Value, trials: &Trials) -> Result<Rendered, RenderError> {
+    render_still(chart, values, Some(trials))
 }
 
 /// How many bytes of output, and how many texts of templates, are kept of a chart.
@@ -154,7 +153,7 @@ const MOST_TEXTS: usize = 2_000;
 
 /// What the versions of one chart gave with its defaults: a save is checked in the time that the saved file takes.
 #[derive(Debug, Default)]
-pub(super) struct Trials {
+pub struct Trials {
     templates: Arc<ParseCache>,
     memory: Memory,
 }
@@ -169,13 +168,16 @@ impl Trials {
 }
 
 fn with_defaults(chart: &Chart, trials: Option<&Trials>) -> Result<Rendered, RenderError> {
-    let values = Value::Object(serde_json::Map::new());
+    render_still(chart, &Value::Object(serde_json::Map::new()), trials)
+}
+
+fn render_still(chart: &Chart, values: &Value, trials: Option<&Trials>) -> Result<Rendered, RenderError> {
     let capabilities = Capabilities::default_for(Compat::V3);
     let release = ReleaseInfo::install("release-name", "default");
     let input = RenderInput {
         cache: trials.map(|trials| Arc::clone(&trials.templates)),
         memory: trials.map(|trials| &trials.memory),
-        ..RenderInput::new(&values, release, &capabilities, &Still)
+        ..RenderInput::new(values, release, &capabilities, &Still)
     };
     engine::render(chart, &input)
 }
