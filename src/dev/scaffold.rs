@@ -40,7 +40,8 @@ impl ProjectFiles for OnDisk {
 pub fn chart(reference: &str, here: &Path) -> Result<ChartSource> {
     let path = here.join(reference);
     if !path.exists() {
-        let remote = reference.contains("://") || reference.split('/').count() == 2;
+        let remote = reference.contains("://")
+            || (reference.split('/').count() == 2 && !reference.starts_with(['.', '/', '~']));
         if remote {
             bail!(
                 "{reference} is not a folder or an archive here, and opdev does not download charts yet: `helm pull` it and \
