@@ -17,6 +17,7 @@ mod demo;
 mod gadget;
 mod hostile;
 mod inner_loop;
+mod observed;
 mod operator;
 mod oracle;
 mod pty;

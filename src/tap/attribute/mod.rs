@@ -1,6 +1,6 @@
 //! Makes passes of what was seen of a process: which call and which read belongs to which pass, what led to it, what
-//! it changed. Pure: what was seen goes in, in the order in which it happened, events come out. A call must go in
-//! before the end of its pass does; `process::trace` reads the calls first.
+//! it changed. Pure: what was seen goes in, events come out. A call must go in before the end of its pass does; that it
+//! may go in before the beginning does no harm.
 
 mod causes;
 mod checks;
@@ -26,6 +26,8 @@ use versions::Versions;
 
 /// Passes that have ended and may still get a late call.
 const ENDED: usize = 512;
+/// Calls that wait for the beginning of their pass.
+const EARLY: usize = 1024;
 /// Writes whose pass is remembered.
 const WRITES: usize = 20_000;
 /// Secrets that are looked for in texts.
@@ -52,7 +54,9 @@ pub struct Attribution {
     sources: u64,
     secrets: Vec<String>,
     memory: Memory,
-    /// Calls of passes that nothing else is known of.
+    /// Calls of passes that have not begun yet: a call may be seen before the process has said so.
+    early: VecDeque<(String, ObservedCall, Option<Write>)>,
+    /// Calls of passes that never began.
     unknown: u64,
 }
 
@@ -72,6 +76,7 @@ impl Attribution {
             sources: 0,
             secrets: Vec::new(),
             memory: Memory::default(),
+            early: VecDeque::new(),
             unknown: 0,
         }
     }
@@ -83,12 +88,14 @@ impl Attribution {
         self.sources = sources;
         self.controllers.clear();
         self.open.clear();
+        self.unknown += self.early.len() as u64;
+        self.early.clear();
         self.memory.restarted();
     }
 
     /// How many calls carried the id of a pass that nothing else is known of.
     pub fn unknown_calls(&self) -> u64 {
-        self.unknown
+        self.unknown + self.early.len() as u64
     }
 
     /// The controllers that were added, by name.
@@ -155,7 +162,25 @@ impl Attribution {
         let open = Open::new(number, begin, object, causes, own_writes);
         let started = open.started();
         self.open.insert(begin.id.clone(), open);
+        self.take_early(&begin.id);
         Some(Event::ReconcileStarted(started))
+    }
+
+    /// Calls that were seen before their pass was known.
+    fn take_early(&mut self, id: &str) {
+        let all = std::mem::take(&mut self.early);
+        for (of, call, write) in all {
+            let Some(open) = self.open.get_mut(id).filter(|_| of == id) else {
+                self.early.push_back((of, call, write));
+                continue;
+            };
+            let number = open.number;
+            let wrote = write.as_ref().map(|write| (write.object.key(), write.rv.clone()));
+            open.call(&call, write, false);
+            if let Some((key, rv)) = wrote {
+                self.remember(&key, &rv, number);
+            }
+        }
     }
 
     /// Fills in version, uid, and where the controller did not say so the kind.
@@ -234,13 +259,20 @@ impl Attribution {
             open.call(&call, write, guessed);
             return Vec::new();
         }
-        self.late(&id, &call)
+        if number.is_some() {
+            return self.late(&id, &call);
+        }
+        self.early.push_back((id, call, write));
+        if self.early.len() > EARLY {
+            self.early.pop_front();
+            self.unknown += 1;
+        }
+        Vec::new()
     }
 
     /// A goroutine of a pass went on after it: the pass is told again, with the call.
     fn late(&mut self, id: &str, call: &ObservedCall) -> Vec<Event> {
         let Some((_, ended)) = self.ended.iter_mut().rev().find(|(known, _)| known == id) else {
-            self.unknown += 1;
             return Vec::new();
         };
         let mut again = Reconcile::clone(ended);

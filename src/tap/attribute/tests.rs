@@ -186,7 +186,7 @@ fn causes_calls_reads_and_changes_come_together_in_their_pass() {
     let pass = world.end("a", "");
     assert_eq!((pass.id, pass.object.to_string().as_str()), (1, "PodSet default/demo"));
     assert_eq!(pass.object.gvk.version, "v1alpha1");
-    assert_eq!(words::cause(&pass.causes[0]), "PodSet default/demo modified by kubectl .spec.replicas 1→3");
+    assert_eq!(words::cause(&pass.causes[0]), "CR .spec.replicas 1→3 (kubectl)");
     let calls: Vec<String> =
         pass.calls.iter().map(|c| format!("{} {} {}", c.verb, c.target, c.status)).collect();
     assert_eq!(calls, ["create pods 201", "update podsets/demo/status 200"]);
@@ -393,8 +393,12 @@ fn calls_without_an_id_are_guessed_and_marked_and_late_ones_join_their_pass() {
     world.call("a", "POST", PODS, pod("demo-y", ""), 201, pod("demo-y", "13"));
     let again = world.last();
     assert_eq!((again.id, again.calls.len()), (pass.id, 2));
-    world.call("nobody", "POST", PODS, pod("demo-z", ""), 201, pod("demo-z", "14"));
+    world.call("b", "POST", PODS, pod("demo-z", ""), 201, pod("demo-z", "14"));
     assert_eq!(world.attribution.unknown_calls(), 1);
+    // The process says only now that the pass has begun.
+    world.begin("podset", "b", Vec::new());
+    let pass = world.end("b", "");
+    assert_eq!((pass.calls.len(), pass.objects.len(), world.attribution.unknown_calls()), (1, 1, 0));
 }
 
 #[test]
