@@ -16,6 +16,7 @@ mod pause;
 mod permission;
 mod pod_log;
 mod preferences;
+mod process;
 mod reconcile;
 mod request;
 mod spelling;
@@ -39,6 +40,7 @@ pub use pause::{PauseScope, Paused};
 pub use permission::{Permission, TrustAnswer, TrustAnswered, TrustAsked};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
+pub use process::{BuildChanged, BuildState, ProcessChanged, ProcessExit, ProcessState};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
     ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
@@ -137,6 +139,10 @@ pub enum Event {
         /// One for each resource, in the order they were met.
         missing: Vec<MissingRule>,
     },
+    /// The newest build of the operator's own program has got further.
+    BuildChanged(Arc<BuildChanged>),
+    /// The operator's own program was started, has stopped, or waits.
+    ProcessChanged(Arc<ProcessChanged>),
     /// opdev is on its way out.
     Stopping {
         /// Why, in words for the user.
@@ -258,6 +264,11 @@ pub enum KindHealth {
         /// What is broken.
         problem: Diagnostic,
     },
+    /// The operator's own program reconciles its objects.
+    Process {
+        /// The program in words, such as `go ./cmd`.
+        program: String,
+    },
     /// Its objects are shown, but nothing reconciles them.
     Shown {
         /// Why not.
@@ -350,6 +361,9 @@ pub struct ReloadFailed {
     pub files: Vec<String>,
     /// What is wrong with them.
     pub diagnostics: Vec<Diagnostic>,
+    /// Whether it was the build of the operator's own program that failed: the last good program goes on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub build: bool,
 }
 
 /// A reload has reached the cluster.

@@ -14,8 +14,11 @@ mod webhooks;
 
 use super::data::{self, DataFolder};
 use super::lock::Lock;
+use super::traced::Tracing;
 use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
+use crate::tap::EventSink;
+use crate::tap::attribute::PassNumbers;
 use anyhow::{Context as _, Result, bail};
 use kube::Client;
 use kubeconfig::{Merged, Target};
@@ -24,6 +27,7 @@ use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User, Webhooks
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 pub(crate) use tend::Tender;
 pub use webhooks::Certificates;
@@ -219,6 +223,31 @@ impl Connection {
         Some(Client::new(service, self.namespace.clone()))
     }
 
+    /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM. `None`
+    /// where this is not the embedded control plane.
+    ///
+    /// # Errors
+    /// Where the files cannot be written.
+    pub(super) fn certify_webhooks(&self, folder: &Path) -> Result<Option<String>> {
+        let Some((plane, _)) = &self.plane else { return Ok(None) };
+        Certificates::write(plane, folder)?;
+        Ok(Some(plane.authority()))
+    }
+
+    /// Traces a program of this machine on the embedded control plane, as its admin; with it the kubeconfigs of a program
+    /// without and with added files. `None` where this is another cluster, or the control plane does not listen.
+    ///
+    /// # Errors
+    /// Where the socket cannot be made.
+    pub(super) fn trace(&self, socket: &Path, events: EventSink) -> Result<Option<(Tracing, [String; 2])>> {
+        let Some((plane, Some(listening))) = &self.plane else { return Ok(None) };
+        // Apart from the numbers of opdev's own passes.
+        let numbers = PassNumbers::new(AtomicU64::new(FIRST_OF_PROGRAMS));
+        let tracing = Tracing::start(socket, plane, User::admin(), events, numbers)?;
+        let kubeconfigs = [false, true].map(|added| tracing.kubeconfig(listening, &self.namespace, added));
+        Ok(Some((tracing, kubeconfigs)))
+    }
+
     /// Who looks after the connection, where it can break.
     pub(super) fn tender(&mut self) -> Option<Tender> {
         self.tender.take()
@@ -252,6 +281,9 @@ fn free_kubeconfig(state_folder: &Path) -> Result<(PathBuf, Option<Lock>)> {
 /// To whoever says how webhooks are reached on a cluster of its own.
 const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count on the embedded control plane only: this \
                         cluster reaches webhooks by itself; add --embedded to try them here";
+
+/// Passes of programs are counted from here.
+const FIRST_OF_PROGRAMS: u64 = 1_000_000;
 
 /// How long the first answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);

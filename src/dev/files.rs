@@ -7,7 +7,7 @@ use super::requests::yaml_files;
 use super::trust::Trust;
 use super::watcher::WatchSet;
 use crate::event::Permission;
-use crate::sources::load::{Files, Loader, Options};
+use crate::sources::load::{Files, Loader, Options, OwnProgram};
 use crate::sources::{Allow, Sources};
 use anyhow::{Context as _, Result};
 use opdev_helm::chart;
@@ -24,7 +24,7 @@ const SAMPLE_FOLDERS: usize = 3;
 const MOST: usize = 5_000;
 
 /// What the settings say about kinds.
-pub(super) fn options(project: &Project, only: &[String]) -> Arc<Options> {
+pub(super) fn options(project: &Project, only: &[String], program: Option<OwnProgram>) -> Arc<Options> {
     let settings = &project.settings;
     Arc::new(Options {
         reconcilers: settings.reconcilers.clone(),
@@ -34,6 +34,7 @@ pub(super) fn options(project: &Project, only: &[String]) -> Arc<Options> {
         granted: BTreeSet::new(),
         scale: settings.scale.clone(),
         only: only.to_vec(),
+        program,
     })
 }
 

@@ -13,6 +13,7 @@ use super::guard::Guard;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
 use super::preferences::Files;
+use super::program::{self, Program};
 use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
@@ -78,7 +79,8 @@ pub struct Input {
 /// # Errors
 /// Where no API server can be reached. Everything later is an event, not an error.
 pub async fn run(mut input: Input) -> Result<()> {
-    let options = files::options(&input.project, &input.only);
+    let program = Program::of(&input.project);
+    let options = files::options(&input.project, &input.only, program.reconciles());
     // What the user asks for reaches whoever works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);
     // Files are read while the API server starts.
@@ -94,7 +96,7 @@ pub async fn run(mut input: Input) -> Result<()> {
         if let (Some(loaded), None) = (&first.1, &asked) {
             only_known(&input.only, loaded)?;
         }
-        let running = Running::start(&input, Arc::clone(&options), &mut opened, first).await;
+        let running = Running::start(&input, (Arc::clone(&options), &program), &mut opened, first).await;
         if let Some(opening) = asked.take() {
             let said = format!("on {} now", opened.connection.cluster.name);
             running.answer(opening, RequestOutcome::Done { summary: said, warnings: Vec::new() }).await;
@@ -159,6 +161,8 @@ struct Running {
     shutdown: CancellationToken,
     operator: JoinHandle<()>,
     operator_stop: CancellationToken,
+    /// The operator's own program.
+    program: Option<program::Handle>,
     /// The only namespace that is reconciled.
     scope: Option<String>,
     /// What becomes of custom resources; nothing where the cluster goes with opdev.
@@ -174,7 +178,7 @@ struct Running {
 impl Running {
     async fn start(
         input: &Input,
-        options: Arc<Options>,
+        (options, program): (Arc<Options>, &Program),
         opened: &mut Opened,
         first: (files::Memory, Option<Loaded>),
     ) -> Running {
@@ -256,6 +260,7 @@ impl Running {
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(looking));
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
+        let program = program.start(place(input, opened, &sources)).await;
         let apply_on_start = project.settings.apply_on_start.clone();
         Running {
             carrier,
@@ -269,6 +274,7 @@ impl Running {
             shutdown: shutdown.clone(),
             operator,
             operator_stop,
+            program,
             scope: namespace,
             on_exit: input.on_exit.filter(|_| !connection.cluster.embedded),
             apply_on_start,
@@ -404,10 +410,32 @@ impl Running {
 
     /// Requests run beside each other; each is announced and answered by events.
     fn dispatch(&self, id: RequestId, request: Request) {
+        let program = self.program.as_ref();
+        if program.is_some_and(|program| program.takes(id, &request, &self.sources.borrow(), &self.events)) {
+            return;
+        }
         let carrier = self.carrier.clone();
         let shutdown = self.shutdown.clone();
         self.tasks
             .spawn(shutdown.run_until_cancelled_owned(async move { carrier.carry_out(id, request).await }));
+    }
+}
+
+/// Where the operator's own program is to run.
+fn place<'a>(
+    input: &'a Input,
+    opened: &'a Opened,
+    sources: &'a watch::Receiver<Arc<Sources>>,
+) -> program::Place<'a> {
+    program::Place {
+        project: &input.project,
+        state_folder: &input.state_folder,
+        connection: &opened.connection,
+        choice: &opened.choice,
+        events: &opened.events,
+        sources,
+        trust: &input.trust,
+        poll: input.poll,
     }
 }
 

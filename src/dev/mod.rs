@@ -20,6 +20,7 @@ mod observe;
 mod pod_logs;
 mod preferences;
 pub mod private_folder;
+mod program;
 pub mod project;
 mod reload;
 mod requests;

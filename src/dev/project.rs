@@ -73,6 +73,9 @@ impl Project {
         let own_layout = !existing(&["config/types", "config/reconcilers"]).is_empty();
         let kubebuilder = root.join("PROJECT").is_file()
             && !existing(&["api", "apis", "pkg/apis", "config/crd"]).is_empty();
+        let go_operator = std::fs::read_to_string(root.join("go.mod"))
+            .is_ok_and(|text| text.contains("sigs.k8s.io/controller-runtime "));
+        let kubebuilder = kubebuilder || go_operator;
         if settings_file.is_none() && watches.is_none() && !own_layout && !kubebuilder {
             return Ok(None);
         }
@@ -83,8 +86,10 @@ impl Project {
         let watches = match (&settings.watches, watches) {
             (Some(named), _) => Some(PathBuf::from(named)),
             (None, Some(found)) => Some(PathBuf::from(found)),
-            // Without types the project's kinds can only come from this file: its absence is worth a word.
-            (None, None) if !own_layout && !kubebuilder => Some(PathBuf::from("config/watches.yaml")),
+            // Without types and a program the project's kinds can only come from this file: its absence is worth a word.
+            (None, None) if !own_layout && !kubebuilder && settings.operator.is_none() => {
+                Some(PathBuf::from("config/watches.yaml"))
+            }
             (None, None) => None,
         };
         let (crds, types) = match &settings.types {
@@ -156,7 +161,7 @@ fn begin(folder: &Path) -> String {
     };
     format!(
         "expected opdev.yaml, watches.yaml (an Operator SDK Helm project), PROJECT with api/ (a kubebuilder project), \
-         config/watches.yaml, config/types or config/reconcilers. {command}. --project DIR names another folder"
+         a go.mod that requires controller-runtime, config/watches.yaml, config/types or config/reconcilers. {command}. --project DIR names another folder"
     )
 }
 

@@ -339,7 +339,10 @@ impl Reloader {
                     .as_ref()
                     .is_some_and(|gvk| gvk.group == kind.gvk.group && gvk.kind == kind.gvk.kind)
             };
-            let healthy = matches!(kind.health, KindHealth::Serving | KindHealth::Shown { .. });
+            let healthy = matches!(
+                kind.health,
+                KindHealth::Serving | KindHealth::Process { .. } | KindHealth::Shown { .. }
+            );
             if let Some(problem) = stale.iter().find(about).filter(|_| healthy) {
                 kind.health = KindHealth::Stale { problem: problem.clone() };
             }
@@ -359,7 +362,12 @@ impl Reloader {
         self.events.emit(Event::SourcesChanged(Arc::new(changed))).await;
         if !loaded.errors.is_empty() {
             self.events
-                .emit(Event::ReloadFailed(ReloadFailed { at, files, diagnostics: loaded.errors }))
+                .emit(Event::ReloadFailed(ReloadFailed {
+                    at,
+                    files,
+                    diagnostics: loaded.errors,
+                    build: false,
+                }))
                 .await;
         }
         self.publish.send_replace(sources);

@@ -2,6 +2,7 @@
 
 use crate::event::{Diagnostic, OnExit, Place, Severity};
 use crate::operator::manager::OnSave;
+use crate::process;
 use anyhow::{Context as _, Result, anyhow};
 use opdev_object::yaml;
 use serde::de::Error as _;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub on_exit: Option<OnExit>,
     /// How files are watched, and what a saved chart does.
     pub reload: Reload,
+    /// The operator's own program.
+    pub operator: Option<process::Settings>,
 }
 
 /// What of the outside reconcilers may reach; nothing unless it is named here.
@@ -103,7 +106,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "watches",
     "types",
     "reconcilers",
@@ -114,11 +117,14 @@ const KEYS: [&str; 13] = [
     "applyOnStart",
     "onExit",
     "reload",
+    "operator",
     // Read by `preferences`.
     "theme",
     "keys",
     "mouse",
 ];
+/// The keys under `operator`.
+const OPERATOR: [&str; 9] = ["command", "go", "build", "watch", "dir", "env", "args", "trace", "stopAfter"];
 const LATER: [&str; 4] = ["charts", "history", "log", "embedded"];
 
 impl Settings {
@@ -133,12 +139,12 @@ impl Settings {
         if node.is_null() {
             return Ok((Settings::default(), Vec::new()));
         }
-        let diagnostics = node
-            .as_object()
-            .with_context(|| format!("{file} must be a map of settings"))?
-            .keys()
-            .filter_map(|key| unknown_key(file, &text, key))
-            .collect();
+        let map = node.as_object().with_context(|| format!("{file} must be a map of settings"))?;
+        let mut diagnostics: Vec<Diagnostic> =
+            map.keys().filter_map(|key| unknown_key(file, &text, key)).collect();
+        let operator = map.get("operator").and_then(|operator| operator.as_object());
+        let below = operator.into_iter().flat_map(|operator| operator.keys());
+        diagnostics.extend(below.filter_map(|key| unknown_below(file, &text, ("operator", key), &OPERATOR)));
         reload_as_map(file, &text, &mut node)?;
         let settings =
             serde_json::from_value(node).with_context(|| format!("{file} holds a value of a wrong type"))?;
@@ -161,14 +167,31 @@ fn unknown_key(file: &str, text: &str, key: &str) -> Option<Diagnostic> {
         let hint = crate::sources::nearest(key, &KEYS).map(|near| format!("did you mean `{near}`?"));
         (format!("unknown setting `{key}`"), hint)
     };
-    Some(Diagnostic {
+    Some(warning(file, (line, 1), message, hint))
+}
+
+/// A key of a part that has no such key.
+fn unknown_below(file: &str, text: &str, (part, key): (&str, &str), known: &[&str]) -> Option<Diagnostic> {
+    if known.contains(&key) {
+        return None;
+    }
+    let mut lines = text.lines().enumerate().skip_while(|(_, line)| !line.starts_with(part));
+    let found = lines.find(|(_, line)| line.trim_start().starts_with(key));
+    let place = found.map_or((0, 0), |(at, line)| (at + 1, line.len() - line.trim_start().len() + 1));
+    let hint = crate::sources::nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+    Some(warning(file, place, format!("unknown setting `{part}.{key}`"), hint))
+}
+
+fn warning(file: &str, (line, column): (usize, usize), message: String, hint: Option<String>) -> Diagnostic {
+    let number = |number: usize| u32::try_from(number).unwrap_or(0);
+    Diagnostic {
         severity: Severity::Warning,
         message,
-        place: Some(Place { file: file.to_owned(), line: u32::try_from(line).unwrap_or(0), column: 1 }),
+        place: Some(Place { file: file.to_owned(), line: number(line), column: number(column) }),
         excerpt: None,
         hint,
         kind: None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -180,16 +203,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
             folder.path().join("opdev.yaml"),
-            "namespace: dev\nsample: [a]\ntheme: dark\nhistory: 3\n",
+            "namespace: dev\nsample: [a]\ntheme: dark\nhistory: 3\noperator:\n  comand: [a]\n",
         )
         .unwrap();
         let (settings, warnings) = Settings::read(folder.path(), "opdev.yaml").unwrap();
         assert_eq!(settings.namespace.as_deref(), Some("dev"));
-        assert_eq!(warnings.len(), 2);
+        assert_eq!(warnings.len(), 3);
         assert_eq!(warnings[0].message, "the setting `history` has no effect yet");
         assert_eq!(warnings[1].message, "unknown setting `sample`");
         assert_eq!(warnings[1].hint.as_deref(), Some("did you mean `samples`?"));
         assert_eq!(warnings[1].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
+        assert_eq!(warnings[2].message, "unknown setting `operator.comand`");
+        assert_eq!(warnings[2].hint.as_deref(), Some("did you mean `command`?"));
+        assert_eq!(warnings[2].place.as_ref().unwrap().to_string(), "opdev.yaml:6:3");
     }
 
     #[test]
@@ -253,6 +279,9 @@ mod tests {
             wrong[name.as_str()] = json!(1);
             assert!(serde_json::from_value::<Settings>(wrong).is_err(), "{name}");
         }
+        let below: std::collections::BTreeSet<&str> = OPERATOR.into_iter().collect();
+        let operator = schema["properties"]["operator"]["properties"].as_object().unwrap();
+        assert!(operator.keys().map(String::as_str).eq(below));
         for part in ["allow", "reload"] {
             let part_schema = &schema["properties"][part];
             let long = part_schema["oneOf"].get(1).unwrap_or(part_schema);

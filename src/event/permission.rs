@@ -33,6 +33,15 @@ pub enum Permission {
         /// The file, as `applyOnStart` has it.
         file: String,
     },
+    /// The operator's own program is built and started.
+    StartOperator {
+        /// Its words, with the variables that are set for it before them.
+        program: String,
+        /// What builds it; empty where nothing does.
+        build: String,
+        /// The folder in which both run.
+        folder: String,
+    },
 }
 
 impl Permission {
@@ -43,6 +52,7 @@ impl Permission {
             Permission::ReachHost { .. } => "allow.hosts in opdev.yaml",
             Permission::ReadVariable { .. } => "overrideValues in watches.yaml",
             Permission::ApplyOnStart { .. } => "applyOnStart in opdev.yaml",
+            Permission::StartOperator { .. } => "operator in opdev.yaml, or the Go files and the Makefile",
         }
     }
 }
@@ -60,6 +70,15 @@ impl std::fmt::Display for Permission {
             }
             Permission::ApplyOnStart { file } => {
                 write!(f, "apply {file} at every start, so that reconcilers run without a key")
+            }
+            Permission::StartOperator { program, build, folder } if build.is_empty() => {
+                write!(f, "start the operator's own program, `{program}`, in {folder}")
+            }
+            Permission::StartOperator { program, build, folder } => {
+                write!(
+                    f,
+                    "build the operator's own program, `{build}`, and start it, `{program}`, in {folder}"
+                )
             }
         }
     }

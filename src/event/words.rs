@@ -2,8 +2,8 @@
 //! Never invents: what an event does not say is left out.
 
 use super::{
-    Action, Cause, CauseKind, Diagnostic, FieldChange, Finding, Hurt, Level, Outcome, Reconcile, Relation,
-    ReleaseChange, ReleaseStep, ShadowRun, WatchEvent, Weight,
+    Action, Cause, CauseKind, Diagnostic, FieldChange, Finding, Hurt, Level, Outcome, ProcessExit,
+    ProcessState, Reconcile, Relation, ReleaseChange, ReleaseStep, ShadowRun, TraceLevel, WatchEvent, Weight,
 };
 use opdev_object::meta::ObjectRef;
 use std::time::Duration;
@@ -441,6 +441,38 @@ pub fn age_changes_in(duration: Duration) -> Duration {
     let step = Duration::from_secs(step);
     let into = duration.as_nanos() % step.as_nanos();
     step.saturating_sub(Duration::from_nanos(u64::try_from(into).unwrap_or(0)))
+}
+
+/// How a program ended, in words: the status, what it said, and where.
+pub fn exit(of: &ProcessExit) -> String {
+    let place = of.place.as_ref().map_or_else(String::new, |place| format!("{place}: "));
+    match &of.message {
+        Some(message) => format!("{place}{} ({} after {})", one_line(message), of.status, took(of.ran)),
+        None => format!("{place}{} after {}", of.status, took(of.ran)),
+    }
+}
+
+/// Why a program does not run; `None` where it does.
+pub fn not_running(state: &ProcessState) -> Option<String> {
+    match state {
+        ProcessState::Running { .. } => None,
+        ProcessState::Waiting { why } => Some(format!("it waits for {why}")),
+        ProcessState::Restarting { exit, after } => {
+            Some(format!("it has stopped and is started again in {}: {}", took(*after), self::exit(exit)))
+        }
+        ProcessState::Failed { exit } => Some(self::exit(exit)),
+        ProcessState::Ended { exit } => Some(format!("it has ended: {}", self::exit(exit))),
+    }
+}
+
+/// How much is seen of a program's reconciles.
+pub fn traced(level: Option<TraceLevel>) -> &'static str {
+    match level {
+        Some(TraceLevel::Full) => "full",
+        Some(TraceLevel::Log) => "log",
+        Some(TraceLevel::Wire) => "wire",
+        None => "off",
+    }
 }
 
 #[cfg(test)]

@@ -2,25 +2,31 @@
 //! once. Asks nobody; who lifts it has asked.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::watch;
 
 /// Holds until it is lifted. Clones share one answer.
 #[derive(Clone, Debug, Default)]
-pub struct ReadOnly(Arc<AtomicBool>);
+pub struct ReadOnly(Arc<watch::Sender<bool>>);
 
 impl ReadOnly {
     /// One that holds, or does not.
     pub fn new(holds: bool) -> ReadOnly {
-        ReadOnly(Arc::new(AtomicBool::new(holds)))
+        ReadOnly(Arc::new(watch::Sender::new(holds)))
     }
 
     /// Whether nothing may be written.
     pub fn holds(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        *self.0.borrow()
     }
 
     /// Allows writing from now on.
     pub fn lift(&self) {
-        self.0.store(false, Ordering::Release);
+        self.0.send_replace(false);
+    }
+
+    /// Waits until writing is allowed.
+    pub async fn lifted(&self) {
+        // The sender lives as long as this clone of it.
+        let _ = self.0.subscribe().wait_for(|holds| !holds).await;
     }
 }

@@ -1,10 +1,10 @@
 //! One clear line per fact. Objects, queue lengths and pauses are levels, not facts: they have no line.
 
 use crate::event::{
-    Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound, Notice, OnExit, Outcome,
-    Protection, Reconcile, ReleaseStep, Released, ReloadFailed, ReloadSettled, RequestFinished,
-    RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged, Started, TrustAnswer, TrustAnswered,
-    TrustAsked, TypeChanged, Verdict, Weight, words,
+    BuildChanged, BuildState, Event, Held, HeldChange, KindHealth, Leaving, Level, LogLine, LoopFound,
+    Notice, OnExit, Outcome, ProcessChanged, ProcessState, Protection, Reconcile, ReleaseStep, Released,
+    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, ShadowDecision, ShadowRun, SourcesChanged,
+    Started, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Verdict, Weight, words,
 };
 use jiff::Timestamp;
 
@@ -35,6 +35,8 @@ pub fn plain(event: &Event) -> Option<String> {
             };
             (Some(changed.at), format!("protection {word}"))
         }
+        Event::BuildChanged(build) => (Some(build.at), self::build(build)),
+        Event::ProcessChanged(run) => (Some(run.at), self::process(run)),
         Event::Leaving(leaving) => (None, self::leaving(leaving)),
         Event::Stopping { reason } => (None, format!("stopping   {}", words::one_line(reason))),
         Event::ObjectSeen(_)
@@ -144,6 +146,7 @@ fn sources(sources: &SourcesChanged) -> String {
         KindHealth::Disabled { problem } => {
             format!("{} ({}, disabled: {})", kind.gvk.kind, kind.source, words::diagnostic(problem))
         }
+        KindHealth::Process { program } => format!("{} (reconciled by {program})", kind.gvk.kind),
         KindHealth::Shown { why } => format!("{} ({}, not reconciled: {why})", kind.gvk.kind, kind.source),
     });
     let kinds = kinds.collect::<Vec<_>>().join(", ");
@@ -163,10 +166,46 @@ fn reload_failed(failed: &ReloadFailed) -> String {
         Some(hint) => format!("{} ({})", words::diagnostic(diagnostic), words::one_line(hint)),
         None => words::diagnostic(diagnostic),
     });
-    format!(
-        "reload     failed, the last good sources keep serving: {}",
-        problems.collect::<Vec<_>>().join("; ")
-    )
+    let goes_on =
+        if failed.build { "the last good program goes on" } else { "the last good sources keep serving" };
+    format!("reload     failed, {goes_on}: {}", problems.collect::<Vec<_>>().join("; "))
+}
+
+fn build(build: &BuildChanged) -> String {
+    let saved =
+        if build.files.is_empty() { String::new() } else { format!("; saved: {}", build.files.join(", ")) };
+    let how = match &build.state {
+        BuildState::Building => "runs".to_owned(),
+        BuildState::Built { took } => format!("succeeded in {}", words::took(*took)),
+        BuildState::Broken { took } => format!("failed after {}", words::took(*took)),
+    };
+    format!("build      {} {how}{saved}", build.build)
+}
+
+fn process(run: &ProcessChanged) -> String {
+    let how = match &run.state {
+        ProcessState::Waiting { why } => format!("waits for {why}"),
+        ProcessState::Running { pid, files, since_save } => {
+            let start = if run.starts > 1 { format!("start {}, ", run.starts) } else { String::new() };
+            let saved = match files.is_empty() {
+                true => String::new(),
+                false => format!("; {} saved → started in {}", words::files(files), words::took(*since_save)),
+            };
+            format!("runs ({start}pid {pid}, traced: {}){saved}", words::traced(run.traced))
+        }
+        ProcessState::Restarting { exit, after } => {
+            format!("has stopped: {}; started again in {}", words::exit(exit), words::took(*after))
+        }
+        ProcessState::Failed { exit } => {
+            let hint =
+                exit.hint.as_ref().map_or_else(String::new, |hint| format!(" ({})", words::one_line(hint)));
+            format!("does not run: {}{hint}; the next save starts it again", words::exit(exit))
+        }
+        ProcessState::Ended { exit } => {
+            format!("has ended: {}; the next save starts it again", words::exit(exit))
+        }
+    };
+    format!("process    {} {how}", run.program)
 }
 
 fn reload_settled(settled: &ReloadSettled) -> String {

@@ -2,15 +2,16 @@
 
 use super::{json, plain};
 use crate::event::{
-    Action, Binding, Body, Call, Cause, CauseKind, Cluster, ConnectionChanged, CopiesChanged, DeployedCopy,
-    Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange, Finding, Held, HeldChange,
-    Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice, ObjectChange, ObjectGone,
-    ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place, PodLine, PodLog, Preferences,
-    PrinterColumn, Protection, ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation,
-    Released, ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review,
-    Sample, Severity, ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice,
-    Trouble, TroubleKind, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, ValueFrom,
-    ValuesExplained, Verdict, WatchEvent, Weight,
+    Action, Binding, Body, BuildChanged, BuildState, Call, Cause, CauseKind, Cluster, ConnectionChanged,
+    CopiesChanged, DeployedCopy, Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange,
+    Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice,
+    ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place,
+    PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection,
+    ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
+    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble,
+    TroubleKind, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, ValueFrom, ValuesExplained,
+    Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -280,7 +281,7 @@ fn all() -> Vec<Event> {
     let mut all = vec![
         Event::Started(Arc::new(started())),
         Event::SourcesChanged(Arc::new(sources())),
-        Event::ReloadFailed(ReloadFailed { at: at(), files: files(), diagnostics: vec![problem()] }),
+        reload_failed(files(), false),
         Event::ReloadSettled(ReloadSettled {
             at: at(),
             sources: 2,
@@ -351,8 +352,44 @@ fn all() -> Vec<Event> {
             }),
         }),
     ];
-    all.extend(impact());
+    all.extend(impact().into_iter().chain(own_program()));
     all
+}
+
+fn reload_failed(files: Vec<String>, build: bool) -> Event {
+    Event::ReloadFailed(ReloadFailed { at: at(), files, diagnostics: vec![problem()], build })
+}
+
+/// A program of the operator's own: its builds and its states.
+fn own_program() -> Vec<Event> {
+    let took = Duration::from_millis(3_900);
+    let built = |state| {
+        let (build, files) = ("go build ./cmd".to_owned(), vec!["cmd/main.go".to_owned()]);
+        Event::BuildChanged(Arc::new(BuildChanged { at: at(), build, files, state }))
+    };
+    let exit = || ProcessExit {
+        status: "exit code 2".to_owned(),
+        ran: Duration::from_millis(1_500),
+        message: Some("panic: no luck".to_owned()),
+        place: Some(Place { file: "cmd/main.go".to_owned(), line: 7, column: 0 }),
+        hint: Some("press R".to_owned()),
+    };
+    let run = |state| {
+        let (program, traced) = ("go ./cmd".to_owned(), Some(TraceLevel::Full));
+        Event::ProcessChanged(Arc::new(ProcessChanged { at: at(), program, starts: 2, state, traced }))
+    };
+    let files = vec!["cmd/main.go".to_owned()];
+    vec![
+        built(BuildState::Building),
+        built(BuildState::Built { took }),
+        built(BuildState::Broken { took }),
+        reload_failed(files.clone(), true),
+        run(ProcessState::Waiting { why: "its first build".to_owned() }),
+        run(ProcessState::Running { pid: 17, files, since_save: took }),
+        run(ProcessState::Restarting { exit: exit(), after: Duration::from_secs(1) }),
+        run(ProcessState::Failed { exit: exit() }),
+        run(ProcessState::Ended { exit: exit() }),
+    ]
 }
 
 fn pod_log() -> PodLog {
@@ -463,6 +500,8 @@ fn variant(event: &Event) -> usize {
         Event::RequestFinished(_) => 12,
         Event::Noticed(_) => 13,
         Event::Stopping { .. } => 14,
+        Event::BuildChanged(_) => 34,
+        Event::ProcessChanged(_) => 35,
         Event::TypeChanged(_) => 15,
         Event::ShadowRun(_) => 16,
         Event::Held(_) => 17,
@@ -488,7 +527,7 @@ fn variant(event: &Event) -> usize {
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..34).collect());
+    assert_eq!(seen, (0..36).collect());
 }
 
 #[test]

@@ -1,4 +1,21 @@
-//! Operators that are processes of their own: what opdev puts into their build and hears from them.
-//! Never draws, and never decides what a pass means: `tap::attribute` does. Read `trace` first.
+//! Operators that are processes of their own: found in a project (`detect`), built (`build`), started, stopped and
+//! swapped (`supervise`), their log lines read (`logs`), their passes told by `trace`. Never draws, never names a
+//! cluster, and never decides what a pass means: `tap::attribute` does. Starts nothing by itself: `dev` asks for it.
 
+mod build;
+mod child;
+mod crash;
+mod detect;
+mod gobuild;
+mod lines;
+mod logs;
+pub mod manager_manifest;
+mod plan;
+mod supervise;
 pub mod trace;
+mod tree;
+pub mod webhooks;
+
+pub use detect::detect;
+pub use plan::{Build, Plan, Settings, TraceWish};
+pub use supervise::{Ask, BeforeStart, Environment, Start, Supervisor};

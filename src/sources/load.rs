@@ -59,6 +59,17 @@ pub struct Options {
     pub scale: BTreeMap<String, String>,
     /// The only kinds to reconcile; empty means all.
     pub only: Vec<String>,
+    /// The operator's own program, where the project has one.
+    pub program: Option<OwnProgram>,
+}
+
+/// What the operator's own program reconciles.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnProgram {
+    /// The program in words, such as `go ./cmd`.
+    pub words: String,
+    /// Whether it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
+    pub charts: bool,
 }
 
 /// A new set of sources.
@@ -157,7 +168,7 @@ impl Loader {
             samples: samples(files, &mut diagnostics),
             diagnostics: diagnostics.clone(),
         };
-        sources.leave_out(&files.options.only);
+        sources.leave_out(&files.options);
         let trials = self.trials(&sources.watches, number);
         let sources = Arc::new(sources);
         self.before = Some(Arc::clone(&sources));
@@ -334,7 +345,10 @@ impl Sources {
             source: shown.source.clone(),
             scale: self.scale_of(&shown.gvk),
             columns: self.columns_of(&shown.gvk),
-            health: KindHealth::Shown { why: shown.why.clone() },
+            health: match &shown.program {
+                Some(program) => KindHealth::Process { program: program.clone() },
+                None => KindHealth::Shown { why: shown.why.clone() },
+            },
         };
         self.watches.iter().map(status).chain(self.shown.iter().map(shown)).collect()
     }
@@ -351,31 +365,44 @@ impl Sources {
         self.definition(&gvk.group, &gvk.kind).map(|known| known.columns(&gvk.version)).unwrap_or_default()
     }
 
-    /// Takes the kinds away that are not to be reconciled, and lists those that nothing reconciles.
-    fn leave_out(&mut self, only: &[String]) {
-        let (wanted, other): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.watches).into_iter().partition(|watch| is_wanted(only, &watch.gvk));
-        self.watches = wanted;
-        self.shown = other
-            .iter()
-            .map(|watch| Shown {
-                gvk: watch.gvk.clone(),
-                source: watch.path().to_owned(),
-                why: "--only leaves it out".to_owned(),
-            })
-            .collect();
+    /// Takes the kinds away that opdev is not to reconcile, and lists those that it does not.
+    fn leave_out(&mut self, options: &Options) {
+        let (wanted, other): (Vec<_>, Vec<_>) = std::mem::take(&mut self.watches)
+            .into_iter()
+            .partition(|watch| is_wanted(&options.only, &watch.gvk));
+        let shown = |watch: &Arc<Watch>, why: &str, program: Option<&String>| Shown {
+            gvk: watch.gvk.clone(),
+            source: watch.path().to_owned(),
+            why: why.to_owned(),
+            program: program.cloned(),
+        };
+        self.shown = other.iter().map(|watch| shown(watch, "--only leaves it out", None)).collect();
+        let program = options.program.as_ref();
+        let of_program = program.filter(|program| program.charts).map(|program| &program.words);
+        let (taken, own): (Vec<_>, Vec<_>) =
+            wanted.into_iter().partition(|watch| of_program.is_some() && watch.chart().is_some());
+        self.watches = own;
+        self.shown.extend(taken.iter().map(|watch| shown(watch, "", of_program)));
         for definition in &self.definitions {
             let Some(gvk) = definition.gvk() else { continue };
             let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
             let known = self.watches.iter().any(|watch| same(&watch.gvk))
                 || self.shown.iter().any(|shown| same(&shown.gvk));
             if !known {
-                let why = "it has no chart and no reconciler".to_owned();
-                self.shown.push(Shown { gvk, source: definition.file.clone(), why });
+                let program = program.map(|program| program.words.clone());
+                self.shown.push(Shown {
+                    gvk,
+                    source: definition.file.clone(),
+                    why: NO_RECONCILER.to_owned(),
+                    program,
+                });
             }
         }
     }
 }
+
+/// Why nothing reconciles a kind, and what would.
+const NO_RECONCILER: &str = "it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your own that reconciles it";
 
 /// A problem of a whole file.
 pub(super) fn problem(file: &str, message: String) -> Diagnostic {

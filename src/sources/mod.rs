@@ -32,7 +32,7 @@ pub struct Sources {
     pub saved_at: Option<Instant>,
     /// The kinds that are reconciled, and by what.
     pub watches: Vec<Arc<Watch>>,
-    /// The kinds that are shown, but that nothing reconciles.
+    /// The kinds that are shown, but that opdev itself does not reconcile.
     pub shown: Vec<Shown>,
     /// CRDs to apply: the project's own, or the schema-less one the Operator SDK would scaffold.
     pub definitions: Vec<Arc<definitions::Definition>>,
@@ -44,7 +44,7 @@ pub struct Sources {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A kind that nothing reconciles.
+/// A kind that opdev itself does not reconcile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     /// The kind.
@@ -53,6 +53,8 @@ pub struct Shown {
     pub source: String,
     /// Why nothing does.
     pub why: String,
+    /// The operator's own program, in words, where that one reconciles it.
+    pub program: Option<String>,
 }
 
 /// A kind and what reconciles its objects, loaded.

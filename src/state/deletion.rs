@@ -92,6 +92,7 @@ fn ours(state: &State, seen: &Seen, when: &str) -> String {
         Some(KindHealth::Disabled { .. }) => {
             format!("opdev, {when}; but what reconciles {} is broken right now", seen.key.kind)
         }
+        Some(KindHealth::Process { program }) => format!("{program}, {when}"),
         Some(KindHealth::Shown { why }) => {
             format!("the operator of {}; but nothing here reconciles it: {why}", seen.key.kind)
         }

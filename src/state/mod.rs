@@ -44,9 +44,10 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, MissingRule, Notice, Paths,
-    Paused, Preferences, QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, SourcesChanged,
-    Started, TrustAsked, Undoable, ValuesExplained,
+    BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, MissingRule,
+    Notice, Paths, Paused, Preferences, ProcessChanged, ProcessState, QueueChanged, ReconcileStarted,
+    ReloadFailed, ReloadSettled, Sample, Severity, SourcesChanged, Started, TrustAsked, Undoable,
+    ValuesExplained, words,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -143,6 +144,8 @@ pub struct State {
     pub preferences: Option<Arc<Preferences>>,
     /// What keeps the API server from answering, since when, and when it was told.
     pub connection: Option<Arc<ConnectionChanged>>,
+    /// The operator's own program and its newest build, where the project has one.
+    pub process: Process,
     /// Copies of the operator on the cluster, running or frozen.
     pub copies: Arc<[DeployedCopy]>,
     /// Why opdev is on its way out.
@@ -159,6 +162,33 @@ pub struct Reload {
     pub settled: Option<Arc<ReloadSettled>>,
     /// Files changed since and could not be used.
     pub failed: Option<Arc<ReloadFailed>>,
+    /// The newest build of the operator's own program failed.
+    pub build_failed: Option<Arc<ReloadFailed>>,
+}
+
+/// The operator's own program.
+#[derive(Clone, Debug, Default)]
+pub struct Process {
+    /// Its newest build.
+    pub build: Option<Arc<BuildChanged>>,
+    /// Whether it runs.
+    pub run: Option<Arc<ProcessChanged>>,
+}
+
+impl Process {
+    /// Why it does not run and will not by itself, as a diagnostic.
+    fn problem(&self) -> Option<Diagnostic> {
+        let run = self.run.as_ref()?;
+        let ProcessState::Failed { exit } = &run.state else { return None };
+        Some(Diagnostic {
+            severity: Severity::Error,
+            message: format!("{} does not run: {}", run.program, words::exit(exit)),
+            place: exit.place.clone(),
+            excerpt: None,
+            hint: Some(exit.hint.clone().unwrap_or_else(|| "correct it and save, or press R".to_owned())),
+            kind: None,
+        })
+    }
 }
 
 impl State {
@@ -210,7 +240,22 @@ impl State {
         let known = self.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind)?;
         match &known.health {
             KindHealth::Shown { why } => Some(why),
-            KindHealth::Serving | KindHealth::Stale { .. } | KindHealth::Disabled { .. } => None,
+            KindHealth::Process { .. }
+            | KindHealth::Serving
+            | KindHealth::Stale { .. }
+            | KindHealth::Disabled { .. } => None,
+        }
+    }
+
+    /// The operator's own program that reconciles objects of this group and kind, in words.
+    pub fn program_of(&self, group: &str, kind: &str) -> Option<&str> {
+        let known = self.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind)?;
+        match &known.health {
+            KindHealth::Process { program } => Some(program),
+            KindHealth::Shown { .. }
+            | KindHealth::Serving
+            | KindHealth::Stale { .. }
+            | KindHealth::Disabled { .. } => None,
         }
     }
 
@@ -220,14 +265,15 @@ impl State {
     }
 
     /// What is wrong with the files right now, the newest failure first; empty once all is mended.
-    pub fn problems(&self) -> Vec<&Diagnostic> {
-        let failed = self.reload.failed.iter().flat_map(|failed| &failed.diagnostics);
+    pub fn problems(&self) -> Vec<Diagnostic> {
+        let failed = self.reload.failed.iter().chain(&self.reload.build_failed);
+        let failed = failed.flat_map(|failed| &failed.diagnostics).cloned();
         let kinds = self.kinds().iter().filter_map(|kind| match &kind.health {
-            KindHealth::Serving | KindHealth::Shown { .. } => None,
-            KindHealth::Stale { problem } | KindHealth::Disabled { problem } => Some(problem),
+            KindHealth::Serving | KindHealth::Process { .. } | KindHealth::Shown { .. } => None,
+            KindHealth::Stale { problem } | KindHealth::Disabled { problem } => Some(problem.clone()),
         });
-        let mut problems: Vec<&Diagnostic> = Vec::new();
-        for problem in failed.chain(kinds) {
+        let mut problems: Vec<Diagnostic> = Vec::new();
+        for problem in failed.chain(self.process.problem()).chain(kinds) {
             if !problems.iter().any(|known| known.message == problem.message && known.place == problem.place)
             {
                 problems.push(problem);

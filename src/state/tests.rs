@@ -361,7 +361,12 @@ fn problems_stand_until_they_are_mended() {
     };
     state.reduce(settled(1));
     assert!(state.reload.settled.is_some());
-    let failed = ReloadFailed { at: Timestamp::UNIX_EPOCH, files: vec![], diagnostics: vec![problem("x")] };
+    let failed = ReloadFailed {
+        at: Timestamp::UNIX_EPOCH,
+        files: vec![],
+        diagnostics: vec![problem("x")],
+        build: false,
+    };
     state.reduce(Event::ReloadFailed(failed));
     assert_eq!(state.problems().len(), 1);
     // Another kind went live, the broken one is stale: the problem is told once.

@@ -58,6 +58,13 @@ fn kind(state: &State, seen: &Seen, waits: &mut Vec<Wait>) {
         }
         match &kind.health {
             KindHealth::Serving => {}
+            KindHealth::Process { program } => {
+                let run = state.process.run.as_ref();
+                let idle = run.and_then(|run| words::not_running(&run.state));
+                if let Some(why) = idle {
+                    waits.push(Wait::new(Level::Bad, format!("{program} to run"), why));
+                }
+            }
             KindHealth::Stale { problem } => {
                 let why = format!("{}; the last good one serves", words::diagnostic(problem));
                 waits.push(Wait::new(Level::Busy, format!("{} is broken", kind.source), why));

@@ -6,7 +6,7 @@ use super::finding::open;
 use super::picker::What;
 use super::update::{Command, ask};
 use super::view::{ViewState, replicas};
-use crate::event::{PauseScope, Request, Started};
+use crate::event::{PauseScope, Request, Started, TraceLevel};
 use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
@@ -97,6 +97,17 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
     for seen in all {
         if let Some(why) = state.only_shown(&seen.key.group, &seen.key.kind) {
             return Err(format!("nothing reconciles {}: {why}", seen.key.kind));
+        }
+        if let Some(program) = state.program_of(&seen.key.group, &seen.key.kind) {
+            let run = state.process.run.as_ref();
+            let traced = run.is_some_and(|run| run.traced == Some(TraceLevel::Full));
+            if does == Do::Reconcile && traced {
+                continue;
+            }
+            return Err(format!(
+                "{program} reconciles {}, and opdev cannot ask it for one pass",
+                seen.key.kind
+            ));
         }
         if does == Do::Reconcile && state.paused(&seen.key).is_some() {
             return Err(format!("{} is paused; resume it, or step once", seen.key.name));

@@ -10,6 +10,7 @@ mod help;
 mod leave;
 mod lists;
 mod picker;
+mod process;
 mod resources;
 mod review;
 mod tasks;
@@ -104,7 +105,10 @@ fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
 
 /// What runs where on the left, the sources on the right.
 fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
-    let (role, right) = connection(state, view, now).unwrap_or_else(|| reload(state));
+    let (role, right) = connection(state, view, now)
+        .or_else(|| process::newest_save(state, view, now))
+        .unwrap_or_else(|| reload(state));
+    let right = right + &process::traced(state);
     let mut left = Row::new(Role::Title, " opdev");
     match &state.started {
         None => left = left.and(Role::Dim, " · starting"),
@@ -242,6 +246,7 @@ fn reload(state: &State) -> (Role, String) {
 fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     let problems = state.problems();
     let Some(first) = problems.first() else { return Vec::new() };
+    let built = state.reload.build_failed.as_ref().is_some_and(|failed| failed.diagnostics.contains(first));
     let most = if view.compact { 2 + area.height as usize / 12 } else { 9 };
     let cells = area.width as usize;
     let more = if problems.len() > 1 { format!(" (1 of {})", problems.len()) } else { String::new() };
@@ -257,6 +262,7 @@ fn banner(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
     rows.extend(lines.map(|(sign, text)| Row::new(Role::Banner, format!("{sign}{text}"))));
     rows.extend(excerpt(first));
     let still = match &state.reload.live {
+        _ if built => process::goes_on(state),
         Some(live) if live.sources > 1 => format!("sources {} keep serving", live.sources),
         _ => "the other kinds keep serving".to_owned(),
     };

@@ -46,7 +46,7 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("state", vec!["event"]),
         ("tap", vec!["event"]),
         ("operator", vec!["event", "sources", "tap"]),
-        ("process", vec!["event", "tap"]),
+        ("process", vec!["event", "sources", "tap"]),
         ("dev", vec!["event", "sources", "scaffold", "state", "tap", "operator", "process"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),

@@ -20,6 +20,7 @@ mod inner_loop;
 mod observed;
 mod operator;
 mod oracle;
+mod process;
 mod pty;
 mod reload;
 mod reload_types;

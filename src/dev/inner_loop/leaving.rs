@@ -54,6 +54,9 @@ impl Running {
         }
         self.shutdown.cancel();
         self.operator_stop.cancel();
+        if let Some(program) = self.program.take() {
+            program.end().await;
+        }
         self.tasks.close();
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
             tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
@@ -79,13 +82,17 @@ impl Running {
         let how = if self.carrier.guard.read_only.holds() { OnExit::Leave } else { how };
         let (carrier, scope) = (self.carrier.clone(), self.scope.clone());
         let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
+        let program = if how == OnExit::Release { self.program.take() } else { None };
         let work = async move {
             match how {
                 OnExit::Leave => Ok(()),
                 OnExit::Uninstall => carrier.uninstall(scope.as_deref()).await,
                 OnExit::Release => {
-                    // It would put the finalizers back.
+                    // They would put the finalizers back.
                     stop.cancel();
+                    if let Some(program) = program {
+                        program.end().await;
+                    }
                     let _ = operator.await;
                     carrier.release(scope.as_deref()).await
                 }

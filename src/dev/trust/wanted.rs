@@ -1,6 +1,7 @@
 //! What a project's files want beyond rendering charts and applying them to a local cluster: one typed list, collected here
-//! and nowhere else. Reads `watches.yaml`; the rest is in the project's settings already.
+//! and nowhere else. Reads `watches.yaml` and looks for the operator's own program; the rest is in the project's settings already.
 
+use crate::dev::program::Program;
 use crate::dev::project::Project;
 use crate::event::Permission;
 use crate::sources::load::environment_variables;
@@ -10,6 +11,7 @@ use crate::sources::load::environment_variables;
 pub fn wanted(project: &Project) -> Vec<Permission> {
     let mut wanted = reconcilers(project);
     wanted.extend(variables(project));
+    wanted.extend(Program::of(project).permission());
     wanted.sort();
     wanted.dedup();
     wanted

@@ -80,13 +80,13 @@ impl Watcher {
         Ok(Watcher { inner, watched: WatchSet::default(), pending, quiet, polls: poll })
     }
 
-    /// Listens to `set` from now on. Folders that do not exist are left out; their parents tell when they appear.
+    /// Listens to `set` from now on; the answer is whether that is another one than before. Folders that do not exist are left out; their parents tell when they appear.
     ///
     /// # Errors
     /// The first folder the kernel refuses.
-    pub(super) fn watch(&mut self, set: &WatchSet, renew: bool) -> Result<()> {
+    pub(super) fn watch(&mut self, set: &WatchSet, renew: bool) -> Result<bool> {
         if *set == self.watched && !renew {
-            return Ok(());
+            return Ok(false);
         }
         for path in self.watched.deep.union(&self.watched.flat) {
             // A folder that was deleted has lost its watch already.
@@ -99,7 +99,7 @@ impl Watcher {
         for path in set.flat.iter().filter(|path| path.is_dir() && !covered(path, &set.deep)) {
             self.inner.watch(path, RecursiveMode::NonRecursive)?;
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The next batch, once nothing has happened for the quiet time and no `git` command holds its lock.

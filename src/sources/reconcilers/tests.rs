@@ -2,6 +2,10 @@
 
 use super::super::load::{Files, Loaded, Loader, Options};
 use super::*;
+
+/// What is said of a kind that nothing reconciles.
+const NOTHING: &str = "MemcachedBackup: it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your \
+                       own that reconciles it";
 use crate::event::KindHealth;
 use crate::sources::definitions::Types;
 
@@ -171,7 +175,7 @@ fn kinds_that_nothing_reconciles_are_shown() {
     let why = |loaded: &Loaded| -> Vec<String> {
         loaded.sources.shown.iter().map(|shown| format!("{}: {}", shown.gvk.kind, shown.why)).collect()
     };
-    assert_eq!(why(&first(&some)), ["MemcachedBackup: it has no chart and no reconciler"]);
+    assert_eq!(why(&first(&some)), [NOTHING]);
     some.options = Arc::new(Options {
         reconciler_folders: vec!["config/reconcilers".to_owned()],
         only: vec!["podset".to_owned()],
@@ -179,10 +183,7 @@ fn kinds_that_nothing_reconciles_are_shown() {
         ..Options::default()
     });
     let loaded = first(&some);
-    assert_eq!(
-        why(&loaded),
-        ["One: --only leaves it out", "MemcachedBackup: it has no chart and no reconciler"]
-    );
+    assert_eq!(why(&loaded), ["One: --only leaves it out", NOTHING]);
     assert_eq!(loaded.sources.watches.len(), 1);
     assert_eq!(loaded.kinds[0].scale, ".spec.n");
 }

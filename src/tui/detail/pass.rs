@@ -27,7 +27,7 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
             None => match view.root(state).and_then(|seen| state.only_shown(&seen.key.group, &seen.key.kind))
             {
                 Some(why) => nothing(&format!("Nothing reconciles this kind: {why}."), width),
-                None => nothing(NO_PASS, width),
+                None => nothing(&own_program(view, state).unwrap_or_else(|| NO_PASS.to_owned()), width),
             },
         };
         if let Some(seen) = view.root(state) {
@@ -63,6 +63,21 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
         rows.push(Row::new(Role::Dim, format!("   {}", steps.collect::<Vec<_>>().join(" · "))));
     }
     rows
+}
+
+/// About an object that the operator's own program reconciles, of which no pass was seen.
+fn own_program(view: &ViewState, state: &State) -> Option<String> {
+    let key = &view.root(state)?.key;
+    let program = state.program_of(&key.group, &key.kind)?;
+    let run = state.process.run.as_ref();
+    let idle = match run {
+        Some(run) => words::not_running(&run.state),
+        None => Some("it is not started".to_owned()),
+    };
+    Some(match idle {
+        Some(why) => format!("{program} reconciles this kind, but {why}."),
+        None => format!("{program} runs and reconciles this kind. No reconcile of this object was seen yet."),
+    })
 }
 
 fn headline(pass: &Reconcile) -> Row {

@@ -331,6 +331,7 @@ pub(in crate::tui) fn broken() -> Event {
         at: at("17:02:12"),
         files: vec!["charts/memcached/templates/deployment.yaml".to_owned()],
         diagnostics: vec![problem()],
+        build: false,
     })
 }
 

@@ -71,6 +71,25 @@ pub struct Inputs<'a> {
     pub year: &'a str,
 }
 
+/// One command of a Makefile's recipe, with its variables put in as far as text alone can say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecipeCommand {
+    /// The targets whose recipe it is in, separated by spaces.
+    pub target: String,
+    /// The folder it runs in, relative to the Makefile's; empty for that one.
+    pub folder: String,
+    /// Its words, unquoted; variables that are set for it alone come first.
+    pub words: Vec<String>,
+}
+
+/// Every command of every recipe, in order. What only a shell could tell is left empty.
+pub fn commands(makefiles: &[Source<'_>], year: &str) -> Vec<RecipeCommand> {
+    let commands = Makefile::read(makefiles, year).commands().into_iter();
+    commands
+        .map(|Command { words, folder, target, place: _ }| RecipeCommand { target, folder, words })
+        .collect()
+}
+
 /// Reads what a project says. Without a call of controller-gen, what kubebuilder scaffolds is assumed.
 pub fn settings(inputs: &Inputs<'_>) -> Settings {
     let makefile = Makefile::read(inputs.makefiles, inputs.year);

@@ -1,0 +1,476 @@
+//! The operator's own program beside the inner loop: what it is, when it may start, which environment it gets, which
+//! saved files concern it. `process` builds and runs it.
+
+mod serving;
+
+use super::cluster::{Choice, Connection, write_private};
+use super::project::Project;
+use super::traced::Tracing;
+use super::trust::Trust;
+use super::watcher::{WatchSet, Watcher};
+use crate::event::{
+    Event, Level, Notice, Permission, ProcessChanged, ProcessState, Request, RequestFinished, RequestId,
+    RequestOutcome, RequestStarted, mask,
+};
+use crate::process::manager_manifest::{self, Deployed, Pod};
+use crate::process::trace::ManagerOptions;
+use crate::process::webhooks::{self, Webhooks};
+use crate::process::{self, Ask, BeforeStart, Build, Environment, Plan, Start, Supervisor};
+use crate::sources::load::OwnProgram;
+use crate::sources::{Shown, Sources};
+use crate::tap::EventSink;
+use crate::tap::traced::ReconcileNow;
+use anyhow::{Context as _, Result};
+use jiff::Timestamp;
+use serving::{Serving, free_lease, host_name};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// The program of a project, or why there is none where there should be one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    plan: Option<Plan>,
+    problem: Option<String>,
+}
+
+impl Program {
+    /// Looks for the program that `opdev.yaml` names, or that the project's own files make.
+    pub(super) fn of(project: &Project) -> Program {
+        let watches = project.watches.as_ref().is_some_and(|path| project.root.join(path).is_file());
+        match process::detect(&project.root, project.settings.operator.as_ref(), watches) {
+            Ok(plan) => Program { plan, problem: None },
+            Err(error) => Program { plan: None, problem: Some(format!("{error:#}")) },
+        }
+    }
+
+    /// What it reconciles.
+    pub(super) fn reconciles(&self) -> Option<OwnProgram> {
+        let plan = self.plan.as_ref()?;
+        Some(OwnProgram { words: plan.words.clone(), charts: plan.charts })
+    }
+
+    /// What the user is asked before anything of it is built or started.
+    pub(super) fn permission(&self) -> Option<Permission> {
+        let plan = self.plan.as_ref()?;
+        let (program, build) = plan.commands();
+        Some(Permission::StartOperator { program, build, folder: plan.dir.display().to_string() })
+    }
+
+    /// Builds and starts it once the user has said that it may run, and looks after it.
+    pub(super) async fn start(&self, place: Place<'_>) -> Option<Handle> {
+        if let Some(problem) = &self.problem {
+            let hint = Some("correct opdev.yaml and start opdev again".to_owned());
+            tell(place.events, Level::Error, problem.clone(), hint).await;
+        }
+        let (plan, permission) = (self.plan.clone()?, self.permission()?);
+        match begin(plan, permission, &place).await {
+            Ok(handle) => Some(handle),
+            Err(error) => {
+                tell(place.events, Level::Error, format!("the program is not started: {error:#}"), None)
+                    .await;
+                None
+            }
+        }
+    }
+}
+
+/// Where a program is to run.
+pub(super) struct Place<'a> {
+    pub(super) project: &'a Project,
+    pub(super) state_folder: &'a Path,
+    pub(super) connection: &'a Connection,
+    pub(super) choice: &'a Choice,
+    pub(super) events: &'a EventSink,
+    /// What serves; the program waits for the first set, with which its kinds are there.
+    pub(super) sources: &'a watch::Receiver<Arc<Sources>>,
+    /// What the user allows the project.
+    pub(super) trust: &'a Trust,
+    /// Whether to poll files rather than to listen to the kernel.
+    pub(super) poll: bool,
+}
+
+/// A program that is looked after.
+pub(super) struct Handle {
+    /// What one can ask for.
+    pub(super) ask: mpsc::Sender<Ask>,
+    /// Stops it.
+    stop: CancellationToken,
+    /// Ends once the program has ended.
+    work: JoinHandle<()>,
+    patience: Duration,
+    /// Its webhooks, where it has any.
+    serving: Option<Serving>,
+    /// Hears what it does.
+    tracing: Option<Arc<Tracing>>,
+}
+
+impl Handle {
+    /// Does what concerns the program of a request, and says whether that is all there is to it.
+    pub(super) fn takes(
+        &self,
+        id: RequestId,
+        request: &Request,
+        sources: &Sources,
+        events: &EventSink,
+    ) -> bool {
+        if let Request::Reload = request {
+            // One that is full of asks builds anew anyway.
+            let _ = self.ask.try_send(Ask::Restart);
+        }
+        let Request::Reconcile { object } = request else { return false };
+        let is = |shown: &&Shown| shown.gvk.group == object.gvk.group && shown.gvk.kind == object.gvk.kind;
+        let own = sources.shown.iter().find(is).is_some_and(|shown| shown.program.is_some());
+        if own {
+            let wish = ReconcileNow {
+                controller: String::new(),
+                namespace: object.namespace.clone().unwrap_or_default(),
+                name: object.name.clone(),
+            };
+            let asked = self.tracing.as_ref().is_some_and(|tracing| tracing.reconcile(&wish));
+            tokio::spawn(answer(id, format!("reconcile {object}"), asked, events.clone()));
+        }
+        own
+    }
+
+    /// Stops the program and waits until it has ended.
+    pub(super) async fn end(self) {
+        self.stop.cancel();
+        // It is killed once its own time is over; that takes a moment, too.
+        let patience = self.patience + Duration::from_secs(3);
+        if tokio::time::timeout(patience, self.work).await.is_err() {
+            tracing::warn!("the operator's program has not ended in time");
+        }
+        if let Some(serving) = self.serving {
+            serving.remove().await;
+        }
+    }
+}
+
+async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Result<Handle> {
+    let stop = CancellationToken::new();
+    let (ask, asked) = mpsc::channel(16);
+    let (say_ready, ready) = watch::channel(Err("its custom resource definitions".to_owned()));
+    let mut environment = environment(place)?;
+    let deployed = deployed(place);
+    if let Some(deployed) = &deployed {
+        take_over(deployed, &mut plan, &mut environment);
+        tell_deployed(deployed, &plan, place.events).await;
+    }
+    let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
+    let serving = serving(place, port, &mut environment)?;
+    let tracing = trace(place, &mut environment).await;
+    let (starts, started) = watch::channel(None);
+    if let Some(serving) = &serving {
+        tokio::spawn(stop.clone().run_until_cancelled_owned(serving.clone().run(started)));
+    }
+    let (patience, quiet) = (plan.stop_after, place.project.settings.reload.quiet());
+    let poll = place.poll || place.project.settings.reload.poll;
+    let (events, root) = (place.events.clone(), place.project.root.clone());
+    let following = follow(plan.clone(), (quiet, poll), root.clone(), ask.clone(), events.clone());
+    tokio::spawn(stop.clone().run_until_cancelled_owned(following));
+    let supervisor = Supervisor {
+        before_start: before_start(&plan, place, tracing.clone()),
+        plan,
+        root,
+        folder: place.state_folder.to_owned(),
+        cache: cache_folder(place.state_folder),
+        events: place.events.clone(),
+        asked,
+        ready,
+        starts,
+    };
+    let (mut sources, read_only) = (place.sources.clone(), place.connection.read_only.clone());
+    tokio::spawn(stop.clone().run_until_cancelled_owned(async move {
+        if sources.wait_for(|sources| sources.number > 0).await.is_err() {
+            return;
+        }
+        if read_only.holds() {
+            let why = "this cluster to be unlocked (key U): it is read-only, and a program would write to it";
+            let _ = say_ready.send_replace(Err(why.to_owned()));
+            read_only.lifted().await;
+        }
+        let _ = say_ready.send_replace(Ok(Arc::new(environment)));
+        say_ready.closed().await;
+    }));
+    let (stopping, trust) = (stop.clone(), place.trust.clone());
+    let work = tokio::spawn(async move {
+        if !trust.grants(&permission) {
+            let asked = "your word: the project wants opdev to build and start it";
+            waits(&supervisor, asked).await;
+            match stopping.run_until_cancelled(trust.decided(&permission)).await {
+                None => return,
+                Some(true) => {}
+                Some(false) => {
+                    return waits(&supervisor, "your word: you have not allowed opdev to build and start it")
+                        .await;
+                }
+            }
+        }
+        if let Err(error) = supervisor.run(stopping).await {
+            tell(&events, Level::Error, format!("the program is not started: {error:#}"), None).await;
+        }
+    });
+    Ok(Handle { ask, stop, work, patience, serving, tracing })
+}
+
+/// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and listens for
+/// what the files that are added to its build tell.
+async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<Tracing>> {
+    let socket = process::trace::socket_path(place.state_folder);
+    let traced = place.connection.trace(&socket, place.events.clone()).and_then(|traced| {
+        let Some((tracing, [plain, added])) = traced else { return Ok(None) };
+        let ways = [
+            (&mut environment.plain, "process.kubeconfig", plain),
+            (&mut environment.traced, "traced.kubeconfig", added),
+        ];
+        for (variables, name, text) in ways {
+            let path = place.state_folder.join(name);
+            write_private(&path, &text)?;
+            variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
+        }
+        let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
+        environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        Ok(Some(Arc::new(tracing)))
+    });
+    match traced {
+        Ok(tracing) => tracing,
+        Err(error) => {
+            let message = format!("the program's reconciles are not traced: {error:#}");
+            tell(place.events, Level::Warn, message, None).await;
+            None
+        }
+    }
+}
+
+/// What the manager's Deployment gives to the program.
+fn deployed(place: &Place<'_>) -> Option<Deployed> {
+    let pod = Pod { namespace: &place.connection.namespace, project: &place.project.name };
+    manager_manifest::read(&place.project.root, pod)
+}
+
+/// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the Makefile or
+/// `opdev.yaml` say counts more.
+fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment) {
+    for (name, value) in &deployed.env {
+        if std::env::var_os(name).is_none() {
+            for variables in [&mut environment.plain, &mut environment.traced] {
+                variables.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+    }
+    match &plan.build {
+        // Of equal flags the last one counts.
+        Build::Go { .. } => {
+            plan.command = deployed.args.iter().cloned().chain(plan.command.drain(..)).collect()
+        }
+        Build::Command(_) | Build::None => {}
+    }
+}
+
+async fn tell_deployed(deployed: &Deployed, plan: &Plan, events: &EventSink) {
+    let overridden = |name: &str| std::env::var_os(name).is_some() || plan.env.contains_key(name);
+    let env = deployed.env.iter().filter(|(name, _)| !overridden(name)).map(|(name, value)| {
+        if mask::is_secret_name(name) { format!("{name}=***") } else { format!("{name}={value}") }
+    });
+    let taken: Vec<String> = match &plan.build {
+        Build::Go { .. } => env.chain(deployed.args.iter().cloned()).collect(),
+        Build::Command(_) | Build::None => env.collect(),
+    };
+    if !taken.is_empty() {
+        let message = format!("{} gives the program: {}", deployed.file, taken.join(" "));
+        tell(
+            events,
+            Level::Info,
+            message,
+            Some("operator.env and operator.args in opdev.yaml override it".to_owned()),
+        )
+        .await;
+    }
+    let left_out =
+        deployed.left_out.iter().filter(|one| !overridden(one.split(' ').next().unwrap_or_default()));
+    let left_out: Vec<&str> = left_out.map(String::as_str).collect();
+    if !left_out.is_empty() {
+        let message =
+            format!("{} also has what only a cluster knows: {}", deployed.file, left_out.join(", "));
+        tell(
+            events,
+            Level::Warn,
+            message,
+            Some("set what the program needs under operator.env in opdev.yaml".to_owned()),
+        )
+        .await;
+    }
+}
+
+/// Makes a certificate for the webhooks of the program, where it has any and this is the embedded control plane.
+fn serving(place: &Place<'_>, port: u16, environment: &mut Environment) -> Result<Option<Serving>> {
+    let webhooks = Webhooks::read(&place.project.root);
+    if webhooks.is_empty() {
+        return Ok(None);
+    }
+    // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
+    // the programs of several projects apart.
+    let temporary = place.state_folder.join("tmp");
+    let folder = temporary.join("k8s-webhook-server").join("serving-certs");
+    let Some(authority) = place.connection.certify_webhooks(&folder)? else { return Ok(None) };
+    for variables in [&mut environment.plain, &mut environment.traced] {
+        variables.insert("TMPDIR".to_owned(), temporary.display().to_string());
+    }
+    let project = place.project.name.clone();
+    let (client, events) = (place.connection.client.clone(), place.events.clone());
+    Ok(Some(Serving { client, events, webhooks, project, port, authority }))
+}
+
+/// Before each start: frees the lease of the program before, on the embedded control plane, and says which save led to
+/// the start.
+fn before_start(plan: &Plan, place: &Place<'_>, tracing: Option<Arc<Tracing>>) -> BeforeStart {
+    let lease = plan.lease.clone().filter(|_| place.connection.cluster.embedded);
+    let (client, host) = (place.connection.client.clone(), host_name());
+    Arc::new(move |start: Arc<Start>| {
+        let (lease, client, host) = (lease.clone(), client.clone(), host.clone());
+        let tracing = tracing.clone();
+        Box::pin(async move {
+            if let Some(tracing) = tracing {
+                tracing.starting(start.files.clone(), start.number).await;
+            }
+            if let Some(lease) = lease.filter(|_| !host.is_empty()) {
+                free_lease(&client, &lease, &host).await;
+            }
+        })
+    })
+}
+
+/// Answers a wish for a reconcile, which the program itself carries out.
+async fn answer(id: RequestId, what: String, asked: bool, events: EventSink) {
+    let (at, took) = (Timestamp::now(), Duration::ZERO);
+    events.emit(Event::RequestStarted(RequestStarted { id, at, what: what.clone() })).await;
+    let outcome = match asked {
+        true => RequestOutcome::Done { summary: "the program was asked".to_owned(), warnings: Vec::new() },
+        false => RequestOutcome::Failed {
+            message: "the program cannot be asked for one reconcile".to_owned(),
+            hint: Some("that takes a Go operator with a full trace that runs".to_owned()),
+        },
+    };
+    events.emit(Event::RequestFinished(RequestFinished { id, at, what, outcome, took })).await;
+}
+
+/// Says what a program waits for before anything of it has begun.
+async fn waits(supervisor: &Supervisor, why: &str) {
+    let changed = ProcessChanged {
+        at: Timestamp::now(),
+        program: supervisor.plan.words.clone(),
+        starts: 0,
+        state: ProcessState::Waiting { why: why.to_owned() },
+        traced: None,
+    };
+    supervisor.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
+}
+
+/// The environment that leads the program to the cluster.
+fn environment(place: &Place<'_>) -> Result<Environment> {
+    let kubeconfig = if place.connection.cluster.embedded {
+        let path = place.connection.kubeconfig.as_ref();
+        let path = path.context("the embedded control plane does not listen, for no port is free")?;
+        path.display().to_string()
+    } else {
+        of_context(place)?
+    };
+    let plain = BTreeMap::from([("KUBECONFIG".to_owned(), kubeconfig)]);
+    Ok(Environment { traced: plain.clone(), plain })
+}
+
+/// The kubeconfig files of the user, with the context that opdev works on before them: of several files, the first one
+/// that names a current context counts. Credentials are not copied.
+fn of_context(place: &Place<'_>) -> Result<String> {
+    let named = place.choice.kubeconfig.clone();
+    let listed = || std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty());
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".kube/config"));
+    let files: Vec<PathBuf> = match (named, listed()) {
+        (Some(path), _) => vec![std::path::absolute(path)?],
+        (None, Some(list)) => std::env::split_paths(&list).collect(),
+        (None, None) => home().into_iter().collect(),
+    };
+    let context = serde_json::to_string(&place.connection.cluster.name)?;
+    let path = place.state_folder.join("process.kubeconfig");
+    write_private(&path, &format!("apiVersion: v1\nkind: Config\ncurrent-context: {context}\n"))?;
+    let all = std::env::join_paths(std::iter::once(path).chain(files))?;
+    Ok(all.to_string_lossy().into_owned())
+}
+
+/// Where files that are added to builds are kept: outside the project, for all projects.
+fn cache_folder(state_folder: &Path) -> PathBuf {
+    let named = std::env::var_os("XDG_CACHE_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache"));
+    named
+        .or_else(home)
+        .map_or_else(|| state_folder.join("inject"), |cache| cache.join("opdev").join("inject"))
+}
+
+/// Follows the files of the program and tells the supervisor what was saved.
+async fn follow(
+    plan: Plan,
+    (quiet, poll): (Duration, bool),
+    root: PathBuf,
+    ask: mpsc::Sender<Ask>,
+    events: EventSink,
+) {
+    let mut watcher = match Watcher::start(quiet, poll).or_else(|_| Watcher::start(quiet, true)) {
+        Ok(watcher) => watcher,
+        Err(error) => {
+            let message = format!("saves of the operator's program are not seen: {error:#}");
+            return tell(&events, Level::Error, message, Some("press R after a save".to_owned())).await;
+        }
+    };
+    loop {
+        let folders = {
+            let plan = plan.clone();
+            tokio::task::spawn_blocking(move || Supervisor::folders(&plan)).await.unwrap_or_default()
+        };
+        let set = WatchSet { flat: folders.into_iter().collect(), ..WatchSet::default() };
+        let renewed = match watcher.watch(&set, false) {
+            Ok(renewed) => renewed,
+            Err(error) => {
+                let hint = super::watcher::limit_hint(&error);
+                tell(
+                    &events,
+                    Level::Error,
+                    format!("not every file of the program can be watched: {error}"),
+                    hint,
+                )
+                .await;
+                false
+            }
+        };
+        if renewed {
+            // What was saved while nothing listened; the supervisor knows what is new.
+            let files = files_of(set.flat.iter().cloned().collect()).await;
+            if ask.send(Ask::Saved { files, at: Instant::now() }).await.is_err() {
+                return;
+            }
+        }
+        let batch = watcher.next(&root).await;
+        let (folders, mut files): (Vec<_>, Vec<_>) = batch.paths.into_iter().partition(|path| path.is_dir());
+        files.extend(files_of(folders).await);
+        if ask.send(Ask::Saved { files, at: batch.saved_at }).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The files right below some folders.
+async fn files_of(folders: Vec<PathBuf>) -> Vec<PathBuf> {
+    let list = move || {
+        let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten());
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect()
+    };
+    tokio::task::spawn_blocking(list).await.unwrap_or_default()
+}
+
+async fn tell(events: &EventSink, level: Level, message: String, hint: Option<String>) {
+    events.emit(Event::Noticed(Notice { at: Timestamp::now(), level, message, hint, object: None })).await;
+}

@@ -1,0 +1,149 @@
+//! One child process in a process group of its own. Nothing of the group outlives opdev, however opdev ends: a small
+//! shell leads the group, waits on a pipe that only opdev holds open, and kills the group once that pipe closes.
+//! Works without `unsafe` and on every Unix; a process that leaves the group on purpose (`setsid`) is not followed.
+
+use anyhow::{Context as _, Result};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::io::AsyncReadExt as _;
+use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Command};
+
+/// What the leader of the group does. The signals are those that ask the program to stop.
+const LEADER: &str = "trap '' TERM INT HUP QUIT; echo; read -r _; kill -KILL 0";
+
+/// A running process.
+#[derive(Debug)]
+pub(super) struct Child {
+    process: Process,
+    group: Group,
+    /// The number of the process.
+    pub(super) pid: u32,
+}
+
+/// The process group. Dropping it kills what is left of it.
+#[derive(Debug)]
+struct Group {
+    id: Pid,
+    leader: Process,
+    /// Closes with opdev.
+    _held: Option<ChildStdin>,
+}
+
+/// How a process is started.
+pub(super) struct Launch<'a> {
+    /// The program and its arguments; never empty.
+    pub(super) command: &'a [String],
+    /// The working directory.
+    pub(super) dir: &'a Path,
+    /// Variables beside those of opdev itself.
+    pub(super) env: &'a BTreeMap<String, String>,
+    /// Variables of opdev itself that it must not see.
+    pub(super) without: &'a [&'a str],
+}
+
+impl Child {
+    /// Starts a process; its standard output and standard error come beside it.
+    ///
+    /// # Errors
+    /// Where the program does not exist or may not be run.
+    pub(super) async fn start(launch: &Launch<'_>) -> Result<(Child, ChildStdout, ChildStderr)> {
+        let (program, arguments) = launch.command.split_first().context("there is no command to run")?;
+        let group = Group::start().await.context("a process group cannot be made with `sh`")?;
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .current_dir(launch.dir)
+            .envs(launch.env)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(group.id.as_raw_nonzero().get());
+        for name in launch.without.iter().filter(|name| !launch.env.contains_key(**name)) {
+            command.env_remove(name);
+        }
+        let mut process = command.spawn().with_context(|| format!("{program} cannot be started"))?;
+        let pid = process.id().context("the process has ended before it was looked at")?;
+        let (stdout, stderr) = (process.stdout.take(), process.stderr.take());
+        let (stdout, stderr) = (stdout.context("no standard output")?, stderr.context("no standard error")?);
+        Ok((Child { process, group, pid }, stdout, stderr))
+    }
+
+    /// Waits until the process has ended by itself.
+    pub(super) async fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.process.wait().await
+    }
+
+    /// Asks the process to stop, kills it after `patience`, and then whatever it has started and left behind.
+    /// The answer is how it ended, and whether it had to be killed.
+    pub(super) async fn stop(mut self, patience: Duration) -> (Option<ExitStatus>, bool) {
+        let _ = kill_process_group(self.group.id, Signal::TERM);
+        if let Ok(status) = tokio::time::timeout(patience, self.process.wait()).await {
+            self.end().await;
+            return (status.ok(), false);
+        }
+        let _ = kill_process_group(self.group.id, Signal::KILL);
+        let status = self.process.wait().await.ok();
+        self.end().await;
+        (status, true)
+    }
+
+    /// Ends the group of a process that has ended: nothing that it left behind goes on.
+    pub(super) async fn end(mut self) {
+        let _ = kill_process_group(self.group.id, Signal::KILL);
+        let _ = self.group.leader.wait().await;
+    }
+}
+
+impl Group {
+    async fn start() -> Result<Group> {
+        let mut leader = Command::new("sh")
+            .args(["-c", LEADER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let pid = leader.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        let id = pid.context("the shell has ended at once")?;
+        let held = leader.stdin.take();
+        let mut ready = leader.stdout.take().context("no pipe from the shell")?;
+        let group = Group { id, leader, _held: held };
+        // From here on a signal to the group does not end its leader.
+        let mut line = [0];
+        ready.read_exact(&mut line).await.context("the shell has ended at once")?;
+        Ok(group)
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Until the leader is waited for, its number is nobody else's.
+        if self.leader.id().is_some() {
+            let _ = kill_process_group(self.id, Signal::KILL);
+        }
+    }
+}
+
+/// How a process ended, in words.
+pub(super) fn status_words(status: Option<ExitStatus>) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    let Some(status) = status else { return "an end that nobody saw".to_owned() };
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit code {code}"),
+        (None, Some(signal)) => format!("signal {signal}{}", signal_name(signal)),
+        (None, None) => status.to_string(),
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        6 => " (SIGABRT)",
+        9 => " (SIGKILL: by hand, or for lack of memory)",
+        11 => " (SIGSEGV)",
+        15 => " (SIGTERM)",
+        _ => "",
+    }
+}

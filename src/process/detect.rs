@@ -1,0 +1,458 @@
+//! What program a project has: named in `opdev.yaml`, or found in a Go project by its `PROJECT`, `go.mod` and Makefile.
+//! Reads files and runs nothing: whether the project's program may be started is asked for later.
+
+use super::plan::{Build, Plan, STOP_AFTER, Settings, usual_globs};
+use super::tree;
+use crate::sources;
+use anyhow::{Context as _, Result, bail};
+use opdev_types::pin::{self, RecipeCommand, Source};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Looks for a program. `settings` is `operator:` of `opdev.yaml`, `watches` whether there is a `watches.yaml`.
+///
+/// # Errors
+/// Where the settings contradict each other, or several programs could be meant.
+pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result<Option<Plan>> {
+    let defaults = Settings::default();
+    let named = settings.is_some();
+    let settings = settings.unwrap_or(&defaults);
+    let dir = match &settings.dir {
+        Some(dir) => root.join(dir),
+        None => root.to_owned(),
+    };
+    if !dir.is_dir() {
+        bail!("operator.dir in opdev.yaml: there is no folder {}", dir.display());
+    }
+    let plan = match (&settings.command, &settings.go) {
+        (Some(_), Some(_)) => {
+            bail!(
+                "operator in opdev.yaml has `command` and `go`; name one: `go` builds a main package of this project"
+            )
+        }
+        (Some(command), None) => Some(configured(command, settings, &dir)?),
+        (None, Some(package)) => Some(go_plan(&dir, Some(package.as_str()), watches)?),
+        (None, None) if settings.build.is_some() => {
+            bail!(
+                "operator in opdev.yaml has `build` without `command`; name what is to be started after the build"
+            )
+        }
+        (None, None) if is_go_operator(&dir) => Some(go_plan(&dir, None, watches)?),
+        (None, None) if named => bail!(
+            "operator in opdev.yaml names no program, and {} has no go.mod that requires controller-runtime: set \
+             `command`, such as [python, operator.py], or `go` with a main package",
+            dir.display()
+        ),
+        (None, None) => None,
+    };
+    let Some(mut plan) = plan else { return Ok(None) };
+    plan.command.extend(settings.args.iter().cloned());
+    plan.env.extend(settings.env.clone());
+    plan.trace = settings.trace;
+    if let Some(globs) = &settings.watch {
+        plan.watch.clone_from(globs);
+    }
+    if let Some(text) = &settings.stop_after {
+        plan.stop_after = sources::duration(text).with_context(|| {
+            format!("operator.stopAfter in opdev.yaml: {text:?} is no duration such as 10s")
+        })?;
+    }
+    if let Some(name) = settings.env.keys().find(|name| is_of_cluster(name)) {
+        bail!(
+            "operator.env in opdev.yaml sets {name}: opdev leads the program to the cluster that it works on itself; take \
+             it out, and choose the cluster with --context, --kubeconfig or --embedded"
+        );
+    }
+    if let Some(argument) = plan.command.iter().find(|word| is_kubeconfig(word)) {
+        bail!(
+            "{argument}: opdev gives the program a kubeconfig of its own (KUBECONFIG), and this argument would win over \
+             it; take it out of `operator` in opdev.yaml"
+        );
+    }
+    Ok(Some(plan))
+}
+
+/// Whether an argument names a kubeconfig, as controller-runtime's own flag does.
+fn is_kubeconfig(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    matches!(name, "--kubeconfig" | "-kubeconfig")
+}
+
+/// Whether a variable says which cluster a program works on.
+fn is_of_cluster(name: &str) -> bool {
+    matches!(name, "KUBECONFIG" | "KUBERNETES_SERVICE_HOST" | "KUBERNETES_SERVICE_PORT" | "KUBERNETES_MASTER")
+}
+
+fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Plan> {
+    if command.is_empty() {
+        bail!("operator.command in opdev.yaml is empty; name the program, such as [python, operator.py]");
+    }
+    let build = match &settings.build {
+        Some(words) if words.is_empty() => bail!("operator.build in opdev.yaml is empty"),
+        Some(words) => Build::Command(words.clone()),
+        None => Build::None,
+    };
+    Ok(Plan {
+        words: command.join(" "),
+        said_by: "operator.command in opdev.yaml".to_owned(),
+        dir: dir.to_owned(),
+        watch: usual_globs(command, &build),
+        build,
+        command: command.to_vec(),
+        env: BTreeMap::new(),
+        charts: false,
+        lease: None,
+        trace: settings.trace,
+        stop_after: STOP_AFTER,
+    })
+}
+
+/// Whether a folder is the root of a Go operator.
+fn is_go_operator(dir: &Path) -> bool {
+    let Ok(module) = std::fs::read_to_string(dir.join("go.mod")) else { return false };
+    let project = std::fs::read_to_string(dir.join("PROJECT")).unwrap_or_default();
+    project.contains("go.kubebuilder.io/") || module.contains("sigs.k8s.io/controller-runtime ")
+}
+
+/// The main package of a Go operator and how its own Makefile builds and runs it.
+fn go_plan(dir: &Path, package: Option<&str>, watches: bool) -> Result<Plan> {
+    let makefile = std::fs::read_to_string(dir.join("Makefile")).unwrap_or_default();
+    let commands = pin::commands(&[Source { path: "Makefile", text: &makefile }], "");
+    let run = GoCommand::of(&commands, "run", "run");
+    let build = GoCommand::of(&commands, "build", "build");
+    let source = Sources::read(dir);
+    let (package, said_by) = match (package, &run, &build) {
+        (Some(package), _, _) => (package.to_owned(), "operator.go in opdev.yaml".to_owned()),
+        (None, Some(run), _) => (run.package.clone(), "target run of the Makefile".to_owned()),
+        (None, None, Some(build)) => (build.package.clone(), "target build of the Makefile".to_owned()),
+        (None, None, None) => source.only_main(dir)?,
+    };
+    let folder = dir.join(&package);
+    if !folder.is_dir() {
+        bail!("{said_by}: there is no folder {package} with a main package");
+    }
+    let mut flags = Vec::new();
+    let (mut ldflags, mut env) = (String::new(), BTreeMap::new());
+    let main = source.mains.get(&inside(&package)).cloned().unwrap_or_default();
+    let mut command = main.off_flags();
+    for found in [&build, &run].into_iter().flatten().filter(|found| found.package == package) {
+        flags.clone_from(&found.flags);
+        if !found.ldflags.is_empty() {
+            ldflags.clone_from(&found.ldflags);
+        }
+        // A Makefile may name the user's own cluster; which one it is, opdev has been told otherwise.
+        env.extend(found.env.clone().into_iter().filter(|(name, _)| !is_of_cluster(name)));
+        command.extend(found.arguments.iter().cloned());
+    }
+    let module = std::fs::read_to_string(dir.join("go.mod")).unwrap_or_default();
+    let charts = watches && module.contains("operator-framework/helm-operator-plugins");
+    let build = Build::Go { package: package.clone(), flags, ldflags };
+    let mut watch = usual_globs(&[], &build);
+    watch.extend(source.embedded);
+    if charts {
+        // Charts are read once, when the program starts.
+        watch.extend(["watches.yaml".to_owned(), "helm-charts/**".to_owned()]);
+    }
+    Ok(Plan {
+        words: format!("go {package}"),
+        said_by,
+        dir: dir.to_owned(),
+        watch,
+        build,
+        command,
+        env,
+        charts,
+        lease: main.lease,
+        trace: Default::default(),
+        stop_after: STOP_AFTER,
+    })
+}
+
+/// A `go run` or `go build` of a Makefile.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct GoCommand {
+    package: String,
+    flags: Vec<String>,
+    ldflags: String,
+    env: BTreeMap<String, String>,
+    arguments: Vec<String>,
+}
+
+impl GoCommand {
+    /// The last such command of a target.
+    fn of(commands: &[RecipeCommand], target: &str, verb: &str) -> Option<GoCommand> {
+        let of_target =
+            |command: &&RecipeCommand| command.target.split_whitespace().any(|name| name == target);
+        commands.iter().filter(of_target).filter_map(|command| Self::read(&command.words, verb)).next_back()
+    }
+
+    fn read(words: &[String], verb: &str) -> Option<GoCommand> {
+        let at = words.iter().position(|word| word == "go" || word.ends_with("/go"))?;
+        if words.get(at + 1)? != verb {
+            return None;
+        }
+        let pairs = words[..at].iter().filter_map(|word| word.split_once('='));
+        let mut found = GoCommand {
+            env: pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            ..GoCommand::default()
+        };
+        let mut rest = words[at + 2..].iter();
+        while let Some(word) = rest.next() {
+            let Some(flag) = word.strip_prefix('-') else {
+                found.package = package_of(word);
+                found.arguments = rest.cloned().collect();
+                break;
+            };
+            let (name, value) = match flag.trim_start_matches('-').split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (flag.trim_start_matches('-'), None),
+            };
+            let takes_value = [
+                "o", "ldflags", "gcflags", "asmflags", "tags", "mod", "modfile", "p", "overlay", "exec", "C",
+                "pgo",
+            ];
+            let value = match value {
+                Some(value) => Some(value),
+                None if takes_value.contains(&name) => rest.next().cloned(),
+                None => None,
+            };
+            match (name, value) {
+                // Where opdev decides itself.
+                ("o" | "a" | "v" | "x" | "json" | "overlay" | "exec", _) => {}
+                ("ldflags", value) => found.ldflags = value.unwrap_or_default(),
+                (name, Some(value)) => found.flags.push(format!("-{name}={value}")),
+                (name, None) => found.flags.push(format!("-{name}")),
+            }
+        }
+        (!found.package.is_empty()).then_some(found)
+    }
+}
+
+/// The package of what `go run` is given: a file stands for its folder, for a file that is added to the build belongs
+/// to a package only.
+fn package_of(word: &str) -> String {
+    let path = if word.ends_with(".go") {
+        Path::new(word).parent().unwrap_or(Path::new("")).to_owned()
+    } else {
+        PathBuf::from(word)
+    };
+    let text = path.to_string_lossy();
+    let text = text.trim_start_matches("./").trim_end_matches('/');
+    if text.is_empty() || text == "." { ".".to_owned() } else { format!("./{text}") }
+}
+
+/// The folder of a package, relative to the root.
+fn inside(package: &str) -> PathBuf {
+    let text = package.trim_start_matches("./").trim_end_matches('/');
+    if text == "." { PathBuf::new() } else { PathBuf::from(text) }
+}
+
+/// Flags of scaffolded programs that matter inside a cluster only, and what turns them off.
+const OFF: [(&str, &str); 6] = [
+    ("leader-elect", "false"),
+    ("enable-leader-election", "false"),
+    ("metrics-bind-address", "0"),
+    ("metrics-addr", "0"),
+    ("health-probe-bind-address", "0"),
+    ("health-addr", "0"),
+];
+
+/// What the files of a main package say.
+#[derive(Clone, Debug, Default)]
+struct Main {
+    /// Whether a manager is made there.
+    manager: bool,
+    /// The flags of `OFF` that it defines.
+    flags: BTreeSet<&'static str>,
+    /// The name of its lease.
+    lease: Option<String>,
+}
+
+impl Main {
+    fn take(&mut self, text: &str) {
+        self.manager |= text.contains("NewManager(");
+        self.flags
+            .extend(OFF.iter().map(|(flag, _)| *flag).filter(|flag| text.contains(&format!("\"{flag}\""))));
+        let after = text.split_once("LeaderElectionID:").map(|(_, rest)| rest.trim_start());
+        let quoted = after.and_then(|rest| rest.strip_prefix('"')?.split_once('"'));
+        if let Some((name, _)) = quoted {
+            self.lease = Some(name.to_owned());
+        }
+    }
+
+    /// Arguments that turn leader election, metrics and health probes off: nobody asks for them here, and their ports
+    /// may be taken.
+    fn off_flags(&self) -> Vec<String> {
+        let known = OFF.iter().filter(|(flag, _)| self.flags.contains(flag));
+        known.map(|(flag, value)| format!("--{flag}={value}")).collect()
+    }
+}
+
+/// What the Go files of a project say, without a Go toolchain.
+#[derive(Debug, Default)]
+struct Sources {
+    /// Main packages by their folders.
+    mains: BTreeMap<PathBuf, Main>,
+    /// What `//go:embed` names, as globs relative to the root.
+    embedded: BTreeSet<String>,
+}
+
+impl Sources {
+    fn read(dir: &Path) -> Sources {
+        let mut found = Sources::default();
+        for folder in tree::folders(dir) {
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+            for path in entries.map(|entry| entry.path()) {
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                if name.ends_with(".go") && !name.ends_with("_test.go") {
+                    let text = std::fs::read_to_string(&path).unwrap_or_default();
+                    found.take(dir, &folder, &text);
+                }
+            }
+        }
+        found
+    }
+
+    fn take(&mut self, dir: &Path, folder: &Path, text: &str) {
+        let inside = folder.strip_prefix(dir).unwrap_or(folder);
+        let ignored = text.lines().any(|line| line.starts_with("//go:build ignore"));
+        if !ignored && text.lines().any(|line| line.trim_end() == "package main") {
+            self.mains.entry(inside.to_owned()).or_default().take(text);
+        }
+        for line in text.lines().filter_map(|line| line.strip_prefix("//go:embed ")) {
+            for glob in
+                line.split_whitespace().map(|glob| glob.trim_matches(['"', '`']).trim_start_matches("all:"))
+            {
+                let path = inside.join(glob).display().to_string();
+                self.embedded.insert(format!("{path}/**"));
+                self.embedded.insert(path);
+            }
+        }
+    }
+
+    /// The only main package that makes a manager, or the only one.
+    fn only_main(&self, dir: &Path) -> Result<(String, String)> {
+        let name = |folder: &PathBuf| package_of(&folder.display().to_string());
+        let managers: Vec<&PathBuf> =
+            self.mains.iter().filter(|(_, main)| main.manager).map(|(folder, _)| folder).collect();
+        let all: Vec<&PathBuf> = self.mains.keys().collect();
+        let said = |what: &str| format!("{what} of {}", dir.join("go.mod").display());
+        match (managers.as_slice(), all.as_slice()) {
+            ([one], _) => Ok((name(one), said("the main package with a manager"))),
+            ([], [one]) => Ok((name(one), said("the only main package"))),
+            ([], []) => bail!("the Go module in {} has no main package", dir.display()),
+            ([], several) | (several, _) => bail!(
+                "the project has several main packages: {}; name the operator's with `go` under `operator` in opdev.yaml",
+                several.iter().map(|folder| name(folder)).collect::<Vec<_>>().join(", ")
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        folder
+    }
+
+    const MODULE: &str = "module a.b/c\n\nrequire sigs.k8s.io/controller-runtime v0.24.1\n";
+    const MAIN: &str = "package main\n\nfunc main() { ctrl.NewManager(nil) }\n";
+
+    fn plan(folder: &tempfile::TempDir) -> Plan {
+        detect(folder.path(), None, true).unwrap().unwrap()
+    }
+
+    #[test]
+    fn the_makefile_says_package_flags_environment_and_arguments() {
+        let makefile = "VERSION ?= 1.2\nLDFLAGS ?= -X main.version=$(VERSION)\n\
+            run: manifests\n\tKUBECONFIG=/root/.kube/config ENABLE_WEBHOOKS=false go run -tags dev ./cmd/main.go --zap-devel\n\
+            build:\n\tCGO_ENABLED=0 go build -ldflags \"$(LDFLAGS)\" -o bin/manager cmd/main.go\n";
+        let folder = project(&[
+            ("go.mod", MODULE),
+            ("Makefile", makefile),
+            ("cmd/main.go", MAIN),
+            ("x/main.go", MAIN),
+        ]);
+        let plan = plan(&folder);
+        let flags = vec!["-tags=dev".to_owned()];
+        assert_eq!(
+            plan.build,
+            Build::Go { package: "./cmd".to_owned(), flags, ldflags: "-X main.version=1.2".to_owned() }
+        );
+        assert_eq!(plan.command, ["--zap-devel"]);
+        let env: Vec<(&str, &str)> =
+            plan.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(env, [("CGO_ENABLED", "0"), ("ENABLE_WEBHOOKS", "false")]);
+        assert_eq!(plan.words, "go ./cmd");
+    }
+
+    #[test]
+    fn without_a_makefile_the_main_package_with_a_manager_is_taken() {
+        let folder = project(&[("go.mod", MODULE), ("main.go", MAIN), ("hack/gen.go", "package main\n")]);
+        assert_eq!(plan(&folder).words, "go .");
+        let two = project(&[("go.mod", MODULE), ("a/main.go", MAIN), ("b/main.go", MAIN)]);
+        let why = detect(two.path(), None, false).unwrap_err().to_string();
+        assert!(why.contains("./a, ./b") && why.contains("operator"), "{why}");
+        let settings = Settings { go: Some("./b".to_owned()), ..Settings::default() };
+        let found = detect(two.path(), Some(&settings), false).unwrap().unwrap();
+        assert_eq!(found.words, "go ./b");
+    }
+
+    #[test]
+    fn what_matters_inside_a_cluster_only_is_turned_off() {
+        let main = "package main\n\nfunc main() {\n\tflag.BoolVar(&a, \"leader-elect\", true, \"\")\n\tflag.StringVar(&b, \"metrics-bind-address\", \":1\", \"\")\n\tctrl.NewManager(c, ctrl.Options{LeaderElectionID: \"a.b.c\"})\n}\n";
+        let folder = project(&[("go.mod", MODULE), ("cmd/main.go", main)]);
+        let plan = plan(&folder);
+        assert_eq!(plan.command, ["--leader-elect=false", "--metrics-bind-address=0"]);
+        assert_eq!(plan.lease.as_deref(), Some("a.b.c"));
+    }
+
+    #[test]
+    fn a_hybrid_operator_reconciles_the_charts_too() {
+        let module = format!("{MODULE}require github.com/operator-framework/helm-operator-plugins v0.8.0\n");
+        let embed =
+            "package main\n\n//go:embed files/*.yaml\nvar f int\n\nfunc main() { ctrl.NewManager(nil) }\n";
+        let folder = project(&[("go.mod", &module), ("main.go", embed), ("watches.yaml", "[]")]);
+        let found = plan(&folder);
+        assert!(found.charts);
+        for glob in ["helm-charts/**", "watches.yaml", "files/*.yaml"] {
+            assert!(found.watch.iter().any(|known| known == glob), "{glob}: {:?}", found.watch);
+        }
+    }
+
+    #[test]
+    fn settings_that_contradict_each_other_are_refused() {
+        let folder = project(&[("op.py", "")]);
+        let refused =
+            |settings: Settings| detect(folder.path(), Some(&settings), false).unwrap_err().to_string();
+        let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+        let command = words(&["python", "op.py"]);
+        let both = Settings { command: command.clone(), go: Some(".".to_owned()), ..Settings::default() };
+        assert!(refused(both).contains("name one"));
+        assert!(refused(Settings::default()).contains("names no program"));
+        assert!(refused(Settings { command: words(&[]), ..Settings::default() }).contains("empty"));
+        let args = vec!["--kubeconfig=/x".to_owned()];
+        assert!(
+            refused(Settings { command: command.clone(), args, ..Settings::default() })
+                .contains("KUBECONFIG")
+        );
+        let env = BTreeMap::from([("KUBECONFIG".to_owned(), "/x".to_owned())]);
+        let elsewhere = Settings { command: command.clone(), env, ..Settings::default() };
+        assert!(refused(elsewhere).contains("--context"));
+        let stop =
+            Settings { command: command.clone(), stop_after: Some("soon".to_owned()), ..Settings::default() };
+        assert!(refused(stop).contains("no duration"));
+        let nowhere = Settings { command, dir: Some("gone".to_owned()), ..Settings::default() };
+        assert!(refused(nowhere).contains("no folder"));
+        assert_eq!(detect(folder.path(), None, false).unwrap(), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The two pipes of a process, as log lines: read as fast as the process writes, told only as fast as anybody can read.
+//! What is too much is counted. The last lines are kept, for they say why a process ended.
+
+use super::logs;
+use crate::event::{Event, Level, LogLine};
+use crate::tap::EventSink;
+use jiff::Timestamp;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// Bytes of a line; the rest of a longer one is left out.
+const LONGEST: usize = 16 << 10;
+/// Lines that may come at once, and how many more each second.
+const BURST: f64 = 2_000.0;
+const PER_SECOND: f64 = 1_000.0;
+/// Lines that are kept of the end.
+const KEPT: usize = 400;
+/// How often dropped lines are told of.
+const TELL: Duration = Duration::from_secs(1);
+
+/// The last lines of a process, both pipes in the order in which they were read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+
+impl Tail {
+    /// The lines so far.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    fn push(&self, line: &str) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.len() == KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(line.to_owned());
+    }
+}
+
+/// Reads one pipe to its end. `target` names the process in its log lines.
+pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, target: String, events: EventSink, tail: Tail) {
+    let mut told =
+        Told { target, events, room: BURST, filled: Instant::now(), dropped: 0, said: Instant::now() };
+    let mut bytes = vec![0; 64 << 10];
+    let mut line: Vec<u8> = Vec::new();
+    let mut entry = logs::Joiner::default();
+    loop {
+        let read = match pipe.read(&mut bytes).await {
+            Ok(0) | Err(_) => break,
+            Ok(read) => &bytes[..read],
+        };
+        let at = Timestamp::now();
+        for part in read.split_inclusive(|byte| *byte == b'\n') {
+            let room = LONGEST.saturating_sub(line.len()).min(part.len());
+            line.extend_from_slice(&part[..room]);
+            if part.last() != Some(&b'\n') {
+                continue;
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end_matches(['\n', '\r']);
+            tail.push(text);
+            if told.has_room() {
+                told.tell(at, entry.push(text));
+            }
+            line.clear();
+        }
+        // What belongs together is written together: a stack never waits for the next entry.
+        told.tell(at, entry.flush());
+        told.report();
+    }
+    if !line.is_empty() {
+        let text = String::from_utf8_lossy(&line);
+        tail.push(&text);
+        told.tell(Timestamp::now(), entry.push(&text));
+    }
+    told.tell(Timestamp::now(), entry.flush());
+    told.said = told.filled.checked_sub(TELL).unwrap_or(told.said);
+    told.report();
+}
+
+/// The way of lines to the log pane, with a limit.
+struct Told {
+    target: String,
+    events: EventSink,
+    room: f64,
+    filled: Instant,
+    dropped: u64,
+    said: Instant,
+}
+
+impl Told {
+    /// Whether one more line may be told; counts it otherwise.
+    fn has_room(&mut self) -> bool {
+        if self.room < 1.0 {
+            let now = Instant::now();
+            self.room = (self.room + now.duration_since(self.filled).as_secs_f64() * PER_SECOND).min(BURST);
+            self.filled = now;
+        }
+        if self.room < 1.0 {
+            self.dropped += 1;
+            return false;
+        }
+        self.room -= 1.0;
+        true
+    }
+
+    fn tell(&self, at: Timestamp, entry: Option<logs::Entry>) {
+        let Some(entry) = entry else { return };
+        let target = if entry.logger.is_empty() { self.target.clone() } else { entry.logger.clone() };
+        let (level, message) = (entry.level.unwrap_or(Level::Info), entry.text());
+        self.events.log(LogLine { at, level, target, message, reconcile: None });
+    }
+
+    fn report(&mut self) {
+        if self.dropped > 0 && self.said.elapsed() >= TELL {
+            self.events.try_emit(Event::LogDropped { lines: self.dropped });
+            self.dropped = 0;
+            self.said = Instant::now();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that comes of
+//! them and of the project's own files. Plain data.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What `operator:` in `opdev.yaml` may say; every field is optional.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Settings {
+    /// The program and its first arguments, in any language.
+    pub command: Option<Vec<String>>,
+    /// The main package of a Go operator, such as `./cmd`, in place of `command`.
+    pub go: Option<String>,
+    /// Runs before each start of `command`; where it fails the old program goes on.
+    pub build: Option<Vec<String>>,
+    /// Globs of the files whose save leads to a build and a start, relative to `dir`.
+    pub watch: Option<Vec<String>>,
+    /// The working directory of build and program, relative to the project's root. Default: the root.
+    pub dir: Option<String>,
+    /// Environment variables of build and program.
+    pub env: BTreeMap<String, String>,
+    /// More arguments of the program.
+    pub args: Vec<String>,
+    /// The highest level of trace. Default `auto`.
+    pub trace: TraceWish,
+    /// How long the program may take to stop before it is killed, such as `10s`. Default 10 seconds.
+    pub stop_after: Option<String>,
+}
+
+/// The highest level of trace that the user allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum TraceWish {
+    /// The highest that works.
+    #[default]
+    Auto,
+    /// Files are added to the build of a Go operator.
+    Inject,
+    /// Nothing is added; log lines and calls are read.
+    Logs,
+    /// Calls only.
+    Wire,
+}
+
+impl TraceWish {
+    /// Whether files may be added to the build.
+    pub fn injects(self) -> bool {
+        match self {
+            TraceWish::Auto | TraceWish::Inject => true,
+            TraceWish::Logs | TraceWish::Wire => false,
+        }
+    }
+}
+
+/// How a program comes to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// `go build` of one main package.
+    Go {
+        /// The package as the go command takes it, such as `./cmd`.
+        package: String,
+        /// Flags of the project's own build, without `-o` and `-ldflags`.
+        flags: Vec<String>,
+        /// What the project's own build gives to the linker.
+        ldflags: String,
+    },
+    /// A command of the user's.
+    Command(Vec<String>),
+    /// There is nothing to build.
+    None,
+}
+
+/// What is built, started and watched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The program in words, such as `go ./cmd` or `kopf run operator.py`.
+    pub words: String,
+    /// What says so: a file and a line or a key of it, in words.
+    pub said_by: String,
+    /// The working directory, absolute.
+    pub dir: PathBuf,
+    /// How it comes to be.
+    pub build: Build,
+    /// What is started, with its arguments; for Go the binary is put before them.
+    pub command: Vec<String>,
+    /// Environment variables of build and program.
+    pub env: BTreeMap<String, String>,
+    /// Globs of the files whose save counts, relative to `dir`.
+    pub watch: Vec<String>,
+    /// Whether it also reconciles the kinds of `watches.yaml`.
+    pub charts: bool,
+    /// The name of the lease that it takes, where its files say so.
+    pub lease: Option<String>,
+    /// The highest level of trace that the user allows.
+    pub trace: TraceWish,
+    /// How long it may take to stop.
+    pub stop_after: Duration,
+}
+
+/// How long a program may take to stop unless the settings say otherwise.
+pub(super) const STOP_AFTER: Duration = Duration::from_secs(10);
+
+impl Plan {
+    /// The main package's folder of a Go program.
+    pub fn main_package(&self) -> Option<PathBuf> {
+        match &self.build {
+            Build::Go { package, .. } => Some(self.dir.join(Path::new(package))),
+            Build::Command(_) | Build::None => None,
+        }
+    }
+
+    /// The commands that are run, whole: the program with the variables that are set for it, and its build, empty where
+    /// there is none. This is what the user is asked about.
+    pub fn commands(&self) -> (String, String) {
+        let mut program: Vec<String> =
+            self.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let build = match &self.build {
+            Build::Go { package, flags, ldflags } => {
+                program.push(package.clone());
+                let mut words = vec!["go build".to_owned()];
+                words.extend(flags.iter().cloned());
+                words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
+                words.push(package.clone());
+                words.join(" ")
+            }
+            Build::Command(words) => words.join(" "),
+            Build::None => String::new(),
+        };
+        program.extend(self.command.iter().cloned());
+        (program.join(" "), build)
+    }
+
+    /// The build in words; `None` where there is nothing to build.
+    pub fn build_words(&self) -> Option<String> {
+        match &self.build {
+            Build::Go { package, .. } => Some(format!("go build {package}")),
+            Build::Command(words) => Some(words.join(" ")),
+            Build::None => None,
+        }
+    }
+}
+
+/// The globs whose files matter to a program, by what its command or build looks like.
+pub(super) fn usual_globs(command: &[String], build: &Build) -> Vec<String> {
+    let globs: &[&str] = match (build, command.first().map(String::as_str)) {
+        (Build::Go { .. }, _) => &["**/*.go", "go.mod", "go.sum", "go.work"],
+        (Build::Command(words), _) if words.first().is_some_and(|word| word == "cargo") => {
+            &["**/*.rs", "**/Cargo.toml", "Cargo.lock"]
+        }
+        (_, Some("kopf" | "python" | "python3" | "uv" | "poetry")) => &["**/*.py", "pyproject.toml"],
+        (_, Some("java" | "mvn" | "./mvnw" | "gradle" | "./gradlew")) => {
+            &["src/**/*.java", "src/**/*.properties", "pom.xml", "*.gradle", "*.gradle.kts"]
+        }
+        (_, Some("node" | "npm" | "npx" | "deno" | "bun")) => &["**/*.ts", "**/*.js", "package.json"],
+        (Build::Command(_) | Build::None, _) => {
+            &["**/*.go", "**/*.rs", "**/*.py", "**/*.java", "**/*.ts", "**/*.js", "**/*.kt", "**/*.rb"]
+        }
+    };
+    globs.iter().map(|glob| (*glob).to_owned()).collect()
+}

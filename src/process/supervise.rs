@@ -1,0 +1,485 @@
+//! The life of the operator's program: built at the start and after each save that matters, swapped once a build has
+//! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
+//! starts. While a build is broken, the last good program goes on.
+
+use super::build::{Builder, Built, Outcome};
+use super::child::{Child, Launch, status_words};
+use super::crash::{self, Crashes};
+use super::lines::{self, Tail};
+use super::plan::Plan;
+use super::trace::Rung;
+use super::tree::Tree;
+use super::{gobuild, tree};
+use crate::event::{
+    BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ProcessExit, ProcessState,
+    ReloadFailed, words,
+};
+use crate::tap::EventSink;
+use anyhow::{Context as _, Result};
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+/// What one can ask for.
+#[derive(Debug)]
+pub enum Ask {
+    /// Files were saved.
+    Saved {
+        /// Which, absolute.
+        files: Vec<PathBuf>,
+        /// When the last of them was closed or renamed.
+        at: Instant,
+    },
+    /// Build and start anew, whatever has changed.
+    Restart,
+}
+
+/// The environment variables of the program beside those of the project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Of a program as it is.
+    pub plain: BTreeMap<String, String>,
+    /// Of a program to whose build files were added.
+    pub traced: BTreeMap<String, String>,
+}
+
+/// One start of the program, told before it happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Counted from 1.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The saved files that led to it, relative to the project's root; empty for the first one and after a crash.
+    pub files: Vec<String>,
+    /// How much was added to the build.
+    pub rung: Option<Rung>,
+}
+
+/// Runs before each start, such as to free the lease of the program before.
+pub type BeforeStart = Arc<dyn Fn(Arc<Start>) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// What is needed to run a program.
+pub struct Supervisor {
+    /// What is built and started.
+    pub plan: Plan,
+    /// The project's root.
+    pub root: PathBuf,
+    /// The project's `.opdev`.
+    pub folder: PathBuf,
+    /// Where files that are added to builds are kept.
+    pub cache: PathBuf,
+    /// Where facts go.
+    pub events: EventSink,
+    /// What is asked for.
+    pub asked: mpsc::Receiver<Ask>,
+    /// The environment, once the program may start; else what it waits for, in words.
+    pub ready: watch::Receiver<Result<Arc<Environment>, String>>,
+    /// Runs before each start.
+    pub before_start: BeforeStart,
+    /// Each start.
+    pub starts: watch::Sender<Option<Arc<Start>>>,
+}
+
+/// A program that runs.
+struct Running {
+    child: Child,
+    since: Instant,
+    tail: Tail,
+    readers: Vec<JoinHandle<()>>,
+}
+
+/// A build that runs, and when it began.
+struct Building {
+    /// Dropping it ends the build.
+    work: AbortOnDropHandle<(Option<Rung>, Outcome)>,
+    began: Instant,
+}
+
+/// What changes while a program is looked after.
+struct Life {
+    input: Supervisor,
+    builder: Builder,
+    tree: Tree,
+    module: String,
+    running: Option<Running>,
+    building: Option<Building>,
+    /// The newest good build, until it is started, and after that for a start after a crash.
+    built: Option<Built>,
+    /// Whether `built` waits to be started.
+    fresh: bool,
+    retry: Option<Instant>,
+    crashes: Crashes,
+    starts: u64,
+    /// Saved since the program that runs was built.
+    files: Vec<String>,
+    saved_at: Option<Instant>,
+    /// How much was added to the program that was started last.
+    rung: Option<Rung>,
+    /// Whether the program makes clients before what was added to it is ready for its kubeconfig.
+    plain_clients: bool,
+    state: ProcessState,
+}
+
+/// How long the rest of the output is waited for after the end.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// What client-go says where a client is made before the added files are ready.
+const NO_PROVIDER: &str = "no Auth Provider found for name";
+/// Variables of opdev's own environment that would lead a program to another cluster.
+const OTHER_CLUSTERS: [&str; 2] = ["KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"];
+
+impl Supervisor {
+    /// The folders in which files of the program may be saved.
+    pub fn folders(plan: &Plan) -> Vec<PathBuf> {
+        tree::folders(&plan.dir)
+    }
+
+    /// Builds, starts and looks after the program until `stop` fires; then the program has ended, too.
+    ///
+    /// # Errors
+    /// Where the globs of the settings cannot be read. All else is told by events.
+    pub async fn run(self, stop: CancellationToken) -> Result<()> {
+        let (dir, globs) = (self.plan.dir.clone(), self.plan.watch.clone());
+        let tree = tokio::task::spawn_blocking(move || Tree::read(&dir, &globs))
+            .await
+            .context("reading the program's files failed")??;
+        let go_mod = std::fs::read_to_string(self.plan.dir.join("go.mod")).unwrap_or_default();
+        let builder = Builder {
+            plan: self.plan.clone(),
+            root: self.root.clone(),
+            folder: self.folder.clone(),
+            cache: self.cache.clone(),
+            rung: self.plan.trace.injects().then_some(Rung::Full),
+        };
+        let life = Life {
+            builder,
+            tree,
+            module: gobuild::module_path(&go_mod),
+            running: None,
+            building: None,
+            built: None,
+            fresh: false,
+            retry: None,
+            crashes: Crashes::default(),
+            starts: 0,
+            files: Vec::new(),
+            saved_at: None,
+            rung: None,
+            plain_clients: false,
+            state: ProcessState::Waiting { why: "its first build".to_owned() },
+            input: self,
+        };
+        life.run(stop).await;
+        Ok(())
+    }
+}
+
+/// What happened next.
+enum Next {
+    Stop,
+    Asked(Option<Ask>),
+    Built(Result<(Option<Rung>, Outcome), JoinError>),
+    Ended(Option<ExitStatus>),
+    Ready(bool),
+    Retry,
+}
+
+impl Life {
+    async fn run(mut self, stop: CancellationToken) {
+        self.build().await;
+        let mut ready_lives = true;
+        loop {
+            let next = {
+                let Life { input, running, building, retry, .. } = &mut self;
+                let ended = async {
+                    match running {
+                        Some(running) => running.child.wait().await.ok(),
+                        None => std::future::pending().await,
+                    }
+                };
+                let built = async {
+                    match building {
+                        Some(building) => (&mut building.work).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let again = async {
+                    match retry {
+                        Some(at) => tokio::time::sleep_until((*at).into()).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                tokio::select! {
+                    biased;
+                    () = stop.cancelled() => Next::Stop,
+                    asked = input.asked.recv() => Next::Asked(asked),
+                    built = built => Next::Built(built),
+                    status = ended => Next::Ended(status),
+                    changed = input.ready.changed(), if ready_lives => Next::Ready(changed.is_ok()),
+                    () = again => Next::Retry,
+                }
+            };
+            match next {
+                Next::Stop | Next::Asked(None) => break,
+                Next::Asked(Some(ask)) => self.asked(ask).await,
+                Next::Built(Ok((rung, outcome))) => self.built(rung, outcome).await,
+                Next::Built(Err(error)) => {
+                    let rung = self.builder.rung;
+                    self.built(rung, Outcome::failed(format!("the build has stopped: {error}"))).await;
+                }
+                Next::Ended(status) => self.ended(status).await,
+                Next::Ready(lives) => {
+                    ready_lives = lives;
+                    self.start_fresh().await;
+                }
+                Next::Retry => {
+                    self.retry = None;
+                    self.start(Vec::new()).await;
+                }
+            }
+        }
+        self.building = None;
+        self.stop().await;
+    }
+
+    async fn asked(&mut self, ask: Ask) {
+        match ask {
+            Ask::Saved { files, at } => {
+                let changed = self.tree.changed(&files);
+                if changed.is_empty() {
+                    return;
+                }
+                for path in changed {
+                    let name = path.strip_prefix(&self.input.root).unwrap_or(&path).display().to_string();
+                    if !self.files.contains(&name) {
+                        self.files.push(name);
+                    }
+                }
+                self.saved_at = Some(at);
+            }
+            Ask::Restart => {}
+        }
+        self.crashes = Crashes::default();
+        self.build().await;
+    }
+
+    /// Begins a build; one that runs is killed.
+    async fn build(&mut self) {
+        let mut builder = self.builder.clone();
+        let work = async move {
+            let outcome = builder.build().await;
+            (builder.rung, outcome)
+        };
+        self.building =
+            Some(Building { work: AbortOnDropHandle::new(tokio::spawn(work)), began: Instant::now() });
+        self.tell_build(BuildState::Building).await;
+        self.tell().await;
+    }
+
+    async fn built(&mut self, rung: Option<Rung>, outcome: Outcome) {
+        let took = self.building.take().map_or(Duration::ZERO, |building| building.began.elapsed());
+        self.builder.rung = rung;
+        match outcome {
+            Outcome::Broken(diagnostics) => {
+                self.tell_build(BuildState::Broken { took }).await;
+                self.tell_broken(diagnostics).await;
+                if self.running.is_none() && self.retry.is_none() && self.built.is_none() {
+                    self.state = ProcessState::Waiting { why: "a build that succeeds".to_owned() };
+                    self.tell().await;
+                }
+            }
+            Outcome::Built(built) => {
+                self.tell_build(BuildState::Built { took }).await;
+                if let Some(warning) = &built.warning {
+                    self.notice(Level::Warn, warning.clone()).await;
+                }
+                self.built = Some(built);
+                self.fresh = true;
+                self.start_fresh().await;
+            }
+        }
+    }
+
+    /// Starts what was built last, if it waits for that and may start.
+    async fn start_fresh(&mut self) {
+        if !self.fresh {
+            return;
+        }
+        let why = self.input.ready.borrow().as_ref().err().cloned();
+        if let Some(why) = why {
+            self.state = ProcessState::Waiting { why };
+            return self.tell().await;
+        }
+        self.fresh = false;
+        self.retry = None;
+        self.stop().await;
+        if let Some(next) = self.built.as_ref().and_then(|built| built.next.clone())
+            && let Err(error) = std::fs::rename(&next, self.builder.binary("operator"))
+        {
+            return self
+                .refused(format!("{} cannot take the place of the binary: {error}", next.display()))
+                .await;
+        }
+        let files = std::mem::take(&mut self.files);
+        self.start(files).await;
+    }
+
+    /// Starts the program that was built last.
+    async fn start(&mut self, files: Vec<String>) {
+        let Ok(environment) = self.input.ready.borrow().clone() else { return };
+        let Some(built) = &self.built else { return };
+        let (rung, has_binary) = (built.rung, built.next.is_some());
+        self.starts += 1;
+        self.rung = rung;
+        let start = Start { number: self.starts, at: Timestamp::now(), files: files.clone(), rung };
+        let start = Arc::new(start);
+        self.input.starts.send_replace(Some(Arc::clone(&start)));
+        (self.input.before_start)(start).await;
+        let mut command = self.builder.plan.command.clone();
+        if has_binary {
+            command.insert(0, self.builder.binary("operator").display().to_string());
+        }
+        // The project's own variables count more than those of its Deployment, but for the cluster.
+        let given = if rung.is_some() { &environment.traced } else { &environment.plain };
+        let mut env = given.clone();
+        env.extend(self.builder.plan.env.clone());
+        let given = if self.plain_clients { &environment.plain } else { given };
+        env.extend(given.get_key_value("KUBECONFIG").map(|(name, value)| (name.clone(), value.clone())));
+        let launch =
+            Launch { command: &command, dir: &self.builder.plan.dir, env: &env, without: &OTHER_CLUSTERS };
+        let (child, stdout, stderr) = match Child::start(&launch).await {
+            Ok(started) => started,
+            Err(error) => return self.refused(format!("{error:#}")).await,
+        };
+        let tail = Tail::default();
+        let target = self.target();
+        let readers = vec![
+            tokio::spawn(lines::follow(stdout, target.clone(), self.input.events.clone(), tail.clone())),
+            tokio::spawn(lines::follow(stderr, target, self.input.events.clone(), tail.clone())),
+        ];
+        let since_save = match (&files[..], self.saved_at.take()) {
+            ([_, ..], Some(at)) => at.elapsed(),
+            _ => Duration::ZERO,
+        };
+        self.state = ProcessState::Running { pid: child.pid, files, since_save };
+        self.running = Some(Running { child, since: Instant::now(), tail, readers });
+        self.tell().await;
+    }
+
+    /// How the program is named in its log lines.
+    fn target(&self) -> String {
+        let words = &self.builder.plan.command;
+        let name = words.first().filter(|_| self.builder.plan.main_package().is_none());
+        name.map_or_else(|| "operator".to_owned(), |name| words::file_name(name).to_owned())
+    }
+
+    async fn stop(&mut self) {
+        let Some(Running { child, readers, .. }) = self.running.take() else { return };
+        let patience = self.builder.plan.stop_after;
+        let (_, killed) = child.stop(patience).await;
+        finish(readers).await;
+        if killed {
+            let words = &self.builder.plan.words;
+            let message = format!("{words} did not stop within {} and was killed", words::took(patience));
+            self.notice(Level::Warn, message).await;
+        }
+    }
+
+    /// The program has ended without being asked.
+    async fn ended(&mut self, status: Option<ExitStatus>) {
+        let Some(Running { child, since, tail, readers }) = self.running.take() else { return };
+        let ran = since.elapsed();
+        child.end().await;
+        finish(readers).await;
+        let clean = status.is_some_and(|status| status.success());
+        let refused = |line: &String| line.contains(NO_PROVIDER);
+        if self.rung.is_some() && !self.plain_clients && tail.lines().iter().any(refused) {
+            // It is started again at once: the user has made no mistake.
+            self.plain_clients = true;
+            return self.start(Vec::new()).await;
+        }
+        let reason = if clean {
+            crash::Reason::default()
+        } else {
+            crash::reason(&tail.lines(), &self.input.root, &self.module)
+        };
+        let exit = ProcessExit {
+            status: status_words(status),
+            ran,
+            message: reason.message,
+            place: reason.place,
+            hint: reason.hint,
+        };
+        self.state = match clean {
+            true => ProcessState::Ended { exit },
+            false => match self.crashes.next(ran) {
+                Some(after) => {
+                    self.retry = Some(Instant::now() + after);
+                    ProcessState::Restarting { exit, after }
+                }
+                None => ProcessState::Failed { exit },
+            },
+        };
+        self.tell().await;
+    }
+
+    /// The program could not be started at all.
+    async fn refused(&mut self, message: String) {
+        let exit = ProcessExit {
+            status: "no start".to_owned(),
+            ran: Duration::ZERO,
+            message: Some(message),
+            place: None,
+            hint: Some(
+                "correct `operator` in opdev.yaml and start opdev again, or press R to try again".to_owned(),
+            ),
+        };
+        self.state = ProcessState::Failed { exit };
+        self.tell().await;
+    }
+
+    async fn tell(&self) {
+        let changed = ProcessChanged {
+            at: Timestamp::now(),
+            program: self.builder.plan.words.clone(),
+            starts: self.starts,
+            state: self.state.clone(),
+            traced: self.rung.map(Rung::level),
+        };
+        self.input.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
+    }
+
+    async fn tell_build(&self, state: BuildState) {
+        let Some(build) = self.builder.plan.build_words() else { return };
+        let changed = BuildChanged { at: Timestamp::now(), build, files: self.files.clone(), state };
+        self.input.events.emit(Event::BuildChanged(Arc::new(changed))).await;
+    }
+
+    async fn tell_broken(&self, diagnostics: Vec<Diagnostic>) {
+        let failed =
+            ReloadFailed { at: Timestamp::now(), files: self.files.clone(), diagnostics, build: true };
+        self.input.events.emit(Event::ReloadFailed(failed)).await;
+    }
+
+    async fn notice(&self, level: Level, message: String) {
+        let notice = Notice { at: Timestamp::now(), level, message, hint: None, object: None };
+        self.input.events.emit(Event::Noticed(notice)).await;
+    }
+}
+
+/// Waits for what the pipes still hold.
+async fn finish(readers: Vec<JoinHandle<()>>) {
+    for mut reader in readers {
+        if tokio::time::timeout(LAST_WORDS, &mut reader).await.is_err() {
+            reader.abort();
+        }
+    }
+}

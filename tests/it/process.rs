@@ -1,0 +1,343 @@
+//! Operators that are programs of their own: started, swapped on save, told about when they crash, never left behind.
+//! The programs are shell scripts, so that every machine can run them.
+
+use crate::inner_loop::Opdev;
+use opdev::dev::cluster::Choice;
+use opdev::event::{Event, KindHealth, ProcessChanged, ProcessExit, ProcessState, ReloadFailed, Request};
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What `opdev.yaml` says in these tests.
+const SETTINGS: &str = "operator:\n  command: [sh, op.sh]\n  watch: [op.sh]\n  stopAfter: 1s\n";
+
+async fn start(settings: &str, script: &str) -> Opdev {
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    Opdev::start_against(embedded, |root| {
+        std::fs::write(root.join("opdev.yaml"), settings).unwrap();
+        std::fs::write(root.join("op.sh"), script).unwrap();
+    })
+    .await
+}
+
+/// Saves a file as editors do.
+fn save(opdev: &Opdev, path: &str, text: &str) {
+    let beside = opdev.root.join(format!("{path}~"));
+    std::fs::write(&beside, text).unwrap();
+    std::fs::rename(beside, opdev.root.join(path)).unwrap();
+}
+
+async fn process(
+    opdev: &Opdev,
+    what: &str,
+    mark: usize,
+    pick: impl Fn(&ProcessState) -> bool,
+) -> Arc<ProcessChanged> {
+    opdev
+        .wait(what, mark, |event| match event {
+            Event::ProcessChanged(changed) if pick(&changed.state) => Some(Arc::clone(changed)),
+            _ => None,
+        })
+        .await
+}
+
+/// The pid of the program, once it runs.
+async fn pid(opdev: &Opdev, mark: usize) -> u32 {
+    let running =
+        process(opdev, "a start", mark, |state| matches!(state, ProcessState::Running { .. })).await;
+    match running.state {
+        ProcessState::Running { pid, .. } => pid,
+        _ => unreachable!(),
+    }
+}
+
+async fn logged(opdev: &Opdev, mark: usize, text: &str) -> String {
+    opdev
+        .wait(text, mark, |event| match event {
+            Event::Log(line) if line.message.contains(text) => Some(line.message.clone()),
+            _ => None,
+        })
+        .await
+}
+
+/// Whether a process still runs; one that only waits to be collected does not.
+fn lives(pid: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
+        Ok(stat) => !stat.rsplit(") ").next().unwrap().starts_with('Z'),
+        // Without /proc the shell is asked.
+        Err(_) if Path::new("/proc/self").exists() => false,
+        Err(_) => Command::new("kill").args(["-0", &pid.to_string()]).status().unwrap().success(),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_save_swaps_the_program_and_the_end_of_opdev_is_its_end() {
+    let script = |version: u32| {
+        format!("echo \"level=info msg=hello v={version} kubeconfig=$KUBECONFIG\"\nexec sleep 1000\n")
+    };
+    let opdev = start(SETTINGS, &script(1)).await;
+    let first = pid(&opdev, 0).await;
+    let line = logged(&opdev, 0, "hello v=1").await;
+    assert!(line.contains(".opdev/kubeconfig"), "{line}");
+    // The demo's charts and scripts stay opdev's own; what has neither is the program's.
+    let health = opdev
+        .wait("the kinds", 0, |event| match event {
+            Event::SourcesChanged(sources) => {
+                let kinds = sources.kinds.iter();
+                Some(kinds.map(|kind| matches!(kind.health, KindHealth::Shown { .. })).collect::<Vec<_>>())
+            }
+            _ => None,
+        })
+        .await;
+    assert!(!health.contains(&true), "{health:?}");
+    // Equal bytes are no change, so this start is the next one.
+    save(&opdev, "op.sh", &script(1));
+    let mark = opdev.mark();
+    save(&opdev, "op.sh", &script(2));
+    let second = process(&opdev, "a swap", mark, |state| matches!(state, ProcessState::Running { .. })).await;
+    assert_eq!(second.starts, 2);
+    let ProcessState::Running { pid: second, files, .. } = &second.state else { unreachable!() };
+    assert_eq!(files, &["op.sh"]);
+    logged(&opdev, mark, "hello v=2").await;
+    assert!(!lives(first), "two programs at once");
+    let second = *second;
+    assert!(lives(second));
+    opdev.stop().await;
+    assert!(!lives(second), "the program outlives opdev");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_cannot_come_up_is_told_with_its_reason_until_a_save() {
+    let script = "echo 'panic: no luck'\necho\necho 'goroutine 1 [running]:'\nprintf '\\t%s/op.sh:7 +0x1d\\n' \"$PWD\"\nexit 2\n";
+    let mut opdev = start(SETTINGS, script).await;
+    let is_failed = |state: &ProcessState| matches!(state, ProcessState::Failed { .. });
+    let failed = process(&opdev, "a crash loop", 0, is_failed).await;
+    assert_eq!(failed.starts, 3);
+    let ProcessState::Failed { exit } = &failed.state else { unreachable!() };
+    let ProcessExit { status, message, place, .. } = exit;
+    assert_eq!((status.as_str(), message.as_deref()), ("exit code 2", Some("panic: no luck")));
+    assert_eq!(place.as_ref().unwrap().to_string(), "op.sh:7");
+    // `R` tries again, and a save that mends it ends the trouble.
+    let mark = opdev.mark();
+    opdev.ask(Request::Reload).await;
+    let again =
+        process(&opdev, "another try", mark, |state| matches!(state, ProcessState::Restarting { .. })).await;
+    assert_eq!(again.starts, 4);
+    let mark = opdev.mark();
+    save(&opdev, "op.sh", "exec sleep 1000\n");
+    pid(&opdev, mark).await;
+    // An end with 0 is an end.
+    let mark = opdev.mark();
+    save(&opdev, "op.sh", "echo done\n");
+    process(&opdev, "an end", mark, |state| matches!(state, ProcessState::Ended { .. })).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_build_keeps_the_last_good_program() {
+    let settings =
+        "operator:\n  command: [sh, op.sh]\n  build: [sh, build.sh]\n  watch: [\"*.sh\"]\n  env: { A: b }\n";
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    let opdev = Opdev::start_against(embedded, |root| {
+        std::fs::write(root.join("opdev.yaml"), settings).unwrap();
+        std::fs::write(root.join("op.sh"), "echo \"A is $A\"\nexec sleep 1000\n").unwrap();
+        std::fs::write(root.join("build.sh"), "test \"$A\" = b\n").unwrap();
+    })
+    .await;
+    let first = pid(&opdev, 0).await;
+    logged(&opdev, 0, "A is b").await;
+    let broken = |mark| {
+        let opdev = &opdev;
+        async move {
+            opdev
+                .wait("a broken build", mark, |event| match event {
+                    Event::ReloadFailed(failed) if failed.build => Some(failed.clone()),
+                    _ => None,
+                })
+                .await
+        }
+    };
+    let mark = opdev.mark();
+    save(&opdev, "build.sh", "echo './op.sh:2:6: undefined: sleep' >&2\nexit 1\n");
+    let ReloadFailed { files, diagnostics, .. } = broken(mark).await;
+    assert_eq!(files, ["build.sh"]);
+    assert_eq!(diagnostics[0].place.as_ref().unwrap().to_string(), "op.sh:2:6");
+    assert_eq!(diagnostics[0].message, "undefined: sleep");
+    assert!(diagnostics[0].excerpt.as_ref().unwrap().contains("exec sleep 1000"));
+    let mark = opdev.mark();
+    save(&opdev, "build.sh", "echo nothing works\nexit 3\n");
+    let failed = broken(mark).await;
+    assert_eq!(failed.files, ["build.sh"]);
+    assert_eq!(failed.diagnostics[0].message, "`sh build.sh` ended with exit code 3");
+    assert_eq!(failed.diagnostics[0].excerpt.as_deref(), Some("nothing works"));
+    assert!(lives(first));
+    // A build that never ends is killed by the next save.
+    save(&opdev, "build.sh", "sleep 1000\n");
+    let mark = opdev.mark();
+    save(&opdev, "build.sh", "true\n");
+    assert_ne!(pid(&opdev, mark).await, first);
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_ignores_the_signal_is_killed_with_all_it_started() {
+    let script = "trap '' TERM\nsleep 1000 &\necho child=$!\nwait\n";
+    let opdev = start(SETTINGS, script).await;
+    let first = pid(&opdev, 0).await;
+    let line = logged(&opdev, 0, "child=").await;
+    let child: u32 = line.rsplit('=').next().unwrap().trim().parse().unwrap();
+    assert!(lives(first) && lives(child));
+    let mark = opdev.mark();
+    save(&opdev, "op.sh", "exec sleep 1000\n");
+    pid(&opdev, mark).await;
+    assert!(!lives(first) && !lives(child), "something of the old program is left");
+    opdev
+        .wait("a word about it", mark, |event| match event {
+            Event::Noticed(notice) if notice.message.contains("did not stop within 1.0 s") => Some(()),
+            _ => None,
+        })
+        .await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_lines_is_counted_and_harms_nobody() {
+    let opdev = start(SETTINGS, "yes 'a line like many others'\n").await;
+    opdev
+        .wait("dropped lines", 0, |event| match event {
+            Event::LogDropped { lines } if *lines > 1_000 => Some(()),
+            _ => None,
+        })
+        .await;
+    // Whatever is asked for in between is done.
+    let mark = opdev.mark();
+    save(&opdev, "op.sh", "exec sleep 1000\n");
+    pid(&opdev, mark).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_that_is_not_there_is_told_with_what_to_do() {
+    let opdev = start("operator: { command: [no-such-program] }\n", "").await;
+    let is_failed = |state: &ProcessState| matches!(state, ProcessState::Failed { .. });
+    let failed = process(&opdev, "the refusal", 0, is_failed).await;
+    let ProcessState::Failed { exit } = &failed.state else { unreachable!() };
+    assert!(exit.message.as_ref().unwrap().contains("no-such-program cannot be started"), "{exit:?}");
+    assert!(exit.hint.as_ref().unwrap().contains("operator"));
+    opdev.stop().await;
+}
+
+const GO_MAIN: &str = "package main
+
+import (
+\t\"fmt\"
+\t\"os\"
+\t\"os/signal\"
+\t\"syscall\"
+)
+
+var version = \"unset\"
+
+func main() {
+\tfmt.Println(\"hello\", version, os.Getenv(\"FROM_MAKE\"), os.Args[1:])
+\tstop := make(chan os.Signal, 1)
+\tsignal.Notify(stop, syscall.SIGTERM)
+\t<-stop
+}
+";
+
+/// The go command builds with the project's own flags, its errors have places, and its panics, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places() {
+    if Command::new("go").arg("version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have Go");
+        return eprintln!("skipped: no go command");
+    }
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    let opdev = Opdev::start_against(embedded, |root| {
+        std::fs::create_dir_all(root.join("cmd")).unwrap();
+        let makefile = "run:\n\tFROM_MAKE=yes go run ./cmd/main.go --level 3\n\
+                        build:\n\tgo build -ldflags '-X main.version=1.2' -o bin/manager cmd/main.go\n";
+        for (path, text) in [
+            ("opdev.yaml", "operator: { go: ./cmd, args: [last] }\n"),
+            ("go.mod", "module example.com/demo\n\ngo 1.21\n"),
+            ("Makefile", makefile),
+            ("cmd/main.go", GO_MAIN),
+        ] {
+            std::fs::write(root.join(path), text).unwrap();
+        }
+        // The first build compiles what it needs of the standard library, and may take its time.
+        let mut warm = Command::new("go");
+        warm.args(["build", "-o", "/dev/null", "./cmd"]).current_dir(root);
+        assert!(warm.status().unwrap().success());
+    })
+    .await;
+    let first = pid(&opdev, 0).await;
+    logged(&opdev, 0, "hello 1.2 yes [--level 3 last]").await;
+    let mark = opdev.mark();
+    save(&opdev, "cmd/main.go", &GO_MAIN.replace("<-stop", "<-stopp"));
+    let failed = opdev
+        .wait("a broken build", mark, |event| match event {
+            Event::ReloadFailed(failed) if failed.build => Some(failed.clone()),
+            _ => None,
+        })
+        .await;
+    let place = |at: usize| failed.diagnostics[at].place.as_ref().unwrap().to_string();
+    assert_eq!(
+        (place(0).as_str(), failed.diagnostics[0].message.as_str()),
+        ("cmd/main.go:16:4", "undefined: stopp")
+    );
+    assert!(failed.diagnostics[0].excerpt.as_ref().unwrap().contains("<-stopp"));
+    assert!(lives(first), "a broken build has ended the last good program");
+    let mark = opdev.mark();
+    save(&opdev, "cmd/main.go", &GO_MAIN.replace("\t<-stop", "\tpanic(\"out of luck\")"));
+    let is_restarting = |state: &ProcessState| matches!(state, ProcessState::Restarting { .. });
+    let crashed = process(&opdev, "a crash", mark, is_restarting).await;
+    let ProcessState::Restarting { exit, .. } = &crashed.state else { unreachable!() };
+    assert_eq!(exit.message.as_deref(), Some("panic: out of luck"));
+    assert_eq!(exit.place.as_ref().unwrap().to_string(), "cmd/main.go:16");
+    // Nothing but what opdev keeps for itself was written.
+    assert!(!opdev.root.join("bin").exists() && !opdev.root.join("cmd/cmd").exists());
+    opdev.stop().await;
+}
+
+/// Also where opdev has no time for a last word.
+#[test]
+fn a_killed_opdev_leaves_no_program_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir_all(root.join("config/types")).unwrap();
+    std::fs::write(root.join("opdev.yaml"), SETTINGS).unwrap();
+    std::fs::write(root.join("op.sh"), "trap '' TERM\nsleep 1000 &\necho \"two $$ $!\"\nwait\n").unwrap();
+    let opdev = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_opdev"));
+        command.args(arguments).current_dir(root).env_remove("KUBECONFIG");
+        command.env("XDG_STATE_HOME", root.join("state"));
+        command
+    };
+    // Nothing of a project is started before its user has said so.
+    let refused = opdev(&["run", "--embedded", "--plain"]).output().unwrap();
+    let why = String::from_utf8(refused.stderr).unwrap();
+    assert!(!refused.status.success() && why.contains("`sh op.sh`") && why.contains("opdev trust"), "{why}");
+    assert!(opdev(&["trust"]).output().unwrap().status.success());
+    let mut opdev = opdev(&["run", "--embedded", "--plain"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(opdev.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let said =
+        lines.filter_map(|line| line.split_once("two ").map(|(_, pids)| pids.to_owned())).next().unwrap();
+    let pids: Vec<u32> = said.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    assert!(pids.len() == 2 && pids.iter().all(|pid| lives(*pid)), "{said}");
+    opdev.kill().unwrap();
+    opdev.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while pids.iter().any(|pid| lives(*pid)) {
+        assert!(Instant::now() < until, "{said} outlive opdev");
+        std::thread::yield_now();
+    }
+}
