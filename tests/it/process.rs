@@ -80,7 +80,7 @@ async fn a_save_swaps_the_program_and_the_end_of_opdev_is_its_end() {
     let opdev = start(SETTINGS, &script(1)).await;
     let first = pid(&opdev, 0).await;
     let line = logged(&opdev, 0, "hello v=1").await;
-    assert!(line.contains(".opdev/kubeconfig"), "{line}");
+    assert!(line.contains(".opdev/process.kubeconfig"), "{line}");
     // The demo's charts and scripts stay opdev's own; what has neither is the program's.
     let health = opdev
         .wait("the kinds", 0, |event| match event {
