@@ -31,13 +31,17 @@ pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result
             )
         }
         (Some(command), None) => Some(configured(command, settings, &dir)?),
-        (None, Some(package)) => Some(go_plan(&dir, Some(package.as_str()), watches)?),
+        (None, Some(package)) => Some(go_plan(&dir, Some(package.as_str()), watches, Sources::read(&dir))?),
         (None, None) if settings.build.is_some() => {
             bail!(
                 "operator in opdev.yaml has `build` without `command`; name what is to be started after the build"
             )
         }
-        (None, None) if is_go_operator(&dir) => Some(go_plan(&dir, None, watches)?),
+        (None, None) if is_go_operator(&dir) => {
+            let source = Sources::read(&dir);
+            // Types alone need no program.
+            if source.mains.is_empty() && !named { None } else { Some(go_plan(&dir, None, watches, source)?) }
+        }
         (None, None) if named => bail!(
             "operator in opdev.yaml names no program, and {} has no go.mod that requires controller-runtime: set \
              `command`, such as [python, operator.py], or `go` with a main package",
@@ -115,12 +119,11 @@ fn is_go_operator(dir: &Path) -> bool {
 }
 
 /// The main package of a Go operator and how its own Makefile builds and runs it.
-fn go_plan(dir: &Path, package: Option<&str>, watches: bool) -> Result<Plan> {
+fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) -> Result<Plan> {
     let makefile = std::fs::read_to_string(dir.join("Makefile")).unwrap_or_default();
     let commands = pin::commands(&[Source { path: "Makefile", text: &makefile }], "");
     let run = GoCommand::of(&commands, "run", "run");
     let build = GoCommand::of(&commands, "build", "build");
-    let source = Sources::read(dir);
     let (package, said_by) = match (package, &run, &build) {
         (Some(package), _, _) => (package.to_owned(), "operator.go in opdev.yaml".to_owned()),
         (None, Some(run), _) => (run.package.clone(), "target run of the Makefile".to_owned()),
@@ -399,6 +402,8 @@ mod tests {
     fn without_a_makefile_the_main_package_with_a_manager_is_taken() {
         let folder = project(&[("go.mod", MODULE), ("main.go", MAIN), ("hack/gen.go", "package main\n")]);
         assert_eq!(plan(&folder).words, "go .");
+        let types = project(&[("go.mod", MODULE), ("api/v1/a_types.go", "package v1\n")]);
+        assert_eq!(detect(types.path(), None, false).unwrap(), None);
         let two = project(&[("go.mod", MODULE), ("a/main.go", MAIN), ("b/main.go", MAIN)]);
         let why = detect(two.path(), None, false).unwrap_err().to_string();
         assert!(why.contains("./a, ./b") && why.contains("operator"), "{why}");
