@@ -125,7 +125,8 @@ impl Loops {
         track
             .hot(pass, own_only, &written)
             .or_else(|| track.upgrades(pass, &written))
-            .or_else(|| track.repairs(pass, &written, &others))
+            // What a reconciler asks itself for is judged above, by how often it does.
+            .or_else(|| if own_only { None } else { track.repairs(pass, &written, &others) })
     }
 
     /// Begins anew with an object.
