@@ -95,7 +95,7 @@ async fn flow(kubeconfig: &Path, client: &kube::Client) {
     let chart = root.join("charts/memcached/templates/deployment.yaml");
     let text = std::fs::read_to_string(&chart).unwrap();
     std::fs::write(&chart, text.replacen("spec:", "spec:\n  minReadySeconds: 1", 1)).unwrap();
-    opdev.until(&["reconciled", "memcached-sample", "upgraded"]).await;
+    opdev.until(&["reconciled", "memcached-sample", "rewritten"]).await;
 
     let deployments = api(client, "apps", "v1", "Deployment");
     let drift = Patch::Merge(json!({"spec": {"replicas": 5}}));
