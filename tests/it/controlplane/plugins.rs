@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";
-const FOREVER: Duration = Duration::from_secs(60);
+const FOREVER: Duration = Duration::from_secs(600);
 
 async fn made(plane: &ControlPlane, path: &str, object: Value) -> Value {
     let (code, _, body) = ask(plane, "POST", path, object).await;

@@ -20,8 +20,8 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// Longer than any of this takes; a server that stands still never answers.
-const FOREVER: Duration = Duration::from_secs(60);
+/// Longer than any of this takes, on the busiest machine; a server that stands still never answers.
+const FOREVER: Duration = Duration::from_secs(600);
 
 /// A TLS connection to a plane, as a client that speaks HTTP/1.1 makes it.
 pub(super) async fn connect(plane: &ControlPlane, listening: &Listening) -> TlsStream<TcpStream> {
@@ -207,7 +207,8 @@ fn a_process_whose_workers_get_stuck() {
         let plane = ControlPlane::start_with(config).await.unwrap();
         plane.listen(Listen::default()).await.unwrap();
         stuck.store(true, Ordering::SeqCst);
-        for name in 0..2 {
+        // More of them than there are workers, so that each worker meets one.
+        for name in 0..8 {
             let service = plane.service();
             tokio::spawn(async move {
                 let map =
