@@ -252,6 +252,9 @@ async fn stuck_workers_are_told_and_a_signal_ends_the_process() {
     let id = child.id().unwrap().to_string();
     assert!(std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     assert_eq!(ends(&mut child).await, 143);
-    let last = lines.next_line().await.unwrap().unwrap();
+    let mut last = String::new();
+    while let Some(line) = lines.next_line().await.unwrap() {
+        last = line;
+    }
     assert_eq!(last, "opdev: SIGTERM: was asked to stop and could not in time; its log names what is stuck");
 }
