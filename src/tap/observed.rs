@@ -56,6 +56,12 @@ impl ObservedCall {
         self.mark.as_deref()?.split_whitespace().next()
     }
 
+    /// When it was answered.
+    pub fn done(&self) -> Timestamp {
+        let took = jiff::SignedDuration::from_micros(i64::try_from(self.took_micros).unwrap_or(i64::MAX));
+        self.at.checked_add(took).unwrap_or(self.at)
+    }
+
     /// The Kubernetes verb, such as `list`.
     pub fn verb(&self) -> &'static str {
         let method = self.method.parse().unwrap_or_default();

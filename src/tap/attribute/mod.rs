@@ -301,16 +301,19 @@ impl Attribution {
         let sent = call.sent.as_ref().and_then(resource_version).and_then(|rv| self.versions.at(&key, rv));
         let old =
             if call.verb() == "create" { None } else { sent.or_else(|| self.versions.before(&key, &rv)) };
-        // The same resourceVersion as before: nothing was stored.
-        let unchanged = call.verb() != "create" && self.versions.at(&key, &rv).is_some();
+        // The resourceVersion is one that was there before the call: nothing was stored. The event of a real write may
+        // have been seen already, but not before the call came.
+        let unchanged = call.verb() != "create"
+            && (call.sent.as_ref().and_then(resource_version) == Some(&rv)
+                || self.versions.seen_before(&key, &rv, call.at));
         let old = if unchanged { self.versions.at(&key, &rv) } else { old };
         let new = Arc::new(answer.clone());
         if call.verb() == "create" {
             self.versions.reborn(&key);
         }
-        self.versions.keep(&key, &new);
+        self.versions.keep(&key, &new, call.at);
         let created = call.verb() == "create" || call.status == 201;
-        Some(Write { object, rv, old, new: Some(new), created, unchanged, at: call.at })
+        Some(Write { object, rv, old, new: Some(new), created, unchanged, at: call.done() })
     }
 
     fn delete_of(&mut self, call: &ObservedCall, answer: &Value) -> Option<Write> {
@@ -329,7 +332,7 @@ impl Attribution {
         let old = self.versions.newest(&key);
         self.versions.gone(&key);
         let rv = resource_version(answer).unwrap_or_default().to_owned();
-        Some(Write { object, rv, old, new: None, created: false, unchanged: false, at: call.at })
+        Some(Write { object, rv, old, new: None, created: false, unchanged: false, at: call.done() })
     }
 
     /// The pass that a call without an id most likely belongs to: the only one that is under way for its object.
@@ -369,14 +372,14 @@ impl Attribution {
         let known = Arc::new(event.object.clone());
         match event.kind.as_str() {
             "DELETED" => {
-                self.versions.keep(&key, &known);
+                self.versions.keep(&key, &known, event.at);
                 self.versions.gone(&key);
             }
             "ADDED" => {
                 self.versions.reborn(&key);
-                self.versions.keep(&key, &known);
+                self.versions.keep(&key, &known, event.at);
             }
-            "MODIFIED" => self.versions.keep(&key, &known),
+            "MODIFIED" => self.versions.keep(&key, &known, event.at),
             _ => {}
         }
     }

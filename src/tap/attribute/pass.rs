@@ -47,6 +47,7 @@ pub(super) struct Write {
     pub(super) created: bool,
     /// Nothing was stored, for nothing differed.
     pub(super) unchanged: bool,
+    /// When it was answered.
     pub(super) at: Timestamp,
 }
 

@@ -225,6 +225,30 @@ fn causes_calls_reads_and_changes_come_together_in_their_pass() {
 }
 
 #[test]
+fn the_event_of_a_write_may_be_seen_before_its_answer() {
+    let mut world = World::new();
+    world.event("ADDED", set("10", 1, &[]));
+    world.begin("podset", "a", Vec::new());
+    let asked = world.now();
+    world.event("MODIFIED", set("11", 1, &["a"]));
+    world.see(Seen::Call(ObservedCall {
+        at: time(asked),
+        took_micros: 5000,
+        method: "PUT".to_owned(),
+        path: STATUS.to_owned(),
+        query: String::new(),
+        mark: Some("a ctx".to_owned()),
+        status: 200,
+        sent: Some(set("10", 1, &["a"])),
+        answered: Some(set("11", 1, &["a"])),
+        disturbed: false,
+    }));
+    let pass = world.end("a", "");
+    assert!(findings(&pass).is_empty(), "{:?}", findings(&pass));
+    assert_eq!(pass.status.len(), 1);
+}
+
+#[test]
 fn a_failed_pass_counts_and_the_next_one_says_why_it_runs() {
     let mut world = World::new();
     for attempt in 1..=2 {

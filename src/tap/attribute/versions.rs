@@ -1,6 +1,7 @@
 //! The objects that a process has seen or written, with some of their older versions. Bounded; the objects that were
 //! not touched for the longest time make way.
 
+use jiff::Timestamp;
 use opdev_object::meta::{ObjectKey, resource_version};
 use serde_json::Value;
 use std::collections::{HashMap, VecDeque};
@@ -22,6 +23,8 @@ struct Known {
 struct Version {
     /// Its resourceVersion.
     rv: String,
+    /// When it was seen first.
+    at: Timestamp,
     object: Arc<Value>,
 }
 
@@ -34,15 +37,15 @@ pub(super) struct Versions {
 }
 
 impl Versions {
-    /// Keeps a version, unless a newer one is known.
-    pub(super) fn keep(&mut self, key: &ObjectKey, object: &Arc<Value>) {
+    /// Keeps a version that was seen at a time.
+    pub(super) fn keep(&mut self, key: &ObjectKey, object: &Arc<Value>, at: Timestamp) {
         let Some(rv) = resource_version(object) else { return };
         let known = self.touch(key);
         if known.versions.iter().any(|version| version.rv == rv) {
             return;
         }
-        let at = known.versions.iter().rposition(|version| older(&version.rv, rv)).map_or(0, |at| at + 1);
-        known.versions.insert(at, Version { rv: rv.to_owned(), object: Arc::clone(object) });
+        let place = known.versions.iter().rposition(|version| older(&version.rv, rv)).map_or(0, |at| at + 1);
+        known.versions.insert(place, Version { rv: rv.to_owned(), at, object: Arc::clone(object) });
         if known.versions.len() > VERSIONS {
             known.versions.pop_front();
         }
@@ -74,6 +77,12 @@ impl Versions {
     pub(super) fn at(&self, key: &ObjectKey, rv: &str) -> Option<Arc<Value>> {
         let known = self.objects.get(key)?;
         known.versions.iter().find(|version| version.rv == rv).map(|version| Arc::clone(&version.object))
+    }
+
+    /// Whether this version was seen before a time.
+    pub(super) fn seen_before(&self, key: &ObjectKey, rv: &str, at: Timestamp) -> bool {
+        let known = self.objects.get(key);
+        known.is_some_and(|known| known.versions.iter().any(|version| version.rv == rv && version.at < at))
     }
 
     /// The newest version before this resourceVersion.
