@@ -208,6 +208,10 @@ mod tests {
         let message = |text: &str| json!({"status": {"conditions": [{"type": "Deployed", "message": text}]}});
         report.status = diff(&message(""), &message("use hunter2 or aHVudGVyMg=="));
         report.notices.push(("hunter2".to_owned(), Some("hunter2".to_owned())));
+        let why = "revision 3 was made beside opdev (for hunter2)".to_owned();
+        let step = crate::event::ReleaseStep::Upgraded;
+        let name = "site".to_owned();
+        report.releases.push(crate::event::ReleaseChange { name, step, revision: 4, why, surplus: false });
         report.cover(&known);
         let told = format!("{report:?}");
         assert!(!told.contains("hunter2") && !told.contains("aHVudGVyMg=="), "{told}");

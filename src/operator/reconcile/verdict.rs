@@ -93,6 +93,7 @@ impl Report {
             *hint = hint.as_deref().map(|hint| mask::text(hint, secrets));
         }
         self.logs.iter_mut().for_each(|(_, line)| *line = mask::text(line, secrets));
+        self.releases.iter_mut().for_each(|release| release.why = mask::text(&release.why, secrets));
         self.waiting = self.waiting.as_deref().map(|words| mask::text(words, secrets));
         if let Some(requeue) = &mut self.requeue {
             requeue.why = mask::text(&requeue.why, secrets);
