@@ -3,6 +3,7 @@
 
 use super::context::{DEEP, endless};
 use super::exec::{At, Exec, Got, Ran};
+use super::funcs::cost::cost;
 use super::funcs::{Call, Function, Run};
 use super::host::{Signature, Ty};
 use super::node::{Expr, ExprKind};
@@ -78,6 +79,10 @@ impl<'t> Exec<'t, '_, '_> {
                     // Go's JSON notices a value that holds itself; so does ours.
                     && !(why == DEEP && is_json(function.name))
                 {
+                    self.at = node;
+                    return self.fail_call(function.name, why.into());
+                }
+                if let Some(why) = self.context.charge(cost(function.name, &args)) {
                     self.at = node;
                     return self.fail_call(function.name, why.into());
                 }

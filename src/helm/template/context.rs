@@ -172,6 +172,21 @@ impl<'a> Context<'a> {
         (self.given > MAX_GIVEN).then_some("the functions of one render give more than 2 GiB")
     }
 
+    /// Counts what the call of a function is about to cost; why not to make it, if so.
+    pub(super) fn charge(&mut self, steps: u64) -> Option<&'static str> {
+        if steps == 0 {
+            return None;
+        }
+        self.steps += steps;
+        if self.steps > MAX_STEPS {
+            return Some(
+                "one render makes too many keys or passwords, or reads too much text with functions",
+            );
+        }
+        let (stop, _) = self.bounds?;
+        stop.load(Ordering::Relaxed).then_some("the template takes too long")
+    }
+
     /// A fresh render.
     #[must_use]
     pub fn new(env: &'a dyn Environment, compat: Compat) -> Context<'a> {

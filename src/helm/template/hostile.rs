@@ -21,6 +21,15 @@ fn endless_programs_are_refused() {
         ("{{ $l := list 1 }}{{ range until 40 }}{{ $l = list $l $l }}{{ end }}{{ $l }}", "256 MiB"),
         ("{{ range 10000000000 }}{{ end }}", "steps"),
         ("{{ repeat 1000000000 \"x\" }}", "overflow"),
+        (
+            "{{ range until 100 }}{{ $_ := derivePassword 1 \"long\" \"p\" \"u\" \"s\" }}{{ end }}",
+            "too many keys or passwords",
+        ),
+        (
+            "{{ $x := repeat 30000000 \"1\" }}{{ range until 100 }}{{ $_ := len (upper $x) }}{{ end }}",
+            "too much text",
+        ),
+        ("{{ $x := repeat 50000000 \"1\" }}{{ semverCompare \">1\" $x }}", "too much text"),
         ("{{ until 1000000000 }}", "list too long"),
         ("{{ nindent 1000000000 \"x\" }}", "makeslice"),
         ("{{ $x := repeat 100000000 \"x\" }}{{ replace \"x\" $x $x }}", "makeslice"),

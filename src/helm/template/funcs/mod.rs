@@ -5,6 +5,7 @@ pub(super) mod builtins;
 mod case;
 mod certs;
 mod choices;
+pub(super) mod cost;
 mod crypto;
 mod dates;
 mod dicts;
