@@ -1,12 +1,15 @@
 //! Where `tracing` goes: a rolling file in `.opdev/`, and the log pane by way of the event channel.
 //! Nothing ever goes to standard output or standard error: a stray line would break the screen.
 
+use crate::dev::private_folder::PrivateFolder;
 use crate::event::{Event, Level, LogLine, Notice};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use tracing::Subscriber;
 use tracing::field::{Field, Visit};
@@ -30,26 +33,70 @@ impl Log {
     }
 }
 
+/// What the user sees: opdev's own words. Libraries repeat raw answers on every try; what matters of them is told as a
+/// notice, once, with what to do.
+const SHOWN: &str = "off,opdev=info";
+
 /// Starts logging. `OPDEV_LOG` filters the file as `RUST_LOG` does elsewhere; the default is
 /// `info,opdev=debug`, without kube's client, whose warnings repeat whole answers.
-pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
-    let appender = tracing_appender::rolling::Builder::new()
-        .rotation(tracing_appender::rolling::Rotation::DAILY)
-        .filename_prefix("opdev")
-        .filename_suffix("log")
-        .max_log_files(5)
-        .build(folder)
-        .with_context(|| format!("the log in {} cannot be written", folder.display()))?;
-    let (writer, guard) = tracing_appender::non_blocking(appender);
+pub(super) fn start(folder: &PrivateFolder, events: EventSink) -> Result<Log> {
+    let daily = DailyFile::open(folder)?;
+    let newest = folder.path().join(&daily.name);
+    let (writer, guard) = tracing_appender::non_blocking(daily);
     let filter = EnvFilter::try_from_env("OPDEV_LOG")
         .unwrap_or_else(|_| EnvFilter::new("info,opdev=debug,kube_client=error"));
     let file = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
     let pane: &'static Pane = Box::leak(Box::new(Pane { events: Mutex::new(Some(events)) }));
-    let shown = ToPane(pane).with_filter(EnvFilter::new("warn,opdev=info,kube_client=error"));
+    let shown = ToPane(pane).with_filter(EnvFilter::new(SHOWN));
     tracing_subscriber::registry().with(file).with(shown).init();
     report_panics(pane);
-    let today = Timestamp::now().strftime("%Y-%m-%d").to_string();
-    Ok(Log { file: folder.join(format!("opdev.{today}.log")), _writer: guard, pane })
+    Ok(Log { file: newest, _writer: guard, pane })
+}
+
+/// How many days are kept.
+const DAYS: usize = 5;
+
+/// `opdev.YYYY-MM-DD.log` of today (UTC); older ones go. Opened through the folder's handle: a planted link leads nowhere.
+struct DailyFile {
+    folder: PrivateFolder,
+    name: String,
+    file: File,
+}
+
+impl DailyFile {
+    fn open(folder: &PrivateFolder) -> Result<DailyFile> {
+        let name = format!("opdev.{}.log", Timestamp::now().strftime("%Y-%m-%d"));
+        let file = folder.append(&name).context("the log cannot be written")?;
+        let daily = DailyFile { folder: folder.clone(), name, file };
+        daily.remove_old();
+        Ok(daily)
+    }
+
+    fn remove_old(&self) {
+        let names = self.folder.names().unwrap_or_default();
+        let logs = names.iter().filter_map(|name| name.to_str());
+        let logs: Vec<&str> =
+            logs.filter(|name| name.starts_with("opdev.") && name.ends_with(".log")).collect();
+        for old in logs.iter().take(logs.len().saturating_sub(DAYS)) {
+            let _ = self.folder.remove(old);
+        }
+    }
+}
+
+impl Write for DailyFile {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let today = Timestamp::now().strftime("%Y-%m-%d").to_string();
+        if !self.name.contains(&today)
+            && let Ok(next) = DailyFile::open(&self.folder)
+        {
+            *self = next;
+        }
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
+    }
 }
 
 /// Logs to standard error, for a server without a screen. `OPDEV_LOG` says what; by default only what the server cannot
@@ -57,7 +104,7 @@ pub(super) fn start(folder: &Path, events: EventSink) -> Result<Log> {
 pub(super) fn to_stderr() -> WorkerGuard {
     let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     let filter = EnvFilter::try_from_env("OPDEV_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("error,opdev_controlplane::watchdog=warn"));
+        .unwrap_or_else(|_| EnvFilter::new("off,opdev=error,opdev_controlplane::watchdog=warn"));
     let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(writer).with_filter(filter);
     // Somebody who has set another one up, such as a test, keeps it.
     let _ = tracing_subscriber::registry().with(lines).try_init();
@@ -81,7 +128,6 @@ fn report_panics(pane: &'static Pane) {
         };
         pane.notice(notice);
         if thread == "main" {
-            use std::io::Write as _;
             let _ = writeln!(std::io::stderr(), "opdev panicked at {place}: {words}");
         }
     }));
@@ -174,7 +220,50 @@ impl Visit for Text {
 
 #[cfg(test)]
 mod tests {
-    use super::words;
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn five_days_are_kept_and_no_link_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let private = PrivateFolder::make(&folder.path().join(".opdev")).unwrap();
+        for day in 1..=7 {
+            private.write(&format!("opdev.2020-01-0{day}.log"), b"old").unwrap();
+        }
+        private.write("events.jsonl", b"").unwrap();
+        let mut daily = DailyFile::open(&private).unwrap();
+        daily.write_all(b"line\n").unwrap();
+        let names = private.names().unwrap();
+        assert_eq!(names.len(), 6, "{names:?}");
+        assert!(names.iter().any(|name| name == "opdev.2020-01-07.log"));
+        let victim = folder.path().join("victim");
+        std::fs::write(&victim, "mine").unwrap();
+        private.remove(&daily.name).unwrap();
+        std::os::unix::fs::symlink(&victim, private.path().join(&daily.name)).unwrap();
+        assert!(DailyFile::open(&private).is_err());
+        assert_eq!(std::fs::read_to_string(&victim).unwrap(), "mine");
+    }
+
+    #[test]
+    fn libraries_say_nothing_to_the_user() {
+        struct Count(Arc<AtomicUsize>);
+        impl<S: Subscriber> Layer<S> for Count {
+            fn on_event(&self, _: &tracing::Event<'_>, _: Context<'_, S>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let seen = Arc::new(AtomicUsize::new(0));
+        let layer = Count(Arc::clone(&seen)).with_filter(EnvFilter::new(SHOWN));
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::error!(target: "kube_runtime::watcher", "forbidden");
+            tracing::error!(target: "kube_client::client", "forbidden");
+            tracing::warn!(target: "hyper", "closed");
+            tracing::info!(target: "opdev::dev", "one");
+            tracing::warn!(target: "opdev_controlplane::server", "two");
+        });
+        assert_eq!(seen.load(Ordering::Relaxed), 2);
+    }
 
     #[test]
     fn a_panic_tells_no_secret() {

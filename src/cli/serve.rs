@@ -2,9 +2,12 @@
 //! Writes the kubeconfig, says how to use it and what is simulated, and stops cleanly on a signal.
 
 use crate::cli::webhooks::WebhookArgs;
-use crate::dev::cluster::Certificates;
+use crate::dev::cluster::{Certificates, RENEWED};
 use crate::dev::data::DataFolder;
 use crate::dev::lock::Lock;
+use crate::dev::owner::Owner;
+use crate::dev::private_folder::PrivateFolder;
+use crate::event::words::visible;
 use anyhow::{Context, Result};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use std::fs;
@@ -82,7 +85,7 @@ pub fn run(args: &ServeArgs) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            let _ = writeln!(std::io::stderr(), "error: {}", visible(&format!("{error:#}")));
             ExitCode::FAILURE
         }
     }
@@ -111,12 +114,18 @@ async fn served(args: &ServeArgs) -> Result<()> {
     config.rbac = args.rbac;
     config.strict_pods = args.strict_pods;
     args.webhooks.apply(&mut config.webhooks);
-    let data = args.data_dir.as_deref().map(|folder| DataFolder::take(folder, "opdev serve", args.fresh));
+    let data = args.data_dir.as_deref().map(|folder| {
+        let folder = PrivateFolder::named(&std::path::absolute(folder)?)?;
+        DataFolder::take(&folder, "opdev serve", args.fresh, &Owner::of_user())
+    });
     let data = data.transpose()?;
     config.data_dir = data.as_ref().map(|data| data.path.clone());
     let plane = ControlPlane::start_with(config).await.context("the control plane did not start")?;
     let listening = plane.listen(Listen { address: args.listen, ..Listen::default() }).await?;
     write_kubeconfig(&path, &listening.kubeconfig)?;
+    if data.as_ref().is_some_and(|data| data.renewed) {
+        writeln!(std::io::stderr(), "warning: {RENEWED}")?;
+    }
     if let Some(moved) = plane.moved_aside() {
         writeln!(std::io::stderr(), "warning: {moved}")?;
     }
@@ -140,9 +149,8 @@ async fn served(args: &ServeArgs) -> Result<()> {
 
 /// The kubeconfig is written by one process only.
 fn lock_kubeconfig(path: &Path) -> Result<Lock> {
-    make_folder(path)?;
     let lock = Lock::of(path, "opdev serve");
-    match lock.map_err(|_| anyhow::anyhow!("{} cannot be written", path.display()))? {
+    match lock.with_context(|| format!("{} cannot be written", path.display()))? {
         Ok(lock) => Ok(lock),
         Err(holder) => anyhow::bail!(
             "{} is the kubeconfig of {holder}\n  to do: name another file with --kubeconfig, or stop the other one",
@@ -202,17 +210,8 @@ pub(super) fn quoted(path: &Path) -> String {
 /// Writes the kubeconfig for its owner only. A `.opdev` folder is made where it is missing, with the
 /// `.gitignore` that keeps it out of commits; any other folder has to be there.
 fn write_kubeconfig(path: &Path, text: &str) -> Result<()> {
-    make_folder(path)?;
-    crate::dev::cluster::write_private(path, text)
-}
-
-fn make_folder(path: &Path) -> Result<()> {
-    let folder = path.parent().context("it has no folder")?;
-    if folder.file_name().is_some_and(|name| name == ".opdev") && !folder.exists() {
-        fs::create_dir(folder)?;
-        fs::write(folder.join(".gitignore"), "*\n")?;
-    }
-    Ok(())
+    let (folder, name) = PrivateFolder::of_file(path)?;
+    folder.write(&name, text.as_bytes())
 }
 
 #[cfg(test)]

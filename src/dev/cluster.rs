@@ -15,6 +15,8 @@ mod webhooks;
 use super::data::{self, DataFolder};
 use super::lock::Lock;
 use super::traced::Tracing;
+use super::owner::Owner;
+use super::private_folder::PrivateFolder;
 use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
 use crate::tap::EventSink;
@@ -25,7 +27,6 @@ use kubeconfig::{Merged, Target};
 use link::Link;
 use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User, Webhooks};
 use serde_json::Value;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -54,6 +55,8 @@ pub struct Choice {
     pub webhooks: Webhooks,
     /// The folder for the certificate of webhook servers on this machine.
     pub webhook_certificates: Option<PathBuf>,
+    /// Whose keys and tokens the embedded control plane may keep from an earlier run.
+    pub owner: Owner,
 }
 
 impl Choice {
@@ -93,7 +96,7 @@ impl Connection {
     ///
     /// # Errors
     /// A message that says what was tried and what to do.
-    pub async fn open(choice: &Choice, state_folder: &Path) -> Result<Connection> {
+    pub async fn open(choice: &Choice, state_folder: &PrivateFolder) -> Result<Connection> {
         if choice.embedded {
             return Self::embedded(choice, state_folder).await;
         }
@@ -112,9 +115,10 @@ impl Connection {
         }
     }
 
-    async fn embedded(choice: &Choice, state_folder: &Path) -> Result<Connection> {
+    async fn embedded(choice: &Choice, state_folder: &PrivateFolder) -> Result<Connection> {
         let namespace = choice.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let data = DataFolder::take(&state_folder.join(data::NAME), "opdev run", choice.fresh)?;
+        let data = state_folder.folder(data::NAME)?;
+        let data = DataFolder::take(&data, "opdev run", choice.fresh, &choice.owner)?;
         let mut config = Config::default();
         config.data_dir = Some(data.path.clone());
         config.rbac = choice.service_account.is_some();
@@ -122,6 +126,7 @@ impl Connection {
         let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
         let warning = plane.moved_aside().map(ToString::to_string);
+        let warning = warning.or_else(|| data.renewed.then(|| RENEWED.to_owned()));
         // They stay when it ends: the authority is kept with the objects, and the next start writes them anew.
         let folder = choice.webhook_certificates.as_deref();
         let certificates = folder.map(|folder| Certificates::write(&plane, folder)).transpose()?;
@@ -138,10 +143,10 @@ impl Connection {
         let (listening, kubeconfig) = match plane.listen(Listen::default()).await {
             Ok(listening) => {
                 cluster.server = format!("https://{}", listening.address);
-                let (path, held) = free_kubeconfig(state_folder)?;
-                write_private(&path, &listening.kubeconfig)?;
+                let (name, held) = free_kubeconfig(state_folder)?;
+                state_folder.write(&name, listening.kubeconfig.as_bytes())?;
                 lock = held;
-                (Some(listening), Some(path))
+                (Some(listening), Some(state_folder.path().join(name)))
             }
             Err(error) => {
                 tracing::warn!("no kubeconfig for other tools: {error:#}");
@@ -266,17 +271,21 @@ impl Connection {
 }
 
 /// `kubeconfig` in the state folder, or, where `opdev serve` has written that one, another.
-fn free_kubeconfig(state_folder: &Path) -> Result<(PathBuf, Option<Lock>)> {
-    let path = state_folder.join("kubeconfig");
-    match Lock::of(&path, "opdev run")? {
-        Ok(lock) => Ok((path, Some(lock))),
+fn free_kubeconfig(state_folder: &PrivateFolder) -> Result<(String, Option<Lock>)> {
+    let name = "kubeconfig".to_owned();
+    match Lock::of(&state_folder.path().join(&name), "opdev run")? {
+        Ok(lock) => Ok((name, Some(lock))),
         Err(holder) => {
-            let other = state_folder.join(format!("kubeconfig-{}", std::process::id()));
-            tracing::warn!("{} belongs to {holder}; this opdev writes {}", path.display(), other.display());
+            let other = format!("kubeconfig-{}", std::process::id());
+            tracing::warn!("the kubeconfig belongs to {holder}; this opdev writes {other}");
             Ok((other, None))
         }
     }
 }
+
+/// To whoever finds a store that came with the project.
+pub const RENEWED: &str = "the objects in the data folder were not kept by you on this machine, so all keys and tokens in it \
+                           were made anew; start with --fresh where you do not know the objects either";
 
 /// To whoever says how webhooks are reached on a cluster of its own.
 const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count on the embedded control plane only: this \
@@ -315,26 +324,4 @@ async fn nodes(client: &Client) -> Option<Vec<Value>> {
     let request = http::Request::get("/api/v1/nodes?limit=20").body(Vec::new()).ok()?;
     let list: Value = client.request(request).await.ok()?;
     Some(list.get("items")?.as_array()?.clone())
-}
-
-/// Writes a file that only its owner may read, whole or not at all.
-///
-/// # Errors
-/// Where it cannot be written.
-pub fn write_private(path: &Path, text: &str) -> Result<()> {
-    let write = || -> std::io::Result<()> {
-        let part = path.with_extension("part");
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::OpenOptionsExt as _;
-            options.mode(0o600);
-        }
-        let mut file = options.open(&part)?;
-        file.write_all(text.as_bytes())?;
-        drop(file);
-        std::fs::rename(&part, path)
-    };
-    write().with_context(|| format!("{} cannot be written", path.display()))
 }

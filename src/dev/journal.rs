@@ -1,11 +1,12 @@
 //! `.opdev/events.jsonl`: every event of the running opdev, one JSON object a line, for `opdev tail` and other tools.
 //! Written by a thread of its own; a slow disk drops lines (counted in the file) and never holds the operator up.
 
+use super::private_folder::PrivateFolder;
 use crate::event::Event;
 use anyhow::{Context as _, Result};
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -32,13 +33,13 @@ impl Journal {
     ///
     /// # Errors
     /// Where the file cannot be created.
-    pub fn start(folder: &Path) -> Result<Journal> {
-        let path = folder.join(FILE);
-        let file = fresh(&path)?;
+    pub fn start(folder: &PrivateFolder) -> Result<Journal> {
+        let folder = folder.clone();
+        let file = fresh(&folder)?;
         let (lines, waiting) = sync_channel(WAITING);
         let writer = std::thread::Builder::new()
             .name("journal".to_owned())
-            .spawn(move || write(&path, file, &waiting))
+            .spawn(move || write(&folder, file, &waiting))
             .context("no thread for the event journal")?;
         Ok(Journal { lines: Some(lines), dropped: 0, writer: Some(writer) })
     }
@@ -64,15 +65,13 @@ impl Drop for Journal {
     }
 }
 
-fn fresh(path: &Path) -> Result<File> {
-    if path.exists() {
-        let before = PathBuf::from(format!("{}.1", path.display()));
-        let _ = std::fs::rename(path, before);
-    }
-    File::create(path).with_context(|| format!("{} cannot be written", path.display()))
+fn fresh(folder: &PrivateFolder) -> Result<File> {
+    // There may be none.
+    let _ = folder.rename(FILE, &format!("{FILE}.1"));
+    folder.create(FILE)
 }
 
-fn write(path: &Path, file: File, waiting: &Receiver<(u64, Event)>) {
+fn write(folder: &PrivateFolder, file: File, waiting: &Receiver<(u64, Event)>) {
     let mut out = BufWriter::new(file);
     let mut size = 0u64;
     while let Ok(first) = waiting.recv() {
@@ -90,7 +89,7 @@ fn write(path: &Path, file: File, waiting: &Receiver<(u64, Event)>) {
             return;
         }
         if size > LIMIT {
-            let Ok(file) = fresh(path) else { return };
+            let Ok(file) = fresh(folder) else { return };
             out = BufWriter::new(file);
             size = 0;
         }
@@ -143,7 +142,7 @@ mod tests {
     fn every_event_is_a_line_and_the_run_before_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         for run in 0..2 {
-            let mut journal = Journal::start(folder.path()).unwrap();
+            let mut journal = Journal::start(&PrivateFolder::make(folder.path()).unwrap()).unwrap();
             for _ in 0..=run {
                 journal.record(&Event::LogDropped { lines: 7 });
             }

@@ -1,10 +1,11 @@
 //! Files that only one process may use: a lock beside them, held for as long as the process lives, with words about
 //! who holds it. The kernel lets go of it when a process dies, however it does.
 
+use super::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 
@@ -37,24 +38,17 @@ impl Lock {
     /// # Errors
     /// Where the lock cannot be written.
     pub fn of(file: &Path, what: &str) -> Result<Result<Lock, Holder>> {
-        let mut name = file.file_name().unwrap_or_default().to_owned();
-        name.push(".opdev-lock");
-        Lock::take(&file.with_file_name(name), what)
+        let (folder, name) = PrivateFolder::of_file(file)?;
+        Lock::take(&folder, &format!("{name}.opdev-lock"), what)
     }
 
     /// Takes the lock, or says who has it.
     ///
     /// # Errors
     /// Where the file cannot be written.
-    pub fn take(path: &Path, what: &str) -> Result<Result<Lock, Holder>> {
-        let cannot = || format!("{} cannot be written", path.display());
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)
-            .with_context(cannot)?;
+    pub fn take(folder: &PrivateFolder, name: &str, what: &str) -> Result<Result<Lock, Holder>> {
+        let cannot = || format!("{} cannot be written", folder.path().join(name).display());
+        let mut file = folder.open_file(name)?;
         let mut text = String::new();
         let _ = file.read_to_string(&mut text);
         let before: Option<Holder> = serde_json::from_str(&text).ok();
@@ -105,14 +99,15 @@ mod tests {
     fn one_at_a_time_and_the_other_is_told_who() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        let first = Lock::take(&path, "opdev run").unwrap().unwrap();
-        let holder = Lock::take(&path, "opdev run --plain").unwrap().unwrap_err();
+        let take = |what| Lock::take(&PrivateFolder::of_file(&path).unwrap().0, "lock", what).unwrap();
+        let first = take("opdev run").unwrap();
+        let holder = take("opdev run --plain").unwrap_err();
         assert_eq!((holder.pid, holder.what.as_str()), (std::process::id(), "opdev run"));
         drop(first);
-        assert!(Lock::take(&path, "opdev run").unwrap().is_ok());
+        assert!(take("opdev run").is_ok());
         // What a process that died has left behind holds nothing.
         std::fs::write(&path, r#"{"pid":1,"since":"2026-01-01T00:00:00Z","what":"opdev run"}"#).unwrap();
-        assert!(Lock::take(&path, "opdev run").unwrap().is_ok());
+        assert!(take("opdev run").is_ok());
         assert!(is_alive(std::process::id()));
     }
 

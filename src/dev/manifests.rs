@@ -1,6 +1,7 @@
 //! What controller-gen would write for a project: CRDs and roles, as files with their places, and how they differ from
 //! what is committed. Writes only where `write` is called; runs no Go.
 
+use super::private_folder;
 use super::type_files::{self, Disk, Wanted};
 use crate::event;
 use crate::sources::broken;
@@ -38,6 +39,8 @@ pub struct Asked {
 pub struct Target {
     /// Where it belongs; `None` where it goes to standard output.
     pub path: Option<PathBuf>,
+    /// Whether the user named its folder, and not the project.
+    pub chosen: bool,
     /// Its name and text.
     pub artifact: Artifact,
 }
@@ -122,7 +125,7 @@ impl<'a> Run<'a> {
             (None, Output::Stdout) => None,
             (None, Output::Nothing) => return,
         };
-        self.made.files.push(Target { path, artifact });
+        self.made.files.push(Target { path, chosen: self.asked.output.is_some(), artifact });
     }
 
     fn say(&mut self, diagnostics: &[Diagnostic]) {
@@ -357,11 +360,16 @@ pub fn write(root: &Path, made: &Made) -> Result<Vec<String>> {
         if std::fs::read(path).is_ok_and(|old| old == target.artifact.text.as_bytes()) {
             continue;
         }
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)
-                .with_context(|| format!("the folder {} cannot be created", folder.display()))?;
+        let bytes = target.artifact.text.as_bytes();
+        if target.chosen {
+            private_folder::write_named(path, bytes)?;
+        } else {
+            // A Makefile of somebody else's must not have opdev write anywhere else.
+            private_folder::write_in_project(root, path.strip_prefix(root).unwrap_or(path), bytes)
+                .with_context(|| {
+                    format!("the project's own settings name {shown}; -o FOLDER names another place")
+                })?;
         }
-        std::fs::write(path, &target.artifact.text).with_context(|| format!("{shown} cannot be written"))?;
         written.push(shown);
     }
     Ok(written)

@@ -3,7 +3,8 @@
 //! content comes to be under a random name and takes its place whole. `write_in_project` is for files beside the user's
 //! own sources. No other code of this program opens files in a project to write them (tests/it/architecture.rs).
 
-use anyhow::{Context as _, Result, bail};
+use super::git_index;
+use anyhow::{Context as _, Result, anyhow, bail};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -21,6 +22,16 @@ pub struct PrivateFolder {
     path: PathBuf,
 }
 
+/// What other users may do in a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Others {
+    MayNotWrite,
+    MayWrite,
+}
+
+/// The folder in a project in which opdev keeps its own files.
+pub const STATE: &str = ".opdev";
+
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 const OWNER_FOLDER: Mode = Mode::RWXU;
@@ -34,7 +45,7 @@ impl PrivateFolder {
     /// A message that says what is wrong with it and what to do.
     pub fn make(path: &Path) -> Result<PrivateFolder> {
         let (parent, name) = apart(path)?;
-        Self::open_in(parent.as_fd(), &name, path.to_owned(), true)?
+        Self::open_in(parent.as_fd(), &name, path.to_owned(), (true, Others::MayNotWrite))?
             .with_context(|| format!("{} cannot be created", path.display()))
     }
 
@@ -44,26 +55,85 @@ impl PrivateFolder {
     /// A message that says what is wrong with it and what to do.
     pub fn open(path: &Path) -> Result<Option<PrivateFolder>> {
         match apart(path) {
-            Ok((parent, name)) => Self::open_in(parent.as_fd(), &name, path.to_owned(), false),
+            Ok((parent, name)) => {
+                Self::open_in(parent.as_fd(), &name, path.to_owned(), (false, Others::MayNotWrite))
+            }
             Err(_) => Ok(None),
         }
     }
 
-    /// Opens a folder inside, and makes it where it is missing.
+    /// Opens a folder inside, and makes it where it is missing. Who may write to it does not matter where nobody else gets
+    /// into this one.
     ///
     /// # Errors
     /// As `make`.
     pub fn folder(&self, name: &str) -> Result<PrivateFolder> {
         let path = self.path.join(name);
-        Self::open_in(self.handle.as_fd(), OsStr::new(name), path.clone(), true)?
+        Self::open_in(self.handle.as_fd(), OsStr::new(name), path.clone(), (true, Others::MayWrite))?
             .with_context(|| format!("{} cannot be created", path.display()))
+    }
+
+    /// Opens a folder that the user named on the command line, and makes it where it is missing, with those above it. Others
+    /// may write to it if the user wants that; it must be no link and no other user's.
+    ///
+    /// # Errors
+    /// As `make`.
+    pub fn named(path: &Path) -> Result<PrivateFolder> {
+        if let Some(above) = path.parent() {
+            std::fs::create_dir_all(above)
+                .with_context(|| format!("{} cannot be created", above.display()))?;
+        }
+        let (parent, name) = apart(path)?;
+        Self::open_in(parent.as_fd(), &name, path.to_owned(), (true, Others::MayWrite))?
+            .with_context(|| format!("{} cannot be created", path.display()))
+    }
+
+    /// The folder of a file that the user named on the command line, taken as it is, and the file's name in it. A `.opdev`
+    /// is made where it is missing, and examined as `make` does.
+    ///
+    /// # Errors
+    /// Where the folder cannot be opened.
+    pub fn of_file(path: &Path) -> Result<(PrivateFolder, String)> {
+        let name = path.file_name().and_then(OsStr::to_str);
+        let name = name.with_context(|| format!("{} names no file", path.display()))?.to_owned();
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        if folder.file_name().is_some_and(|name| name == STATE) {
+            return Ok((Self::state(folder)?, name));
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = sys::open(folder, flags, Mode::empty())
+            .with_context(|| format!("{} cannot be opened", folder.display()))?;
+        Ok((PrivateFolder { handle: Arc::new(handle), path: folder.to_owned() }, name))
+    }
+
+    /// Opens the folder in which opdev keeps its own files in a project, and makes it where it is missing, with the
+    /// `.gitignore` that keeps it out of commits.
+    ///
+    /// # Errors
+    /// As `make`, and where git tracks what is in it.
+    pub fn state(path: &Path) -> Result<PrivateFolder> {
+        if path.parent().is_some_and(|root| git_index::tracks(root, STATE)) {
+            bail!(
+                "git tracks files in {}: they came with the repository, and opdev would take them for its own\n  to do: \
+                 look at what they are, then `git rm -r --cached {STATE}` and remove the folder",
+                path.display()
+            );
+        }
+        let folder = Self::make(path)?;
+        if folder.read(".gitignore")?.is_none() {
+            folder.write(".gitignore", b"*\n")?;
+        }
+        Ok(folder)
     }
 
     fn open_in(
         parent: BorrowedFd<'_>,
         name: &OsStr,
         path: PathBuf,
-        make: bool,
+        (make, others): (bool, Others),
     ) -> Result<Option<PrivateFolder>> {
         if make {
             match sys::mkdirat(parent, name, OWNER_FOLDER) {
@@ -84,7 +154,7 @@ impl PrivateFolder {
             Err(error) => return Err(error).with_context(|| format!("{} cannot be opened", path.display())),
         };
         let about = sys::fstat(&handle).with_context(|| format!("{} cannot be examined", path.display()))?;
-        is_ours_alone(&about, &path)?;
+        is_ours(&about, &path, others)?;
         Ok(Some(PrivateFolder { handle: Arc::new(handle), path }))
     }
 
@@ -240,14 +310,16 @@ impl PrivateFolder {
 /// Where a link is in the way, the path leads out of the project, or it cannot be written.
 pub fn write_in_project(root: &Path, relative: &Path, bytes: &[u8]) -> Result<()> {
     let shown = || relative.display().to_string();
+    let leads_out = || anyhow!("{} leads out of the project {}", shown(), root.display());
     let mut names: Vec<&OsStr> = Vec::new();
     for part in relative.components() {
         match part {
             Component::Normal(name) => names.push(name),
             Component::CurDir => {}
-            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                bail!("{} leads out of the project {}", shown(), root.display())
+            Component::ParentDir => {
+                names.pop().ok_or_else(leads_out)?;
             }
+            Component::RootDir | Component::Prefix(_) => return Err(leads_out()),
         }
     }
     let Some((file, folders)) = names.split_last() else { bail!("{} names no file", shown()) };
@@ -290,6 +362,26 @@ pub fn write_in_project(root: &Path, relative: &Path, bytes: &[u8]) -> Result<()
     write_whole(folder.as_fd(), file, bytes, mode).with_context(|| format!("{} cannot be written", shown()))
 }
 
+/// Writes a file that the user named, whole or not at all, with the mode of the one it replaces. Folders that are missing are
+/// made; a link in its place is replaced, not followed.
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_named(path: &Path, bytes: &[u8]) -> Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)
+        .with_context(|| format!("the folder {} cannot be created", folder.display()))?;
+    let (folder, name) = apart(path)?;
+    let mode = match sys::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(about) if FileType::from_raw_mode(about.st_mode) == FileType::RegularFile => {
+            Mode::from_raw_mode(about.st_mode) & Mode::from_raw_mode(0o777)
+        }
+        _ => Mode::from_raw_mode(0o666),
+    };
+    write_whole(folder.as_fd(), &name, bytes, mode)
+        .with_context(|| format!("{} cannot be written", path.display()))
+}
+
 /// Writes beside under a random name, and renames: a rename follows no link.
 fn write_whole(folder: BorrowedFd<'_>, name: &OsStr, bytes: &[u8], mode: Mode) -> std::io::Result<()> {
     let (part, file) = make_part(folder, name, mode)?;
@@ -325,7 +417,7 @@ fn is_own(about: &Stat) -> bool {
     about.st_uid == rustix::process::geteuid().as_raw()
 }
 
-fn is_ours_alone(about: &Stat, path: &Path) -> Result<()> {
+fn is_ours(about: &Stat, path: &Path, others: Others) -> Result<()> {
     if !is_own(about) {
         bail!(
             "{} belongs to another user (uid {}), who could read and change what opdev keeps there\n  to do: remove it, or \
@@ -335,7 +427,8 @@ fn is_ours_alone(about: &Stat, path: &Path) -> Result<()> {
             path.display()
         );
     }
-    if Mode::from_raw_mode(about.st_mode).intersects(Mode::WGRP | Mode::WOTH) {
+    if others == Others::MayNotWrite && Mode::from_raw_mode(about.st_mode).intersects(Mode::WGRP | Mode::WOTH)
+    {
         bail!(
             "other users may write to {}, so what opdev finds there may be theirs\n  to do: look at what is in it, then \
              `chmod 700 {}`, or remove it",

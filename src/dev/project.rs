@@ -2,6 +2,7 @@
 //! First match wins: `--project`, `opdev.yaml`, an Operator SDK or kubebuilder project, the layout with
 //! `config/watches.yaml`, `config/types` or `config/reconcilers`.
 
+use super::private_folder::{PrivateFolder, STATE};
 use super::settings::Settings;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
@@ -126,23 +127,9 @@ impl Project {
     /// The folder for logs, events and the kubeconfig; created with its own `.gitignore`.
     ///
     /// # Errors
-    /// Where it cannot be created.
-    pub fn state_folder(&self) -> Result<PathBuf> {
-        let folder = self.root.join(".opdev");
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("{} cannot be created; opdev keeps its log there", folder.display()))?;
-        // Logs and events tell what runs here; that is nobody else's business.
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::PermissionsExt as _;
-            let _ = std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700));
-        }
-        let ignore = folder.join(".gitignore");
-        if !ignore.exists() {
-            std::fs::write(&ignore, "*\n")
-                .with_context(|| format!("{} cannot be written", ignore.display()))?;
-        }
-        Ok(folder)
+    /// Where it cannot be created, is a link, is not this user's alone, or is tracked by git.
+    pub fn state_folder(&self) -> Result<PrivateFolder> {
+        PrivateFolder::state(&self.root.join(STATE))
     }
 
     /// A path as it stands in events: relative to the root where it lies inside.
@@ -221,6 +208,6 @@ mod tests {
         let folder = folder(&["config/watches.yaml"]);
         let project = Project::discover(Some(folder.path()), folder.path()).unwrap();
         let state = project.state_folder().unwrap();
-        assert_eq!(fs::read_to_string(state.join(".gitignore")).unwrap(), "*\n");
+        assert_eq!(fs::read_to_string(state.path().join(".gitignore")).unwrap(), "*\n");
     }
 }

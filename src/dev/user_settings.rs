@@ -12,6 +12,14 @@ pub(super) fn folder() -> Option<PathBuf> {
     config.map(|folder| folder.join("opdev"))
 }
 
+/// The user's folder for what is remembered, as the environment names it: `$XDG_STATE_HOME/opdev`, else
+/// `~/.local/state/opdev`.
+pub(super) fn state_folder() -> Option<PathBuf> {
+    let full = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = full("XDG_STATE_HOME").or_else(|| Some(full("HOME")?.join(".local/state")));
+    state.map(|folder| folder.join("opdev"))
+}
+
 /// The contexts that the user allows opdev to write to; none where there is no such file or setting.
 ///
 /// # Errors

@@ -153,6 +153,54 @@ fn pure_rooms_stay_pure() {
     assert!(wrong.is_empty(), "pure rooms that reach outside:\n{}", wrong.join("\n"));
 }
 
+/// What a project brings may hold links that lead out of it. One file opens what is written in a project, and follows none.
+#[test]
+fn one_file_writes_in_projects() {
+    let calls = [
+        "fs::write(",
+        "fs::rename(",
+        "fs::copy(",
+        "fs::hard_link(",
+        "fs::set_permissions(",
+        "fs::create_dir",
+        "DirBuilder",
+        "File::create",
+        "OpenOptions",
+        "tokio::fs",
+        "rolling::",
+    ];
+    let elsewhere = [
+        // The one.
+        "src/dev/private_folder.rs",
+        // A new folder of a random name among the temporary files.
+        "src/dev/requests/draft_file.rs",
+        // Folders above the user's own state.
+        "src/dev/owner.rs",
+        "src/dev/trust/store.rs",
+        // Files for Go builds, in the user's own cache, and the socket that it has just made.
+        "src/process/trace/overlay.rs",
+        "src/process/trace/listener.rs",
+        // New files in the folder that the user named for a new project.
+        "src/dev/scaffold.rs",
+        // The folder that the user named for envtest.
+        "src/envtest/mod.rs",
+    ];
+    let mut wrong = Vec::new();
+    for path in rust_files(&root().join("src")) {
+        let at = name(&path);
+        let of_a_package = ["object", "helm", "types", "controlplane"]
+            .iter()
+            .any(|one| at.starts_with(&format!("src/{one}/")));
+        let is_test = at.contains("/tests/") || path.file_stem().is_some_and(|stem| stem == "tests");
+        if of_a_package || is_test || elsewhere.contains(&at.as_str()) {
+            continue;
+        }
+        let text = code(&path);
+        wrong.extend(calls.iter().filter(|call| text.contains(**call)).map(|call| format!("{at}: {call}")));
+    }
+    assert!(wrong.is_empty(), "use `dev::private_folder` instead:\n{}", wrong.join("\n"));
+}
+
 #[test]
 fn the_operator_does_not_know_the_control_plane() {
     for path in rust_files(&root().join("src/operator")) {

@@ -5,6 +5,7 @@ use opdev::dev::bus;
 use opdev::dev::cluster::Choice;
 use opdev::dev::inner_loop::{self, Input};
 use opdev::dev::journal::Journal;
+use opdev::dev::owner::Owner;
 use opdev::dev::project::Project;
 use opdev::dev::trust::{self, Store, Trust};
 use opdev::event::{Event, Reconcile, Request, RequestId, RequestOutcome, TrustAnswer};
@@ -117,6 +118,7 @@ impl Opdev {
         trust: impl FnOnce(&Project) -> Trust,
     ) -> Opdev {
         let (folder, root) = demo_project();
+        let cluster = Choice { owner: Owner::at(&folder.path().join("user-state")), ..cluster };
         prepare(&root);
         let project = Project::discover(Some(&root), &root).unwrap();
         let state_folder = project.state_folder().unwrap();

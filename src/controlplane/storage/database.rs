@@ -88,6 +88,31 @@ pub fn discard(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Removes the keys and tokens that the store of a folder keeps, so that the next start makes them anew; objects stay.
+/// False where there is no store.
+///
+/// # Errors
+/// Where the store cannot be opened, or cannot be written.
+pub fn forget_keys(folder: &Path) -> io::Result<bool> {
+    let path = folder.join(FILE);
+    if path.symlink_metadata().is_err() {
+        return Ok(false);
+    }
+    let database = database(&path, false).map_err(|trouble| match trouble {
+        Trouble::InUse => io::Error::other("another process has it open"),
+        Trouble::Unusable(why) | Trouble::Damaged(why) => io::Error::other(why),
+    })?;
+    let forget = || -> Result<(), redb::Error> {
+        let transaction = database.begin_write()?;
+        transaction.delete_table(KEPT)?;
+        transaction.open_table(KEPT)?;
+        transaction.commit()?;
+        Ok(())
+    };
+    forget().map_err(io::Error::other)?;
+    Ok(true)
+}
+
 fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -150,6 +175,10 @@ fn database(path: &Path, new: bool) -> Result<Database, Trouble> {
     {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
+    }
+    // Only this user writes to the folder, but what is in it may have come with a project.
+    if !new && fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+        return Err(Trouble::Unusable("it is a link, which is not followed; remove it".to_owned()));
     }
     let file = options.open(path).map_err(|error| Trouble::Unusable(error.to_string()))?;
     if !new && file.metadata().is_ok_and(|about| about.len() == 0) {

@@ -9,7 +9,7 @@ mod history;
 mod watch;
 mod writer;
 
-pub use database::discard;
+pub use database::{discard, forget_keys};
 pub use disk::{MovedAside, OpenError};
 pub use history::{Change, ChangeKind, Expired};
 pub use watch::Watch;

@@ -1,5 +1,6 @@
 //! The certificate on disk for webhook servers on this machine.
 
+use crate::dev::private_folder::PrivateFolder;
 use anyhow::{Context as _, Result};
 use opdev_controlplane::ControlPlane;
 use std::fs;
@@ -25,8 +26,7 @@ impl Certificates {
     /// Where the folder cannot be made or written to.
     pub fn write(plane: &ControlPlane, folder: &Path) -> Result<Certificates> {
         let folder = std::path::absolute(folder)?;
-        fs::create_dir_all(&folder)
-            .with_context(|| format!("--webhook-certs: the folder {} cannot be made", folder.display()))?;
+        let private = PrivateFolder::named(&folder).context("--webhook-certs")?;
         let pair = plane.webhook_certificate()?;
         let mut files = Vec::new();
         // The key comes first: whoever watches the certificate reads both when it changes.
@@ -34,8 +34,7 @@ impl Certificates {
             [("tls.key", pair.key), ("tls.crt", pair.certificate), ("ca.crt", plane.authority())]
         {
             let path = folder.join(name);
-            super::write_private(&path, &text)
-                .with_context(|| format!("--webhook-certs: {} cannot be written", path.display()))?;
+            private.write(name, text.as_bytes()).context("--webhook-certs")?;
             files.push((path, text));
         }
         Ok(Certificates { folder, files })

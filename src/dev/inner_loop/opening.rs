@@ -3,6 +3,7 @@
 
 use super::Input;
 use crate::dev::cluster::{Choice, Connection};
+use crate::dev::private_folder::PrivateFolder;
 use crate::dev::service_account::Keeper;
 use crate::event::{Destination, OnExit, RequestId};
 use crate::tap::EventSink;
@@ -30,7 +31,7 @@ pub(super) struct Opened {
 #[derive(Clone)]
 pub(super) struct Opener {
     root: PathBuf,
-    state_folder: PathBuf,
+    state_folder: PrivateFolder,
     events: EventSink,
 }
 

@@ -121,7 +121,7 @@ impl Requests {
         let open = self.drafts.get(id)?;
         let mut draft = open.lock().await;
         if let Work::File(change) = &draft.work {
-            if let Err(error) = change.write() {
+            if let Err(error) = change.write(&self.project.root) {
                 self.stuck(id, &draft, &error).await;
                 return Err(error);
             }

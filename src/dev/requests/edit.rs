@@ -6,7 +6,6 @@ use super::places::{Refusal, refusals};
 use super::send::{is_not_found, without_secrets};
 use super::writing::{How, Write, shown};
 use super::{Done, Requests, words};
-use crate::dev::cluster::write_private;
 use crate::event::{DraftId, DraftStage, Review, mask};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::diff::diff;
@@ -272,11 +271,10 @@ impl Requests {
         let name: String =
             draft.about.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let keep = || -> Result<String> {
-            let folder = self.project.state_folder()?.join("drafts");
-            std::fs::create_dir_all(&folder).context("no folder for the text")?;
-            let path = folder.join(format!("{name}.yaml"));
-            write_private(&path, body)?;
-            Ok(self.project.relative(&path))
+            let folder = self.project.state_folder()?.folder("drafts")?;
+            let name = format!("{name}.yaml");
+            folder.write(&name, body.as_bytes())?;
+            Ok(self.project.relative(&folder.path().join(name)))
         };
         match keep() {
             Ok(path) => format!("; the text is kept in {path}"),

@@ -2,6 +2,7 @@
 
 use super::drafts::{Draft, Work};
 use super::{Done, Requests};
+use crate::dev::private_folder::write_in_project;
 use crate::dev::service_account::Addition;
 use crate::event::{DraftStage, Review};
 use anyhow::{Context as _, Result, bail};
@@ -44,16 +45,11 @@ impl FileChange {
     ///
     /// # Errors
     /// Where it has changed since, or cannot be written.
-    pub(super) fn write(&self) -> Result<()> {
+    pub(super) fn write(&self, root: &Path) -> Result<()> {
         if std::fs::read_to_string(&self.path).ok() != self.before {
             bail!("{} has changed meanwhile; look at the change once more", self.file);
         }
-        let written = || -> std::io::Result<()> {
-            std::fs::create_dir_all(self.path.parent().unwrap_or(Path::new(".")))?;
-            let beside = self.path.with_extension("yaml.part");
-            std::fs::write(&beside, &self.after)?;
-            std::fs::rename(beside, &self.path)
-        };
-        written().with_context(|| format!("{} cannot be written", self.file))
+        let inside = self.path.strip_prefix(root).unwrap_or(&self.path);
+        write_in_project(root, inside, self.after.as_bytes())
     }
 }

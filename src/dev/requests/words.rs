@@ -47,7 +47,7 @@ pub(super) fn of(request: &Request) -> String {
 
 /// An error with its causes. A refusal is told in the API server's own words: kube prints the
 /// whole of its Status, with causes that repeat values.
-pub(super) fn told(error: &anyhow::Error) -> String {
+pub(in crate::dev) fn told(error: &anyhow::Error) -> String {
     let mut parts = Vec::new();
     for cause in error.chain() {
         if let Some(kube::Error::Api(status)) = cause.downcast_ref::<kube::Error>() {

@@ -3,6 +3,7 @@
 //! only the hashes count.
 
 use crate::dev::private_folder::PrivateFolder;
+use crate::dev::user_settings;
 use crate::event::Permission;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
@@ -58,9 +59,7 @@ pub(super) fn hash(root: &Path, permission: &Permission) -> String {
 impl Store {
     /// The user's own, as the environment names it: `$XDG_STATE_HOME/opdev`, else `~/.local/state/opdev`.
     pub fn of_user() -> Store {
-        let full = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-        let state = full("XDG_STATE_HOME").or_else(|| Some(full("HOME")?.join(".local/state")));
-        Store { folder: state.map(|folder| folder.join("opdev")) }
+        Store { folder: user_settings::state_folder() }
     }
 
     /// One in this folder.

@@ -4,6 +4,7 @@
 use super::door::{Door, write_kubeconfig};
 use crate::inner_loop::demo_project;
 use opdev::dev::cluster::{Choice, Connection};
+use opdev::dev::private_folder::PrivateFolder;
 use opdev_controlplane::{ControlPlane, Listen};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -11,7 +12,9 @@ use std::process::Command;
 
 async fn connect(kubeconfig: &Path) -> Result<Connection, String> {
     let choice = Choice { kubeconfig: Some(kubeconfig.to_owned()), ..Choice::default() };
-    Connection::open(&choice, Path::new("unused")).await.map_err(|error| format!("{error:#}"))
+    let unused = tempfile::tempdir().unwrap();
+    let unused = PrivateFolder::make(unused.path()).unwrap();
+    Connection::open(&choice, &unused).await.map_err(|error| format!("{error:#}"))
 }
 
 /// What must be in the words of a failure: the fault, the entry, the file, the way out.

@@ -34,7 +34,8 @@ async fn the_embedded_cluster_asks_a_webhook_on_a_port_of_this_machine() {
     let mut choice =
         Choice { embedded: true, webhook_certificates: Some(certificates.clone()), ..Choice::default() };
     choice.webhooks.ports.insert("default/hooks".to_owned(), listener.local_addr().unwrap().port());
-    let connection = Connection::open(&choice, folder.path()).await.unwrap();
+    let state = opdev::dev::private_folder::PrivateFolder::make(folder.path()).unwrap();
+    let connection = Connection::open(&choice, &state).await.unwrap();
     assert_eq!(connection.certificates.as_ref().unwrap().folder, certificates);
     let read = |name: &str| std::fs::read_to_string(certificates.join(name)).unwrap();
     let server = Webhook::start_on(listener, given(&read("tls.crt"), &read("tls.key"), &read("ca.crt")));

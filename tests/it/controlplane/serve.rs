@@ -15,6 +15,7 @@ pub(super) fn serve(folder: &Path, arguments: &[&str]) -> Child {
         .arg("serve")
         .args(arguments)
         .current_dir(folder)
+        .env("XDG_STATE_HOME", folder.join("user-state"))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
