@@ -409,12 +409,14 @@ impl Event {
     /// Where a field is none that JSON has, which no event has.
     pub fn line(&self) -> serde_json::Result<String> {
         let Event::ObjectSeen(ObjectSeen { at, object_ref, metadata_only, object }) = self else {
-            return serde_json::to_string(self);
+            return serde_json::to_string(self).map(words::escaped_json);
         };
         let (at, object_ref) = (serde_json::to_string(at)?, serde_json::to_string(object_ref)?);
         let only = if *metadata_only { ",\"metadataOnly\":true" } else { "" };
         let object = object.text();
-        Ok(format!("{{\"event\":\"objectSeen\",\"at\":{at},\"ref\":{object_ref}{only},\"object\":{object}}}"))
+        Ok(words::escaped_json(format!(
+            "{{\"event\":\"objectSeen\",\"at\":{at},\"ref\":{object_ref}{only},\"object\":{object}}}"
+        )))
     }
 }
 

@@ -1,9 +1,12 @@
 //! `opdev crd` and `opdev rbac`: what controller-gen would write, written, printed or compared. Starts no runtime, asks no
 //! cluster, runs no Go.
 
+use crate::dev::developer;
 use crate::dev::manifests::{self, Asked, Made};
+use crate::dev::project::Project;
 use crate::dev::rights;
 use crate::dev::type_files;
+use crate::event::words::visible;
 use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
 use std::fmt::Write as _;
@@ -50,6 +53,13 @@ pub(super) struct RbacArgs {
     /// and fail where a right is missing
     #[arg(long, conflicts_with_all = ["check", "output"])]
     observed: bool,
+    /// Print what an administrator gives a developer instead: the CRDs, and a Role and RoleBinding for one namespace. USER is
+    /// a user, `group:NAME` or `system:serviceaccount:NAMESPACE:NAME`
+    #[arg(long = "for", value_name = "USER", requires = "namespace", conflicts_with_all = ["check", "output", "from_charts"])]
+    developer: Option<String>,
+    /// The namespace of --for
+    #[arg(short, long, value_name = "NAME", requires = "developer")]
+    namespace: Option<String>,
 }
 
 /// Runs `opdev crd`.
@@ -61,6 +71,13 @@ pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
 pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
     if args.observed {
         return observed(args);
+    }
+    if let (Some(user), Some(namespace)) = (&args.developer, &args.namespace) {
+        let here = std::env::current_dir().context("the working directory cannot be read")?;
+        let project = Project::discover(args.manifest.project.as_deref(), &here)?;
+        let text = developer::grant(&project, user, namespace)?;
+        let written = std::io::stdout().lock().write_all(text.as_bytes());
+        return Ok(if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     run(&args.manifest, args.from_charts, manifests::roles)
 }
@@ -127,7 +144,7 @@ fn run(
             made.files.iter().filter(|file| file.path.is_none()).map(|file| file.artifact.text.as_str()),
         );
     }
-    let _ = std::io::stderr().lock().write_all(told.as_bytes());
+    let _ = std::io::stderr().lock().write_all(visible(&told).as_bytes());
     let written = std::io::stdout().lock().write_all(out.as_bytes());
     Ok(if failed || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -97,7 +97,7 @@ fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
 /// Tells the user what failed, on standard error.
 fn complain(error: &anyhow::Error) {
     use std::io::Write as _;
-    let _ = writeln!(std::io::stderr(), "error: {error:#}");
+    let _ = writeln!(std::io::stderr(), "error: {}", crate::event::words::visible(&format!("{error:#}")));
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `opdev render`: what `helm template` prints, byte for byte. Starts no runtime, asks no cluster.
 
+use crate::event::words::visible;
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{Chart, Unread, dependencies, read_dir_late};
 use opdev_helm::engine::{
@@ -82,7 +83,7 @@ pub fn run(args: &RenderArgs) -> ExitCode {
             for hint in error.downcast_ref::<Refused>().iter().flat_map(|refused| &refused.hints) {
                 let _ = writeln!(said, "hint: {hint}");
             }
-            let _ = std::io::stderr().write_all(said.as_bytes());
+            let _ = std::io::stderr().write_all(visible(&said).as_bytes());
             ExitCode::FAILURE
         }
     }
@@ -122,7 +123,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     whole(&unread)?;
     let mut rendered = rendered?;
     for warning in chart.warnings.iter().chain(&rendered.warnings) {
-        let _ = writeln!(std::io::stderr(), "{warning}");
+        let _ = writeln!(std::io::stderr(), "{}", visible(warning));
     }
     let text = text(args, &mut rendered);
     whole(&unread)?;
@@ -161,7 +162,7 @@ fn refused(args: &RenderArgs, error: RenderError) -> Refused {
 fn explained(chart: &Chart, user: &Value, layers: &[Layer]) -> Result<String> {
     let (explained, warnings) = explain::effective(chart, user, layers).map_err(anyhow::Error::msg)?;
     for warning in chart.warnings.iter().chain(&warnings) {
-        let _ = writeln!(std::io::stderr(), "{warning}");
+        let _ = writeln!(std::io::stderr(), "{}", visible(warning));
     }
     Ok(explain::text(&explained))
 }

@@ -8,10 +8,13 @@ use crate::dev::cluster::Choice;
 use crate::dev::inner_loop;
 use crate::dev::journal::Journal;
 use crate::dev::lock::Lock;
+use crate::dev::owner::Owner;
+use crate::dev::private_folder::PrivateFolder;
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
 use crate::event::{Event, OnExit, Request, RequestId};
+use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::sources;
 use crate::tap::EventSink;
@@ -141,7 +144,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let allow_contexts = [args.allow_context.clone(), user_settings::allow_contexts()?].concat();
     let state_folder = project.state_folder()?;
     // The journal, the log and the kubeconfig are one opdev's.
-    let _lock = match Lock::take(&state_folder.join("lock"), &command_line())? {
+    let _lock = match Lock::take(&state_folder, "lock", &command_line())? {
         Ok(lock) => lock,
         Err(holder) => bail!(
             "another opdev runs in this project: {holder}\n  where: {}\n  to do: follow it with `opdev tail`, or stop it \
@@ -200,6 +203,8 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     if let Some(printer) = printer {
         printer.finish();
     }
+    // What a reconciler has started must not outlive it.
+    end_programs();
     runtime.shutdown_timeout(Duration::from_secs(1));
     result.and(screen_result).and(bus_result)
 }
@@ -252,7 +257,7 @@ fn input(
     events: EventSink,
     requests: mpsc::Receiver<(RequestId, Request)>,
     shutdown: &CancellationToken,
-    (log, state_folder, began): (&logging::Log, PathBuf, Instant),
+    (log, state_folder, began): (&logging::Log, PrivateFolder, Instant),
 ) -> inner_loop::Input {
     let mut operator = Settings {
         reconcile_period: args.reconcile_period,
@@ -287,6 +292,7 @@ fn input(
             service_account: args.as_serviceaccount,
             webhooks,
             webhook_certificates: args.webhooks.folder(),
+            owner: Owner::of_user(),
         },
         on_exit: args.on_exit.or(project.settings.on_exit),
         project,
@@ -374,12 +380,16 @@ fn hear(shutdown: CancellationToken) -> Result<()> {
         }
         if asked_before {
             tui::restore();
+            end_programs();
             std::process::exit(asked.code());
         }
         asked_before = true;
         shutdown.cancel();
         if !asked.is_interrupt() {
-            signals::end_anyway(asked, tui::restore);
+            signals::end_anyway(asked, || {
+                tui::restore();
+                end_programs();
+            });
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use crate::dev::journal;
 use crate::dev::project::Project;
-use crate::event::Event;
+use crate::event::{Event, words};
 use crate::print;
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
@@ -36,7 +36,8 @@ pub(super) fn run(args: &TailArgs) -> Result<()> {
     let mut out = std::io::stdout().lock();
     journal::follow(&path, !args.no_follow, |line| {
         let shown = if args.json {
-            Some(line.to_owned())
+            // Whoever wrote the file may not have been opdev.
+            Some(words::escaped_json(line.to_owned()))
         } else {
             serde_json::from_str::<Event>(line).ok().and_then(|event| print::plain(&event))
         };

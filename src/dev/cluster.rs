@@ -14,9 +14,9 @@ mod webhooks;
 
 use super::data::{self, DataFolder};
 use super::lock::Lock;
-use super::traced::Tracing;
 use super::owner::Owner;
 use super::private_folder::PrivateFolder;
+use super::traced::Tracing;
 use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
 use crate::tap::EventSink;

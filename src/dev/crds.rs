@@ -2,9 +2,10 @@
 //! (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established. Holds back what would
 //! hurt until the user says so. Never deletes one: that would delete its objects.
 
+mod published;
 mod weigh;
 
-use super::requests::{MANAGER, is_not_found, send};
+use super::requests::{MANAGER, is_not_found, send, told};
 use crate::event::{
     Diagnostic, Event, Held, HeldChange, Place, Released, Severity, TypeChanged, Verdict, Weight,
 };
@@ -14,6 +15,7 @@ use jiff::Timestamp;
 use kube::Client;
 use opdev_object::meta::Gvk;
 use opdev_types::impact;
+use published::{Served, differences, served};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -24,6 +26,8 @@ use weigh::{Decision, Weighed};
 /// What is known of the CRDs.
 #[derive(Default)]
 pub(super) struct Crds {
+    /// What failed the last time and is tried again.
+    failing: BTreeSet<String>,
     /// Whether nothing that anybody could notice goes through without the user's word.
     cautious: bool,
     applied: BTreeMap<String, Option<u64>>,
@@ -60,6 +64,8 @@ pub(super) struct Outcome {
     pub(super) stale: Vec<Diagnostic>,
     /// What the files are to blame for, and was not known before.
     pub(super) errors: Vec<Diagnostic>,
+    /// Whether something failed that may go well in a moment: the server was busy, or did not answer.
+    pub(super) again: bool,
 }
 
 impl Outcome {
@@ -131,13 +137,19 @@ impl Crds {
         let result = self.consider(client, definition, hash, origin, outcome).await;
         if let Err(error) = result {
             let problem = refusal(definition, &error);
-            outcome.errors.push(problem.clone());
             outcome.stale.push(problem.clone());
-            // A server that does not answer may answer the next time.
-            if matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code < 500)
-            {
+            if is_final(&error) {
+                outcome.errors.push(problem.clone());
                 self.refused.insert(name, (hash, problem));
+            } else {
+                outcome.again = true;
+                // Said once: each try would say much the same.
+                if self.failing.insert(name) {
+                    outcome.errors.push(problem);
+                }
             }
+        } else {
+            self.failing.remove(&name);
         }
     }
 
@@ -150,7 +162,12 @@ impl Crds {
         outcome: &mut Outcome,
     ) -> Result<()> {
         let name = definition.name().to_owned();
-        let live = get(client, &name).await?;
+        let live = match get(client, &name).await {
+            Err(error) if is_forbidden(&error) => {
+                return self.without_rights(client, definition, (hash, error), outcome).await;
+            }
+            live => live?,
+        };
         let nothing_to_do =
             live.as_ref().is_some_and(|live| definition.scaffolded || impact::same(live, &definition.crd));
         if nothing_to_do {
@@ -176,6 +193,38 @@ impl Crds {
             Decision::Hold(ref why) => {
                 let why = why.clone();
                 self.hold(definition, hash, origin, why, weighed, outcome);
+                Ok(())
+            }
+        }
+    }
+
+    /// CRDs may not be read, so they cannot be changed either. A kind that the cluster serves needs no more than that; what
+    /// differs from the files is told.
+    async fn without_rights(
+        &mut self,
+        client: &Client,
+        definition: &Arc<Definition>,
+        (hash, error): (u64, anyhow::Error),
+        outcome: &mut Outcome,
+    ) -> Result<()> {
+        let name = definition.name();
+        let Some(gvk) = definition.gvk() else { return Err(error) };
+        match served(client, &gvk).await? {
+            Served::No => Err(error.context(format!(
+                "the cluster does not serve {}, and you may not create its CustomResourceDefinition",
+                gvk.kind
+            ))),
+            Served::As(schema) => {
+                self.applied.insert(name.to_owned(), Some(hash));
+                let differs = differences(&definition.crd, &gvk, schema.as_ref());
+                if !definition.scaffolded && !differs.is_empty() {
+                    outcome.warnings.push(format!(
+                        "the cluster serves {} with another type than your files have ({}), and you may not change it: give \
+                         the CustomResourceDefinition to an administrator (`opdev crd` writes it)",
+                        gvk.kind,
+                        differs.join(", ")
+                    ));
+                }
                 Ok(())
             }
         }
@@ -333,12 +382,32 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
     let place = definition.place("", "");
     Diagnostic {
         severity: Severity::Error,
-        message: format!("CustomResourceDefinition {}: {error:#}", definition.name()),
+        message: format!("CustomResourceDefinition {}: {}", definition.name(), told(error)),
         excerpt: None,
         place,
-        hint: Some("correct the type and save it; the API server keeps it as it was until then".to_owned()),
+        hint: Some(
+            match () {
+                () if is_forbidden(error) => "give the CustomResourceDefinition to an administrator (`opdev crd` writes it), then press R",
+                () if !is_final(error) => "opdev tries again by itself",
+                () => "correct the type and save it; the API server keeps it as it was until then",
+            }
+            .to_owned(),
+        ),
         kind: definition.gvk(),
     }
+}
+
+/// Whether trying again cannot help: the API server has refused it. One that is busy (429), or fails itself (5xx), may take
+/// it the next time, as may one that does not answer.
+fn is_final(error: &anyhow::Error) -> bool {
+    match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => status.code < 500 && status.code != 429,
+        _ => false,
+    }
+}
+
+fn is_forbidden(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 403)
 }
 
 async fn get(client: &Client, name: &str) -> Result<Option<Value>> {
@@ -368,8 +437,8 @@ async fn list(client: &Client, crd: &Value) -> Result<Vec<Arc<Value>>> {
         let uri = if next.is_empty() { path.clone() } else { format!("{path}&continue={next}") };
         let (mut page, _) = match send(client, "GET", &uri, "application/json", None).await {
             Ok(page) => page,
-            // It has never been established.
-            Err(error) if is_not_found(&error) => return Ok(objects),
+            // It has never been established, or its objects may not be read.
+            Err(error) if is_not_found(&error) || is_forbidden(&error) => return Ok(objects),
             Err(error) => return Err(error),
         };
         if let Some(Value::Array(items)) = page.get_mut("items").map(Value::take) {

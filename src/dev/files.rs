@@ -9,7 +9,7 @@ use super::watcher::WatchSet;
 use crate::event::Permission;
 use crate::sources::load::{Files, Loader, Options, OwnProgram};
 use crate::sources::{Allow, Sources};
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use opdev_helm::chart;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +20,8 @@ use std::sync::Arc;
 const LARGEST: u64 = 4 << 20;
 /// How many folders deep samples may lie.
 const SAMPLE_FOLDERS: usize = 3;
+/// How many folders deep links in charts are looked for.
+const CHART_FOLDERS: usize = 10;
 /// More files than this below the reconcilers are not read.
 const MOST: usize = 5_000;
 
@@ -32,6 +34,7 @@ pub(super) fn options(project: &Project, only: &[String], program: Option<OwnPro
         // What the user has allowed is known when files are read.
         allow: Allow::default(),
         granted: BTreeSet::new(),
+        linked: Vec::new(),
         scale: settings.scale.clone(),
         only: only.to_vec(),
         program,
@@ -39,7 +42,12 @@ pub(super) fn options(project: &Project, only: &[String], program: Option<OwnPro
 }
 
 /// The options with what the user has allowed by now.
-fn with_granted(project: &Project, options: &Arc<Options>, trust: &Trust) -> Arc<Options> {
+fn with_granted(
+    project: &Project,
+    options: &Arc<Options>,
+    trust: &Trust,
+    linked: &[(String, String)],
+) -> Arc<Options> {
     let granted = trust.all_granted();
     let settings = &project.settings.allow;
     let (programs, no_programs): (Vec<String>, Vec<String>) = settings
@@ -53,7 +61,26 @@ fn with_granted(project: &Project, options: &Arc<Options>, trust: &Trust) -> Arc
         .cloned()
         .partition(|host| granted.contains(&Permission::ReachHost { host: host.clone() }));
     let refused = no_programs.into_iter().chain(no_hosts).collect();
-    Arc::new(Options { allow: Allow { hosts, programs, refused }, granted, ..Options::clone(options) })
+    let allow = Allow { hosts, programs, refused };
+    Arc::new(Options { allow, granted, linked: linked.to_vec(), ..Options::clone(options) })
+}
+
+/// Links in a chart, or the chart itself where it is one, that lead out of the project, relative to its root.
+fn links_out(root: &Path, at: &Path, depth: usize) -> Vec<(String, String)> {
+    let Ok(about) = at.symlink_metadata() else { return Vec::new() };
+    let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
+    if about.is_symlink() {
+        let Ok(target) = at.canonicalize() else { return Vec::new() };
+        let inside = root.canonicalize().is_ok_and(|root| target.starts_with(root));
+        return if inside { Vec::new() } else { vec![(shown(at), target.display().to_string())] };
+    }
+    if !about.is_dir() || depth > CHART_FOLDERS {
+        return Vec::new();
+    }
+    let entries = std::fs::read_dir(at).into_iter().flatten().filter_map(Result::ok);
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths.iter().flat_map(|path| links_out(root, path, depth + 1)).collect()
 }
 
 /// What changes from load to load.
@@ -62,6 +89,8 @@ pub(super) struct Memory {
     /// Makes sources of files.
     pub(super) loader: Loader,
     types: GoTypes,
+    /// Links in charts that lead out of the project, as of the last load that looked at all files.
+    linked: Vec<(String, String)>,
 }
 
 /// Reads the project. `changed` are the files that were saved; without any, all may have changed.
@@ -72,7 +101,6 @@ pub(super) fn read(
     changed: &[String],
 ) -> Files {
     let root = &project.root;
-    let loader = &memory.loader;
     let (watches_path, text) = match &project.watches {
         Some(path) => {
             let text = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string());
@@ -80,8 +108,11 @@ pub(super) fn read(
         }
         None => (String::new(), Ok(String::new())),
     };
-    let charts = loader
-        .chart_paths(&watches_path, text.as_deref().unwrap_or_default())
+    let paths = memory.loader.chart_paths(&watches_path, text.as_deref().unwrap_or_default());
+    if changed.is_empty() {
+        memory.linked = paths.iter().flat_map(|path| links_out(root, &root.join(path), 0)).collect();
+    }
+    let charts = paths
         .into_iter()
         .map(|path| {
             let files = chart::read_dir(&root.join(&path)).map_err(|error| error.to_string());
@@ -109,7 +140,7 @@ pub(super) fn read(
         env: std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect(),
-        options: with_granted(project, options, trust),
+        options: with_granted(project, options, trust, &memory.linked),
     }
 }
 
@@ -226,14 +257,13 @@ fn is_foreign(path: &Path) -> bool {
 ///
 /// # Errors
 /// Where it cannot be written.
-pub(super) fn write_declarations(folder: &Path, crds: &[Value]) -> Result<()> {
+pub(super) fn write_declarations(project: &Project, crds: &[Value]) -> Result<()> {
     let text = opdev_types::declarations::declarations(crds);
-    let path = folder.join("opdev.d.ts");
-    if std::fs::read_to_string(&path).is_ok_and(|there| there == text) {
+    let folder = project.state_folder()?.folder("types")?;
+    if folder.read("opdev.d.ts").is_ok_and(|there| there.is_some_and(|there| there == text.as_bytes())) {
         return Ok(());
     }
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;
-    super::cluster::write_private(&path, &text)
+    folder.write("opdev.d.ts", text.as_bytes())
 }
 
 /// The folders and files to listen to for the newest sources.

@@ -13,6 +13,7 @@ use super::guard::Guard;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
 use super::preferences::Files;
+use super::private_folder::PrivateFolder;
 use super::program::{self, Program};
 use super::project::Project;
 use super::reload::{self, Reloader};
@@ -59,7 +60,7 @@ pub struct Input {
     /// Whether to poll files rather than to listen to the kernel.
     pub poll: bool,
     /// The folder for the kubeconfig.
-    pub state_folder: PathBuf,
+    pub state_folder: PrivateFolder,
     /// The log file, to be named on screen.
     pub log_file: Option<PathBuf>,
     /// When the process began.
@@ -92,7 +93,14 @@ pub async fn run(mut input: Input) -> Result<()> {
     };
     let mut asked = None;
     loop {
-        let first = reading.await.context("reading the project failed; this is a bug in opdev")?;
+        let first = tokio::select! {
+            // A chart that takes long to load must not hold up who wants to stop.
+            () = input.shutdown.cancelled() => {
+                opened.connection.close().await;
+                return Ok(());
+            }
+            first = reading => first.context("reading the project failed; this is a bug in opdev")?,
+        };
         if let (Some(loaded), None) = (&first.1, &asked) {
             only_known(&input.only, loaded)?;
         }
@@ -173,6 +181,8 @@ struct Running {
     embedded: bool,
     server: String,
     opener: Opener,
+    /// Ends pauses of watches.
+    awake: watch::Sender<u64>,
 }
 
 impl Running {
@@ -238,7 +248,7 @@ impl Running {
         }
         let (awake, woken) = watch::channel(0);
         if let Some(tender) = tender {
-            let tending = tender.run(events.clone(), to_manager.clone(), awake);
+            let tending = tender.run(events.clone(), to_manager.clone(), awake.clone());
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(tending));
         }
         let returned = Returned::of(connection, events, &to_reloader, &woken);
@@ -282,6 +292,7 @@ impl Running {
             embedded: connection.cluster.embedded,
             server: connection.cluster.server.clone(),
             opener: Opener::of(input),
+            awake,
         }
     }
 
@@ -327,6 +338,12 @@ impl Running {
                         let carrier = self.carrier.clone();
                         let explaining = async move { carrier.explain_values(object).await };
                         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(explaining));
+                    }
+                    Some((id, Request::Reload)) => {
+                        // What was refused for want of a right is tried again, too.
+                        self.awake.send_modify(|count| *count += 1);
+                        let _ = self.carrier.operator.send(ManagerRequest::Connection { lost: false }).await;
+                        self.dispatch(id, Request::Reload);
                     }
                     Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
                     Some((_, Request::Look { object })) => self.observer.look_at(object),

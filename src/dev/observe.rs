@@ -5,6 +5,8 @@
 mod follow;
 mod kinds;
 
+use super::forbidden::Rights;
+use crate::operator::watching::FORBIDDEN_PAUSE;
 use crate::tap::EventSink;
 use follow::Kind;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -25,6 +27,11 @@ pub(super) struct Attention {
     kinds: watch::Receiver<Vec<Gvk>>,
 }
 
+/// The kinds that are shown beside the custom resources.
+pub(super) fn shown() -> impl Iterator<Item = Gvk> {
+    kinds::owned()
+}
+
 /// The running watches.
 pub(super) struct Observer {
     client: Client,
@@ -37,6 +44,8 @@ pub(super) struct Observer {
     whole: bool,
     looked_at: watch::Sender<Option<ObjectRef>>,
     kinds: watch::Sender<Vec<Gvk>>,
+    /// Tells what may not be watched.
+    rights: Rights,
     running: BTreeMap<Gvk, CancellationToken>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -52,7 +61,20 @@ impl Observer {
     ) -> Self {
         let (tasks, running) = (TaskTracker::new(), BTreeMap::new());
         let (looked_at, kinds) = (watch::Sender::default(), watch::Sender::default());
-        Observer { client, namespace, events, awake, whole, looked_at, kinds, running, tasks, shutdown }
+        let rights = Rights::telling(&events, namespace.clone(), &tasks, &shutdown);
+        Observer {
+            client,
+            namespace,
+            events,
+            awake,
+            whole,
+            looked_at,
+            kinds,
+            rights,
+            running,
+            tasks,
+            shutdown,
+        }
     }
 
     /// Somebody looks at this object, and at no other one: it is read whole, and again with each change.
@@ -80,6 +102,7 @@ impl Observer {
                     namespace: self.namespace.clone(),
                     events: self.events.clone(),
                     awake: self.awake.clone(),
+                    rights: self.rights.clone(),
                     reads: if self.whole { Reads::Whole } else { kinds::reads(&gvk) },
                     attention: Attention {
                         looked_at: self.looked_at.subscribe(),
@@ -102,6 +125,7 @@ struct Watch {
     awake: watch::Receiver<u64>,
     reads: Reads,
     attention: Attention,
+    rights: Rights,
 }
 
 impl Watch {
@@ -120,7 +144,7 @@ impl Watch {
     }
 
     async fn follow(self, known: &mut BTreeSet<Watched>) {
-        let Watch { client, gvk, namespace, events, mut awake, reads, attention } = self;
+        let Watch { client, gvk, namespace, events, mut awake, reads, attention, rights } = self;
         loop {
             awake.borrow_and_update();
             match super::requests::resource_of(&client, &gvk).await {
@@ -142,15 +166,23 @@ impl Watch {
                             (Reads::Whole, ..) => kind.follow::<follow::Objects>(known).await,
                         }
                     };
-                    tokio::select! {
-                        () = following => {}
+                    let ended = tokio::select! {
+                        ended = following => ended,
                         // What waits out a long pause need not.
                         Ok(()) = awake.changed() => continue,
+                    };
+                    if let Err(why) = ended {
+                        rights.lacks(&gvk, why).await;
+                        tokio::select! {
+                            () = tokio::time::sleep(FORBIDDEN_PAUSE) => {}
+                            Ok(()) = awake.changed() => {}
+                        }
+                        continue;
                     }
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
-            // The watch ended for good (forbidden, or the kind is not served): look again in a while.
+            // The watch ended for good, or the kind is not served: look again in a while.
             let pause = tokio::time::sleep(std::time::Duration::from_secs(5));
             tokio::select! {
                 () = pause => {}

@@ -26,7 +26,7 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -57,9 +57,30 @@ pub(super) struct Reloader {
 struct Memory {
     files: files::Memory,
     crds: Crds,
+    /// When CRDs that failed for a moment are tried again, and how often they were.
+    retry: Option<(tokio::time::Instant, u32)>,
     /// Reconcilers that wait for the user's word, by the names of the questions.
     held: Vec<(String, Gvk)>,
     plurals: Vec<(Gvk, String)>,
+}
+
+impl Memory {
+    /// Plans the next try where something failed for a moment: after 0.2 s, then twice as long each time, up to 30 s.
+    fn retry_after(&mut self, again: bool) {
+        let tries = self.retry.map_or(0, |(_, tries)| tries);
+        self.retry = again.then(|| {
+            let pause = Duration::from_millis(200 << tries.min(8)).min(Duration::from_secs(30));
+            (tokio::time::Instant::now() + pause, tries + 1)
+        });
+    }
+}
+
+/// Waits until a try is due; for ever where none is planned.
+async fn due(retry: Option<(tokio::time::Instant, u32)>) {
+    match retry {
+        Some((at, _)) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Reloader {
@@ -71,7 +92,7 @@ impl Reloader {
     ) -> Result<()> {
         let (files, loaded) = first;
         let crds = Crds::new(self.cautious);
-        let mut memory = Memory { files, crds, held: Vec::new(), plurals: Vec::new() };
+        let mut memory = Memory { files, crds, retry: None, held: Vec::new(), plurals: Vec::new() };
         if let Some(loaded) = loaded {
             self.bring_live(&mut memory, loaded, Vec::new()).await;
         }
@@ -84,6 +105,10 @@ impl Reloader {
             let (batch, forced) = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
                 batch = watcher.next(&self.project.root) => (Some(batch), false),
+                () = due(memory.retry) => {
+                    self.retry_crds(&mut memory).await;
+                    continue;
+                }
                 // What was withheld until the answer is read now. The sender lives as long as `self`.
                 Ok(()) = answers.changed() => (None, false),
                 asked = self.asked.recv() => match asked {
@@ -307,10 +332,37 @@ impl Reloader {
             let origin = Origin { sources: loaded.sources.number, files: &files, since };
             let outcome = memory.crds.apply(&self.client, &loaded.sources.definitions, origin).await;
             let told = self.tell(outcome).await;
+            memory.retry_after(told.again);
             loaded.errors.extend(told.errors);
             stale = told.stale;
         }
         self.publish_set(memory, loaded, files, stale).await;
+    }
+
+    /// CRDs that the server was too busy for are sent once more, without reading files anew.
+    async fn retry_crds(&self, memory: &mut Memory) {
+        if self.read_only.holds() {
+            memory.retry = None;
+            return;
+        }
+        let sources = Arc::clone(&self.publish.borrow());
+        let origin = Origin { sources: sources.number, files: &sources.files, since: Instant::now() };
+        let outcome = memory.crds.apply(&self.client, &sources.definitions, origin).await;
+        let came = outcome.events.iter().filter_map(|event| match event {
+            Event::TypeChanged(changed) => Some(changed.kind.clone()),
+            _ => None,
+        });
+        let came: Vec<Gvk> = came.collect();
+        let told = self.tell(outcome).await;
+        memory.retry_after(told.again);
+        if came.is_empty() && told.errors.is_empty() {
+            return;
+        }
+        if let Some(mut loaded) = memory.files.loader.renew(&came) {
+            loaded.errors.extend(told.errors);
+            let files = sources.files.clone();
+            self.publish_set(memory, loaded, files, told.stale).await;
+        }
     }
 
     /// Passes on what came of a set of CRDs; what is left are the diagnostics.
@@ -376,8 +428,8 @@ impl Reloader {
     /// The declarations of `opdev` and `opdev:types`, so that editors know the fields of the kinds at once.
     async fn write_declarations(&self, sources: &Sources) {
         let crds: Vec<Value> = sources.definitions.iter().map(|one| Value::clone(&one.crd)).collect();
-        let folder = self.project.root.join(".opdev/types");
-        let written = tokio::task::spawn_blocking(move || files::write_declarations(&folder, &crds)).await;
+        let project = self.project.clone();
+        let written = tokio::task::spawn_blocking(move || files::write_declarations(&project, &crds)).await;
         if let Ok(Err(error)) = written {
             tracing::warn!("the declarations for editors are not written: {error:#}");
         }

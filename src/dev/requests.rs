@@ -29,6 +29,7 @@ pub(super) use drafts::Drafts;
 pub(super) use send::{MANAGER, is_not_found, resource_of, send};
 pub(super) use tasks::Tasks;
 pub(super) use undo::UndoList;
+pub(super) use words::told;
 
 use super::copies::Copies;
 use super::guard::Guard;

@@ -347,7 +347,7 @@ pub fn diagnostic(of: &Diagnostic) -> String {
     }
 }
 
-/// Lines without control characters, each with its indentation.
+/// Lines with what does something to a terminal escaped, each with its indentation.
 pub fn lines(text: &str) -> Vec<String> {
     let indented = |line: &str| {
         let indent = line.len() - line.trim_start_matches(' ').len();
@@ -356,12 +356,14 @@ pub fn lines(text: &str) -> Vec<String> {
     text.trim().lines().map(indented).collect()
 }
 
-/// Text without line breaks and other control characters.
+/// Text without line breaks; what does something to a terminal is escaped, as `visible` does.
 pub fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.trim().chars() {
-        let c = if c.is_control() { ' ' } else { c };
-        if c != ' ' || !out.ends_with(' ') {
+        let c = if c.is_control() && c.is_whitespace() { ' ' } else { c };
+        if is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else if c != ' ' || !out.ends_with(' ') {
             out.push(c);
         }
     }
@@ -383,6 +385,23 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// JSON with hidden characters in its texts as escapes of JSON: the same value, whoever prints it.
+pub fn escaped_json(line: String) -> String {
+    if line.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
+        return line;
+    }
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if is_hidden(c) {
+            let mut units = [0; 2];
+            out.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 /// The same on one line: line breaks are escaped, too.
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
@@ -392,7 +411,8 @@ pub fn visible_line(text: &str) -> String {
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{061c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            // Joiners (200c, 200d) are parts of words and pictures.
+            '\u{061c}' | '\u{200b}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
             | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 

@@ -9,4 +9,6 @@ pub mod manager;
 mod queue;
 pub mod read_only;
 mod reconcile;
+pub use reconcile::end_programs;
 mod watch;
+pub mod watching;

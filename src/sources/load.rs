@@ -55,6 +55,8 @@ pub struct Options {
     pub allow: Allow,
     /// What the user has allowed the project; variables of the environment that are not named here are not read.
     pub granted: BTreeSet<Permission>,
+    /// Links in charts that lead out of the project: where they are, and where they lead.
+    pub linked: Vec<(String, String)>,
     /// Where objects of a kind say how many replicas they want, by the kind.
     pub scale: BTreeMap<String, String>,
     /// The only kinds to reconcile; empty means all.
@@ -137,7 +139,7 @@ impl Loader {
         }
         self.content = content;
         let number = self.before.as_ref().map_or(0, |before| before.number) + 1;
-        let mut diagnostics = Vec::new();
+        let mut diagnostics: Vec<Diagnostic> = files.options.linked.iter().map(leads_out).collect();
         self.read_entries(files, &mut diagnostics);
         let mut definitions = self.definitions.load(files, &mut diagnostics);
         let fresh = self.charts.load(&self.entries, &files.charts, &new.charts, forced);
@@ -405,6 +407,13 @@ impl Sources {
 const NO_RECONCILER: &str = "it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your own that reconciles it";
 
 /// A problem of a whole file.
+fn leads_out((link, target): &(String, String)) -> Diagnostic {
+    let message =
+        format!("the link leads out of the project, to {target}: what is there becomes a part of the chart");
+    let hint = "look at what it is; a copy of the file in the chart is the same on every machine".to_owned();
+    Diagnostic { severity: Severity::Warning, hint: Some(hint), ..problem(link, message) }
+}
+
 pub(super) fn problem(file: &str, message: String) -> Diagnostic {
     let place = Place { file: file.to_owned(), line: 0, column: 0 };
     Diagnostic {

@@ -1,6 +1,7 @@
 //! Text by the cell: cutting, padding, wrapping, and rows of coloured pieces. Control characters never get through.
 
 use super::theme::{Role, Theme};
+use crate::event::words::is_hidden;
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -82,12 +83,12 @@ pub(super) fn wrap(text: &str, cells: usize) -> Vec<String> {
     lines
 }
 
-/// Text that is safe to draw: tabs become spaces, other control characters a dot.
+/// Text that is safe to draw: tabs become spaces, other control characters, and those that turn text around, a dot.
 pub(super) fn clean(text: &str) -> String {
     text.chars()
         .flat_map(|c| match c {
             '\t' => [Some(' '), Some(' ')],
-            c if c.is_control() => [Some('·'), None],
+            c if is_hidden(c) => [Some('·'), None],
             c => [Some(c), None],
         })
         .flatten()

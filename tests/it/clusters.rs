@@ -11,4 +11,5 @@ pub(crate) mod kubelet;
 pub(crate) mod logs;
 mod metadata;
 mod processes;
+mod rights;
 mod switching;

@@ -5,6 +5,7 @@
 
 use super::{Attention, Watched};
 use crate::event::{Body, Event, Level, Notice, ObjectGone, ObjectSeen, mask};
+use crate::operator::watching::{describe, is_forbidden};
 use crate::tap::EventSink;
 use futures::{StreamExt as _, pin_mut};
 use jiff::Timestamp;
@@ -147,7 +148,10 @@ pub(super) struct Kind {
 impl Kind {
     /// Follows the kind until the API server refuses it. `known` outlives each watch, so that what went while nobody
     /// watched is told, too.
-    pub(super) async fn follow<F: Form>(&mut self, known: &mut BTreeSet<Watched>) {
+    ///
+    /// # Errors
+    /// The API server's words where the user may not watch the kind.
+    pub(super) async fn follow<F: Form>(&mut self, known: &mut BTreeSet<Watched>) -> Result<(), String> {
         let api: Api<Came<F>> = self.api(self.namespace.as_deref());
         let stream = watcher(api, watcher::Config::default()).default_backoff();
         pin_mut!(stream);
@@ -166,14 +170,16 @@ impl Kind {
                     refused = 0;
                     self.take(event, known, &mut fresh).await;
                 }
+                // Asking again at once would be refused again.
+                Some(Err(error)) if is_forbidden(&error) => return Err(describe(&error)),
                 Some(Err(error)) => {
                     refused += 1;
                     tracing::debug!(kind = %self.gvk.kind, "watch: {error}");
                     if refused > 3 {
-                        return;
+                        return Ok(());
                     }
                 }
-                None => return,
+                None => return Ok(()),
             }
         }
     }

@@ -351,7 +351,7 @@ impl Kinds {
                 stream.cache.write().broke();
                 return Heard::default();
             }
-            Said::Broken(problem) => {
+            Said::Broken(problem) | Said::Forbidden(problem) => {
                 let gvk = &follow.gvk;
                 let problem = format!("cannot watch {} ({}): {problem}", gvk.kind, gvk.api_version());
                 let new = stream.problem.as_ref() != Some(&problem);
@@ -380,7 +380,10 @@ impl Kinds {
                 self.streams.discovery.invalidate().await;
                 self.types.send_modify(|changes| *changes += 1);
             }
-            Said::Event(Raw::Init | Raw::Listed(_) | Raw::Missing(_)) | Said::Broken(_) | Said::Lost => {}
+            Said::Event(Raw::Init | Raw::Listed(_) | Raw::Missing(_))
+            | Said::Broken(_)
+            | Said::Forbidden(_)
+            | Said::Lost => {}
         }
         Heard::default()
     }

@@ -15,6 +15,7 @@ mod inject;
 mod objects;
 mod parent;
 mod program;
+pub use program::end_programs;
 mod recorder;
 mod release;
 mod render;

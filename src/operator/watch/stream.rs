@@ -31,6 +31,8 @@ pub(crate) enum Said {
     Event(Raw),
     /// It cannot follow and tries again.
     Broken(String),
+    /// The user may not watch it: it is tried again after a long while, or when somebody asks for it.
+    Forbidden(String),
     /// The connection broke, or no answer came: it tries again, and whoever has the connection says so.
     Lost,
 }
@@ -48,6 +50,8 @@ pub(crate) struct Streams {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How long a refusal for want of a right stands before it is tried again.
+pub(crate) const FORBIDDEN_PAUSE: Duration = Duration::from_secs(300);
 /// How often a kind that is not served is looked for although no CRD has changed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -80,6 +84,7 @@ impl Streams {
                             continue;
                         }
                         Ended::Broken(why) => Said::Broken(why),
+                        Ended::Forbidden(why) => Said::Forbidden(why),
                         Ended::Lost => Said::Lost,
                     }
                 }
@@ -90,11 +95,12 @@ impl Streams {
                 Err(ApiError::Unreachable(_)) => Said::Lost,
                 Err(error) => Said::Broken(error.to_string()),
             };
+            let now = if matches!(told, Said::Forbidden(_)) { FORBIDDEN_PAUSE } else { pause };
             if sender.send(wrap(told)).await.is_err() {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                () = tokio::time::sleep(now) => pause = (pause * 2).min(LONGEST_PAUSE),
                 Ok(()) = awake.changed() => pause = FIRST_PAUSE,
             }
         }
@@ -146,6 +152,7 @@ impl Streams {
                 Err(watcher::Error::WatchError(status)) if status.code == 410 => continue,
                 Err(error) if is_busy(&error) => return Ended::Busy,
                 Err(error) if is_lost(&error) => return Ended::Lost,
+                Err(error) if is_forbidden(&error) => return Ended::Forbidden(describe(&error)),
                 Err(error) => return Ended::Broken(describe(&error)),
             };
             // The beginning of a list says nothing yet: the list may be refused.
@@ -173,7 +180,22 @@ enum Ended {
     Busy,
     Nobody,
     Broken(String),
+    Forbidden(String),
     Lost,
+}
+
+/// Whether the user has no right to it.
+pub(crate) fn is_forbidden(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchFailed(kube::Error::Api(status)) => status.code == 403,
+        watcher::Error::WatchError(status) => status.code == 403,
+        watcher::Error::InitialListFailed(_)
+        | watcher::Error::WatchStartFailed(_)
+        | watcher::Error::WatchFailed(_)
+        | watcher::Error::NoResourceVersion => false,
+    }
 }
 
 /// Whether no answer came, or it broke off.
@@ -218,7 +240,7 @@ fn is_reinitializing(status: &kube::core::Status) -> bool {
     status.code == 429 && status.message.contains("initializing")
 }
 
-fn describe(error: &watcher::Error) -> String {
+pub(crate) fn describe(error: &watcher::Error) -> String {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))

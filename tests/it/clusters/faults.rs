@@ -4,7 +4,7 @@
 use super::door::{Answer, Door};
 use crate::inner_loop::Opdev;
 use http::Method;
-use opdev::event::{Event, Outcome, Request, TroubleKind};
+use opdev::event::{Event, KindHealth, KindStatus, Outcome, Request, TroubleKind};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -253,4 +253,34 @@ async fn credentials_that_are_refused_while_it_runs() {
     world.well(mark).await;
     world.repaired(mark).await;
     world.opdev.stop().await;
+}
+
+/// A server that has just come up fails and sends away; the kinds come to be served without a save.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_definition_that_a_busy_server_did_not_take_is_sent_again() {
+    let door = Door::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut left = 40;
+    door.fault(move |method, path| {
+        if method != Method::PATCH || !path.contains("/customresourcedefinitions/") || left == 0 {
+            return None;
+        }
+        left -= 1;
+        let (code, reason) = if left % 2 == 0 { (500, "InternalError") } else { (429, "TooManyRequests") };
+        Some(Answer::Refuse(code, reason, Some(0)))
+    });
+    let choice = door.choice(folder.path(), "opdev", &json!({}));
+    let opdev = Opdev::start_against(choice, |_| {}).await;
+    opdev
+        .wait("all kinds", 0, |event| match event {
+            Event::SourcesChanged(sources) => {
+                let serves = |kind: &KindStatus| kind.health == KindHealth::Serving;
+                sources.kinds.iter().all(serves).then_some(())
+            }
+            _ => None,
+        })
+        .await;
+    let failed = |event: &&Event| matches!(event, Event::ReloadFailed(_));
+    assert_eq!(opdev.since(0).iter().filter(failed).count(), 1, "each try is no failure of its own");
+    opdev.stop().await;
 }

@@ -9,6 +9,7 @@ mod host;
 mod leave;
 mod observe;
 mod outside;
+pub use outside::end_programs;
 mod patches;
 mod plan;
 mod releases;

@@ -5,8 +5,13 @@ use crate::event::Call;
 use crate::sources::Allow;
 use crate::tap::Recorder;
 use opdev_types::contract::{Exec, Executed, Fetch, Fetched};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Bytes of an answer or of an output.
@@ -140,32 +145,42 @@ pub(super) fn exec(
     ended.map_err(|why| format!("exec: {program}: {why}"))
 }
 
+/// How long the output of a program that has ended may take to close: one that left its group may hold it for ever.
+const CLOSING: Duration = Duration::from_secs(2);
+
 fn run(command: &Exec, left: Duration) -> Result<Executed, String> {
     let mut child = spawn(command).map_err(|error| error.to_string())?;
+    // Whatever it has started goes with it, also where reading fails below.
+    let group = Group::of(&child);
     let input = child.stdin.take().zip(command.input.clone());
     let outputs = child.stdout.take().zip(child.stderr.take());
     let Some((stdout, stderr)) = outputs else { return Err("its output cannot be read".to_owned()) };
     // A thread each: a full pipe must not stop the others.
-    let writer = std::thread::spawn(move || {
+    std::thread::spawn(move || {
         if let Some((mut pipe, text)) = input {
             // A program that does not read is no error.
             let _ = pipe.write_all(text.as_bytes());
         }
     });
     let read = |pipe: Box<dyn Read + Send>| {
+        let (sender, whole) = channel();
         std::thread::spawn(move || {
             let (mut text, mut rest) = (Vec::new(), pipe);
             let _ = rest.by_ref().take(LARGEST).read_to_end(&mut text);
             // The rest is thrown away, so that the program can end.
             let _ = std::io::copy(&mut rest, &mut std::io::sink());
-            String::from_utf8_lossy(&text).into_owned()
-        })
+            let _ = sender.send(String::from_utf8_lossy(&text).into_owned());
+        });
+        whole
     };
     let (stdout, stderr) = (read(Box::new(stdout)), read(Box::new(stderr)));
-    let status = wait(&mut child, left)?;
-    let _ = writer.join();
-    let text = |thread: std::thread::JoinHandle<String>| thread.join().unwrap_or_default();
-    Ok(Executed { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) })
+    let status = wait(&mut child, &group, left)?;
+    let text = |whole: Receiver<String>| {
+        whole
+            .recv_timeout(CLOSING)
+            .map_err(|_| "a process that it has left behind keeps its output open".to_owned())
+    };
+    Ok(Executed { code: status.code().unwrap_or(-1), stdout: text(stdout)?, stderr: text(stderr)? })
 }
 
 fn spawn(command: &Exec) -> std::io::Result<Child> {
@@ -176,27 +191,87 @@ fn spawn(command: &Exec) -> std::io::Result<Child> {
             built.env(name, value);
         }
     }
+    // A group of its own, so that what it starts can be ended with it, and so that `ctrl-c` is opdev's alone.
+    built.process_group(0);
     built.stdin(if command.input.is_some() { Stdio::piped() } else { Stdio::null() });
     built.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
 }
 
+/// A program and all that it has started and that did not leave the group. Ends with this value: a child in the background
+/// would keep the pipes open for ever, and run on with nobody who knows of it.
+struct Group(Option<Pid>);
+
+/// The groups that run, for the end of opdev.
+static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+
+impl Group {
+    fn of(child: &Child) -> Group {
+        let leader = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let Some(leader) = leader {
+            running().insert(leader.as_raw_nonzero().get());
+        }
+        Group(leader)
+    }
+
+    /// Ends every process in it. The leader must not have been waited for: its number would be free for others.
+    fn kill(&self) {
+        if let Some(leader) = self.0 {
+            let _ = kill_process_group(leader, Signal::KILL);
+            running().remove(&leader.as_raw_nonzero().get());
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if let Some(leader) = self.0 {
+            running().remove(&leader.as_raw_nonzero().get());
+        }
+    }
+}
+
+fn running() -> MutexGuard<'static, BTreeSet<i32>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ends every program that reconcilers run right now, with all that it has started: opdev is about to end.
+pub fn end_programs() {
+    for leader in running().iter().filter_map(|number| Pid::from_raw(*number)) {
+        let _ = kill_process_group(leader, Signal::KILL);
+    }
+}
+
+/// Whether a child has ended; its number stays its own until it is waited for.
+fn has_ended(group: &Group) -> std::io::Result<bool> {
+    let Some(leader) = group.0 else { return Ok(true) };
+    let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+    Ok(waitid(WaitId::Pid(leader), how)?.is_some())
+}
+
 /// There is no wait with a time limit for processes: short steps, for the program's thread has nothing else to do.
-fn wait(child: &mut Child, left: Duration) -> Result<std::process::ExitStatus, String> {
+fn wait(child: &mut Child, group: &Group, left: Duration) -> Result<std::process::ExitStatus, String> {
     let deadline = Instant::now() + left;
     let mut step = Duration::from_millis(1);
     loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if Instant::now() >= deadline => {
-                let _ = child.kill();
+        match has_ended(group) {
+            Ok(true) => {
+                group.kill();
+                return child.wait().map_err(|error| error.to_string());
+            }
+            Ok(false) if Instant::now() >= deadline => {
+                group.kill();
                 let _ = child.wait();
                 return Err(format!(
                     "ended after {:.1} s: the time of this pass is over",
                     left.as_secs_f64()
                 ));
             }
-            Ok(None) => std::thread::sleep(step),
-            Err(error) => return Err(error.to_string()),
+            Ok(false) => std::thread::sleep(step),
+            Err(error) => {
+                group.kill();
+                let _ = child.wait();
+                return Err(error.to_string());
+            }
         }
         step = (step * 2).min(Duration::from_millis(20));
     }
@@ -236,6 +311,42 @@ impl<'a> Noted<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn shell(script: &str) -> Exec {
+        Exec { program: "sh".to_owned(), arguments: vec!["-c".to_owned(), script.to_owned()], input: None }
+    }
+
+    /// Waits until nothing but a zombie is left of a process.
+    fn is_gone(pid: &str) -> bool {
+        let gone = || {
+            let state = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            state.is_empty() || state.contains(") Z ")
+        };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !gone() && Instant::now() < deadline {
+            std::thread::yield_now();
+        }
+        gone()
+    }
+
+    #[test]
+    fn what_a_program_starts_ends_with_it() {
+        let done = run(&shell("sleep 1000 & echo $!"), Duration::from_secs(20)).unwrap();
+        assert!(is_gone(done.stdout.trim()), "a child in the background goes on after its program has ended");
+        let folder = tempfile::tempdir().unwrap();
+        let pid = folder.path().join("pid");
+        let script = format!("sh -c 'sleep 1000 & echo $! > {0}; wait' & wait", pid.display());
+        let why = run(&shell(&script), Duration::from_millis(500)).unwrap_err();
+        assert!(why.contains("the time of this pass is over"), "{why}");
+        let pid = std::fs::read_to_string(pid).unwrap();
+        assert!(is_gone(pid.trim()), "a grandchild goes on after the time is over");
+    }
+
+    #[test]
+    fn who_leaves_the_group_does_not_hold_the_pass_up() {
+        let done = run(&shell("setsid sh -c 'echo $$; exec sleep 30' & sleep 0.2"), Duration::from_secs(20));
+        assert!(done.unwrap_err().contains("left behind"));
+    }
 
     fn allow(hosts: &[&str], programs: &[&str]) -> Allow {
         let own = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();

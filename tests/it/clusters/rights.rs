@@ -1,0 +1,124 @@
+//! A developer with `edit` in one namespace and nothing else.
+
+use super::door::write_kubeconfig;
+use crate::inner_loop::Opdev;
+use opdev::dev::cluster::Choice;
+use opdev::dev::project::Project;
+use opdev::event::{Event, KindHealth, Outcome, Request};
+use opdev_controlplane::{Config, ControlPlane, Listen};
+use serde_json::{Value, json};
+use std::path::Path;
+
+const JANE: &str = "system:serviceaccount:dev:jane";
+
+async fn send(plane: &ControlPlane, verb: &str, path: &str, body: &Value) -> Value {
+    let kind = if verb == "PATCH" { "application/apply-patch+yaml" } else { "application/json" };
+    let request = http::Request::builder().method(verb).uri(path).header("content-type", kind);
+    let request = request.body(serde_json::to_vec(body).unwrap()).unwrap();
+    plane.client().request(request).await.unwrap_or_else(|error| panic!("{verb} {path}: {error}"))
+}
+
+/// Applies what `opdev rbac --for` prints, as the administrator.
+async fn give(plane: &ControlPlane, root: &Path) {
+    let project = Project::discover(Some(root), root).unwrap();
+    let text = opdev::dev::developer::grant(&project, JANE, "dev").unwrap();
+    for document in opdev_object::yaml::documents(&text).unwrap() {
+        let object = opdev_object::yaml::to_json(&document).unwrap();
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let of = |group: &str, plural: &str, place: &str| {
+            format!("/apis/{group}/v1/{place}{plural}/{name}?fieldManager=admin")
+        };
+        let path = match object["kind"].as_str().unwrap() {
+            "CustomResourceDefinition" => of("apiextensions.k8s.io", "customresourcedefinitions", ""),
+            "Role" => of("rbac.authorization.k8s.io", "roles", "namespaces/dev/"),
+            "RoleBinding" => of("rbac.authorization.k8s.io", "rolebindings", "namespaces/dev/"),
+            other => panic!("{other}"),
+        };
+        send(plane, "PATCH", &path, &object).await;
+    }
+}
+
+fn notices(opdev: &Opdev, words: &str) -> Vec<String> {
+    let text = |event: &Event| match event {
+        Event::Noticed(notice) if notice.message.contains(words) => Some(notice.message.clone()),
+        _ => None,
+    };
+    opdev.since(0).iter().filter_map(text).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough() {
+    let mut config = Config::default();
+    config.rbac = true;
+    let plane = ControlPlane::start_with(config).await.unwrap();
+    let listening = plane.listen(Listen::default()).await.unwrap();
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "dev"}});
+    send(&plane, "POST", "/api/v1/namespaces", &namespace).await;
+    let jane = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "jane"}});
+    send(&plane, "POST", "/api/v1/namespaces/dev/serviceaccounts", &jane).await;
+    let edit = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "edit"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [{"kind": "ServiceAccount", "name": "jane", "namespace": "dev"}]});
+    send(&plane, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/dev/rolebindings", &edit).await;
+    let token = send(
+        &plane,
+        "POST",
+        "/api/v1/namespaces/dev/serviceaccounts/jane/token",
+        &json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"audiences": []}}),
+    )
+    .await;
+    let admin = opdev_object::yaml::from_str(&listening.kubeconfig).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let user = json!({"token": token["status"]["token"]});
+    let kubeconfig = write_kubeconfig(folder.path(), "opdev", &admin["clusters"][0]["cluster"], &user);
+    let choice =
+        Choice { kubeconfig: Some(kubeconfig), namespace: Some("dev".to_owned()), ..Choice::default() };
+
+    let mut opdev = Opdev::start_against(choice, |_| {}).await;
+    opdev
+        .wait("a word about missing rights", 0, |event| match event {
+            Event::Noticed(notice) if notice.message.starts_with("missing rights: ") => Some(()),
+            _ => None,
+        })
+        .await;
+    let problem = opdev
+        .wait("kinds that are not served", 0, |event| match event {
+            Event::SourcesChanged(sources) => sources.kinds.iter().find_map(|kind| match &kind.health {
+                KindHealth::Stale { problem } if kind.gvk.kind == "Memcached" => Some(problem.clone()),
+                _ => None,
+            }),
+            _ => None,
+        })
+        .await;
+    assert!(
+        problem.message.contains("you may not create its CustomResourceDefinition"),
+        "{}",
+        problem.message
+    );
+    assert!(problem.hint.as_ref().unwrap().contains("administrator"), "{problem:?}");
+
+    give(&plane, &opdev.root).await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Reload).await;
+    opdev
+        .wait("kinds that serve", mark, |event| match event {
+            Event::SourcesChanged(sources) => {
+                sources.kinds.iter().all(|kind| kind.health == KindHealth::Serving).then_some(())
+            }
+            _ => None,
+        })
+        .await;
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    // What was said once was not said again, and the served types are those of the files.
+    let told = notices(&opdev, "missing rights");
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(
+        told[0].contains("Role.rbac.authorization.k8s.io") && told[0].contains("in namespace dev"),
+        "{told:?}"
+    );
+    assert_eq!(notices(&opdev, "with another type than your files"), Vec::<String>::new());
+    opdev.stop().await;
+    drop(listening);
+    plane.stop().await;
+}
