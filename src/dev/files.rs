@@ -2,6 +2,7 @@
 //! The last disk access before `sources/load.rs`; judges nothing.
 
 use super::go_types::GoTypes;
+use super::private_folder::{PrivateFolder, STATE};
 use super::project::Project;
 use super::requests::yaml_files;
 use super::trust::Trust;
@@ -259,7 +260,8 @@ fn is_foreign(path: &Path) -> bool {
 /// Where it cannot be written.
 pub(super) fn write_declarations(project: &Project, crds: &[Value]) -> Result<()> {
     let text = opdev_types::declarations::declarations(crds);
-    let folder = project.state_folder()?.folder("types")?;
+    // What git tracks was looked at when opdev started.
+    let folder = PrivateFolder::make(&project.root.join(STATE))?.folder("types")?;
     if folder.read("opdev.d.ts").is_ok_and(|there| there.is_some_and(|there| there == text.as_bytes())) {
         return Ok(());
     }

@@ -2,10 +2,11 @@
 //! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
 //! `opening` is the way to a cluster, `leaving` the way out.
 
+mod announce;
 mod leaving;
 mod opening;
 
-use super::cluster::{Choice, Connection};
+use super::cluster::Choice;
 use super::contexts;
 use super::copies::{Copies, Marks};
 use super::files;
@@ -22,13 +23,14 @@ use super::returned::Returned;
 use super::service_account::Keeper;
 use super::trust::{self, Trust};
 use crate::event::{
-    Asker, Cluster, Destination, Event, Level, Notice, OnExit, Protection, Request, RequestFinished,
-    RequestId, RequestOutcome, RequestStarted, Started,
+    Asker, Destination, Event, Level, OnExit, Protection, Request, RequestFinished, RequestId,
+    RequestOutcome, RequestStarted, Started,
 };
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::EventSink;
+use announce::{announce, notice};
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
 use jiff::Timestamp;
@@ -553,54 +555,6 @@ fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_
         on_exit: input.on_exit,
         api_ready: *took,
     }
-}
-
-async fn announce(project: &Project, connection: &Connection, events: &EventSink) {
-    for diagnostic in &project.diagnostics {
-        let place = diagnostic.place.as_ref().map(ToString::to_string).unwrap_or_default();
-        let message = format!("{place}: {}", diagnostic.message);
-        notice(events, Level::Warn, message, diagnostic.hint.clone()).await;
-    }
-    if let Some(warning) = &connection.warning {
-        notice(events, Level::Warn, warning.clone(), None).await;
-    }
-    if let Some(found) = &connection.certificates {
-        let message =
-            format!("webhook servers on this machine find tls.crt and tls.key in {}", found.folder.display());
-        notice(events, Level::Info, message, None).await;
-    }
-    let Cluster { name, marks, server, protection, .. } = &connection.cluster;
-    match protection {
-        Protection::Local => {}
-        Protection::ReadOnly => {
-            let message = format!(
-                "read-only: the context {name} is not clearly local ({marks}), so opdev neither applies CRDs nor reconciles"
-            );
-            let hint = format!(
-                "if this cluster is yours to change, unlock it with its name (key U), start opdev with --allow-context \
-                 {name}, or add it to allowContexts in your own config.yaml"
-            );
-            notice(events, Level::Warn, message, Some(hint)).await;
-        }
-        Protection::Confirmed => {
-            let message = format!(
-                "the context {name} is not clearly local ({marks}); --allow-context or your own config.yaml allows writes to it"
-            );
-            notice(events, Level::Warn, message, None).await;
-        }
-    }
-    if connection.cluster.insecure {
-        let message = format!(
-            "the certificate of {server} goes unchecked: anybody in between can read and change what is sent"
-        );
-        let hint = format!("remove insecure-skip-tls-verify from the cluster of context {name}");
-        notice(events, Level::Warn, message, Some(hint)).await;
-    }
-}
-
-async fn notice(events: &EventSink, level: Level, message: String, hint: Option<String>) {
-    let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
-    events.emit(Event::Noticed(notice)).await;
 }
 
 /// Turns the panic of a part that should run to the end into an error that names it.

@@ -3,7 +3,8 @@
 
 mod serving;
 
-use super::cluster::{Choice, Connection, write_private};
+use super::cluster::{Choice, Connection};
+use super::private_folder::PrivateFolder;
 use super::project::Project;
 use super::traced::Tracing;
 use super::trust::Trust;
@@ -82,7 +83,7 @@ impl Program {
 /// Where a program is to run.
 pub(super) struct Place<'a> {
     pub(super) project: &'a Project,
-    pub(super) state_folder: &'a Path,
+    pub(super) state_folder: &'a PrivateFolder,
     pub(super) connection: &'a Connection,
     pub(super) choice: &'a Choice,
     pub(super) events: &'a EventSink,
@@ -173,12 +174,17 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     let (events, root) = (place.events.clone(), place.project.root.clone());
     let following = follow(plan.clone(), (quiet, poll), root.clone(), ask.clone(), events.clone());
     tokio::spawn(stop.clone().run_until_cancelled_owned(following));
+    // Builds write here by path: nothing that came with the project may lie in the way.
+    let binaries = place.state_folder.folder("bin")?;
+    for planted in ["overlay.json", "operator.next"] {
+        binaries.remove(planted)?;
+    }
     let supervisor = Supervisor {
         before_start: before_start(&plan, place, tracing.clone()),
         plan,
         root,
-        folder: place.state_folder.to_owned(),
-        cache: cache_folder(place.state_folder),
+        folder: place.state_folder.path().to_owned(),
+        cache: cache_folder(place.state_folder.path()),
         events: place.events.clone(),
         asked,
         ready,
@@ -221,7 +227,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
 /// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and listens for
 /// what the files that are added to its build tell.
 async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<Tracing>> {
-    let socket = process::trace::socket_path(place.state_folder);
+    let socket = process::trace::socket_path(place.state_folder.path());
     let traced = place.connection.trace(&socket, place.events.clone()).and_then(|traced| {
         let Some((tracing, [plain, added])) = traced else { return Ok(None) };
         let ways = [
@@ -229,8 +235,8 @@ async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<T
             (&mut environment.traced, "traced.kubeconfig", added),
         ];
         for (variables, name, text) in ways {
-            let path = place.state_folder.join(name);
-            write_private(&path, &text)?;
+            let path = place.state_folder.path().join(name);
+            place.state_folder.write(name, text.as_bytes())?;
             variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
         }
         let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
@@ -315,7 +321,7 @@ fn serving(place: &Place<'_>, port: u16, environment: &mut Environment) -> Resul
     }
     // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
     // the programs of several projects apart.
-    let temporary = place.state_folder.join("tmp");
+    let temporary = place.state_folder.folder("tmp")?.path().to_owned();
     let folder = temporary.join("k8s-webhook-server").join("serving-certs");
     let Some(authority) = place.connection.certify_webhooks(&folder)? else { return Ok(None) };
     for variables in [&mut environment.plain, &mut environment.traced] {
@@ -396,8 +402,10 @@ fn of_context(place: &Place<'_>) -> Result<String> {
         (None, None) => home().into_iter().collect(),
     };
     let context = serde_json::to_string(&place.connection.cluster.name)?;
-    let path = place.state_folder.join("process.kubeconfig");
-    write_private(&path, &format!("apiVersion: v1\nkind: Config\ncurrent-context: {context}\n"))?;
+    let name = "process.kubeconfig";
+    let path = place.state_folder.path().join(name);
+    let text = format!("apiVersion: v1\nkind: Config\ncurrent-context: {context}\n");
+    place.state_folder.write(name, text.as_bytes())?;
     let all = std::env::join_paths(std::iter::once(path).chain(files))?;
     Ok(all.to_string_lossy().into_owned())
 }

@@ -2,7 +2,7 @@
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
 use super::detail::search::Search;
-use super::dialog::{HeldDialog, Layer, TrustDialog};
+use super::dialog::{HeldDialog, Layer};
 use super::filter::{Filter, Subject};
 use super::keymap::Keymap;
 use super::keys::Key;
@@ -484,25 +484,6 @@ impl ViewState {
         let (open, gone) = (self.seeing.open.clone(), self.seeing.gone);
         let view = MadeOf { filters: self.filters.clone(), all: self.all, root, open, gone };
         lists.made_of = Some((state.clone(), view));
-    }
-
-    /// Opens the dialog about what the project wants, in front of everything but another dialog, and closes one that is
-    /// answered.
-    pub(super) fn open_trust(&mut self, state: &State) {
-        let asked = state.trust.as_ref();
-        let still = |dialog: &TrustDialog| asked.is_some_and(|asked| asked.unanswered == dialog.permissions);
-        self.layers.retain(|layer| !matches!(layer, Layer::Trust(dialog) if !still(dialog)));
-        if self.layers.is_empty()
-            && !self.leaving
-            && self.trust_asked != state.trust
-            && let Some(asked) = asked
-        {
-            self.trust_asked.clone_from(&state.trust);
-            self.layers.push(Layer::Trust(TrustDialog::news(asked)));
-        }
-        if asked.is_none() {
-            self.trust_asked = None;
-        }
     }
 
     /// Opens the dialog about a change that has come to be held, unless another one is open, and closes that about one

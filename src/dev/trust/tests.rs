@@ -1,3 +1,5 @@
+//! What is asked about, what is remembered, and that nobody else decides.
+
 use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -2,9 +2,11 @@
 //! second key. A dialog that came up by itself takes no answer until it is asked for: its keys were meant for something
 //! else.
 
-use super::Answer;
+use super::{Answer, Layer};
 use crate::event::{Permission, Request, TrustAnswer, TrustAsked};
+use crate::state::State;
 use crate::tui::keys::Key;
+use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 
 /// The answers, the safe one first.
@@ -61,5 +63,26 @@ impl TrustDialog {
             _ => {}
         }
         Answer::Stay
+    }
+}
+
+impl ViewState {
+    /// Opens the dialog about what the project wants, in front of everything but another dialog, and closes one that is
+    /// answered.
+    pub(in crate::tui) fn open_trust(&mut self, state: &State) {
+        let asked = state.trust.as_ref();
+        let still = |dialog: &TrustDialog| asked.is_some_and(|asked| asked.unanswered == dialog.permissions);
+        self.layers.retain(|layer| !matches!(layer, Layer::Trust(dialog) if !still(dialog)));
+        if self.layers.is_empty()
+            && !self.leaving
+            && self.trust_asked != state.trust
+            && let Some(asked) = asked
+        {
+            self.trust_asked.clone_from(&state.trust);
+            self.layers.push(Layer::Trust(TrustDialog::news(asked)));
+        }
+        if asked.is_none() {
+            self.trust_asked = None;
+        }
     }
 }
