@@ -5,6 +5,7 @@
 mod body;
 mod changes;
 mod connection;
+mod diagnostic;
 mod draft;
 mod impact;
 mod leaving;
@@ -28,6 +29,7 @@ pub use body::Body;
 pub use connection::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
 };
+pub use diagnostic::{Diagnostic, Place, Severity};
 pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
@@ -42,8 +44,8 @@ pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use process::{BuildChanged, BuildState, ProcessChanged, ProcessExit, ProcessState};
 pub use reconcile::{
-    Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, Relation,
-    ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
+    Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, ReconcileStarted,
+    Relation, ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
 };
 pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
 pub use spelling::nearest;
@@ -276,61 +278,6 @@ pub enum KindHealth {
     },
 }
 
-/// How bad a diagnostic is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Severity {
-    /// The file cannot be used.
-    Error,
-    /// It can, but something in it has no effect or a surprising one.
-    Warning,
-}
-
-/// A place in a file, lines and columns counted from 1; 0 where unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// Path relative to the project's root.
-    pub file: String,
-    /// Line.
-    pub line: u32,
-    /// Column.
-    pub column: u32,
-}
-
-impl std::fmt::Display for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.file)?;
-        if self.line > 0 {
-            write!(f, ":{}", self.line)?;
-            if self.column > 0 {
-                write!(f, ":{}", self.column)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// What is wrong with a file, where, why, and what to do.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Diagnostic {
-    /// How bad.
-    pub severity: Severity,
-    /// What and why.
-    pub message: String,
-    /// Where.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
-    /// The lines around the place with a marker, already masked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub excerpt: Option<String>,
-    /// What to do.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hint: Option<String>,
-    /// The kind it belongs to, where it belongs to one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<Gvk>,
-}
-
 /// A set of sources went live.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -429,19 +376,6 @@ pub struct ObjectGone {
     /// The reference, with uid.
     #[serde(rename = "ref")]
     pub object_ref: ObjectRef,
-}
-
-/// A worker began a pass.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ReconcileStarted {
-    /// The pass, counted from 1 since `started`.
-    pub id: u64,
-    /// When.
-    pub at: Timestamp,
-    /// For which object.
-    pub object: ObjectRef,
-    /// Why.
-    pub causes: Vec<Cause>,
 }
 
 /// The work queue.

@@ -2,11 +2,12 @@
 
 use crate::event::words::visible;
 use anyhow::{Context as _, Result, bail};
-use opdev_helm::chart::{Chart, Unread, dependencies, read_dir_late};
+use opdev_helm::chart::{Chart, Unread, read_dir_late};
+use opdev_helm::dependencies;
 use opdev_helm::engine::{
     Capabilities, Compat, Environment, ParseCache, ReleaseInfo, RenderError, RenderInput, Rendered, render,
 };
-use opdev_helm::values::explain::{self, Layer};
+use opdev_helm::explain::{self, Layer};
 use opdev_helm::{manifest, values};
 use serde_json::{Value, json};
 use std::fmt::Write as _;

@@ -72,5 +72,5 @@ pub fn gaps(rbac: bool) -> impl Iterator<Item = &'static Gap> {
 pub(crate) fn document(rbac: bool) -> Value {
     let gaps: Vec<Value> =
         gaps(rbac).map(|gap| json!({"about": gap.about, "instead": gap.instead})).collect();
-    json!({"version": crate::server::git_version(), "gaps": gaps})
+    json!({"version": crate::version::git_version(), "gaps": gaps})
 }

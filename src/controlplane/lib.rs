@@ -41,9 +41,11 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests may wait"))]
 
 mod admission;
+mod answer;
 mod authorization;
 mod blocking;
 mod body;
+pub mod contract;
 pub mod controllers;
 mod discovery;
 pub mod error;
@@ -55,14 +57,17 @@ mod negotiation;
 mod openapi;
 mod plane;
 mod protobuf;
+mod qos;
 mod quota;
 mod random;
 pub mod registry;
+pub mod resource;
 mod schedule;
 mod server;
 pub mod storage;
 mod table;
 mod tokens;
+mod version;
 mod watchdog;
 
 pub use admission::Webhooks;
@@ -73,6 +78,7 @@ pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
 pub use server::{
     Asked, Copied, Delivery, Exchange, InProcess, Listen, Listening, Observation, ObservedToken, Observer,
-    Passage, Refusal, Reset, Serving, Treatment, git_version,
+    Passage, Refusal, Reset, Serving, Treatment,
 };
 pub use storage::MovedAside;
+pub use version::git_version;

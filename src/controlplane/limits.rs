@@ -1,7 +1,7 @@
 //! LimitRanges: the resources that containers get which name none, and what is too little or too much. Pure; the
 //! registry asks when a pod or a claim is created. The rules and words are those of upstream's LimitRanger.
 
-use crate::registry::quantity::nano;
+use crate::resource::quantity::nano;
 use serde_json::{Map, Value, json};
 
 /// Tells what was filled in.
@@ -56,7 +56,7 @@ pub(crate) fn fill(pod: &mut Value, range: &Value) {
     }
     if !told.is_empty() {
         let text = format!("LimitRanger plugin set: {}", told.join("; "));
-        let meta = crate::registry::metadata::of(pod);
+        let meta = crate::resource::metadata::of(pod);
         let annotations = meta.entry("annotations").or_insert_with(|| json!({}));
         if let Some(annotations) = annotations.as_object_mut() {
             annotations.insert(ANNOTATION.to_owned(), text.into());

@@ -2,7 +2,7 @@
 //! Pure; `controllers::quota` writes what is used, `registry` refuses what would be too much. The rules are those of
 //! upstream's evaluators (`pkg/quota/v1`).
 
-use crate::registry::quantity::{canonical, nano};
+use crate::resource::quantity::{canonical, nano};
 use opdev_object::meta;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,7 +142,7 @@ pub(crate) fn covers(quota: &Value, resource: &str, object: &Value) -> bool {
 
 fn in_scope(scope: &str, operator: &str, values: &[Value], pod: &Value) -> bool {
     let ends = pod.pointer("/spec/activeDeadlineSeconds").and_then(Value::as_i64).is_some_and(|n| n >= 0);
-    let best_effort = crate::controllers::best_effort(pod);
+    let best_effort = crate::qos::best_effort(pod);
     match scope {
         "Terminating" => ends,
         "NotTerminating" => !ends,

@@ -4,7 +4,8 @@
 
 use super::guard::Guard;
 use super::lock::is_alive;
-use super::requests::{MANAGER, send};
+use crate::dev::api::MANAGER;
+use crate::dev::api::send;
 use crate::event::{CopiesChanged, DeployedCopy, Event, Level, Notice};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};

@@ -5,7 +5,8 @@
 mod published;
 mod weigh;
 
-use super::requests::{MANAGER, is_not_found, send, told};
+use super::requests::told;
+use crate::dev::api::{MANAGER, is_not_found, send};
 use crate::event::{
     Diagnostic, Event, Held, HeldChange, Place, Released, Severity, TypeChanged, Verdict, Weight,
 };

@@ -4,9 +4,9 @@
 use super::go_types::GoTypes;
 use super::private_folder::{PrivateFolder, STATE};
 use super::project::Project;
-use super::requests::yaml_files;
 use super::trust::Trust;
 use super::watcher::WatchSet;
+use crate::dev::yaml_files::yaml_files;
 use crate::event::Permission;
 use crate::sources::load::{Files, Loader, Options, OwnProgram};
 use crate::sources::{Allow, Sources};

@@ -1,7 +1,7 @@
 //! The guard of a cluster that is not clearly local: nothing is written until the user has typed the context's name.
 //! What lifts it reaches everything that writes, through one `ReadOnly`.
 
-use super::requests::Ask;
+use crate::dev::ask::Ask;
 use crate::event::{Event, Protection, ProtectionChanged};
 use crate::operator::manager::ManagerRequest;
 use crate::operator::read_only::ReadOnly;

@@ -18,10 +18,11 @@ use super::private_folder::PrivateFolder;
 use super::program::{self, Program};
 use super::project::Project;
 use super::reload::{self, Reloader};
-use super::requests::{Ask, Drafts, Requests, Tasks, UndoList};
+use super::requests::{Drafts, Requests, Tasks, UndoList};
 use super::returned::Returned;
 use super::service_account::Keeper;
 use super::trust::{self, Trust};
+use crate::dev::ask::Ask;
 use crate::event::{
     Asker, Destination, Event, Level, OnExit, Protection, Request, RequestFinished, RequestId,
     RequestOutcome, RequestStarted, Started,

@@ -2,6 +2,8 @@
 //! cluster or starts the embedded control plane, and runs the operator. Never touches the terminal.
 //! Start at `inner_loop`.
 
+mod api;
+mod ask;
 pub mod bus;
 pub mod cluster;
 mod contexts;
@@ -39,3 +41,4 @@ pub mod trust;
 pub mod type_files;
 pub mod user_settings;
 mod watcher;
+mod yaml_files;

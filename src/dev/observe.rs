@@ -147,7 +147,7 @@ impl Watch {
         let Watch { client, gvk, namespace, events, mut awake, reads, attention, rights } = self;
         loop {
             awake.borrow_and_update();
-            match super::requests::resource_of(&client, &gvk).await {
+            match crate::dev::api::resource_of(&client, &gvk).await {
                 Ok((resource, namespaced)) => {
                     let mut kind = Kind {
                         client: client.clone(),

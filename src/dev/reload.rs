@@ -4,10 +4,10 @@
 use super::crds::{Crds, Origin, Outcome};
 use super::files;
 use super::project::Project;
-use super::requests::Ask;
 use super::shadow;
 use super::trust::{self, Trust};
 use super::watcher::{self, Batch, Watcher};
+use crate::dev::ask::Ask;
 use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Place, Released, ReloadFailed, Severity,
     ShadowDecision, SourcesChanged, Verdict,
@@ -439,7 +439,7 @@ impl Reloader {
         for kind in &mut kinds {
             if let Some((_, plural)) = memory.plurals.iter().find(|(gvk, _)| *gvk == kind.gvk) {
                 kind.plural.clone_from(plural);
-            } else if let Ok((resource, _)) = super::requests::resource_of(&self.client, &kind.gvk).await {
+            } else if let Ok((resource, _)) = crate::dev::api::resource_of(&self.client, &kind.gvk).await {
                 kind.plural.clone_from(&resource.plural);
                 memory.plurals.push((kind.gvk.clone(), resource.plural));
             }

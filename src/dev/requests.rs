@@ -5,10 +5,13 @@
 
 mod apply;
 mod delete;
+mod done;
+mod draft;
 mod draft_file;
 mod drafts;
 mod edit;
 mod fail;
+mod file_change;
 mod leave;
 mod new;
 mod paths;
@@ -20,17 +23,18 @@ mod send;
 mod skeleton;
 mod tasks;
 mod undo;
+mod undo_list;
 mod values;
 mod words;
+mod write;
 mod writing;
 
-pub(super) use apply::yaml_files;
-pub(super) use drafts::Drafts;
-pub(super) use send::{MANAGER, is_not_found, resource_of, send};
+pub(super) use draft::Drafts;
 pub(super) use tasks::Tasks;
-pub(super) use undo::UndoList;
+pub(super) use undo_list::UndoList;
 pub(super) use words::told;
 
+use super::ask::Ask;
 use super::copies::Copies;
 use super::guard::Guard;
 use super::project::Project;
@@ -41,6 +45,7 @@ use crate::operator::manager::ManagerRequest;
 use crate::sources::Sources;
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, anyhow};
+use done::Done;
 use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _};
 use jiff::Timestamp;
@@ -48,15 +53,6 @@ use kube::Client;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot, watch};
-use undo::Undo;
-
-/// What one can ask of the reloader.
-pub(super) enum Ask {
-    /// Take every file as saved.
-    Reload,
-    /// Let a held change through, or drop it; the answer is what was done, or why nothing was.
-    Answer { id: String, apply: bool, reply: oneshot::Sender<Result<String, String>> },
-}
 
 /// What requests are carried out with.
 #[derive(Clone)]
@@ -87,25 +83,6 @@ pub(super) struct Requests {
     pub(super) undo: UndoList,
     /// What the operator's role lacks, where it runs as its ServiceAccount.
     pub(super) rules: Option<Rules>,
-}
-
-/// What was done, in words, and the API server's warnings.
-#[derive(Debug, Default)]
-struct Done {
-    summary: String,
-    warnings: Vec<String>,
-    /// What was refused, where the rest was done.
-    failed: Vec<String>,
-    /// What undoes it, one for each write.
-    undo: Vec<Undo>,
-    /// What it is called in the list of what can be undone, where it is not the request's own words.
-    what: Option<String>,
-}
-
-impl Done {
-    fn said(summary: impl Into<String>) -> Done {
-        Done { summary: summary.into(), ..Done::default() }
-    }
 }
 
 /// How many requests of a bundle run at once.

@@ -2,7 +2,8 @@
 //! starts empty. What a cluster is known by is the uid of its namespace `kube-system`.
 
 use super::cluster::Connection;
-use super::requests::{Ask, send};
+use crate::dev::api::send;
+use crate::dev::ask::Ask;
 use crate::event::{Event, Level, Notice};
 use crate::operator::read_only::ReadOnly;
 use crate::tap::EventSink;

@@ -1,6 +1,6 @@
 //! One pass for one object: why it ran, what it read and wrote, what it changed.
 
-use super::{Diagnostic, ProcessPass, ReconcileStarted, changes, millis};
+use super::{Diagnostic, ProcessPass, changes, millis};
 use jiff::Timestamp;
 use opdev_object::diff::Change;
 use opdev_object::meta::ObjectRef;
@@ -310,4 +310,17 @@ pub struct FieldChange {
     pub old: Option<String>,
     /// The value after in short; `None` where it is gone.
     pub new: Option<String>,
+}
+
+/// A worker began a pass.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReconcileStarted {
+    /// The pass, counted from 1 since `started`.
+    pub id: u64,
+    /// When.
+    pub at: Timestamp,
+    /// For which object.
+    pub object: ObjectRef,
+    /// Why.
+    pub causes: Vec<Cause>,
 }

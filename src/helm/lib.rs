@@ -3,8 +3,11 @@
 //! Read `template` (the language), `chart` and `values` (the input), `engine` (the run), `manifest` and `release` (the output).
 
 pub mod chart;
+pub mod dependencies;
 pub mod engine;
+pub mod explain;
 pub mod manifest;
+mod merge_values;
 pub mod release;
 pub mod semver;
 mod spread;

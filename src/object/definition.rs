@@ -3,7 +3,8 @@
 
 use crate::cel::{self, RuleFault, Rules};
 use crate::names;
-use crate::schema::{FieldError, structural_at};
+use crate::schema::FieldError;
+use crate::structural::structural_at;
 use serde_json::{Map, Value, json};
 
 /// Fills in what a server fills in: singular, list kind, conversion strategy.

@@ -3,6 +3,7 @@
 //! a `Schema` when it is first asked for. Nothing here knows how a server serves them.
 
 use crate::meta::Gvk;
+pub use crate::schema::OBJECT_META;
 use crate::schema::{Definition, SchemaRef};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,9 +13,6 @@ use std::sync::OnceLock;
 
 /// The minor version of Kubernetes that the facts describe.
 pub const KUBERNETES_MINOR: &str = "1.36";
-
-/// The definition every object's `metadata` has.
-pub const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 /// The definition of amounts such as `100m`: a text or a number.
 pub const QUANTITY: &str = "io.k8s.apimachinery.pkg.api.resource.Quantity";
@@ -106,7 +104,8 @@ fn inflate(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-fn find(name: &str) -> Option<&'static Definition> {
+/// A definition by its name.
+pub(crate) fn find(name: &str) -> Option<&'static Definition> {
     facts().definitions().by_name.get(name)
 }
 

@@ -9,6 +9,8 @@ pub mod manager;
 mod queue;
 pub mod read_only;
 mod reconcile;
+mod settings;
+mod shadowed;
 pub use reconcile::end_programs;
 mod watch;
 pub mod watching;

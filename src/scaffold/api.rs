@@ -1,8 +1,9 @@
 //! A new API of a project: its entry in `PROJECT`, CRD, sample, roles, and what reconciles it.
 
 use super::draft::Draft;
+use super::options::{ApiOptions, Reconciler, fill};
 use super::project_file::{self, NewResource, ProjectFile, qualified};
-use super::{ApiOptions, Reconciler, chart, fill, markers, names, roles, typed};
+use super::{chart, markers, names, roles, typed};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 

@@ -1,7 +1,8 @@
 //! The files of a new project: `PROJECT`, `Makefile`, `watches.yaml` and the folders of `config`.
 
 use super::draft::Draft;
-use super::{InitOptions, Layout, OPERATOR_SDK, fill, names, project_file};
+use super::options::{InitOptions, Layout, OPERATOR_SDK, fill};
+use super::{names, project_file};
 use anyhow::{Result, bail};
 
 /// Path in the project → text with placeholders, for every layout.

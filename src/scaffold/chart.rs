@@ -3,9 +3,11 @@
 
 use super::api::{NewApi, insert};
 use super::draft::Draft;
-use super::{ChartSource, CrdSchema, OPERATOR_SDK, fill, roles, values_schema};
+use super::options::{ChartSource, CrdSchema, OPERATOR_SDK, fill};
+use super::{roles, values_schema};
 use anyhow::{Context as _, Result};
-use opdev_helm::chart::{Chart, FileSet, dependencies};
+use opdev_helm::chart::{Chart, FileSet};
+use opdev_helm::dependencies;
 use opdev_object::yaml;
 use opdev_types::{crd, emit};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 //! written; what stands there already is kept as it is, in its order. The parser of kubebuilder up to 4.13, which the
 //! Operator SDK 1.42 carries, refuses a file for one unknown key.
 
-use super::{InitOptions, OPERATOR_SDK};
+use super::options::{InitOptions, OPERATOR_SDK};
 use anyhow::{Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;

@@ -1,7 +1,7 @@
 //! The rules of `config/rbac/role.yaml` for a chart's kind: what the chart may create, found by rendering it. Each
 //! boolean default is also flipped once, so that objects that are off by default are seen.
 
-use super::ChartSource;
+use super::options::ChartSource;
 use crate::sources::broken::{self, Trials};
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Chart;

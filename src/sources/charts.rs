@@ -2,7 +2,7 @@
 //! that the releases of programs name. Pure.
 
 use super::broken::{self, Trials};
-use super::load::{Prints, problem};
+use super::files::{Prints, problem};
 use super::watches::Entry;
 use crate::event::Diagnostic;
 use opdev_helm::chart::{Chart, FileSet};

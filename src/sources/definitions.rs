@@ -3,7 +3,7 @@
 //! last good ones, so that a half-typed file takes none away. Pure.
 
 use super::broken;
-use super::load::{Files, hash, problem};
+use super::files::{Files, hash, problem};
 use super::reconcilers::{Defined, Texts};
 use crate::event::{Diagnostic, Place, PrinterColumn, Severity};
 use opdev_object::meta::{self, Gvk};

@@ -3,76 +3,24 @@
 
 mod trial;
 
+pub use super::files::{Files, Options, OwnProgram};
 pub use trial::Trial;
 
 use super::charts::Charts;
-use super::definitions::{self, Definition, Definitions, Types};
-use super::reconcilers::{Fed, Reconcilers, Texts};
+use super::definitions::{self, Definition, Definitions};
+use super::files::{Prints, hash, problem};
+use super::reconcilers::{Fed, Reconcilers};
 use super::watches::{self, Entry};
-use super::{Allow, ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
+use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
 use crate::event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
 use opdev_helm::chart::FileSet;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_types::contract::Limits;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
-use std::hash::{DefaultHasher, Hasher as _};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What was read from the disk at one moment.
-#[derive(Debug)]
-pub struct Files {
-    /// Path and text of `watches.yaml`, or why it cannot be read.
-    pub watches: (String, Result<String, String>),
-    /// Each chart folder that `watches.yaml` names, or why it cannot be read.
-    pub charts: BTreeMap<String, Result<FileSet, String>>,
-    /// Each chart that the releases of programs name, or why it cannot be read.
-    pub named_charts: BTreeMap<String, Result<FileSet, String>>,
-    /// What the Go type files make.
-    pub types: Types,
-    /// Paths and texts of CRD files.
-    pub crds: Vec<(String, String)>,
-    /// Texts of everything below the folders of reconcilers.
-    pub reconcilers: Texts,
-    /// Paths and texts of samples.
-    pub samples: Vec<(String, String)>,
-    /// Environment variables, for `overrideValues`.
-    pub env: BTreeMap<String, String>,
-    /// What the user's settings say.
-    pub options: Arc<Options>,
-}
-
-/// What the user's settings say about kinds.
-#[derive(Clone, Debug, Default, Hash)]
-pub struct Options {
-    /// The script or the folder of templates that reconciles a kind, by the kind.
-    pub reconcilers: BTreeMap<String, String>,
-    /// Folders whose scripts and folders reconcile the kind that they are named after.
-    pub reconciler_folders: Vec<String>,
-    /// What of the outside programs may reach.
-    pub allow: Allow,
-    /// What the user has allowed the project; variables of the environment that are not named here are not read.
-    pub granted: BTreeSet<Permission>,
-    /// Links in charts that lead out of the project: where they are, and where they lead.
-    pub linked: Vec<(String, String)>,
-    /// Where objects of a kind say how many replicas they want, by the kind.
-    pub scale: BTreeMap<String, String>,
-    /// The only kinds to reconcile; empty means all.
-    pub only: Vec<String>,
-    /// The operator's own program, where the project has one.
-    pub program: Option<OwnProgram>,
-}
-
-/// What the operator's own program reconciles.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct OwnProgram {
-    /// The program in words, such as `go ./cmd`.
-    pub words: String,
-    /// Whether it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
-    pub charts: bool,
-}
 
 /// A new set of sources.
 #[derive(Debug)]
@@ -406,24 +354,12 @@ impl Sources {
 /// Why nothing reconciles a kind, and what would.
 const NO_RECONCILER: &str = "it has no chart and no reconciler; `operator:` in opdev.yaml names a program of your own that reconciles it";
 
-/// A problem of a whole file.
+/// A link of a chart that leads out of the project.
 fn leads_out((link, target): &(String, String)) -> Diagnostic {
     let message =
         format!("the link leads out of the project, to {target}: what is there becomes a part of the chart");
     let hint = "look at what it is; a copy of the file in the chart is the same on every machine".to_owned();
     Diagnostic { severity: Severity::Warning, hint: Some(hint), ..problem(link, message) }
-}
-
-pub(super) fn problem(file: &str, message: String) -> Diagnostic {
-    let place = Place { file: file.to_owned(), line: 0, column: 0 };
-    Diagnostic {
-        severity: Severity::Error,
-        message,
-        place: Some(place),
-        excerpt: None,
-        hint: None,
-        kind: None,
-    }
 }
 
 fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
@@ -443,16 +379,6 @@ fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
     }
     samples
 }
-
-/// A fingerprint of a value.
-pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
-}
-
-/// Fingerprints of the files of charts, by path: a chart can be megabytes, so they are made once.
-pub(super) type Prints<'f> = BTreeMap<&'f str, u64>;
 
 fn prints(charts: &BTreeMap<String, Result<FileSet, String>>) -> Prints<'_> {
     let print = |read: &Result<FileSet, String>| match read {

@@ -4,6 +4,7 @@
 pub mod broken;
 mod charts;
 pub mod definitions;
+mod files;
 pub mod load;
 mod overrides;
 mod reconcilers;

@@ -1,7 +1,7 @@
 //! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files changed.
 //! Remembers each one's last good program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
 
-use super::load::{Files, hash, problem};
+use super::files::{Files, hash, problem};
 use super::{broken, nearest};
 use crate::event::{Diagnostic, Place};
 use opdev_object::meta::Gvk;

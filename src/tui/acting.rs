@@ -1,11 +1,13 @@
 //! Actions that ask for something: whether they are possible, and what they ask for or open. Pure.
 
 use super::action::Do;
-use super::dialog::{Confirm, Delete, HeldDialog, Layer, Scale, TrustDialog, Unlock};
+use super::candidates::What;
+use super::command::{Command, ask};
+use super::dialog::{Confirm, Delete, HeldDialog, Scale, TrustDialog, Unlock};
 use super::finding::open;
-use super::picker::What;
-use super::update::{Command, ask};
-use super::view::{ViewState, replicas};
+use super::layer::Layer;
+use super::replicas::replicas;
+use super::view::ViewState;
 use crate::event::{PauseScope, Request, Started, TraceLevel};
 use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
@@ -114,14 +116,6 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Whether custom resources would stay behind on a cluster that lives on, and nobody has said what becomes of them.
-pub(super) fn asks_before_leaving(state: &State) -> bool {
-    let Some(started) = &state.started else { return false };
-    let open = !started.cluster.embedded && !started.cluster.read_only && started.on_exit.is_none();
-    let reconciled = |seen: &Arc<Seen>| state.only_shown(&seen.key.group, &seen.key.kind).is_none();
-    open && state.stopping.is_none() && state.objects.custom().any(reconciled)
 }
 
 fn connected(state: &State) -> Result<&Started, String> {

@@ -1,10 +1,7 @@
-//! The one registry of actions: keys, footer, help and what is possible right now all come from here.
-//! What an action does is in `update`.
+//! The one registry of actions: keys, footer and help all come from here.
+//! What is possible right now is in `enabled`, what an action does in `update`.
 
-use super::finding::{self, Seek};
-use super::seeing::See;
-use super::view::{Pane, Tab, ViewState};
-use crate::state::State;
+use super::pane::{Pane, Tab};
 
 /// What can be done; one variant per action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +63,42 @@ pub enum Do {
     Suspend,
     Quit,
     Stop,
+}
+
+/// What can be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum See {
+    FoldLog,
+    ManagedFields,
+    FieldOwners,
+    OlderVersion,
+    NewerVersion,
+    Deleted,
+    NextContainer,
+    Previous,
+}
+
+/// The actions of finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Seek {
+    Palette,
+    Jump,
+    Faults,
+    Sort,
+    Turn,
+    Wide,
+    Namespace,
+    Context,
+    Theme,
+    Mouse,
+    Text,
+    Next,
+    Previous,
+    MoreLog,
+    LessLog,
+    Hold,
 }
 
 /// Where an action stands in the help.
@@ -405,20 +438,4 @@ pub static ACTIONS: &[Action] = &[
 /// An action by what it does.
 pub fn by(does: Do) -> Option<&'static Action> {
     ACTIONS.iter().find(|action| action.does == does)
-}
-
-/// Whether an action is possible right now; if not, why, in words for the user.
-pub fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
-    if let Do::Seek(seek) = does {
-        return finding::enabled(seek, view, state);
-    }
-    if let Do::See(see) = does {
-        return super::seeing::enabled(see, view, state);
-    }
-    if let Do::Scale | Do::Delete | Do::Reconcile | Do::Pause | Do::Step = does
-        && let Some(gone) = view.targets(state).into_iter().find(|seen| state.gone_at(&seen.key).is_some())
-    {
-        return Err(format!("{} {} is deleted; what shows is how it was last", gone.key.kind, gone.key.name));
-    }
-    super::acting::enabled(does, view, state)
 }

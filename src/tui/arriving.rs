@@ -1,7 +1,8 @@
 //! What the terminal keeps when opdev goes on working on another cluster, and what it forgets.
 
-use super::dialog::Layer;
-use super::view::{Pane, ViewState};
+use super::layer::Layer;
+use super::pane::Pane;
+use super::view::ViewState;
 use crate::state::State;
 
 impl ViewState {

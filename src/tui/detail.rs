@@ -8,54 +8,31 @@ mod history;
 pub(super) mod impact;
 mod log;
 mod log_groups;
+pub(super) mod made_of;
+pub(super) mod parts;
 mod pass;
 pub(super) mod pods;
 pub(super) mod search;
+pub(super) mod search_step;
 pub(super) mod values;
 mod yaml;
 
 use super::filter::Filter;
-use super::seeing::{Grouping, How};
-use super::text::{Row, wrap};
+use super::looks::Grouping;
+use super::pane::Tab;
+use super::text::Row;
 use super::theme::Role;
-use super::view::{Lines, Tab, ViewState};
+use super::view::{Lines, ViewState};
 use crate::event::{Level, words};
-use crate::state::{Recorded, Seen, State};
+use crate::state::{Recorded, State};
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use made_of::{MadeOf, Object};
+use parts::clock;
 use std::sync::Arc;
 
 /// The rows of changes, for a dialog.
 pub(super) fn change_rows(changes: &[opdev_object::diff::Change]) -> Vec<Row> {
     changes::rows(changes, 0)
-}
-
-/// What lines were made of; equal ones make equal lines.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct MadeOf {
-    tab: Tab,
-    pass: Option<u64>,
-    object: Option<Object>,
-    /// Counts what else goes in.
-    stamp: u64,
-    dropped: u64,
-    width: usize,
-    wrap: bool,
-    all: bool,
-    how: How,
-    container: Option<(String, String)>,
-    filter: String,
-    level: Level,
-}
-
-/// An object, equal to itself only.
-#[derive(Clone, Debug)]
-struct Object(Arc<Seen>);
-
-impl PartialEq for Object {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
 }
 
 /// Brings the lines of the detail pane up to a state.
@@ -87,7 +64,7 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
         all: view.all,
         how: view.seeing.how.clone(),
         container: view.seeing.container.clone(),
-        filter: view.filters[super::view::Pane::Detail.index()].clone(),
+        filter: view.filters[crate::tui::pane::Pane::Detail.index()].clone(),
         level: view.log_level,
     };
     let made_of = held(made_of, view);
@@ -142,24 +119,6 @@ fn finish(rows: Vec<Row>, made_of: &MadeOf) -> Vec<Row> {
     let filter = Filter::new(&made_of.filter);
     let rows = rows.into_iter().filter(|row| filter.is_empty() || filter.text(&row.text()));
     if made_of.wrap { rows.flat_map(|row| row.wrapped(made_of.width)).collect() } else { rows.collect() }
-}
-
-/// `17:02:11`
-pub(super) fn clock(at: Timestamp, zone: &TimeZone) -> String {
-    at.to_zoned(zone.clone()).strftime("%H:%M:%S").to_string()
-}
-
-/// `17:02:11.123`
-pub(super) fn clock_millis(at: Timestamp, zone: &TimeZone) -> String {
-    let zoned = at.to_zoned(zone.clone());
-    format!("{}.{:03}", zoned.strftime("%H:%M:%S"), zoned.subsec_nanosecond() / 1_000_000)
-}
-
-fn nothing(text: &str, width: usize) -> Vec<Row> {
-    wrap(text, width.saturating_sub(2))
-        .into_iter()
-        .map(|line| Row::new(Role::Dim, format!(" {line}")))
-        .collect()
 }
 
 fn events(view: &ViewState, state: &State) -> Vec<Row> {

@@ -1,6 +1,7 @@
 //! Dialogs, stacked over the panes: help, filter line, sample picker, scale, delete, held changes. Each takes keys and gives back
 //! what to do; none draws itself (`draw/dialogs`).
 
+mod answer;
 mod confirm;
 mod copy;
 mod delete;
@@ -16,6 +17,8 @@ mod trust;
 mod undo;
 mod unlock;
 
+use super::layer::Layer;
+pub(super) use answer::{Answer, Opening};
 pub(super) use confirm::Confirm;
 pub(super) use copy::copies;
 pub(super) use delete::Delete;
@@ -29,112 +32,13 @@ pub(super) use tasks::{Task, tasks};
 pub(super) use trust::{ANSWERS as TRUST_ANSWERS, TrustDialog};
 pub(super) use unlock::Unlock;
 
-use super::action::Do;
 use super::filter::passes;
 use super::keys::Key;
-use super::picker::Picker;
-use super::view::{Pane, ViewState};
-use crate::event::{Destination, Request, Sample};
+use super::pane::Pane;
+use super::view::ViewState;
+use crate::event::{Request, Sample};
 use crate::state::State;
 use crossterm::event::KeyCode;
-
-/// An open dialog.
-#[derive(Clone, Debug)]
-pub enum Layer {
-    /// All keys.
-    Help {
-        /// The first visible line.
-        scroll: usize,
-        /// What is searched for in it.
-        typed: Option<String>,
-    },
-    /// A filter being typed.
-    Filter {
-        /// Of which pane.
-        pane: Pane,
-        /// What it was before.
-        before: String,
-    },
-    /// A sample to choose.
-    Samples {
-        /// What was typed to narrow the list.
-        typed: String,
-        /// The chosen row.
-        index: usize,
-    },
-    /// Replicas to type.
-    Scale(Scale),
-    /// Something to delete.
-    Delete(Delete),
-    /// A held change to answer.
-    Held(HeldDialog),
-    /// What the project wants to be trusted with.
-    Trust(TrustDialog),
-    /// A question about several objects.
-    Confirm(Confirm),
-    /// What a draft would change.
-    Review(ReviewDialog),
-    /// What a new object begins with.
-    New {
-        /// What was typed to narrow the list.
-        typed: String,
-        /// The chosen row.
-        index: usize,
-    },
-    /// What to copy.
-    Copy {
-        /// The chosen row.
-        index: usize,
-    },
-    /// What becomes of custom resources when opdev leaves a cluster.
-    Leave {
-        /// The chosen row.
-        index: usize,
-        /// Where it goes; nowhere where it ends.
-        to: Option<Destination>,
-    },
-    /// Another cluster is on its way.
-    Switching(Switching),
-    /// What can be undone.
-    Undo {
-        /// The chosen row.
-        index: usize,
-    },
-    /// Requests under way and ended.
-    Tasks {
-        /// The chosen row.
-        index: usize,
-    },
-    /// A list to choose from.
-    Picker(Box<Picker>),
-    /// A text to search for in the detail pane.
-    Search {
-        /// What was searched for before.
-        before: String,
-    },
-    /// The name of a context to type.
-    Unlock(Unlock),
-}
-
-/// What a key in a dialog leads to.
-pub(super) enum Answer {
-    /// The dialog closes, and the key is for what is below.
-    Pass,
-    /// The dialog stays.
-    Stay,
-    /// The dialog closes.
-    Close,
-    /// The dialog closes and something is asked for.
-    Ask(Request),
-    /// Something is asked for, and the dialog stays.
-    AskOn(Request),
-    /// The dialog closes and a text goes to the clipboard: what it is, and itself.
-    Copy(&'static str, String),
-    /// The dialog closes and an action is done.
-    Act(Do),
-    /// Another dialog takes its place.
-    Open(Layer),
-}
 
 /// The samples that pass what was typed, and the typed text itself where it may be a file.
 pub(super) fn choices(state: &State, typed: &str) -> Vec<Choice> {

@@ -1,6 +1,7 @@
 //! What drafts ask of the screen: the editor for a text, a dialog for a change. Each round is asked for once. Pure.
 
-use super::dialog::{Layer, ReviewDialog, review_of};
+use super::dialog::{ReviewDialog, review_of};
+use super::layer::Layer;
 use super::view::ViewState;
 use crate::event::{DraftId, DraftStage};
 use crate::state::State;

@@ -1,6 +1,7 @@
 //! A state and a view become a frame. Draws only what is visible, and notes when something on it will have changed
 //! by itself. Nothing is decided here: what is shown comes from `view`, what it means from the state.
 
+mod boxes;
 mod delete;
 mod detail;
 mod dialogs;
@@ -10,6 +11,7 @@ mod help;
 mod leave;
 mod lists;
 mod picker;
+mod pieces;
 mod process;
 mod resources;
 mod review;
@@ -18,21 +20,22 @@ mod trust;
 mod unlock;
 mod which_key;
 
+use super::enabled::enabled;
 pub(super) use resources::shown_columns;
 
+use super::action::Seek;
 use super::action::{self, Do};
-use super::finding::Seek;
+use super::pane::Pane;
 use super::text::{Row, cut, cut_front, width, wrap};
 use super::theme::Role;
 use super::toast::{Toast, toast};
-use super::view::{Pane, Tab, ViewState};
+use super::view::ViewState;
 use crate::event::{Diagnostic, Protection, TroubleKind, words};
 use crate::state::State;
 use jiff::Timestamp;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
 use std::time::Duration;
 
 /// Below this nothing useful fits.
@@ -338,14 +341,14 @@ fn tab_bar(view: &ViewState, buffer: &mut Buffer, area: Rect) {
 
 /// Keys of the focused pane on the left, the queue on the right.
 fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
-    if let Some(super::dialog::Layer::Filter { pane, .. }) = view.layers.last() {
+    if let Some(crate::tui::layer::Layer::Filter { pane, .. }) = view.layers.last() {
         let row = Row::new(Role::Key, format!(" filter {}: ", pane.title().to_lowercase()))
             .and(Role::Text, format!("{}▏", view.filter(*pane)))
             .and(Role::Dim, "   enter keeps, esc drops");
         let wrong = view.filter_problem(*pane).map(|why| format!("   {why}"));
         return line(buffer, view, area, &row.and(Role::Bad, wrong.unwrap_or_default()));
     }
-    if let Some(super::dialog::Layer::Search { .. }) = view.layers.last() {
+    if let Some(crate::tui::layer::Layer::Search { .. }) = view.layers.last() {
         let row = Row::new(Role::Key, " find: ")
             .and(Role::Text, format!("{}▏", view.search.text))
             .and(Role::Dim, "   words or /regex/; enter goes there, esc drops");
@@ -399,7 +402,7 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
             continue;
         }
         used += size;
-        let possible = action::enabled(action.does, view, state).is_ok();
+        let possible = enabled(action.does, view, state).is_ok();
         left = left
             .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))
             .and(if possible { Role::Text } else { Role::Dim }, format!(" {} ", action.title));
@@ -436,62 +439,4 @@ fn say(toast: &Toast, view: &ViewState, buffer: &mut Buffer, body: Rect) {
             false,
         );
     }
-}
-
-/// An age, and a note of when it will read differently.
-fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
-    let Some(since) = since else { return String::new() };
-    let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
-    view.wake_in(words::age_changes_in(age));
-    words::age(age)
-}
-
-fn clear(buffer: &mut Buffer, area: Rect) {
-    for y in area.top()..area.bottom() {
-        for x in area.left()..area.right() {
-            if let Some(cell) = buffer.cell_mut((x, y)) {
-                cell.reset();
-                cell.set_style(Style::reset());
-            }
-        }
-    }
-}
-
-/// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
-fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String)> {
-    let one = |tab: Tab| {
-        let open = tab == view.tab;
-        let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
-        (if open { Role::Focus } else { Role::Dim }, text)
-    };
-    let all: Vec<(Role, String)> = Tab::ALL.into_iter().map(one).collect();
-    let sizes: Vec<usize> = all.iter().map(|(_, text)| width(text)).collect();
-    if sizes.iter().sum::<usize>() <= cells {
-        return all;
-    }
-    let open = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
-    let (mut from, mut to) = (open, open + 1);
-    let room = cells.saturating_sub(2);
-    let mut used = sizes[open];
-    // Neighbours in turn, the next ones first.
-    loop {
-        let right = to < sizes.len() && used + sizes[to] <= room;
-        if right {
-            used += sizes[to];
-            to += 1;
-        }
-        let left = from > 0 && used + sizes[from - 1] <= room;
-        if left {
-            from -= 1;
-            used += sizes[from];
-        }
-        if !right && !left {
-            break;
-        }
-    }
-    let mark = |there: bool, sign: &str| (Role::Dim, if there { sign } else { "" }.to_owned());
-    let mut row = vec![mark(from > 0, "‹")];
-    row.extend(all[from..to].iter().cloned());
-    row.push(mark(to < all.len(), "›"));
-    row
 }

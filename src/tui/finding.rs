@@ -1,41 +1,22 @@
 //! Finding things: the palette, jumps, what the lists show and in which order, searching in the detail pane, how much
 //! of the log is shown. View changes only; `update` hands the keys of these actions to `perform`.
 
-use super::acting::asks_before_leaving;
-use super::action;
-use super::detail::search;
-use super::dialog::{Answer, Layer};
+use super::action::{self, Seek};
+use super::candidates::{Item, Picker, What};
+use super::detail::search_step::step;
+use super::dialog::{Answer, Opening};
 use super::draw::shown_columns;
-use super::picker::{Item, Picker, What, is_here};
+use super::layer::Layer;
+use super::leaving::asks_before_leaving;
+use super::pane::{Pane, Tab};
+use super::picker::is_here;
 use super::table::{Column, Sort, Wanted};
 use super::theme::Theme;
-use super::view::{Pane, Tab, ViewState};
+use super::view::ViewState;
 use crate::event::{Level, Request};
 use crate::state::{Seen, State, tree};
 use opdev_object::meta::ObjectKey;
 use std::sync::Arc;
-
-/// The actions of finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum Seek {
-    Palette,
-    Jump,
-    Faults,
-    Sort,
-    Turn,
-    Wide,
-    Namespace,
-    Context,
-    Theme,
-    Mouse,
-    Text,
-    Next,
-    Previous,
-    MoreLog,
-    LessLog,
-    Hold,
-}
 
 pub(super) fn open(view: &mut ViewState, what: What, state: &State) {
     let picker = Picker::open(what, view, state);
@@ -61,8 +42,8 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
         Seek::Turn => view.sort.down = !view.sort.down,
         Seek::Mouse => view.mouse = !view.mouse,
         Seek::Text => view.layers.push(Layer::Search { before: view.search.text.clone() }),
-        Seek::Next => search::step(view, true),
-        Seek::Previous => search::step(view, false),
+        Seek::Next => step(view, true),
+        Seek::Previous => step(view, false),
         Seek::MoreLog => view.log_level = louder(view.log_level),
         Seek::LessLog => view.log_level = quieter(view.log_level),
         Seek::Hold => {
@@ -143,7 +124,7 @@ impl ViewState {
     /// Does what was chosen from a list.
     pub(super) fn choose(&mut self, item: Item, state: &State) -> Answer {
         match item {
-            Item::Action(does) => match action::enabled(does, self, state) {
+            Item::Action(does) => match super::enabled::enabled(does, self, state) {
                 Ok(()) => return Answer::Act(does),
                 Err(why) => {
                     let title = action::by(does).map_or("", |action| action.title);
@@ -154,10 +135,10 @@ impl ViewState {
             Item::Kind { group, kind } if state.is_custom(&group, &kind) => self.show_kind(&kind),
             Item::Kind { kind, .. } => {
                 let picker = Picker::jump_to(&format!("{kind} "), self, state);
-                return Answer::Open(Layer::Picker(Box::new(picker)));
+                return Answer::Open(Opening::Picker(Box::new(picker)));
             }
             Item::Source { kind, .. } => self.show_kind(&kind),
-            Item::File(path) => return Answer::Open(Layer::Samples { typed: path, index: 0 }),
+            Item::File(path) => return Answer::Open(Opening::Samples { typed: path }),
             Item::Reconcile { id, object } => {
                 self.go_to(&object, state);
                 self.go_to_pass(id, state);
@@ -174,7 +155,7 @@ impl ViewState {
                 self.message = Some(format!("opdev runs on {to} already"));
             }
             Item::Context(to) if asks_before_leaving(state) => {
-                return Answer::Open(Layer::Leave { index: 0, to: Some(to) });
+                return Answer::Open(Opening::Leave { to });
             }
             Item::Context(to) => {
                 let how = state.started.as_ref().and_then(|started| started.on_exit).unwrap_or_default();

@@ -1,30 +1,18 @@
 //! The mouse, where the user wants it: a click goes to a pane and selects a row, the wheel scrolls what is below it.
 //! Nothing is ever asked for by a click.
 
-use super::dialog::Layer;
+use super::command::{Command, Input, Mouse};
 use super::keys::Key;
-use super::update::{Command, Input, update};
-use super::view::{Pane, ViewState};
+use super::layer::Layer;
+use super::pane::Pane;
+use super::update::update;
+use super::view::ViewState;
 use crate::state::State;
 use crossterm::event::{KeyCode, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
 /// Rows of one turn of the wheel.
 const TURN: usize = 3;
-
-/// What the mouse did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mouse {
-    /// A click at a column and a row.
-    Click(u16, u16),
-    /// The wheel, up or down.
-    Wheel {
-        /// Towards the beginning.
-        up: bool,
-        /// Column and row.
-        at: (u16, u16),
-    },
-}
 
 impl Mouse {
     /// What an event of the terminal means here.

@@ -4,42 +4,9 @@
 use super::keymap::Keymap;
 use super::theme::Theme;
 use super::view::ViewState;
-use crate::event::{Diagnostic, Preferences, ThemeChoice, words};
+use crate::event::{Diagnostic, ThemeChoice};
 use crate::state::State;
 use std::sync::Arc;
-
-/// What came of the settings.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Following {
-    /// The settings that were looked at last.
-    seen: Option<Arc<Preferences>>,
-    /// What the terminal itself asks for.
-    terminal: Theme,
-    problems: Vec<Diagnostic>,
-}
-
-impl Following {
-    /// Nothing yet, on a terminal that asks for these colours.
-    pub(super) fn on(terminal: Theme) -> Self {
-        Following { terminal, ..Following::default() }
-    }
-
-    /// Forgets what was told; false where there was nothing.
-    pub(super) fn dismiss(&mut self) -> bool {
-        !std::mem::take(&mut self.problems).is_empty()
-    }
-
-    /// What is wrong with the settings, in words.
-    pub(super) fn told(&self) -> Option<Vec<String>> {
-        let first = self.problems.first()?;
-        let mut lines = vec![format!("✗ {}", words::diagnostic(first))];
-        lines.extend(first.hint.as_deref().map(words::one_line));
-        let more = self.problems.len() - 1;
-        let more = if more > 0 { format!("{more} more of them. ") } else { String::new() };
-        lines.push(format!("{more}Keys and colours stay as they were."));
-        Some(lines)
-    }
-}
 
 impl ViewState {
     /// Takes the newest settings in, if they are new.
@@ -77,8 +44,9 @@ fn theme(choice: Option<&ThemeChoice>, terminal: Theme) -> Result<Theme, Box<Dia
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Binding, Event, Place};
+    use crate::event::{Binding, Event, Place, Preferences};
     use crate::tui::action::Do;
+    use crate::tui::following::Following;
     use crate::tui::keys::Key;
 
     fn place() -> Place {

@@ -1,15 +1,16 @@
 //! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in, frames go
 //! out. Draws only when something has changed, and never more often than a screen can show.
 
+use super::command::Mouse;
+use super::command::{Command, Input};
 use super::drafts::editor_due;
 use super::draw::draw;
 use super::editor::{Editor, interrupt_is_the_editors};
+use super::following::Following;
 use super::keys::Key;
-use super::mouse::Mouse;
-use super::preferences::Following;
 use super::terminal::Guard;
 use super::theme::Theme;
-use super::update::{Command, Input, update};
+use super::update::update;
 use super::view::ViewState;
 use crate::event::{Asker, DraftId, OnExit, Request, RequestId};
 use crate::state::State;

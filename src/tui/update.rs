@@ -1,47 +1,26 @@
 //! Keys become view changes and commands. Pure: the same view, input and state give the same result.
 
 use super::acting;
-use super::action::{self, Do};
-use super::dialog::{Answer, Layer, Switching};
+use super::action::Do;
+use super::command::{Command, Input, ask};
+use super::dialog::{Answer, Opening};
+use super::enabled::enabled;
 use super::finding;
 use super::keymap::Found;
 use super::keys::{Chord, Key};
-use super::mouse::{self, Mouse};
+use super::layer::Layer;
+use super::leaving::asks_before_leaving;
+use super::mouse;
+use super::pane::{Pane, Tab};
 use super::seeing;
 use super::toast;
-use super::view::{Pane, Tab, ViewState};
-use crate::event::{Asker, Request, RequestId};
+use super::view::ViewState;
+use crate::event::{Asker, Request};
 use crate::state::State;
 use crossterm::event::KeyCode;
 
 /// Longer texts do not get through to a clipboard: terminals take about 75 kB in base64.
 const MOST_COPIED: usize = 55_000;
-
-/// What comes from the terminal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// A key.
-    Key(Key),
-    /// Pasted text: goes into text fields only, never into actions.
-    Paste(String),
-    /// The mouse.
-    Mouse(Mouse),
-}
-
-/// What is to be done outside the view.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// Ask the inner loop.
-    Request(RequestId, Request),
-    /// Put a text on the terminal's clipboard.
-    Copy(String),
-    /// Paint everything anew.
-    Redraw,
-    /// Give the terminal back to the shell for a while.
-    Suspend,
-    /// Leave now.
-    Leave,
-}
 
 /// One input.
 pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command> {
@@ -91,7 +70,7 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
             return Vec::new();
         }
     };
-    if let Err(why) = action::enabled(action.does, view, state) {
+    if let Err(why) = enabled(action.does, view, state) {
         view.message = Some(format!("{}: {why}", action.title));
         return Vec::new();
     }
@@ -123,28 +102,15 @@ fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -
             ask(view, request)
         }
         Answer::Act(does) => perform(view, does, state),
-        Answer::Open(other) => {
-            view.layers.push(other);
+        Answer::Open(opening) => {
+            view.layers.push(match opening {
+                Opening::Picker(picker) => Layer::Picker(picker),
+                Opening::Samples { typed } => Layer::Samples { typed, index: 0 },
+                Opening::Leave { to } => Layer::Leave { index: 0, to: Some(to) },
+            });
             Vec::new()
         }
     }
-}
-
-pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
-    let id = view.next_request;
-    view.next_request += 1;
-    // Whoever leaves does so once.
-    if let Request::Leave { .. } = request {
-        view.leaving = true;
-        view.layers.clear();
-    }
-    if let Request::Switch { to, .. } = &request {
-        view.layers = vec![Layer::Switching(Switching { id, to: to.clone() })];
-    }
-    if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. }) {
-        view.did = Some(request.clone());
-    }
-    vec![Command::Request(id, request)]
 }
 
 fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
@@ -209,7 +175,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
         Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],
-        Do::Quit if acting::asks_before_leaving(state) => {
+        Do::Quit if asks_before_leaving(state) => {
             view.layers.push(Layer::Leave { index: 0, to: None });
         }
         Do::Quit | Do::Stop => {
@@ -251,7 +217,7 @@ fn show(view: &mut ViewState, tab: Tab) {
 fn open(view: &mut ViewState, state: &State) {
     match view.focus {
         Pane::Resources if view.lists.resources.is_empty() => {
-            if action::enabled(Do::Apply, view, state).is_ok() {
+            if enabled(Do::Apply, view, state).is_ok() {
                 view.layers.push(Layer::Samples { typed: String::new(), index: 0 });
             }
         }

@@ -1,15 +1,19 @@
 //! What the terminal itself knows: focus, selections, filters, open dialogs. Everything else is in the `State`.
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
+use super::candidates::{Census, Remembered};
+use super::detail::made_of::MadeOf as LinesMadeOf;
 use super::detail::search::Search;
-use super::dialog::{HeldDialog, Layer};
+use super::dialog::HeldDialog;
 use super::filter::{Filter, Subject};
+use super::following::Following;
 use super::keymap::Keymap;
 use super::keys::Key;
+use super::layer::Layer;
+use super::looks::{PassRow, Seeing, pass_rows};
 use super::marks::Marks;
-use super::picker::{Census, Remembered};
-use super::preferences::Following;
-use super::seeing::{PassRow, Seeing, pass_rows};
+use super::pane::{Pane, Tab};
+use super::selection::Selection;
 use super::table::{Sort, Table};
 use super::text::Row;
 use super::theme::Theme;
@@ -20,157 +24,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opdev_object::meta::ObjectKey;
 use ratatui::layout::Rect;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The panes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Pane {
-    /// Custom resources.
-    #[default]
-    Resources,
-    /// What the selected one owns.
-    Owned,
-    /// Its reconciles.
-    Reconciles,
-    /// One thing in detail.
-    Detail,
-}
-
-impl Pane {
-    /// In the order of tab.
-    pub const ALL: [Pane; 4] = [Pane::Resources, Pane::Owned, Pane::Reconciles, Pane::Detail];
-
-    /// Its place in that order.
-    pub fn index(self) -> usize {
-        self as usize
-    }
-
-    /// Its name.
-    pub fn title(self) -> &'static str {
-        match self {
-            Pane::Resources => "Custom resources",
-            Pane::Owned => "Owned",
-            Pane::Reconciles => "Reconciles",
-            Pane::Detail => "Detail",
-        }
-    }
-}
-
-/// The tabs of the detail pane.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Tab {
-    /// Why a reconcile ran, and what it changed in the status.
-    #[default]
-    Status,
-    /// What it changed elsewhere.
-    Objects,
-    /// Which API calls it made.
-    Calls,
-    /// Log lines.
-    Log,
-    /// The selected object in words: what it waits for, why it does not go.
-    Describe,
-    /// The selected object as YAML.
-    Yaml,
-    /// Its conditions over time.
-    Conditions,
-    /// Its versions.
-    History,
-    /// Logs of its pods.
-    Pods,
-    /// What the last saves of its type and its reconciler change.
-    Impact,
-    /// The values that its chart gets, each with who gives it.
-    Values,
-    /// Kubernetes Events and notices.
-    Events,
-}
-
-impl Tab {
-    /// In the order of the tab bar.
-    pub const ALL: [Tab; 12] = [
-        Tab::Status,
-        Tab::Objects,
-        Tab::Calls,
-        Tab::Log,
-        Tab::Describe,
-        Tab::Yaml,
-        Tab::Conditions,
-        Tab::History,
-        Tab::Pods,
-        Tab::Impact,
-        Tab::Values,
-        Tab::Events,
-    ];
-
-    /// Its name.
-    pub fn title(self) -> &'static str {
-        match self {
-            Tab::Status => "Status",
-            Tab::Objects => "Objects",
-            Tab::Calls => "Calls",
-            Tab::Log => "Log",
-            Tab::Describe => "Describe",
-            Tab::Yaml => "YAML",
-            Tab::Conditions => "Conditions",
-            Tab::History => "History",
-            Tab::Pods => "Pod logs",
-            Tab::Impact => "Impact",
-            Tab::Values => "Values",
-            Tab::Events => "Events",
-        }
-    }
-}
-
-/// A selection that follows its thing, and the window around it.
-#[derive(Clone, Debug)]
-pub(super) struct Selection<K> {
-    pub(super) key: Option<K>,
-    pub(super) index: usize,
-    pub(super) offset: usize,
-}
-
-impl<K> Default for Selection<K> {
-    fn default() -> Self {
-        Selection { key: None, index: 0, offset: 0 }
-    }
-}
-
-impl<K: PartialEq + Clone> Selection<K> {
-    /// Finds the selected thing among the present ones; where it is gone, its place keeps the selection.
-    fn settle(&mut self, count: usize, key_at: impl Fn(usize) -> K) {
-        if count == 0 {
-            (self.index, self.offset) = (0, 0);
-            self.key = None;
-            return;
-        }
-        let held = self.key.as_ref().is_some_and(|key| self.index < count && key_at(self.index) == *key);
-        if !held {
-            let found = self.key.as_ref().and_then(|key| (0..count).find(|i| key_at(*i) == *key));
-            self.index = found.unwrap_or(self.index).min(count - 1);
-            self.key = Some(key_at(self.index));
-        }
-    }
-
-    /// Moves to a row.
-    fn go(&mut self, to: usize, count: usize, key_at: impl Fn(usize) -> K) {
-        if count > 0 {
-            self.index = to.min(count - 1);
-            self.key = Some(key_at(self.index));
-        }
-    }
-
-    /// Scrolls so that the selection is within `height` rows.
-    pub(super) fn window(&mut self, count: usize, height: usize) -> std::ops::Range<usize> {
-        let height = height.max(1);
-        self.offset = self.offset.min(self.index).max((self.index + 1).saturating_sub(height));
-        self.offset = self.offset.min(count.saturating_sub(height));
-        self.offset..count.min(self.offset + height)
-    }
-}
 
 /// What the list panes show, brought up to one state.
 #[derive(Default)]
@@ -200,7 +56,7 @@ struct MadeOf {
 #[derive(Default)]
 pub(super) struct Lines {
     pub(super) rows: Vec<Row>,
-    pub(super) made_of: Option<super::detail::MadeOf>,
+    pub(super) made_of: Option<LinesMadeOf>,
 }
 
 /// What the terminal itself knows.
@@ -355,19 +211,6 @@ impl Default for ViewState {
             left: 0,
         }
     }
-}
-
-/// How many replicas an object asks for: where its kind says, else in the usual fields.
-pub(super) fn replicas(state: &State, seen: &Seen) -> Option<i64> {
-    let known = state.kinds().iter().find(|kind| {
-        kind.gvk.group == seen.key.group && kind.gvk.kind == seen.key.kind && !kind.scale.is_empty()
-    });
-    let said = known.map(|kind| kind.scale.replace('.', "/"));
-    let usual = ["/spec/replicas", "/spec/replicaCount", "/spec/size"];
-    said.as_deref()
-        .into_iter()
-        .chain(usual)
-        .find_map(|path| seen.object.pointer(path).and_then(Value::as_i64))
 }
 
 impl ViewState {

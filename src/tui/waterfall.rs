@@ -1,10 +1,10 @@
 //! One reconcile opened up in place: why it ran, how long it waited, its steps and calls as bars on the scale of the
 //! pass, what it wrote, when it runs again. Pure: which lines there are does not depend on the width, how they look does.
 
-use super::detail::clock_millis;
+use super::detail::parts::clock_millis;
+use super::pane::Tab;
 use super::text::{Row, cut, cut_front, left, right, width};
 use super::theme::Role;
-use super::view::Tab;
 use crate::event::{Action, Call, Cause, CauseKind, Outcome, Reconcile, WatchEvent, words};
 use jiff::tz::TimeZone;
 use std::time::Duration;

@@ -3,12 +3,11 @@
 
 use super::client;
 use super::dispatch::Asking;
-use super::hook::ClientConfig;
 use super::place::Nowhere;
 use super::review::check_head;
 use crate::blocking::MayWait;
 use crate::error::Cause;
-use crate::registry::metadata;
+use crate::resource::{Conversion, metadata};
 use bytes::Bytes;
 use opdev_object::meta::group_version;
 use opdev_object::names::{label_key, label_value};
@@ -17,29 +16,6 @@ use std::time::Duration;
 
 /// How long a conversion may take, as the real server's client has it.
 const LIMIT: Duration = Duration::from_secs(30);
-
-/// How the versions of a definition are converted, where a webhook does that.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Conversion {
-    client: ClientConfig,
-    versions: Vec<String>,
-}
-
-impl Conversion {
-    /// Reads a definition; `None` where its versions only differ in their name.
-    pub(crate) fn of(definition: &Value) -> Option<Self> {
-        let conversion = &definition["spec"]["conversion"];
-        if conversion["strategy"] != "Webhook" {
-            return None;
-        }
-        let webhook = &conversion["webhook"];
-        let versions = webhook["conversionReviewVersions"].as_array().into_iter().flatten();
-        Some(Conversion {
-            client: ClientConfig::read(&webhook["clientConfig"]),
-            versions: versions.filter_map(Value::as_str).map(str::to_owned).collect(),
-        })
-    }
-}
 
 /// `group/version, Kind=kind` of an object.
 fn kind_of(object: &Value) -> String {

@@ -1,58 +1,23 @@
 //! Asks the policies and webhooks that a request concerns, policies first: those that change objects one after another, and again where they ask
 //! for it; those that only look all at once. Waits until they have answered, and so only asks on a thread that may wait.
 
-use super::hook::{ClientConfig, Hook};
+use super::Admission;
+use super::attributes::{Attributes, Surroundings};
+use super::client;
+use super::hook::Hook;
 use super::matching::{Seen, concerns};
 use super::place::{self, Nowhere};
 use super::policies::Rounds;
 use super::review::{self, Answer};
-use super::{Admission, Surroundings, client};
 use crate::blocking::MayWait;
 use crate::error::Status;
-use crate::identity::User;
-use crate::registry::Resource;
+use crate::resource::{ClientConfig, Resource};
 use bytes::Bytes;
-use opdev_object::meta::Gvk;
 use opdev_object::patch;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a request does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Operation {
-    Create,
-    Update,
-    Delete,
-    Connect,
-}
-
-impl Operation {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Operation::Create => "CREATE",
-            Operation::Update => "UPDATE",
-            Operation::Delete => "DELETE",
-            Operation::Connect => "CONNECT",
-        }
-    }
-}
-
-/// A request as webhooks are told of it, without the objects.
-#[derive(Debug)]
-pub(crate) struct Attributes<'a> {
-    pub(crate) operation: Operation,
-    pub(crate) resource: &'a Resource,
-    pub(crate) subresource: &'a str,
-    /// Of the object that is asked about: that of the resource, or of the subresource.
-    pub(crate) kind: Gvk,
-    pub(crate) namespace: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) options: Value,
-    pub(crate) dry_run: bool,
-    pub(crate) user: &'a User,
-}
 
 /// Somebody who asks webhooks.
 #[derive(Clone, Copy)]

@@ -1,8 +1,7 @@
 //! Webhooks as their configurations describe them, read once for each change of a configuration.
 //! Pure data; `matching` says what they concern.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use crate::resource::ClientConfig;
 use opdev_object::cel::Conditions;
 use opdev_object::selector::LabelSelector;
 use serde_json::Value;
@@ -60,47 +59,12 @@ pub(super) struct Rule {
     pub(super) names: Vec<String>,
 }
 
-/// Where a webhook listens, and whose certificates it shows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ClientConfig {
-    pub(super) target: Target,
-    /// PEM; `None` where nothing is said.
-    pub(super) authorities: Option<Arc<[u8]>>,
-}
-
-/// The address as configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Target {
-    Url(String),
-    Service { namespace: String, name: String, port: u16, path: String },
-}
-
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 
 pub(super) fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().map(text).collect()
-}
-
-impl ClientConfig {
-    /// Reads a `clientConfig`.
-    pub(crate) fn read(config: &Value) -> Self {
-        let service = &config["service"];
-        let target = if service.is_object() {
-            Target::Service {
-                namespace: text(&service["namespace"]),
-                name: text(&service["name"]),
-                port: service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
-                path: text(&service["path"]),
-            }
-        } else {
-            Target::Url(text(&config["url"]))
-        };
-        let bundle = config["caBundle"].as_str().and_then(|text| STANDARD.decode(text).ok());
-        let bundle = bundle.filter(|bytes| !bytes.trim_ascii().is_empty());
-        ClientConfig { target, authorities: bundle.map(Into::into) }
-    }
 }
 
 impl Rule {

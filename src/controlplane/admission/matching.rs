@@ -1,13 +1,12 @@
 //! Whether a webhook is to be asked about a request: rules, selectors, conditions. Pure but for what is read of the
 //! cluster.
 
-use super::Surroundings;
-use super::dispatch::{Attributes, Operation};
 use super::hook::{Constraints, Hook, Rule};
 use super::review;
+use crate::admission::attributes::{Attributes, Operation, Surroundings};
 use crate::authorization;
 use crate::error::Status;
-use crate::registry::Resource;
+use crate::resource::Resource;
 use opdev_object::cel::{Asked, Authorizer, Verdict};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value};

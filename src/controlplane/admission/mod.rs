@@ -5,6 +5,7 @@
 //!
 //! Asking webhooks waits for them: it is refused on a thread that may not wait (`blocking`).
 
+mod attributes;
 mod client;
 mod convert;
 mod dispatch;
@@ -19,21 +20,16 @@ mod tls;
 #[allow(clippy::needless_pass_by_value)]
 mod tests;
 
-pub(crate) use convert::{Conversion, renamed};
-pub(crate) use dispatch::{Asking, Attributes, Operation};
+pub(crate) use attributes::{Attributes, Operation, Surroundings};
+pub(crate) use convert::renamed;
+pub(crate) use dispatch::Asking;
 
 pub use place::Webhooks;
 
-use crate::authorization;
-use crate::controllers::View;
-use crate::error::Status;
-use crate::identity::User;
-use crate::registry::Resource;
+use crate::contract::View;
 use client::Caller;
 use hook::Hooks;
-use opdev_object::meta::Gvk;
 use policies::Policies;
-use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -45,27 +41,6 @@ pub(crate) const VALIDATING: &str = "admissionregistration.k8s.io/validatingwebh
 /// Whether objects of a resource configure webhooks or policies.
 pub(crate) fn configured_by(id: &str) -> bool {
     [MUTATING, VALIDATING].contains(&id) || policies::RESOURCES.contains(&id)
-}
-
-/// What has to be known of the cluster to ask a webhook.
-pub(crate) trait Surroundings: View {
-    /// The other versions that the resource's objects are served at.
-    fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
-    /// An object of one version at another.
-    fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
-    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is refused.
-    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, String>;
-    /// The resource that serves a kind.
-    fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>>;
-    /// The objects of a resource at its version: in a namespace, or all; of a name, or all.
-    fn objects(
-        &self,
-        resource: &Resource,
-        namespace: Option<&str>,
-        name: Option<&str>,
-    ) -> Result<Vec<Value>, Status>;
-    /// Whether somebody may do something.
-    fn may(&self, user: &User, wanted: &authorization::Attributes) -> authorization::Decision;
 }
 
 /// All webhooks and policies of a plane, as they are configured now.

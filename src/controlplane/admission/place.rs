@@ -1,8 +1,8 @@
 //! Where a webhook listens: a URL as it is; a service by a port of this machine, by an endpoint that is no simulated
 //! pod, or nowhere. Pure: looks at objects, dials nothing.
 
-use super::hook::{ClientConfig, Target};
-use crate::controllers::View;
+use crate::contract::View;
+use crate::resource::{ClientConfig, Target};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeMap;

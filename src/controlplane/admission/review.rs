@@ -1,8 +1,8 @@
 //! AdmissionReviews: what a webhook is asked, and what its answer says. Pure; the texts of wrong answers are those of
 //! the real server.
 
-use super::dispatch::Attributes;
 use super::matching::Seen;
+use crate::admission::attributes::Attributes;
 use crate::error::Status;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -1,8 +1,9 @@
 //! Where services lead and what rules meet, without a socket.
 
-use super::hook::{ClientConfig, Hooks};
+use super::hook::Hooks;
 use super::place::{Found, Nowhere, Webhooks, find};
-use crate::controllers::{ResourceInfo, View};
+use crate::contract::{ResourceInfo, View};
+use crate::resource::ClientConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
 

@@ -3,9 +3,7 @@
 
 use super::fields::{list, name, put};
 use super::selector::Selector;
-use super::view::{Change, Key, View};
-use super::write::{Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -4,9 +4,7 @@
 use super::conditions::{self, Says};
 use super::fields::{self, count, deleting, int, list, name, stamp, text, with_status};
 use super::pods;
-use super::view::{Change, Key, View};
-use super::write::{NoteKind, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Map, Value, json};

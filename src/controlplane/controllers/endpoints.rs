@@ -6,9 +6,7 @@ use super::fields::{
 };
 use super::pods;
 use super::selector::Selector;
-use super::view::{Change, Key, View};
-use super::write::{Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};

@@ -4,9 +4,7 @@
 
 use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
-use super::view::{Change, Key, ResourceInfo, View};
-use super::write::{Note, Refusal, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::Value;

@@ -3,9 +3,7 @@
 //! Never touches anything else.
 
 use super::fields::{list, name, seconds_between, time};
-use super::view::{Change, Key, View};
-use super::write::{Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use std::time::Duration;

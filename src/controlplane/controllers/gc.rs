@@ -4,9 +4,7 @@
 use super::fields::{self, deleting, flag, list, text, uid};
 use super::owners::patch_references;
 use super::pods::note;
-use super::view::{Change, Key, View};
-use super::write::{NoteKind, Propagation, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk, OwnerReference};
 use serde_json::{Value, json};

@@ -8,9 +8,7 @@ use super::fields::{
 };
 use super::owners::owner_keys;
 use super::pods;
-use super::view::{Change, Key, View};
-use super::write::{NoteKind, Propagation, Refusal, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};

@@ -7,9 +7,8 @@ use super::node::NODE_ADDRESS;
 use super::pods;
 use super::references::{self, Missing};
 use super::stage::{self, Stage};
-use super::view::{Change, Key, View};
-use super::write::{Hold, Note, NoteKind, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Hold, Key, Note, NoteKind, Sync, View, Write};
+use crate::qos;
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
@@ -199,7 +198,7 @@ impl Kubelet {
         }
         status.entry("hostIP").or_insert_with(|| NODE_ADDRESS.into());
         status.entry("hostIPs").or_insert_with(|| json!([{"ip": NODE_ADDRESS}]));
-        status.entry("qosClass").or_insert_with(|| qos_class(pod).into());
+        status.entry("qosClass").or_insert_with(|| qos::class(pod).into());
         if flag(next, "/status/podIP") && !status.contains_key("podIP") {
             let address = match flag(pod, "/spec/hostNetwork") {
                 true => NODE_ADDRESS.to_owned(),
@@ -455,25 +454,4 @@ fn free_address(view: &dyn View) -> String {
     let last = u32::from(Ipv4Addr::new(10, 244, 255, 254));
     let free = (first..=last).find(|address| !taken.contains(address)).unwrap_or(last);
     Ipv4Addr::from(free).to_string()
-}
-
-/// Guaranteed, Burstable or BestEffort by what the containers request and limit.
-pub(crate) fn qos_class(pod: &Value) -> &'static str {
-    let mut any = false;
-    let mut guaranteed = true;
-    for kind in ["/spec/initContainers", "/spec/containers"] {
-        for container in list(pod, kind) {
-            for resource in ["cpu", "memory"] {
-                let limit = container.pointer(&format!("/resources/limits/{resource}"));
-                let request = container.pointer(&format!("/resources/requests/{resource}"));
-                any |= limit.is_some() || request.is_some();
-                guaranteed &= limit.is_some() && (request.is_none() || request == limit);
-            }
-        }
-    }
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
-    }
 }

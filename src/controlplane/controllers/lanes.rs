@@ -2,7 +2,7 @@
 //! other from its turn. A key is worked on by one worker at a time; what comes up meanwhile is looked at afterwards.
 //! Deterministic: time is handed in. Never knows what a controller does with a key.
 
-use super::view::Key;
+use crate::contract::Key;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The controllers of the control plane: pure `sync(view, key, now) -> writes`, nothing else.
 //! Never touch the store by themselves; the runner reads for them and carries out what they ask.
-//! Read `view` (what they see) and `write` (what they ask for) first, then any one controller.
+//! Read `contract` first (what they see, what they ask for), then any one controller.
 
 mod aggregation;
 mod autoscaler;
@@ -37,69 +37,14 @@ mod serviceaccount;
 mod simulation;
 pub mod stage;
 mod statefulset;
-pub mod view;
 mod volumes;
-pub mod write;
 
-use jiff::Timestamp;
+pub use crate::contract::{
+    Actor, Change, Controller, Hold, Key, Note, NoteKind, Propagation, Refusal, ResourceInfo, Sync, View,
+    Write,
+};
 pub use stage::Stage;
 use std::sync::Arc;
-pub use view::{Change, Key, ResourceInfo, View};
-pub use write::{Hold, Note, NoteKind, Propagation, Refusal, Sync, Write};
-
-/// Whether a pod asks for nothing and is limited in nothing.
-pub(crate) fn best_effort(pod: &serde_json::Value) -> bool {
-    kubelet::qos_class(pod) == "BestEffort"
-}
-
-/// Who a controller's writes are attributed to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Actor {
-    /// User name, such as `system:serviceaccount:kube-system:replicaset-controller`.
-    pub user: &'static str,
-    /// Field manager recorded in `metadata.managedFields`.
-    pub field_manager: &'static str,
-}
-
-impl Actor {
-    /// One of the controllers of the controller manager.
-    pub(crate) const fn kube_controller_manager(user: &'static str) -> Self {
-        Actor { user, field_manager: "kube-controller-manager" }
-    }
-}
-
-/// One controller. Implementations hold no state: everything they know is in the view.
-pub trait Controller: Send + std::marker::Sync {
-    /// Name as upstream spells it, also the event source: `deployment-controller`.
-    fn name(&self) -> &'static str;
-
-    /// On whose behalf the writes happen.
-    fn actor(&self) -> Actor;
-
-    /// Keys to look at from the start, before any change.
-    fn seeds(&self) -> Vec<Key> {
-        Vec::new()
-    }
-
-    /// Which keys a change of some object concerns.
-    fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key>;
-
-    /// What has to be written so that the key's object is as it should be. Empty when nothing differs.
-    fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync;
-
-    /// What to write when one of its writes was refused: a condition, an Event.
-    fn refused(
-        &self,
-        view: &dyn View,
-        key: &Key,
-        write: &Write,
-        refusal: &Refusal,
-        now: Timestamp,
-    ) -> Vec<Write> {
-        let _ = (view, key, write, refusal, now);
-        Vec::new()
-    }
-}
 
 /// What the controllers have to be told.
 #[derive(Clone, Debug)]

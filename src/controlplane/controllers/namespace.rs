@@ -3,9 +3,7 @@
 
 use super::conditions::{self, Says};
 use super::fields::{self, deleting, list, uid, with_status};
-use super::view::{Change, Key, View};
-use super::write::{Propagation, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value};

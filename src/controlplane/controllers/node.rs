@@ -3,9 +3,8 @@
 
 use super::conditions::{self, Says};
 use super::fields::{self, micro_stamp, name, put, stamp, text, uid, with_status};
-use super::view::{Change, Key, View};
-use super::write::{Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
+use crate::version::{architecture, git_version};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -100,10 +99,6 @@ fn new_node(node: &str) -> Value {
     })
 }
 
-fn architecture() -> &'static str {
-    if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" }
-}
-
 fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Value> {
     let mut status = fields::status(node);
     let resources = json!({
@@ -144,7 +139,7 @@ fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Val
 
 fn node_info(id: &str) -> Value {
     json!({
-        "architecture": architecture(), "operatingSystem": "linux", "kubeletVersion": crate::server::git_version(),
+        "architecture": architecture(), "operatingSystem": "linux", "kubeletVersion": git_version(),
         "kubeProxyVersion": "", "containerRuntimeVersion": "opdev://1", "osImage": "opdev (simulated)",
         "kernelVersion": "0.0.0", "machineID": id.replace('-', ""), "systemUUID": id, "bootID": id,
     })

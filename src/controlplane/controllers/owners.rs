@@ -3,8 +3,7 @@
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;
-use super::view::{Change, Key, View};
-use super::write::Write;
+use crate::contract::{Change, Key, View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;

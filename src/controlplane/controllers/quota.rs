@@ -1,9 +1,7 @@
 //! ResourceQuotas: what is used of what they limit. Never refuses anything; the registry does.
 
 use super::fields::{self, deleting, with_status};
-use super::view::{Change, Key, View};
-use super::write::{Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use crate::quota;
 use jiff::Timestamp;
 use opdev_object::meta;

@@ -2,8 +2,7 @@
 //! client-go's correlator does. Never decides what is worth saying.
 
 use super::fields::{stamp, text};
-use super::view::View;
-use super::write::{Note, Write};
+use crate::contract::{Note, View, Write};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap};

@@ -2,7 +2,7 @@
 //! kubelet's words where one is not there. Never writes anything; `kubelet` asks where pods are to be that strict.
 
 use super::fields::{flag, list, text};
-use super::view::View;
+use crate::contract::View;
 use opdev_object::meta;
 use serde_json::Value;
 

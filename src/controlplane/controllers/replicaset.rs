@@ -6,9 +6,7 @@ use super::fields::{self, count, deleting, int, map, put_count, stamp, text, tim
 use super::owners::{claim, owner_keys_by};
 use super::pods;
 use super::selector::Selector;
-use super::view::{Change, Key, View};
-use super::write::{NoteKind, Refusal, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Value, json};

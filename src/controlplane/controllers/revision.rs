@@ -2,8 +2,7 @@
 //! Never writes; gives the writes back.
 
 use super::fields::{controller_reference, count, map_copy, name, put, same, text, uid};
-use super::view::View;
-use super::write::Write;
+use crate::contract::{View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;

@@ -5,10 +5,8 @@
 
 use super::engine::{Engine, Plane};
 use super::lanes::Job;
-use super::view::{Change, View};
-use super::write::{Refusal, Write};
-use super::{Actor, Controller};
 use crate::blocking;
+use crate::contract::{Actor, Change, Controller, Refusal, View, Write};
 use crate::error::Status;
 use crate::identity::User;
 use crate::registry::Registry;

@@ -2,9 +2,7 @@
 //! Never touches a namespace that is going away.
 
 use super::fields::{deleting, map, name, put, text};
-use super::view::{Change, Key, View};
-use super::write::{Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Value, json};

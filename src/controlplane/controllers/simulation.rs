@@ -3,11 +3,10 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "json! at the call reads better without borrows")]
 
+use super::Settings;
 use super::engine::{Engine, Plane};
 use super::fields::{deleting, list, name, put, stamp, text, uid};
-use super::view::{Change, Key, ResourceInfo, View};
-use super::write::{Propagation, Refusal, Write};
-use super::{Actor, Controller, Settings};
+use crate::contract::{Actor, Change, Controller, Key, Propagation, Refusal, ResourceInfo, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use opdev_object::patch::merge_patch;

@@ -5,9 +5,7 @@
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::pods;
 use super::quantity;
-use super::view::{Change, Key, View};
-use super::write::{Note, NoteKind, Sync, Write};
-use super::{Actor, Controller};
+use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};

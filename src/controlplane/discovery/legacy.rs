@@ -1,7 +1,7 @@
 //! The plain discovery documents: `/api`, `/apis`, a group, a group's version.
 
 use super::order::Group;
-use crate::registry::{Resource, Subresource};
+use crate::resource::{Resource, Subresource};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};

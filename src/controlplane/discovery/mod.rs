@@ -5,10 +5,10 @@ mod aggregated;
 mod legacy;
 mod order;
 
+use crate::answer;
 use crate::body::{Body, empty, full};
 use crate::negotiation::{self, Binary, Encoding, Forms, NotAcceptable};
 use crate::registry::Served;
-use crate::server::front;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -98,7 +98,7 @@ impl Discovery {
             }
             Ok(Encoding::PrettyJson | Encoding::Yaml | Encoding::Protobuf) | Err(NotAcceptable) => {
                 let document = legacy::document(&groups(served.resources()), path)?;
-                Some(front::plain(headers, query, &document))
+                Some(answer::plain(headers, query, &document))
             }
         }
     }

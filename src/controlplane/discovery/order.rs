@@ -1,7 +1,7 @@
 //! The order of groups and versions: kubectl resolves a short name to the first that has it, so order is
 //! behaviour. Built-in groups stand as an API server lists them, custom ones behind, by name.
 
-use crate::registry::Resource;
+use crate::resource::Resource;
 use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 
 use crate::error::{Cause, Status};
 use crate::protobuf;
-use crate::registry::{Resource, metadata};
+use crate::resource::{Resource, metadata};
 use opdev_object::facts::facts;
 use opdev_object::meta::{Gvk, group_version};
 use serde_json::Value;

@@ -11,22 +11,21 @@ mod respond;
 mod reviews;
 mod select;
 mod strict;
-mod tables;
 mod watch;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use tables::{Tables, UpstreamDefault};
-
 use crate::blocking;
 use crate::body::Body;
 use crate::error::Status;
 use crate::identity::User;
 use crate::negotiation::{self, Agreed, Binary, Encoding, Forms, NotAcceptable};
-use crate::registry::{Part, Registry, Resource};
+use crate::registry::{Part, Registry};
+use crate::resource::Resource;
 use crate::storage::Key;
+use crate::table::Tables;
 use crate::table::answer::Include;
 use crate::tokens::Tokens;
 use bytes::Bytes;

@@ -1,7 +1,7 @@
 //! The options of writes, from the query and, for deletes, the body.
 
 use super::path::Query;
-use crate::controllers::Propagation;
+use crate::contract::Propagation;
 use crate::error::{Cause, Status};
 use crate::identity::User;
 use crate::registry::{Context, DeleteOptions, FieldValidation};

@@ -5,9 +5,8 @@ use super::kind;
 use super::strict::{accepted_patch, of_yaml, yaml_errors};
 use super::write::{Answer, Call};
 use crate::error::{Cause, Status};
-use crate::registry::{
-    Change, Context, FieldValidation, Part, Resource, Unfit, Way, accept, fields, metadata,
-};
+use crate::registry::{Change, Context, FieldValidation, Part, Unfit, Way, accept, fields};
+use crate::resource::{Resource, metadata};
 use http::StatusCode;
 use opdev_object::meta::group_version;
 use opdev_object::{patch, strategic};

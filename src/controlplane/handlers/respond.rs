@@ -1,13 +1,14 @@
 //! Objects, lists and errors as responses, in the form and encoding that was agreed on.
 //! Never decides what is answered.
 
-use super::tables::Tables;
 use crate::body::{Body, full};
 use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
 use crate::protobuf;
-use crate::registry::{Registry, Resource};
+use crate::registry::Registry;
+use crate::resource::Resource;
 use crate::storage::{Stored, text};
+use crate::table::Tables;
 use crate::table::answer::{self, Include, Wanted, metadata_only};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};

@@ -2,7 +2,7 @@
 
 use super::path::Query;
 use crate::error::Status;
-use crate::registry::Resource;
+use crate::resource::Resource;
 use opdev_object::selector::{FieldSelector, LabelSelector};
 use serde_json::Value;
 

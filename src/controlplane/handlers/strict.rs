@@ -3,7 +3,8 @@
 
 use super::body::{self, Read};
 use super::write::Call;
-use crate::registry::{Context, FieldValidation, Resource, Unfit, accept};
+use crate::registry::{Context, FieldValidation, Unfit, accept};
+use crate::resource::Resource;
 use opdev_object::yaml::{self, Kind, Node};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};

@@ -1,10 +1,29 @@
 //! Requests straight into `Api::call`, without a socket.
 
 use super::*;
-use crate::handlers::UpstreamDefault;
 use http::StatusCode;
 use http_body_util::Full;
+use jiff::Timestamp;
 use serde_json::{Value, json};
+
+/// What upstream answers for kinds without columns of their own: name and creation time.
+#[derive(Clone, Copy, Debug, Default)]
+struct UpstreamDefault;
+
+impl Tables for UpstreamDefault {
+    fn columns(&self, _resource: &Resource) -> Vec<Value> {
+        vec![
+            json!({"name": "Name", "type": "string", "format": "name", "priority": 0,
+                   "description": "Name must be unique within a namespace."}),
+            json!({"name": "Created At", "type": "date", "format": "", "priority": 0,
+                   "description": "When the object was created."}),
+        ]
+    }
+
+    fn cells(&self, _resource: &Resource, object: &Value, _now: Timestamp) -> Vec<Value> {
+        vec![object["metadata"]["name"].clone(), object["metadata"]["creationTimestamp"].clone()]
+    }
+}
 
 mod binary;
 mod definitions;

@@ -7,12 +7,13 @@ mod schemas;
 mod v2;
 mod v2_protobuf;
 
+use crate::answer;
 use crate::body::{Body, empty};
 use crate::discovery::{Document, Group, groups};
 use crate::error::Status;
 use crate::negotiation;
-use crate::registry::{Resource, Served};
-use crate::server::front;
+use crate::registry::Served;
+use crate::resource::Resource;
 use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
@@ -52,7 +53,7 @@ impl OpenApi {
         }
         let below = path.strip_prefix("/openapi/v3")?;
         if !negotiation::clauses(headers).iter().any(|clause| clause.takes("json")) {
-            return Some(front::not_acceptable(&[JSON]));
+            return Some(answer::not_acceptable(&[JSON]));
         }
         let below = below.trim_matches('/');
         if below.is_empty() {
@@ -77,14 +78,14 @@ impl OpenApi {
     }
 
     fn v2(&self, served: &Served, headers: &HeaderMap) -> Response<Body> {
-        let Some(form) = v2::Form::asked(headers) else { return front::not_acceptable(&v2::Form::ALL) };
+        let Some(form) = v2::Form::asked(headers) else { return answer::not_acceptable(&v2::Form::ALL) };
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
         cache.refresh(served);
         let document = match cache.v2.get(&form) {
             Some(document) => document.clone(),
             None => match form.write(&groups(served.resources())) {
                 Ok(document) => cache.v2.entry(form).or_insert(document).clone(),
-                Err(why) => return front::status(&Status::internal(&why)),
+                Err(why) => return answer::status(&Status::internal(&why)),
             },
         };
         document.answer(headers, form.media_type())
@@ -179,7 +180,7 @@ fn build(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
     }
     json!({
         "openapi": "3.0.0",
-        "info": {"title": "Kubernetes", "version": crate::server::git_version()},
+        "info": {"title": "Kubernetes", "version": crate::version::git_version()},
         "paths": all_paths,
         "components": {"schemas": wanted.into_schemas(group, version)},
     })

@@ -1,7 +1,7 @@
 //! The `components.schemas` of a document: every definition its paths name, and what those name in turn.
 //! Built-in definitions come from the facts; custom ones from the resource. Never invents a description.
 
-use crate::registry::{Custom, Resource};
+use crate::resource::{Custom, Resource};
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};

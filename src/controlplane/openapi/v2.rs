@@ -5,7 +5,7 @@
 use super::{JSON, v2_protobuf};
 use crate::discovery::{Document, Group};
 use crate::negotiation;
-use crate::server;
+use crate::version::git_version;
 use bytes::Bytes;
 use http::HeaderMap;
 use serde_json::{Map, Value, json};
@@ -70,7 +70,7 @@ fn document(groups: &[Group]) -> Value {
     }
     json!({
         "swagger": "2.0",
-        "info": {"title": "Kubernetes", "version": server::git_version()},
+        "info": {"title": "Kubernetes", "version": git_version()},
         "paths": paths,
         "definitions": definitions,
     })

@@ -2,8 +2,9 @@
 //! numbers, those that are no pointer always there. `special_encode` has the messages whose JSON is no plain object.
 
 use super::messages::{self, Field, MAP, POINTER, REPEATED, definition};
-use super::special::META;
-use super::{DEPTH, MAGIC, special_encode};
+use super::special_encode;
+use crate::protobuf::messages::META;
+use crate::protobuf::wire::{DEPTH, MAGIC};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};

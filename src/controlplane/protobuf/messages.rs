@@ -1,7 +1,6 @@
 //! Which fields the messages have: two tables of facts, each decoded when it is first asked. One has what served kinds
 //! need; the other one, which hardly any process reads, all the rest of k8s.io/api. What is served, neither says.
 
-use super::special::META;
 use flate2::read::GzDecoder;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
@@ -10,6 +9,9 @@ use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::io::Read;
 use std::sync::OnceLock;
+
+pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+pub(super) const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
 
 static SERVED: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/protobuf.json.gz");
 static UNSERVED: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/protobuf-unserved.json.gz");

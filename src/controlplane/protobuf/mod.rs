@@ -15,13 +15,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use messages::{Field, KEPT, MAP, REPEATED};
 use serde_json::{Map, Value};
-use wire::{Fields, Raw};
-
-/// What every such body begins with.
-pub(crate) const MAGIC: &[u8] = b"k8s\0";
-
-/// Schemas may nest; nothing sane does so deeper than this.
-const DEPTH: usize = 128;
+pub(crate) use wire::MAGIC;
+use wire::{DEPTH, Fields, Raw};
 
 /// Whether a field of a definition is not written where it is zero, false or empty. No schema tells.
 pub(crate) fn leaves_zero_out(definition: &str, field: &str) -> bool {

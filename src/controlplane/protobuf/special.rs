@@ -1,12 +1,10 @@
 //! Messages whose JSON is not an object of their fields: times, quantities, raw JSON, either-or types.
 
 use super::message;
+use super::messages::{EXTENSIONS, META};
 use super::wire::{Fields, Raw};
 use jiff::Timestamp;
 use serde_json::Value;
-
-pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-pub(super) const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
 
 /// What reads one such message.
 type Reader = fn(&[u8], usize) -> Result<Value, String>;
@@ -113,7 +111,7 @@ fn micro_time(bytes: &[u8], _: usize) -> Result<Value, String> {
 fn raw_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
     match last(bytes, 1)?.map(Raw::bytes).transpose()? {
         None | Some([]) => Ok(Value::Null),
-        Some(raw) if raw.starts_with(super::MAGIC) => super::envelope(raw, depth),
+        Some(raw) if raw.starts_with(crate::protobuf::wire::MAGIC) => super::envelope(raw, depth),
         Some(raw) => serde_json::from_slice(raw).map_err(|error| format!("proto: embedded JSON: {error}")),
     }
 }

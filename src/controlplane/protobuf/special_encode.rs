@@ -2,7 +2,8 @@
 //! The other direction of `special`.
 
 use super::encode::{bytes, integer, message_field, put_message, text, varint_field};
-use super::special::{EXTENSIONS, Special};
+use super::special::Special;
+use crate::protobuf::messages::EXTENSIONS;
 use jiff::Timestamp;
 use serde_json::Value;
 

@@ -1,5 +1,11 @@
 //! The protobuf wire format: tags and values off a slice of bytes. Knows nothing of messages.
 
+/// What every such body begins with.
+pub(crate) const MAGIC: &[u8] = b"k8s\0";
+
+/// Schemas may nest; nothing sane does so deeper than this.
+pub(super) const DEPTH: usize = 128;
+
 /// One field of a message as it stands on the wire.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Raw<'a> {

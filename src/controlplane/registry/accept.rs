@@ -1,8 +1,9 @@
 //! From a parsed body to an object of its kind: types, unknown fields, pruning, defaults. Never looks at the store.
 
 use super::context::{Context, FieldValidation};
-use super::{Resource, decode, defaults};
+use super::{decode, defaults};
 use crate::error::Status;
+use crate::resource::Resource;
 use opdev_object::schema::{self, SchemaRef};
 use serde_json::{Map, Value};
 

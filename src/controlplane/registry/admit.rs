@@ -2,13 +2,15 @@
 
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
-use super::delete::DeleteOptions;
-use super::{Part, Registry, Resource, convert, delete, metadata, scale};
-use crate::admission::{Asking, Attributes, Operation, Surroundings, Webhooks};
+use super::{Part, Registry, convert, delete, scale};
+use crate::admission::Surroundings;
+use crate::admission::{Asking, Attributes, Operation, Webhooks};
 use crate::authorization::{self, Decision};
-use crate::controllers::Propagation;
+use crate::contract::Propagation;
 use crate::error::Status;
 use crate::identity::User;
+use crate::registry::options::DeleteOptions;
+use crate::resource::{Resource, metadata};
 use crate::storage::{Key, Stored};
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};

@@ -4,9 +4,10 @@
 
 use super::accept::accept;
 use super::context::Context;
-use super::{Catalog, Clock, Registry, builtin, definitions, metadata, policy};
+use super::{Catalog, Clock, Registry, builtin, definitions, policy};
 use crate::error::Status;
 use crate::identity::User;
+use crate::resource::metadata;
 use crate::storage::{Expected, Key, Store, Stored};
 use serde_json::{Value, json};
 use std::sync::{Arc, OnceLock};
@@ -129,7 +130,7 @@ impl Registry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::controllers::View;
+    use crate::contract::View;
 
     fn clock(second: i64) -> Clock {
         Arc::new(move || jiff::Timestamp::from_second(second).unwrap())

@@ -1,6 +1,6 @@
 //! The built-in resources, from the facts, with the habits of each kind that no schema tells.
 
-use super::resource::{Habits, Known, Resource, Subresource, resource_id};
+use crate::resource::{Habits, Known, Resource, Subresource, resource_id};
 use opdev_object::facts::{ResourceFact, facts};
 
 /// Kinds that count `metadata.generation`.

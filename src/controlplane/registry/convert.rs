@@ -1,8 +1,8 @@
 //! Between the version objects are kept at and the version they are asked for. Custom resources are the business of
 //! `versions`; Events and autoscalers have two shapes.
 
-use super::Resource;
 use crate::protobuf;
+use crate::resource::Resource;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

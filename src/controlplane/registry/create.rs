@@ -3,8 +3,9 @@
 use super::admit::Subject;
 use super::context::Context;
 use super::strategy::Part;
-use super::{Registry, Resource, allocate, definitions, fields, metadata, strategy, validate, warnings};
+use super::{Registry, allocate, definitions, fields, strategy, validate, warnings};
 use crate::error::{Cause, Status};
+use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key, Stored};
 use crate::{limits, quota};
 use serde_json::Value;

@@ -2,8 +2,9 @@
 //! and named, nulls and empty collections gone, zero values of required fields filled in, quantities canonical.
 //! Custom resources go through their own schema; only their metadata comes here. Read `accept` next.
 
-use super::{convert, gotype, quantity, time};
+use super::{convert, gotype, time};
 use crate::protobuf;
+use crate::resource::quantity;
 use base64::Engine;
 use opdev_object::facts::{OBJECT_META, QUANTITY, facts};
 use opdev_object::schema::{Additional, Kind, Schema, SchemaRef};

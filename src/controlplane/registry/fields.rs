@@ -1,16 +1,16 @@
 //! `metadata.managedFields`: who owns which field after a write, and when two objects count as the same.
 //! The algebra is `opdev_object::apply`; here is only when it is asked.
 
+use super::Registry;
 use super::context::Context;
 use super::strategy::Part;
-use super::{Registry, Resource, metadata};
 use crate::error::{Cause, Status};
+use crate::resource::{Resource, metadata};
 use jiff::Timestamp;
 use opdev_object::apply::{ApplyError, FieldManager, Versions};
 use opdev_object::facts::facts;
 use opdev_object::fieldset::FieldSet;
 use opdev_object::meta::Gvk;
-use opdev_object::schema::SchemaRef;
 use serde_json::Value;
 
 /// The fields that a write of this part never touches and so never owns.
@@ -105,7 +105,7 @@ pub(crate) fn apply_scale(
     now: Timestamp,
 ) -> Result<Value, Status> {
     let schema = facts().schema(&Gvk::new("autoscaling", "v1", "Scale"));
-    let schema = schema.unwrap_or_else(SchemaRef::untyped_resource);
+    let schema = schema.unwrap_or_else(opdev_object::structural::untyped_resource);
     let manager = FieldManager {
         manager: &ctx.manager,
         api_version: "autoscaling/v1",

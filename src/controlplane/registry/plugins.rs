@@ -2,11 +2,12 @@
 //! and what they refuse. In its order; LimitRanger is in `create`, PodSecurity in `pod_security`, webhooks and policies in
 //! `admit`. The texts are those of the real server.
 
+use super::Registry;
 use super::context::Context;
 use super::strategy::Part;
-use super::{Registry, Resource, metadata, quantity};
 use crate::authorization::Attributes;
 use crate::error::Status;
+use crate::resource::{Resource, metadata, quantity};
 use crate::storage::{Key, Stored};
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;

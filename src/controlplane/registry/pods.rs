@@ -1,11 +1,12 @@
 //! Subresources of pods that are no part of the object: binding to a node, and eviction.
 
 use super::context::Context;
-use super::delete::DeleteOptions;
 use super::strategy::Part;
 use super::update::{Change, Way};
-use super::{Registry, Resource, defaults, metadata};
+use super::{Registry, defaults};
 use crate::error::{Cause, Status};
+use crate::registry::options::DeleteOptions;
+use crate::resource::{Resource, metadata};
 use crate::storage::{Key, Stored};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value, json};

@@ -1,13 +1,14 @@
 //! The roles of the store as a policy, what is refused by it, and the check on writes of roles and bindings.
 //! Whether the policy is enforced is settled when the registry is made.
 
-use super::{Context, Registry, Resource, metadata};
+use super::{Context, Registry};
 use crate::authorization::{
     self, Attributes, Decision, GROUP, Grant, MASTERS, Policy, check_grant, full_authority,
 };
-use crate::controllers::View;
+use crate::contract::View;
 use crate::error::Status;
 use crate::identity::User;
+use crate::resource::{Resource, metadata};
 use serde_json::Value;
 use std::sync::Arc;
 

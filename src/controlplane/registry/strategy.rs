@@ -1,8 +1,9 @@
 //! What the server itself sets on an object before it is written: which part of it the request may change, the
 //! status it starts with, its generation. Read `validate` for what is refused.
 
-use super::{Resource, defaults, metadata};
+use super::defaults;
 use crate::identity::User;
+use crate::resource::{Resource, metadata};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 

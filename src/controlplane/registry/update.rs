@@ -4,8 +4,9 @@
 use super::admit::Subject;
 use super::context::Context;
 use super::strategy::{self, Part};
-use super::{Registry, Resource, allocate, convert, definitions, fields, metadata, validate, warnings};
+use super::{Registry, allocate, convert, definitions, fields, validate, warnings};
 use crate::error::{Cause, Status};
+use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key, Refused, Stored};
 use serde_json::Value;
 use std::sync::Arc;

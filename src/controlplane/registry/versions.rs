@@ -1,9 +1,10 @@
 //! Custom resources at the versions of their definition: what was stored at one is read and written at another, by
 //! its name alone or by a webhook. Built-in kinds are the business of `convert`.
 
-use super::{Custom, Registry, Resource, convert, definitions};
-use crate::admission::{Conversion, renamed};
+use super::{Registry, convert, definitions};
+use crate::admission::renamed;
 use crate::error::Status;
+use crate::resource::{Conversion, Custom, Resource};
 use crate::storage::{Key, Stored};
 use opdev_object::apply::Versions;
 use opdev_object::schema::{self, SchemaRef};

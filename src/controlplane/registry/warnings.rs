@@ -1,8 +1,9 @@
 //! What a real server warns of although it accepts it: double names in a pod, fields that have no effect.
 //! Never refuses anything.
 
+use super::Context;
 use super::validate::{absent, items};
-use super::{Context, Resource, metadata, quantity};
+use crate::resource::{Resource, metadata, quantity};
 use serde_json::Value;
 
 /// Warns of a new object, or of one that may replace another.

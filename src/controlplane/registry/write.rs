@@ -1,14 +1,15 @@
 //! Writes of controllers, carried out under the same rules as requests over HTTP.
 
+use super::Registry;
 use super::accept::accept;
 use super::context::{Context, FieldValidation};
-use super::delete::DeleteOptions;
 use super::strategy::Part;
 use super::update::{Change, Way};
-use super::{Registry, Resource, metadata};
-use crate::controllers::Write;
+use crate::contract::Write;
 use crate::error::Status;
 use crate::identity::User;
+use crate::registry::options::DeleteOptions;
+use crate::resource::{Resource, metadata};
 use crate::storage::{Key, Stored};
 use serde_json::{Value, json};
 use std::sync::Arc;

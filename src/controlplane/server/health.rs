@@ -1,6 +1,7 @@
 //! `/healthz`, `/livez`, `/readyz` and `/version`: what anybody may read without being known.
 
 use crate::body::{Body, full};
+use crate::version::{MINOR, architecture, git_version};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
@@ -28,9 +29,6 @@ pub(crate) struct State {
     /// Nothing can be saved.
     pub(crate) broken: bool,
 }
-
-/// The Kubernetes minor whose schemas and texts this server has.
-pub(crate) const MINOR: &str = "36";
 
 /// Answers a health path; `None` where the path is no health path.
 pub(crate) fn health(path: &str, query: &str, state: State) -> Option<Response<Body>> {
@@ -92,19 +90,6 @@ pub(crate) fn version() -> Value {
         "compiler": "rustc",
         "platform": format!("{}/{}", std::env::consts::OS, architecture()),
     })
-}
-
-/// `v1.36.0+opdev-0.1.0`: a semantic version whose build part names this program.
-pub fn git_version() -> String {
-    format!("v1.{MINOR}.0+opdev-{}", env!("CARGO_PKG_VERSION"))
-}
-
-fn architecture() -> &'static str {
-    match std::env::consts::ARCH {
-        "x86_64" => "amd64",
-        "aarch64" => "arm64",
-        other => other,
-    }
 }
 
 fn text(code: StatusCode, body: String) -> Response<Body> {

@@ -2,11 +2,12 @@
 //! HTTP/2 until told to stop. Never listens on an address that another machine can reach.
 
 use super::certificates::{Authority, Failure, user_of};
-use super::front::{Front, unauthorized};
+use super::front::Front;
 use super::guests::{Guest, Guests};
 use super::kubeconfig::{kubeconfig, kubeconfig_of_token};
 use super::observed::{self, Disconnected};
 use super::observer::{Client, Clients, ObservedToken};
+use crate::answer::unauthorized;
 use crate::body::Body;
 use crate::identity::User;
 use crate::storage::Store;

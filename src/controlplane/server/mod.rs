@@ -14,7 +14,6 @@ mod metrics;
 mod observed;
 mod observer;
 
-pub use health::git_version;
 pub use in_process::InProcess;
 pub use listener::{Listen, Listening, Serving};
 pub(crate) use listener::{listen, random_token};

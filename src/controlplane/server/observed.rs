@@ -1,7 +1,7 @@
 //! Answers a request of an observed client: copies bodies as they pass, carries out what the observer asks for, and
 //! lets events of a watch through one by one where they are held. Never changes what is asked or answered otherwise.
 
-use super::front::{self, Front};
+use super::front::Front;
 use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Observation, Observer, Passage, Reset, Treatment,
 };
@@ -86,7 +86,7 @@ where
     if let Some(refusal) = &treatment.refusal {
         // What was to be written is part of what was disturbed.
         _ = request.into_body().collect().await;
-        let mut response = front::status(&refusal.status());
+        let mut response = crate::answer::status(&refusal.status());
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }

@@ -1,8 +1,8 @@
 //! Answers in another shape than the object's: a Table with its rows, or only the metadata.
 //! Never reads the store and never encodes; give it what would have been answered.
 
-use crate::handlers::Tables;
-use crate::registry::Resource;
+use crate::resource::Resource;
+use crate::table::Tables;
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 

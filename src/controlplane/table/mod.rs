@@ -10,14 +10,15 @@ mod jsonpath;
 mod network;
 mod pods;
 mod row;
+mod rows;
 mod scaling;
 mod workloads;
 
-use crate::handlers::Tables;
-use crate::registry::Resource;
+use crate::resource::Resource;
 use column::Column;
 use jiff::Timestamp;
 use row::Row;
+pub(crate) use rows::Tables;
 use serde_json::Value;
 
 /// The printer columns of all kinds.

@@ -1,7 +1,8 @@
 //! A kind as the API server serves it, for users who may not read CustomResourceDefinitions: discovery says whether it is
 //! there, OpenAPI with which schema.
 
-use crate::dev::requests::{resource_of, send};
+use crate::dev::api::resource_of;
+use crate::dev::api::send;
 use anyhow::Result;
 use kube::Client;
 use opdev_object::meta::Gvk;

@@ -1,7 +1,7 @@
 //! The webhooks of the operator's program on the embedded control plane: registered once the program answers, taken away
 //! with it. Also the lease that a program before has left. Writes as opdev, never as the program.
 
-use super::super::requests::{MANAGER, is_not_found, send};
+use crate::dev::api::{MANAGER, is_not_found, send};
 use crate::event::{Event, Level, Notice};
 use crate::process::Start;
 use crate::process::webhooks::{CONFIGURATIONS, LABEL, Webhooks};

@@ -2,15 +2,17 @@
 //! names its object and, where it is refused, the line.
 
 use super::places::refusals;
-use super::send::{is_not_found, object_path, without_secrets};
-use super::undo::Undo;
-use super::writing::shown;
-use super::{Done, MANAGER, Requests, words};
+use super::undo_list::Undo;
+use super::write::shown;
+use super::{Requests, words};
+use crate::dev::api::{is_not_found, object_path, without_secrets};
+use crate::dev::yaml_files::yaml_files;
+use crate::dev::{api::MANAGER, requests::done::Done};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml::{self, Node};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 impl Requests {
     pub(super) async fn apply(&self, path: &str) -> Result<Done> {
@@ -108,39 +110,5 @@ pub(super) fn expanded(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), std::env::var_os("HOME")) {
         (Some(rest), Some(home)) => PathBuf::from(home).join(rest),
         _ => PathBuf::from(path),
-    }
-}
-
-/// A file, or the YAML files of a folder in name order.
-pub(in crate::dev) fn yaml_files(path: &Path) -> Result<Vec<PathBuf>> {
-    if path.is_file() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let entries = std::fs::read_dir(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml" || end == "json"))
-        .filter(|path| path.file_stem().is_some_and(|stem| stem != "kustomization"))
-        .collect();
-    files.sort();
-    Ok(files)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_is_applied_in_name_order_without_kustomization() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["b.yaml", "a.yml", "kustomization.yaml", "notes.txt"] {
-            std::fs::write(folder.path().join(name), "").unwrap();
-        }
-        let names: Vec<_> = yaml_files(folder.path())
-            .unwrap()
-            .iter()
-            .map(|path| path.file_name().unwrap().to_owned())
-            .collect();
-        assert_eq!(names, ["a.yml", "b.yaml"]);
     }
 }

@@ -1,8 +1,9 @@
 //! Deletes objects, and lets those go that hang on finalizers.
 
-use super::send::object_path;
-use super::undo::Undo;
-use super::{Done, Requests};
+use super::Requests;
+use super::done::Done;
+use super::undo_list::Undo;
+use crate::dev::api::object_path;
 use crate::event::Propagation;
 use anyhow::{Result, bail};
 use opdev_object::meta::{self, ObjectRef};
@@ -58,7 +59,7 @@ impl Requests {
             {"op": "test", "path": "/metadata/finalizers", "value": known},
             {"op": "replace", "path": "/metadata/finalizers", "value": kept},
         ]);
-        let uri = format!("{path}?fieldManager={}", super::MANAGER);
+        let uri = format!("{path}?fieldManager={}", crate::dev::api::MANAGER);
         let (_, warnings) = self.send("PATCH", &uri, "application/json-patch+json", Some(&patch)).await?;
         let why = "the object goes without them, and what they were to clean up stays".to_owned();
         let undo = vec![Undo::Never { why }];

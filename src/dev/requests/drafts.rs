@@ -1,84 +1,15 @@
 //! Drafts: texts in the editor and changes that wait for the user's word. A draft is never lost to an error: what
 //! cannot be written stays with its text, to be opened once more. `edit` and `new` make them of texts, `undo` of deeds.
 
+use super::done::Done;
+use super::draft::{Draft, Work};
 use super::draft_file::DraftFile;
-use super::rules::FileChange;
-use super::writing::Write;
-use super::{Done, Requests, words};
+use super::{Requests, words};
 use crate::event::{self, DraftId, DraftStage, Event, Review};
 use anyhow::{Context as _, Result, anyhow};
 use jiff::Timestamp;
 use opdev_object::meta::ObjectRef;
-use serde_json::Value;
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::Mutex as AsyncMutex;
-
-/// What a draft is for.
-#[derive(Clone, Debug)]
-pub(super) enum Work {
-    /// To change an object; the text was made of it as it was then.
-    Edit { object: ObjectRef, base: Value },
-    /// To create objects.
-    New,
-    /// To undo something.
-    Undo { entry: u64 },
-    /// To change a file of the project.
-    File(FileChange),
-}
-
-/// A draft.
-#[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) about: String,
-    pub(super) work: Work,
-    pub(super) file: Option<DraftFile>,
-    /// The text as it was last handed to the editor, without the comments on top.
-    pub(super) handed: String,
-    /// Whether errors stood on top of it.
-    pub(super) refused: bool,
-    pub(super) round: u32,
-    /// What is written once the user says so.
-    pub(super) writes: Vec<Write>,
-    pub(super) notes: Vec<String>,
-}
-
-impl Draft {
-    pub(super) fn new(about: String, work: Work) -> Draft {
-        Draft {
-            about,
-            work,
-            file: None,
-            handed: String::new(),
-            refused: false,
-            round: 0,
-            writes: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-}
-
-/// Open drafts.
-#[derive(Clone, Debug, Default)]
-pub(in crate::dev) struct Drafts {
-    open: Arc<Mutex<HashMap<DraftId, Arc<AsyncMutex<Draft>>>>>,
-}
-
-impl Drafts {
-    pub(super) fn open(&self, id: DraftId, draft: Draft) -> Arc<AsyncMutex<Draft>> {
-        let draft = Arc::new(AsyncMutex::new(draft));
-        self.lock().insert(id, Arc::clone(&draft));
-        draft
-    }
-
-    pub(super) fn get(&self, id: DraftId) -> Result<Arc<AsyncMutex<Draft>>> {
-        self.lock().get(&id).cloned().context("this draft is closed")
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<DraftId, Arc<AsyncMutex<Draft>>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+use std::sync::Arc;
 
 impl Requests {
     /// Tells how far a draft is.
@@ -106,7 +37,7 @@ impl Requests {
         for write in &draft.writes {
             let (after, warnings) =
                 self.trial(write).await.with_context(|| format!("{} is refused", write.object))?;
-            let deleted = write.how == super::writing::How::Delete;
+            let deleted = write.how == crate::dev::requests::write::How::Delete;
             review.changes.push(write.change(after.as_ref().filter(|_| !deleted)));
             review.warnings.extend(warnings);
         }
@@ -144,9 +75,9 @@ impl Requests {
             done.warnings.extend(warnings);
             let name = ObjectRef::of(&after).unwrap_or_else(|| write.object.clone());
             let verb = match write.how {
-                super::writing::How::Create => "created",
-                super::writing::How::Patch => "changed",
-                super::writing::How::Delete => "deleted",
+                crate::dev::requests::write::How::Create => "created",
+                crate::dev::requests::write::How::Patch => "changed",
+                crate::dev::requests::write::How::Delete => "deleted",
             };
             said.push(format!("{name} {verb}"));
         }

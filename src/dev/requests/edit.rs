@@ -1,11 +1,12 @@
 //! Texts from the editor: an object to change, objects to create. What cannot be used opens again with the errors as
 //! comments on top; what can is tried on the API server and shown before it is written.
 
-use super::drafts::{Draft, Work};
+use super::done::Done;
+use super::draft::{Draft, Work};
 use super::places::{Refusal, refusals};
-use super::send::{is_not_found, without_secrets};
-use super::writing::{How, Write, shown};
-use super::{Done, Requests, words};
+use super::write::{How, Write, shown};
+use super::{Requests, words};
+use crate::dev::api::{is_not_found, without_secrets};
 use crate::event::{DraftId, DraftStage, Review, mask};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::diff::diff;
@@ -232,7 +233,7 @@ impl Requests {
             object["spec"] = serde_json::json!({});
         }
         let namespace = namespaced.then(|| meta::namespace(&object).map(str::to_owned)).flatten();
-        let path = super::send::plural_path(&resource, namespace.as_deref());
+        let path = crate::dev::api::plural_path(&resource, namespace.as_deref());
         let name = meta::name(&object).or(object["metadata"]["generateName"].as_str());
         let name = name.unwrap_or_default().to_owned();
         let reference = ObjectRef { gvk, namespace, name, uid: None };

@@ -1,8 +1,9 @@
 //! Makes a pod of the embedded control plane fail, or lets it recover: by the annotation that its stages look at
 //! (`config/stages/pod-fail.yaml`).
 
-use super::undo::Undo;
-use super::{Done, MANAGER, Requests};
+use super::Requests;
+use super::undo_list::Undo;
+use crate::dev::{api::MANAGER, requests::done::Done};
 use crate::event::PodFailure;
 use anyhow::{Result, bail};
 use opdev_object::meta::ObjectRef;

@@ -3,7 +3,7 @@
 //! finalizer or release. What others look after is named and not touched.
 
 use super::Requests;
-use super::send::{is_not_found, plural_path};
+use crate::dev::api::{is_not_found, plural_path};
 use crate::event::{Event, Leaving, OnExit, PauseScope, Propagation};
 use crate::operator::manager::ManagerRequest;
 use crate::sources::Watch;

@@ -1,8 +1,9 @@
 //! New objects: the text of a sample, or a skeleton of what a kind's schema says, for the editor.
 
-use super::send::{is_not_found, plural_path};
+use super::Requests;
+use super::done::Done;
 use super::skeleton::{skeleton, with_values};
-use super::{Done, Requests};
+use crate::dev::api::{is_not_found, plural_path};
 use crate::event::{DraftId, NewFrom};
 use anyhow::{Context as _, Result, bail};
 use kube::core::{ApiResource, GroupVersionKind};

@@ -1,6 +1,7 @@
 //! What is asked of the operator rather than of the API server: reconcile, pause, resume, step, check.
 
-use super::{Done, Requests};
+use super::Requests;
+use super::done::Done;
 use crate::event::PauseScope;
 use crate::operator::manager::ManagerRequest;
 use anyhow::{Context as _, Result, anyhow};

@@ -1,24 +1,13 @@
 //! Adds the rules that the operator's role lacks to the project's role file, once the user has seen the change.
 
-use super::drafts::{Draft, Work};
-use super::{Done, Requests};
-use crate::dev::private_folder::write_in_project;
+use super::Requests;
+use super::done::Done;
+use super::draft::{Draft, Work};
+use super::file_change::FileChange;
 use crate::dev::service_account::Addition;
 use crate::event::{DraftStage, Review};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use opdev_object::lines;
-use std::path::{Path, PathBuf};
-
-/// A file that is written once the user says so.
-#[derive(Clone, Debug)]
-pub(super) struct FileChange {
-    pub(super) path: PathBuf,
-    /// As the user knows it.
-    pub(super) file: String,
-    /// `None` where there was none.
-    pub(super) before: Option<String>,
-    pub(super) after: String,
-}
 
 impl Requests {
     /// Opens a draft with the role file's change.
@@ -37,19 +26,5 @@ impl Requests {
         let draft = draft.lock().await;
         self.tell(id, &draft, DraftStage::Review(review)).await;
         Ok(Done::said("nothing is written yet; the rules are shown"))
-    }
-}
-
-impl FileChange {
-    /// Writes the file whole or not at all.
-    ///
-    /// # Errors
-    /// Where it has changed since, or cannot be written.
-    pub(super) fn write(&self, root: &Path) -> Result<()> {
-        if std::fs::read_to_string(&self.path).ok() != self.before {
-            bail!("{} has changed meanwhile; look at the change once more", self.file);
-        }
-        let inside = self.path.strip_prefix(root).unwrap_or(&self.path);
-        write_in_project(root, inside, self.after.as_bytes())
     }
 }

@@ -1,9 +1,10 @@
 //! Sets how many replicas an object asks for: where opdev.yaml says, through the scale subresource, else in the field
 //! that the object or its kind's schema has for it.
 
-use super::send::is_not_found;
-use super::undo::Undo;
-use super::{Done, MANAGER, Requests};
+use super::Requests;
+use super::undo_list::Undo;
+use crate::dev::api::is_not_found;
+use crate::dev::{api::MANAGER, requests::done::Done};
 use anyhow::{Result, bail};
 use opdev_object::meta::{self, ObjectRef};
 use serde_json::{Value, json};

@@ -1,14 +1,9 @@
-//! The way to the API server for what the user asks: one call, its answer, its warnings. Knows no request.
+//! The calls of requests to the API server, and how long a kind of the project is waited for.
 
 use super::Requests;
-use crate::event::mask;
-use crate::tap::warning_text;
-use anyhow::{Result, bail};
-use http::header::{CONTENT_TYPE, WARNING};
-use http_body_util::BodyExt as _;
-use kube::Client;
-use kube::client::Body;
-use kube::core::{ApiResource, GroupVersionKind, Status};
+use crate::dev::api::{resource_of, send};
+use anyhow::Result;
+use kube::core::ApiResource;
 use opdev_object::meta::Gvk;
 use opdev_types::crd;
 use serde_json::Value;
@@ -17,9 +12,6 @@ use std::time::{Duration, Instant};
 /// How long a CRD of the project may take until its kind is served; an API server may take its time with each of them.
 const ESTABLISHING: Duration = Duration::from_secs(15);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-
-/// The field manager of everything the user writes through opdev.
-pub(in crate::dev) const MANAGER: &str = "opdev";
 
 impl Requests {
     pub(super) async fn resource(&self, gvk: &Gvk) -> Result<(ApiResource, bool)> {
@@ -50,108 +42,5 @@ impl Requests {
         body: Option<&Value>,
     ) -> Result<(Value, Vec<String>)> {
         send(&self.client, verb, uri, kind, body).await
-    }
-}
-
-/// The resource that serves a kind, and whether it is namespaced.
-pub(in crate::dev) async fn resource_of(client: &Client, gvk: &Gvk) -> Result<(ApiResource, bool)> {
-    let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
-    let missing = || format!("the API server does not serve {gvk}: its CustomResourceDefinition is missing");
-    let (resource, capabilities) = match kube::discovery::pinned_kind(client, &wanted).await {
-        Ok(found) => found,
-        // A group without a version, and a version without the kind; neither answer says more than these words.
-        Err(kube::Error::Api(status)) if status.code == 404 => bail!(missing()),
-        Err(kube::Error::Discovery(_)) => bail!(missing()),
-        Err(error) => return Err(error.into()),
-    };
-    Ok((resource, capabilities.scope == kube::discovery::Scope::Namespaced))
-}
-
-/// The path of one object.
-pub(super) fn object_path(resource: &ApiResource, namespace: Option<&str>, name: &str) -> String {
-    format!("{}/{name}", plural_path(resource, namespace))
-}
-
-/// The path of all objects of a resource.
-pub(super) fn plural_path(resource: &ApiResource, namespace: Option<&str>) -> String {
-    let root = if resource.group.is_empty() { "/api" } else { "/apis" };
-    let (version, plural) = (&resource.api_version, &resource.plural);
-    match namespace {
-        Some(namespace) => format!("{root}/{version}/namespaces/{namespace}/{plural}"),
-        None => format!("{root}/{version}/{plural}"),
-    }
-}
-
-/// Sends one request and reads its answer and its warnings.
-///
-/// # Errors
-/// The API server's refusal as `kube::Error::Api`, or the transport's error.
-pub(in crate::dev) async fn send(
-    client: &Client,
-    verb: &str,
-    uri: &str,
-    content_type: &str,
-    body: Option<&Value>,
-) -> Result<(Value, Vec<String>)> {
-    let body = match body {
-        Some(value) => Body::from(serde_json::to_vec(value)?),
-        None => Body::empty(),
-    };
-    let request = http::Request::builder()
-        .method(verb)
-        .uri(uri)
-        .header(CONTENT_TYPE, content_type)
-        .header(http::header::ACCEPT, "application/json")
-        .body(body)?;
-    let response = client.send(request).await?;
-    let status = response.status();
-    let warnings = response.headers().get_all(WARNING).iter().filter_map(warning_text).collect();
-    let bytes = response.into_body().collect().await?.to_bytes();
-    let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    if !status.is_success() {
-        let refusal: Status = serde_json::from_value(value).unwrap_or_else(|_| {
-            Status::failure("the answer is not one of a Kubernetes API server", status.as_str())
-        });
-        return Err(kube::Error::Api(refusal.boxed()).into());
-    }
-    Ok((value, warnings))
-}
-
-/// A refusal repeats values of the object; those under secret names, and all of a Secret's, are masked.
-pub(super) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
-    let mut secrets = mask::secrets(object);
-    if object["kind"] == "Secret" {
-        let values = ["data", "stringData"].into_iter().filter_map(|field| object.get(field)?.as_object());
-        secrets.extend(values.flat_map(serde_json::Map::values).filter_map(Value::as_str).map(str::to_owned));
-    }
-    match error.downcast::<kube::Error>() {
-        Ok(kube::Error::Api(mut status)) => {
-            status.message = mask::text(&status.message, &secrets);
-            kube::Error::Api(status).into()
-        }
-        Ok(other) => other.into(),
-        Err(other) => other,
-    }
-}
-
-pub(in crate::dev) fn is_not_found(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 404)
-}
-
-/// Whether an object has changed since the revision that a write was made for.
-pub(in crate::dev) fn is_conflict(error: &anyhow::Error) -> bool {
-    let reason = "Conflict";
-    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.reason == reason)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn warnings_are_unquoted() {
-        let warning = |text| warning_text(&http::HeaderValue::from_static(text));
-        assert_eq!(warning(r#"299 - "unknown field \"spec.foo\"""#).unwrap(), "unknown field \"spec.foo\"");
-        assert_eq!(warning("nonsense"), None);
     }
 }

@@ -1,109 +1,15 @@
 //! One write to the API server that is tried before it is done: what it would change, and what undoes it.
 
-use super::send::{is_conflict, without_secrets};
-use super::undo::Undo;
-use super::{MANAGER, Requests};
-use crate::event::{Action, ObjectChange, mask};
+use super::Requests;
+use super::write::{How, Write, shown};
+use crate::dev::api::MANAGER;
+use crate::dev::api::{is_conflict, without_secrets};
 use anyhow::Result;
-use opdev_object::diff::{Change, diff};
-use opdev_object::meta::{self, ObjectRef};
-use opdev_object::path::Path;
+use opdev_object::meta;
 use serde_json::{Value, json};
 
 /// How often a write is tried again because only the status has changed.
 const MOST_TRIES: usize = 5;
-
-/// What is written, and over what.
-#[derive(Clone, Debug)]
-pub(super) struct Write {
-    pub(super) object: ObjectRef,
-    /// Of the object, or of its collection where it is to be created.
-    pub(super) path: String,
-    pub(super) body: Value,
-    /// The object as it is; `None` where there is none.
-    pub(super) before: Option<Value>,
-    pub(super) how: How,
-}
-
-/// How something is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum How {
-    /// As a new object.
-    Create,
-    /// As a merge patch of the object at one revision.
-    Patch,
-    /// Deleted.
-    Delete,
-}
-
-impl Write {
-    /// A merge patch over an object as it is now, and only as it is now.
-    pub(super) fn patch(object: &ObjectRef, path: String, mut patch: Value, live: Value) -> Write {
-        if !patch.get("metadata").is_some_and(Value::is_object) {
-            patch["metadata"] = json!({});
-        }
-        patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
-        Write { object: object.clone(), path, body: patch, before: Some(live), how: How::Patch }
-    }
-
-    /// What it changes, masked.
-    pub(super) fn change(&self, after: Option<&Value>) -> ObjectChange {
-        let before = self.before.as_ref().map(shown);
-        let after = after.map(shown);
-        let action = match (&before, &after) {
-            (None, _) => Action::Created,
-            (Some(_), None) => Action::Deleted,
-            (Some(_), Some(_)) => Action::Updated,
-        };
-        let changes = match action {
-            Action::Deleted => Vec::new(),
-            Action::Created => vec![Change { path: Path::default(), old: None, new: after }],
-            Action::Updated => diff(&before.unwrap_or(Value::Null), &after.unwrap_or(Value::Null)),
-        };
-        let changes = mask::changes(&self.object.gvk.kind, changes);
-        ObjectChange { object: self.object.clone(), action, changes, taken_from: Vec::new() }
-    }
-
-    /// What undoes it, once it is done.
-    pub(super) fn undo(&self, after: &Value) -> Undo {
-        let mut object = self.object.clone();
-        match (self.how, &self.before) {
-            (How::Create, _) | (How::Patch, None) => {
-                if let Some(created) = ObjectRef::of(after) {
-                    object = created;
-                }
-                Undo::Remove { object }
-            }
-            (How::Patch, Some(before)) => {
-                Undo::Restore { object, before: before.clone(), after: after.clone() }
-            }
-            (How::Delete, before) => Undo::Recreate { object, before: before.clone().unwrap_or_default() },
-        }
-    }
-}
-
-/// An object without what only the API server writes.
-pub(super) fn shown(object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        fields.remove("status");
-    }
-    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-        for field in [
-            "managedFields",
-            "resourceVersion",
-            "uid",
-            "generation",
-            "creationTimestamp",
-            "selfLink",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-        ] {
-            metadata.remove(field);
-        }
-    }
-    object
-}
 
 impl Requests {
     /// What a write would lead to, with the API server's warnings. `None` where nothing would be left.

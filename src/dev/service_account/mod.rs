@@ -8,8 +8,9 @@ mod rules;
 mod witness;
 
 use super::cluster::Connection;
-use super::requests::{MANAGER, send};
 use super::watcher::{WatchSet, Watcher};
+use crate::dev::api::MANAGER;
+use crate::dev::api::send;
 use crate::event::{Event, Level, MissingRule, Notice, words};
 use crate::operator::manager::ManagerRequest;
 use crate::tap::EventSink;

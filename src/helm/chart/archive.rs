@@ -1,6 +1,7 @@
 //! Unpacks a chart archive (gzip over tar) into a `FileSet`, with Helm's checks of the names in it.
 
-use super::{ChartError, FileSet};
+use super::error::ChartError;
+use super::file_set::FileSet;
 use std::cell::Cell;
 use std::io::Read;
 

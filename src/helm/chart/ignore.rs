@@ -1,6 +1,6 @@
 //! `.helmignore`: patterns in the manner of Go's `filepath.Match`, plus Helm's built-in `templates/.?*`.
 
-use super::ChartError;
+use super::error::ChartError;
 use std::collections::HashMap;
 
 /// The rules of a chart.

@@ -2,11 +2,13 @@
 
 use super::archive::Budget;
 use super::decode::Mismatch;
+use super::error::{ChartError, Place};
+use super::file_set::FileSet;
 use super::ignore::Rules;
 use super::metadata::Metadata;
-use super::{Chart, ChartError, Content, File, FileSet, Place, archive, content};
+use super::{Chart, Content, File, archive, content};
+use crate::merge_values::merge;
 use crate::template::{Compat, text_of};
-use crate::values::merge;
 use opdev_object::yaml;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};

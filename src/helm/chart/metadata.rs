@@ -1,7 +1,7 @@
 //! Chart.yaml: its fields in Go's order (the release record writes them so), how they are read, and Helm's checks.
 
-use super::ChartError;
 use super::decode::{Fields, Mismatch};
+use super::error::ChartError;
 use crate::semver::Version;
 use opdev_object::yaml::{Kind, Node};
 use serde::{Deserialize, Serialize};

@@ -5,13 +5,16 @@
 mod archive;
 mod content;
 mod decode;
-pub mod dependencies;
+mod error;
+mod file_set;
 mod ignore;
 mod load;
 mod metadata;
 pub(crate) mod read;
 
 pub use content::{Content, Unread};
+pub use error::{ChartError, Place};
+pub use file_set::FileSet;
 pub use metadata::{Dependency, Maintainer, Metadata};
 pub use read::{read_dir, read_dir_late};
 
@@ -24,63 +27,7 @@ pub fn path_matches(pattern: &str, path: &str) -> bool {
 
 use crate::template::Compat;
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
-
-/// The files of a chart by path relative to its folder, sorted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct FileSet {
-    files: BTreeMap<String, Content>,
-}
-
-impl FileSet {
-    /// No files.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds or replaces a file; `path` uses `/`.
-    pub fn insert(&mut self, path: impl Into<String>, data: impl Into<Content>) {
-        self.files.insert(path.into(), data.into());
-    }
-
-    /// The content of a file.
-    pub fn get(&self, path: &str) -> Option<&Content> {
-        self.files.get(path)
-    }
-
-    /// Paths and contents, sorted by path.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Content)> {
-        self.files.iter().map(|(path, data)| (path.as_str(), data))
-    }
-
-    /// How many files there are.
-    pub fn len(&self) -> usize {
-        self.files.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.files.is_empty()
-    }
-
-    /// The files below a folder, their paths relative to it.
-    pub fn below(&self, folder: &str) -> FileSet {
-        let prefix = format!("{}/", folder.trim_end_matches('/'));
-        self.files
-            .range(prefix.clone()..)
-            .take_while(|(path, _)| path.starts_with(&prefix))
-            .map(|(path, data)| (path[prefix.len()..].to_owned(), data.clone()))
-            .collect()
-    }
-}
-
-impl<P: Into<String>, D: Into<Content>> FromIterator<(P, D)> for FileSet {
-    fn from_iter<I: IntoIterator<Item = (P, D)>>(files: I) -> Self {
-        Self { files: files.into_iter().map(|(path, data)| (path.into(), data.into())).collect() }
-    }
-}
 
 /// One file of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -186,37 +133,3 @@ pub struct Crd {
     /// What it says.
     pub content: String,
 }
-
-/// A place in a chart's file; lines and columns count from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The path relative to the root chart's folder.
-    pub file: String,
-    /// The line; 0 where it is not known.
-    pub line: u32,
-    /// The column; 0 where it is not known.
-    pub column: u32,
-}
-
-/// Why a chart does not load.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChartError {
-    /// Helm's own text.
-    pub message: String,
-    /// The file and place to look at.
-    pub place: Option<Place>,
-}
-
-impl ChartError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), place: None }
-    }
-}
-
-impl fmt::Display for ChartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for ChartError {}

@@ -2,8 +2,9 @@
 
 #![allow(clippy::disallowed_methods)]
 
+use super::file_set::FileSet;
 use super::ignore::Rules;
-use super::{Content, FileSet, Unread};
+use super::{Content, Unread};
 use crate::spread;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};

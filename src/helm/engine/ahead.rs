@@ -1,7 +1,8 @@
 //! The templates of a large chart are parsed on other cores while its dependencies and values are made ready, where the
 //! cache knows none yet.
 
-use super::{RenderInput, run, scope};
+use super::input::RenderInput;
+use super::{run, scope};
 use crate::chart::{Chart, Content};
 use crate::spread;
 use crate::template::{ParseCache, ParsedText, TemplateSet, on_deep_stack, text_of};

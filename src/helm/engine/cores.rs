@@ -2,9 +2,10 @@
 //! with its own copy of what templates see. What one of them changes there the later ones have to see; so once that
 //! happens anywhere, what the others made is dropped, and this thread goes on alone, as if it had always been.
 
+use super::input::RenderError;
 use super::memory::{Output, Outputs};
 use super::run::Run;
-use super::{RenderError, scope};
+use super::scope;
 use crate::spread;
 use crate::template::{Context, Inputs, Map, Reads, Spent};
 use std::ops::Range;
@@ -205,8 +206,9 @@ impl Front<'_> {
 mod tests {
     use super::super::ahead::Ahead;
     use super::super::tests::{Dice, Texts, edit, load, texts, web};
-    use super::super::{Capabilities, Compat, Environment, ReleaseInfo, RenderInput, render};
+    use super::super::{Capabilities, Compat, Environment, render};
     use super::*;
+    use crate::engine::input::{ReleaseInfo, RenderInput};
     use serde_json::{Value, json};
 
     /// A world that says the same however often it is asked.

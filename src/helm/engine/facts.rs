@@ -2,41 +2,9 @@
 //! that does renders otherwise as the next revision, whatever its values. Pure.
 
 use super::memory::Outputs;
-use super::run::file_of;
-use crate::chart::Place;
+use super::places::file_of;
+use super::release_read::ReleaseRead;
 use crate::template::RELEASE_FACTS;
-use std::fmt;
-
-/// A template and a key of `.Release` that it read, itself or in a template that it included.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ReleaseRead {
-    /// `IsInstall`, `IsUpgrade` or `Revision`.
-    pub key: &'static str,
-    /// The path of the template with the output, from the root chart's name on: what `# Source:` says.
-    pub template: String,
-    /// The file below the chart's folder and the line that names the key; nothing where the key was reached in
-    /// another way, such as `toYaml .Release`.
-    pub place: Option<(String, u32, u32)>,
-}
-
-impl ReleaseRead {
-    /// The place as diagnostics have it; the template itself where no line is known.
-    #[must_use]
-    pub fn at(&self) -> Place {
-        match &self.place {
-            Some((file, line, column)) => Place { file: file.clone(), line: *line, column: *column },
-            None => Place { file: file_of(&self.template), line: 0, column: 0 },
-        }
-    }
-}
-
-impl fmt::Display for ReleaseRead {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { file, line, .. } = self.at();
-        write!(f, ".Release.{} in {file}", self.key)?;
-        if line > 0 { write!(f, ":{line}") } else { Ok(()) }
-    }
-}
 
 /// What the templates of some outputs read, in the order of their paths. Outputs of a render without a memory say nothing.
 pub(super) fn release_reads(outputs: &Outputs) -> Vec<ReleaseRead> {
@@ -54,8 +22,10 @@ pub(super) fn release_reads(outputs: &Outputs) -> Vec<ReleaseRead> {
 
 #[cfg(test)]
 mod tests {
-    use crate::chart::{Chart, FileSet};
-    use crate::engine::{Capabilities, Compat, Environment, Memory, ReleaseInfo, RenderInput, render};
+    use crate::chart::Chart;
+    use crate::chart::FileSet;
+    use crate::engine::input::{ReleaseInfo, RenderInput};
+    use crate::engine::{Capabilities, Compat, Environment, Memory, render};
     use serde_json::{Value, json};
 
     struct Nowhere;

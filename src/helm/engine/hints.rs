@@ -3,8 +3,8 @@
 
 use super::scope::{Scope, Template};
 use crate::chart::Chart;
+use crate::explain;
 use crate::template::{Compat, ExecError, ParseError, TemplateSet, function_names};
-use crate::values::explain;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! What a release's last render read and gave, so that the next one runs only the templates that a change reaches.
 //! A kept output is used only where everything its template read is the same; the result is that of a full render.
 
+use super::input::{ReleaseInfo, RenderInput};
 use super::scope::{self, Scope};
-use super::{Capabilities, Compat, ReleaseInfo, RenderInput};
+use super::{Capabilities, Compat};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
 use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};

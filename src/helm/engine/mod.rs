@@ -9,8 +9,11 @@ mod facts;
 mod files;
 mod glob;
 mod hints;
+mod input;
 mod memory;
 mod objects;
+mod places;
+mod release_read;
 mod render;
 mod reuse;
 mod run;
@@ -22,140 +25,7 @@ mod tests;
 
 pub use crate::template::{Compat, Environment, ParseCache};
 pub use capabilities::{Capabilities, KubeVersion};
-pub use facts::ReleaseRead;
+pub use input::{ReleaseInfo, RenderError, RenderInput, Rendered};
 pub use memory::Memory;
+pub use release_read::ReleaseRead;
 pub use render::render;
-
-use crate::chart::{Chart, Place};
-use crate::manifest::{Document, Hook};
-use serde_json::Value;
-use std::fmt;
-use std::sync::Arc;
-
-/// The release that templates see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReleaseInfo {
-    /// `.Release.Name`
-    pub name: String,
-    /// `.Release.Namespace`
-    pub namespace: String,
-    /// `.Release.Revision`
-    pub revision: i64,
-    /// `.Release.IsInstall`
-    pub is_install: bool,
-    /// `.Release.IsUpgrade`
-    pub is_upgrade: bool,
-}
-
-impl ReleaseInfo {
-    /// A first installation.
-    pub fn install(name: impl Into<String>, namespace: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            namespace: namespace.into(),
-            revision: 1,
-            is_install: true,
-            is_upgrade: false,
-        }
-    }
-}
-
-/// What a render needs besides the chart.
-pub struct RenderInput<'a> {
-    /// The user's values, not coalesced.
-    pub values: &'a Value,
-    /// The release.
-    pub release: ReleaseInfo,
-    /// What the cluster can do.
-    pub capabilities: &'a Capabilities,
-    /// Whose behaviour.
-    pub compat: Compat,
-    /// Clock, randomness, lookup.
-    pub env: &'a (dyn Environment + Sync),
-    /// Templates parsed before; renders of the same chart share one.
-    pub cache: Option<Arc<ParseCache>>,
-    /// What the last render of this release read and gave.
-    pub memory: Option<&'a Memory>,
-    /// Whether templates may run on several cores where there is no memory: they ask the environment in no order then.
-    pub parallel: bool,
-}
-
-impl<'a> RenderInput<'a> {
-    /// A render with Helm 3's behaviour and no cache, on one core.
-    pub fn new(
-        values: &'a Value,
-        release: ReleaseInfo,
-        capabilities: &'a Capabilities,
-        env: &'a (dyn Environment + Sync),
-    ) -> Self {
-        Self {
-            values,
-            release,
-            capabilities,
-            compat: Compat::V3,
-            env,
-            cache: None,
-            memory: None,
-            parallel: false,
-        }
-    }
-}
-
-/// What a render gives.
-#[derive(Debug, Clone)]
-pub struct Rendered {
-    /// The manifest as Helm stores it.
-    pub manifest: String,
-    /// Its documents, in install order.
-    pub documents: Vec<Document>,
-    /// The hooks, in install order of their kinds.
-    pub hooks: Vec<Hook>,
-    /// The root chart's NOTES.txt.
-    pub notes: String,
-    /// Helm's warnings.
-    pub warnings: Vec<String>,
-    /// The chart as the release took it (dependencies decided, values imported): what the record stores.
-    pub chart: Chart,
-    /// Whether a template read the clock, randomness or the cluster.
-    pub impure: bool,
-    /// The templates that read what `.Release` says of this very revision, `NOTES.txt` included; known only where
-    /// there is a memory.
-    pub release_reads: Vec<ReleaseRead>,
-    /// How many templates ran; what the others gave the last time is as good.
-    pub executed: usize,
-}
-
-/// Why a chart does not render.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RenderError {
-    /// Helm's own text.
-    pub message: String,
-    /// The file and place to look at, where there is one.
-    pub place: Option<Place>,
-    /// The line of text at that place.
-    pub excerpt: String,
-    /// What was rendered before documents could not be read, file by file.
-    pub rendered: Option<Box<str>>,
-    /// What may help, a sentence each: the value that was nil and who could set it, a near name, the way that led there.
-    pub hints: Vec<String>,
-}
-
-impl RenderError {
-    pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            place: None,
-            excerpt: String::new(),
-            rendered: None,
-            hints: Vec::new(),
-        }
-    }
-}
-
-impl fmt::Display for RenderError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for RenderError {}

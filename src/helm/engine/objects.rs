@@ -1,6 +1,7 @@
 //! `.Chart`, `.Capabilities` and `.Release` as templates see them, with the Go types of each Helm.
 
-use super::{Capabilities, Compat, ReleaseInfo};
+use super::input::ReleaseInfo;
+use super::{Capabilities, Compat};
 use crate::chart::{Chart, Dependency, Maintainer, Metadata};
 use crate::template::{Elem, FuncError, Host, Kind, List, Map, MapType, Signature, Str, Ty, Value};
 use serde_json::{Value as Json, json};

@@ -1,9 +1,11 @@
 //! One render: dependencies, values, schema, templates in Helm's order, then documents, hooks and notes.
 
 use super::ahead::Ahead;
+use super::input::{RenderError, RenderInput, Rendered};
 use super::memory::{Output, Outputs, Prepared, State};
-use super::{Compat, RenderError, RenderInput, Rendered, facts, run};
-use crate::chart::{Chart, dependencies};
+use super::{Compat, facts, run};
+use crate::chart::Chart;
+use crate::dependencies;
 use crate::manifest::{self, Document, ManifestError};
 use crate::semver::is_compatible;
 use crate::values::{coalesce, schema};

@@ -2,11 +2,14 @@
 //! All files of a chart share one map of data, so what one changes the next one sees.
 
 use super::ahead::Ahead;
+use super::input::{RenderError, RenderInput};
 use super::memory::{Base, Output, Outputs, State};
+use super::places::file_of;
 use super::reuse::Reuse;
 use super::scope::{self, Scope, Template};
-use super::{Compat, RenderError, RenderInput, cores, documents, hints};
-use crate::chart::{Chart, Place};
+use super::{Compat, cores, documents, hints};
+use crate::chart::Chart;
+use crate::chart::Place;
 use crate::spread;
 use crate::template::{
     Context, ExecError, Inputs, Map, ParseError, ParsedText, Paths, Reads, TemplateSet, Value, on_deep_stack,
@@ -211,11 +214,6 @@ impl<'r> Run<'r> {
             hints: hints::failed(error, &self.scopes, templates, self.values, &self.set),
         }
     }
-}
-
-/// A template's path as a file below the chart's folder.
-pub(super) fn file_of(path: &str) -> String {
-    path.split_once('/').map_or(path, |(_, rest)| rest).to_owned()
 }
 
 fn line_of(templates: &Templates<'_>, path: &str, line: usize) -> String {

@@ -2,7 +2,8 @@
 //! Built only once a template has to run.
 
 use super::files::Files;
-use super::{Compat, RenderInput, objects};
+use super::input::RenderInput;
+use super::{Compat, objects};
 use crate::chart::{Chart, Content};
 use crate::template::{Inputs, Map, MapType, NodeId, ROOT, Str, Value, text_of};
 use serde_json::Value as Json;

@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::chart::FileSet;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 

@@ -1,10 +1,11 @@
 //! A render with a memory gives what a render without one gives, whatever was edited in between.
 
 use super::*;
+use crate::chart::Chart;
 use crate::chart::FileSet;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// A world whose randomness starts again with every render.
 struct World {

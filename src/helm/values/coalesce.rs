@@ -1,8 +1,8 @@
 //! Coalescing: a release's values win, chart defaults fill, null deletes a default, globals flow down.
 //! Null handling is that of Helm 3.19 and 4.1, which agree.
 
-use super::merge_values::merge_tables;
 use crate::chart::Chart;
+use crate::merge_values::merge_tables;
 use serde_json::{Map, Value};
 
 /// Values for a chart and its subcharts, and what Helm warned about on the way.

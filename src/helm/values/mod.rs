@@ -2,14 +2,12 @@
 //! Values are JSON objects; floats come from files, integers from `--set` and custom resources.
 
 mod coalesce;
-pub mod explain;
-mod merge_values;
 mod plain_schema;
 pub mod schema;
 pub mod set;
 
+pub use crate::merge_values::{merge, merge_tables, path_value, table};
 pub use coalesce::{Coalesced, coalesce, merge_defaults};
-pub use merge_values::{merge, merge_tables, path_value, table};
 pub use set::{parse_set, parse_set_json, parse_set_string};
 
 use crate::chart::ChartError;

@@ -36,7 +36,7 @@ pub fn parse_set_json(into: &mut Value, text: &str) -> Result<(), String> {
     let trimmed = text.trim();
     if trimmed.starts_with('{') {
         let value = json(trimmed)?;
-        super::merge(into, value);
+        crate::merge_values::merge(into, value);
         return Ok(());
     }
     let mut rest = text;

@@ -5,7 +5,7 @@ mod sequences;
 use super::*;
 use crate::facts::facts;
 use crate::meta::Gvk;
-use crate::schema::structural;
+use crate::structural::structural;
 use serde_json::{Value, json};
 
 /// One object and the operations on it; each takes place a second after the one before.
@@ -306,7 +306,7 @@ fn subresources_track_only_their_part() {
 #[test]
 fn resources_without_a_schema_are_deduced() {
     let mut live = Live::custom(&json!({}));
-    live.schema = SchemaRef::untyped_resource();
+    live.schema = crate::structural::untyped_resource();
     live.apply("a", &json!({"spec": {"deep": {"x": 1}, "list": [1, {"k": "v"}]}}), false).unwrap();
     assert_eq!(
         live.managers()[0].2,

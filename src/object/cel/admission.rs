@@ -9,6 +9,7 @@ use super::lazy::Lazy;
 use super::library::Library;
 use super::meter::Meter;
 use super::program::checked;
+use super::runtime::Runtime;
 use super::value::{Key, Stop, Val};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -363,9 +364,7 @@ impl<'a> Evaluation<'a> {
             let lazy = &self.lazy;
             let mut eval = Eval {
                 scope: lazy.scope.clone(),
-                meter: &mut meter,
-                library: lazy.library,
-                authorizer: lazy.authorizer,
+                runtime: Runtime { meter: &mut meter, library: lazy.library, authorizer: lazy.authorizer },
                 variables: Some(lazy),
             };
             eval.eval(expr)

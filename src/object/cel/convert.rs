@@ -1,6 +1,6 @@
 //! Conversions between the types of CEL: `int("1")`, `string(1.5)`, `timestamp("…")`.
 
-use super::eval::Eval;
+use super::runtime::Runtime;
 use super::time;
 use super::value::{Evaluated, Stop, Val, failed};
 use crate::schema::go_float;
@@ -15,13 +15,13 @@ fn wrong<T>(value: &Val, to: &str) -> Result<T, Stop> {
 }
 
 /// Converts a value to the type of that name.
-pub(super) fn convert(eval: &mut Eval<'_>, to: &str, value: &Val) -> Evaluated {
+pub(super) fn convert(runtime: &mut Runtime<'_>, to: &str, value: &Val) -> Evaluated {
     match to {
         "int" => int(value),
         "uint" => uint(value),
         "double" => double(value),
         "string" => match value {
-            Val::Library(..) => super::library::call(eval, "string", std::slice::from_ref(value)),
+            Val::Library(..) => super::library::call(runtime, "string", std::slice::from_ref(value)),
             other => text(other).map(Val::text),
         },
         "bytes" => match value {

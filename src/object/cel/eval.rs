@@ -2,14 +2,14 @@
 //! words. Never panics, and never takes long: every step and every byte that is made is charged for.
 
 use super::ast::{Expr, Macro, MacroKind, MessageField, Node};
-use super::authorizer::{self, Authorizer};
+use super::authorizer_calls;
 use super::check::type_named;
 use super::failures;
 use super::functions;
 use super::lazy::Lazy;
-use super::library::Library;
-use super::meter::{self, Meter};
+use super::meter;
 use super::operators;
+use super::runtime::Runtime;
 use super::shape::reserved;
 use super::signatures::signatures;
 use super::value::{Evaluated, Key, Stop, Val, failed, no_overload};
@@ -24,10 +24,7 @@ fn named<'v>(map: &'v BTreeMap<Key, Val>, field: &str) -> Option<&'v Val> {
 /// One evaluation.
 pub(super) struct Eval<'a> {
     pub(super) scope: Vec<(&'a str, Val)>,
-    pub(super) meter: &'a mut Meter,
-    pub(super) library: &'a Library,
-    /// Who answers `authorizer`; only conditions of requests have it.
-    pub(super) authorizer: Option<&'a dyn Authorizer>,
+    pub(super) runtime: Runtime<'a>,
     /// The `variables` of a policy.
     pub(super) variables: Option<&'a Lazy<'a>>,
 }
@@ -35,19 +32,19 @@ pub(super) struct Eval<'a> {
 impl<'a> Eval<'a> {
     /// Takes steps; stops the evaluation where none is left.
     pub(super) fn charge(&mut self, steps: u64) -> Result<(), Stop> {
-        self.meter.charge(steps)
+        self.runtime.charge(steps)
     }
 
     /// Pays what a server counts; stops the evaluation where that is more than one may cost.
     pub(super) fn spend(&mut self, cost: u64) -> Result<(), Stop> {
-        self.meter.spend(cost)
+        self.runtime.spend(cost)
     }
 
     /// Evaluates what is chosen or is an index: a way that is read there begins for free.
     fn part(&mut self, expr: &'a Expr) -> Evaluated {
         let value = self.eval(expr)?;
         if meter::is_read(expr) {
-            self.meter.cost = self.meter.cost.saturating_sub(1);
+            self.runtime.meter.cost = self.runtime.meter.cost.saturating_sub(1);
         }
         Ok(value)
     }
@@ -132,7 +129,7 @@ impl<'a> Eval<'a> {
                 None => failed(format!("no such key: {field}")),
             },
             Val::Optional(inner) => self.opt_field(inner.as_deref(), field),
-            Val::Check(check) => authorizer::select(self, &check, field),
+            Val::Check(check) => authorizer_calls::select(&self.runtime, &check, field),
             other => failures::no_key(&other, field),
         }
     }
@@ -243,7 +240,7 @@ impl<'a> Eval<'a> {
     fn index(&mut self, function: &str, of: &'a Expr, index: &'a Expr) -> Evaluated {
         let values = [self.eval(of)?, self.part(index)?];
         self.spend(meter::begins(of))?;
-        let found = operators::apply(self, function, &values)?;
+        let found = operators::apply(&mut self.runtime, function, &values)?;
         let missing = function == "_[?_]" && matches!(found, Val::Optional(None));
         self.spend(u64::from(!missing))?;
         Ok(found)
@@ -267,7 +264,7 @@ impl<'a> Eval<'a> {
         let qualified = target.and_then(Expr::qualified).map(|prefix| format!("{prefix}.{function}"));
         if let Some(name) = qualified.filter(|name| signatures(name).is_some()) {
             let args = args.iter().map(|arg| self.eval(arg)).collect::<Result<Vec<_>, _>>()?;
-            let result = functions::call(self, &name, &args);
+            let result = functions::call(&mut self.runtime, &name, &args);
             let result = result.map_err(|stop| failures::of_call(&name, &args, stop));
             self.spend(meter::call(&name, &args, result.as_ref().ok()))?;
             return result;
@@ -286,9 +283,9 @@ impl<'a> Eval<'a> {
             values.push(self.eval(part)?);
         }
         let result = if function.starts_with(['_', '@', '!', '-']) {
-            operators::apply(self, function, &values)
+            operators::apply(&mut self.runtime, function, &values)
         } else {
-            functions::call(self, function, &values)
+            functions::call(&mut self.runtime, function, &values)
         };
         let result = result.map_err(|stop| failures::of_call(function, &values, stop));
         if function == "matches" && target.is_none() {
@@ -324,7 +321,7 @@ impl<'a> Eval<'a> {
     }
 
     fn fold(&mut self, inner: &'a Macro) -> Evaluated {
-        let before = self.meter.cost;
+        let before = self.runtime.meter.cost;
         let range = self.eval(&inner.range)?;
         if matches!(inner.kind, MacroKind::OptMap | MacroKind::OptFlatMap) {
             let Val::Optional(value) = range else { return no_overload() };
@@ -334,7 +331,7 @@ impl<'a> Eval<'a> {
                 return Ok(Val::Optional(None));
             };
             // It is asked whether there is a value; which is read once more where it is named.
-            let again = if inner.body.names(&inner.first) { self.meter.cost - before + 1 } else { 0 };
+            let again = if inner.body.names(&inner.first) { self.runtime.meter.cost - before + 1 } else { 0 };
             self.spend(again + 1 + u64::from(inner.kind == MacroKind::OptMap))?;
             let result = self.with(inner, ((*value).clone(), None), |eval| eval.eval(&inner.body))?;
             return Ok(if inner.kind == MacroKind::OptMap { Val::some(result) } else { result });

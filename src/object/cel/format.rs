@@ -1,8 +1,8 @@
 //! `string.format`: clauses such as `%s` and `%.2f`, with the texts a server's locale gives them.
 
 use super::convert;
-use super::eval::Eval;
 use super::kind::Kind;
+use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Stop, Val, failed, type_name};
 use crate::quote::quote;
 
@@ -62,7 +62,7 @@ fn words(clause: char) -> Option<&'static str> {
 }
 
 /// Writes `args` into the places of `text`.
-pub(super) fn format(eval: &mut Eval<'_>, text: &str, args: &[Val]) -> Evaluated {
+pub(super) fn format(runtime: &mut Runtime<'_>, text: &str, args: &[Val]) -> Evaluated {
     let mut out = String::new();
     let mut chars = text.chars().peekable();
     let mut next = 0;
@@ -91,7 +91,7 @@ pub(super) fn format(eval: &mut Eval<'_>, text: &str, args: &[Val]) -> Evaluated
         let Some(arg) = args.get(next) else { return failed(format!("index {next} out of range")) };
         next += 1;
         let written = written(clause, digits, arg)?;
-        eval.charge(written.len() as u64 / 10 + 1)?;
+        runtime.charge(written.len() as u64 / 10 + 1)?;
         out.push_str(&written);
     }
     Ok(Val::text(out))

@@ -1,22 +1,22 @@
 //! The standard functions and those on lists, sets and optionals. Texts are in `texts`, conversions in `convert`,
 //! quantities, addresses, versions and formats in `library`.
 
-use super::eval::Eval;
 use super::operators::{equality_cost, weight};
+use super::runtime::Runtime;
 use super::time;
 use super::value::{Evaluated, Stop, Val, failed, no_overload};
-use super::{authorizer, convert, library, texts};
+use super::{authorizer_calls, convert, library, texts};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Calls a function; a method's receiver is the first argument.
-pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
-    eval.charge(args.iter().map(|arg| arg.size() / 10).sum::<u64>())?;
-    if let Some(result) = texts::call(eval, name, args) {
+pub(super) fn call(runtime: &mut Runtime<'_>, name: &str, args: &[Val]) -> Evaluated {
+    runtime.charge(args.iter().map(|arg| arg.size() / 10).sum::<u64>())?;
+    if let Some(result) = texts::call(runtime, name, args) {
         return result;
     }
     match (name, args) {
-        (_, [Val::Check(check), rest @ ..]) => authorizer::call(eval, name, check, rest),
+        (_, [Val::Check(check), rest @ ..]) => authorizer_calls::call(runtime, name, check, rest),
         ("size", [Val::Text(text)]) => Ok(Val::Int(text.chars().count() as i64)),
         ("size", [Val::Bytes(bytes)]) => Ok(Val::Int(bytes.len() as i64)),
         ("size", [Val::List(items, _)]) => Ok(Val::Int(items.len() as i64)),
@@ -24,7 +24,7 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
         ("dyn", [value]) => Ok(value.clone()),
         ("type", [value]) => Ok(Val::Type(Arc::new(value.kind()))),
         ("int" | "uint" | "double" | "string" | "bytes" | "bool" | "timestamp" | "duration", [value]) => {
-            convert::convert(eval, name, value)
+            convert::convert(runtime, name, value)
         }
         (
             "getFullYear" | "getMonth" | "getDayOfYear" | "getDayOfMonth" | "getDate" | "getDayOfWeek"
@@ -48,15 +48,15 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
             None => failed("optional.none() dereference"),
         },
         ("hasValue", [Val::Optional(inner)]) => Ok(Val::Bool(inner.is_some())),
-        (_, [Val::List(items, _), rest @ ..]) => match list(eval, name, items, rest) {
+        (_, [Val::List(items, _), rest @ ..]) => match list(runtime, name, items, rest) {
             Some(result) => result,
-            None => library::call(eval, name, args),
+            None => library::call(runtime, name, args),
         },
         ("lists.range", [Val::Int(count)]) => {
-            eval.charge(u64::try_from(*count).unwrap_or(0))?;
+            runtime.charge(u64::try_from(*count).unwrap_or(0))?;
             Ok(Val::list((0..*count).map(Val::Int).collect()))
         }
-        _ => library::call(eval, name, args),
+        _ => library::call(runtime, name, args),
     }
 }
 
@@ -116,34 +116,34 @@ fn part_of_time(name: &str, value: &Val, zone: Option<&Val>) -> Evaluated {
 }
 
 /// Functions whose first argument is a list; `None` where there is no such function.
-fn list(eval: &mut Eval<'_>, name: &str, items: &[Val], rest: &[Val]) -> Option<Evaluated> {
+fn list(runtime: &mut Runtime<'_>, name: &str, items: &[Val], rest: &[Val]) -> Option<Evaluated> {
     Some(match (name, rest) {
         ("isSorted", []) => pairs_ordered(items).map(Val::Bool),
         ("sum", []) => sum(items),
         ("min", []) => extreme(items, Ordering::Less, "min"),
         ("max", []) => extreme(items, Ordering::Greater, "max"),
-        ("indexOf" | "lastIndexOf", [value]) => position(eval, items, value, name == "lastIndexOf"),
+        ("indexOf" | "lastIndexOf", [value]) => position(runtime, items, value, name == "lastIndexOf"),
         ("first", []) => Ok(Val::Optional(items.first().cloned().map(Arc::new))),
         ("last", []) => Ok(Val::Optional(items.last().cloned().map(Arc::new))),
         ("reverse", []) => Ok(Val::list(items.iter().rev().cloned().collect())),
         ("slice", [Val::Int(start), Val::Int(end)]) => slice(items, *start, *end),
-        ("flatten", []) => flatten(eval, items, 1),
+        ("flatten", []) => flatten(runtime, items, 1),
         ("flatten", [Val::Int(depth)]) if *depth < 0 => failed("level must be non-negative"),
-        ("flatten", [Val::Int(depth)]) => flatten(eval, items, *depth),
-        ("distinct", []) => distinct(eval, items),
+        ("flatten", [Val::Int(depth)]) => flatten(runtime, items, *depth),
+        ("distinct", []) => distinct(runtime, items),
         ("sort", []) => {
             let mut pairs: Vec<(Val, Val)> = items.iter().map(|item| (item.clone(), item.clone())).collect();
-            match eval.charge(items.len() as u64 * 8).and_then(|()| sort_pairs(&mut pairs)) {
+            match runtime.charge(items.len() as u64 * 8).and_then(|()| sort_pairs(&mut pairs)) {
                 Ok(()) => Ok(Val::list(pairs.into_iter().map(|(_, item)| item).collect())),
                 Err(stop) => Err(stop),
             }
         }
-        ("sets.contains", [Val::List(others, _)]) => set_contains(eval, items, others).map(Val::Bool),
-        ("sets.equivalent", [Val::List(others, _)]) => match set_contains(eval, items, others) {
-            Ok(true) => set_contains(eval, others, items).map(Val::Bool),
+        ("sets.contains", [Val::List(others, _)]) => set_contains(runtime, items, others).map(Val::Bool),
+        ("sets.equivalent", [Val::List(others, _)]) => match set_contains(runtime, items, others) {
+            Ok(true) => set_contains(runtime, others, items).map(Val::Bool),
             other => other.map(Val::Bool),
         },
-        ("sets.intersects", [Val::List(others, _)]) => intersects(eval, items, others).map(Val::Bool),
+        ("sets.intersects", [Val::List(others, _)]) => intersects(runtime, items, others).map(Val::Bool),
         _ => return None,
     })
 }
@@ -202,8 +202,8 @@ fn extreme(items: &[Val], wanted: Ordering, name: &str) -> Evaluated {
     Ok(best.clone())
 }
 
-fn position(eval: &mut Eval<'_>, items: &[Val], value: &Val, last: bool) -> Evaluated {
-    eval.charge(weight(value, 0).saturating_mul(items.len() as u64))?;
+fn position(runtime: &mut Runtime<'_>, items: &[Val], value: &Val, last: bool) -> Evaluated {
+    runtime.charge(weight(value, 0).saturating_mul(items.len() as u64))?;
     let found = if last {
         items.iter().rposition(|item| item.equals(value))
     } else {
@@ -228,11 +228,11 @@ fn slice(items: &[Val], start: i64, end: i64) -> Evaluated {
     }
 }
 
-fn flatten(eval: &mut Eval<'_>, items: &[Val], depth: i64) -> Evaluated {
+fn flatten(runtime: &mut Runtime<'_>, items: &[Val], depth: i64) -> Evaluated {
     let mut out = Vec::new();
     let mut open: Vec<(Val, i64)> = items.iter().rev().map(|item| (item.clone(), depth)).collect();
     while let Some((item, depth)) = open.pop() {
-        eval.charge(1)?;
+        runtime.charge(1)?;
         match item {
             Val::List(inner, _) if depth > 0 => {
                 open.extend(inner.iter().rev().map(|i| (i.clone(), depth - 1)));
@@ -243,10 +243,10 @@ fn flatten(eval: &mut Eval<'_>, items: &[Val], depth: i64) -> Evaluated {
     Ok(Val::list(out))
 }
 
-fn distinct(eval: &mut Eval<'_>, items: &[Val]) -> Evaluated {
+fn distinct(runtime: &mut Runtime<'_>, items: &[Val]) -> Evaluated {
     let mut out: Vec<Val> = Vec::new();
     for item in items {
-        eval.charge(out.len() as u64)?;
+        runtime.charge(out.len() as u64)?;
         if !out.iter().any(|known| known.equals(item)) {
             out.push(item.clone());
         }
@@ -268,9 +268,9 @@ pub(super) fn sort_pairs(pairs: &mut [(Val, Val)]) -> Result<(), Stop> {
     Ok(())
 }
 
-fn found(eval: &mut Eval<'_>, items: &[Val], value: &Val) -> Result<bool, Stop> {
+fn found(runtime: &mut Runtime<'_>, items: &[Val], value: &Val) -> Result<bool, Stop> {
     for item in items {
-        eval.charge(equality_cost(item, value))?;
+        runtime.charge(equality_cost(item, value))?;
         if item.equals(value) {
             return Ok(true);
         }
@@ -278,18 +278,18 @@ fn found(eval: &mut Eval<'_>, items: &[Val], value: &Val) -> Result<bool, Stop> 
     Ok(false)
 }
 
-fn set_contains(eval: &mut Eval<'_>, items: &[Val], others: &[Val]) -> Result<bool, Stop> {
+fn set_contains(runtime: &mut Runtime<'_>, items: &[Val], others: &[Val]) -> Result<bool, Stop> {
     for other in others {
-        if !found(eval, items, other)? {
+        if !found(runtime, items, other)? {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-fn intersects(eval: &mut Eval<'_>, items: &[Val], others: &[Val]) -> Result<bool, Stop> {
+fn intersects(runtime: &mut Runtime<'_>, items: &[Val], others: &[Val]) -> Result<bool, Stop> {
     for other in others {
-        if found(eval, items, other)? {
+        if found(runtime, items, other)? {
             return Ok(true);
         }
     }

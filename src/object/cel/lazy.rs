@@ -5,6 +5,7 @@ use super::authorizer::Authorizer;
 use super::eval::Eval;
 use super::library::Library;
 use super::meter::{ALL_STEPS, Meter};
+use super::runtime::Runtime;
 use super::value::{Evaluated, Stop, Val, failed};
 use std::cell::{Cell, RefCell};
 
@@ -56,9 +57,11 @@ impl<'a> Lazy<'a> {
                 let before = meter.steps;
                 let mut eval = Eval {
                     scope: self.scope.clone(),
-                    meter: &mut meter,
-                    library: self.library,
-                    authorizer: self.authorizer,
+                    runtime: Runtime {
+                        meter: &mut meter,
+                        library: self.library,
+                        authorizer: self.authorizer,
+                    },
                     variables: Some(self),
                 };
                 let result = eval.eval(expr);

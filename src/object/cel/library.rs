@@ -1,7 +1,7 @@
 //! The functions of Kubernetes' own types, from the `kube-cel` crate: quantities, addresses, URLs, versions, formats.
 //! One function at a time is called; arguments and results are plain values.
 
-use super::eval::Eval;
+use super::runtime::Runtime;
 use super::value::{Evaluated, Key, Val, failed, no_overload};
 use crate::guard;
 use crate::quote::quote;
@@ -23,9 +23,9 @@ pub(super) struct Library {
 const LONGEST: u64 = 100_000;
 
 /// Calls a function of the library.
-pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
+pub(super) fn call(runtime: &mut Runtime<'_>, name: &str, args: &[Val]) -> Evaluated {
     let size: u64 = args.iter().map(Val::size).sum();
-    eval.charge(4 + size / 10)?;
+    runtime.charge(4 + size / 10)?;
     if size > LONGEST {
         return failed(format!("{name}: the argument is too long"));
     }
@@ -34,7 +34,7 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
     {
         return failed(format!("{name}: the number is too large"));
     }
-    let root = eval.library.context.get_or_init(|| Context::default().with_all());
+    let root = runtime.library.context.get_or_init(|| Context::default().with_all());
     let mut context = root.new_inner_scope();
     let mut names = Vec::with_capacity(args.len());
     for (index, arg) in args.iter().enumerate() {
@@ -63,7 +63,7 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Evaluated {
     let expr = IdedExpr { id: 100, expr: Expr::Call(call) };
     if name == "isInteger" && matches!(args, [Val::Library("kubernetes.Quantity", _)]) {
         // A number that is whole but too large is none.
-        return Ok(Val::Bool(self::call(eval, "asInteger", args).is_ok()));
+        return Ok(Val::Bool(self::call(runtime, "asInteger", args).is_ok()));
     }
     match guard::run(|| context.resolve(&expr)) {
         Ok(Ok(value)) if name == "format.named" => Ok(match from_library(value)? {

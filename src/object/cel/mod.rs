@@ -7,6 +7,7 @@
 mod admission;
 mod ast;
 mod authorizer;
+mod authorizer_calls;
 mod built;
 mod check;
 mod conditions;
@@ -27,6 +28,7 @@ mod operators;
 mod parse;
 mod program;
 mod rules;
+mod runtime;
 mod shape;
 mod signatures;
 mod texts;

@@ -1,7 +1,7 @@
 //! What operators do: arithmetic with its overflows, order, equality, membership and indexes.
 
-use super::eval::Eval;
 use super::failures;
+use super::runtime::Runtime;
 use super::time::in_range;
 use super::value::{Evaluated, Key, Listing, Stop, Val, failed, no_overload, same_keys};
 use std::cmp::Ordering;
@@ -11,23 +11,23 @@ use std::sync::Arc;
 const BYTES: u64 = 10;
 
 /// Applies an operator such as `_+_`.
-pub(super) fn apply(eval: &mut Eval<'_>, operator: &str, args: &[Val]) -> Evaluated {
+pub(super) fn apply(runtime: &mut Runtime<'_>, operator: &str, args: &[Val]) -> Evaluated {
     match (operator, args) {
         ("!_", [value]) => Ok(Val::Bool(!value.truth()?)),
         ("-_", [Val::Int(number)]) => number.checked_neg().map_or_else(int_overflow, |n| Ok(Val::Int(n))),
         ("-_", [Val::Double(float)]) => Ok(Val::Double(-float)),
         ("_==_" | "_!=_", [a, b]) => {
-            eval.charge(equality_cost(a, b))?;
+            runtime.charge(equality_cost(a, b))?;
             Ok(Val::Bool(a.equals(b) == (operator == "_==_")))
         }
         ("_<_" | "_<=_" | "_>_" | "_>=_", [a, b]) => {
-            eval.charge(a.size().min(b.size()) / BYTES)?;
+            runtime.charge(a.size().min(b.size()) / BYTES)?;
             order(operator, a, b)
         }
-        ("@in", [value, list]) => member(eval, value, list),
+        ("@in", [value, list]) => member(runtime, value, list),
         ("_[_]" | "_[?_]", [of, index]) => at(of, index, operator == "_[?_]"),
         ("_+_", [a, b]) => {
-            eval.charge(sum_cost(a, b))?;
+            runtime.charge(sum_cost(a, b))?;
             add(a, b)
         }
         ("_-_", [a, b]) => subtract(a, b),
@@ -109,11 +109,11 @@ fn order(operator: &str, a: &Val, b: &Val) -> Evaluated {
     }))
 }
 
-fn member(eval: &mut Eval<'_>, value: &Val, list: &Val) -> Evaluated {
+fn member(runtime: &mut Runtime<'_>, value: &Val, list: &Val) -> Evaluated {
     match list {
         Val::List(items, _) => {
             for item in items.iter() {
-                eval.charge(equality_cost(item, value))?;
+                runtime.charge(equality_cost(item, value))?;
                 if item.equals(value) {
                     return Ok(Val::Bool(true));
                 }

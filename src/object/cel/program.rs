@@ -8,6 +8,7 @@ use super::lex::Fault;
 use super::library::Library;
 use super::meter::Meter;
 use super::parse::parse;
+use super::runtime::Runtime;
 use super::time;
 use super::value::{Evaluated, Stop, Val};
 use crate::schema::Pattern;
@@ -145,9 +146,7 @@ fn constant_fault(expr: &Expr) -> Option<String> {
                 let library = Library::default();
                 match (Eval {
                     scope: Vec::new(),
-                    meter: &mut meter,
-                    library: &library,
-                    authorizer: None,
+                    runtime: Runtime { meter: &mut meter, library: &library, authorizer: None },
                     variables: None,
                 })
                 .eval(part)
@@ -181,6 +180,7 @@ impl Program {
     ) -> Evaluated {
         let mut scope = vec![("self", this.clone())];
         scope.extend(old.map(|old| ("oldSelf", old.clone())));
-        Eval { scope, meter, library, authorizer: None, variables: None }.eval(&self.expr)
+        let runtime = Runtime { meter, library, authorizer: None };
+        Eval { scope, runtime, variables: None }.eval(&self.expr)
     }
 }

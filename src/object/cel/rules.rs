@@ -8,7 +8,7 @@ use super::program::{Program, Uncompiled, compile};
 use super::shape::{Shape, shape, value};
 use super::value::{Evaluated, Stop, Val};
 use crate::quote::quote;
-use crate::schema::{FieldError, Reason, SchemaRef, unchanged};
+use crate::schema::{FieldError, Reason, SchemaRef, ValueRules, unchanged};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,9 +89,11 @@ impl Rules {
         }
         Ok(root.map(|root| Rules { root }))
     }
+}
 
+impl ValueRules for Rules {
     /// What the rules say of `value`, which may replace `old`. `schema` is the schema they were compiled with.
-    pub fn validate(&self, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
+    fn validate(&self, value: &Value, old: Option<&Value>, schema: &SchemaRef) -> Vec<FieldError> {
         let mut run =
             Run { budget: TOTAL, steps: ALL_STEPS, library: Library::default(), errors: Vec::new() };
         let same = old.is_some_and(|old| unchanged(value, old, schema));

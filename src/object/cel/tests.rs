@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::random::Random;
-use crate::schema::{structural, structural_at};
+use crate::schema::ValueRules as _;
+use crate::structural::{structural, structural_at};
 use serde_json::{Value, json};
 
 #[track_caller]

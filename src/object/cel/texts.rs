@@ -1,25 +1,25 @@
 //! The functions of strings: searching, cutting, replacing, joining, regular expressions and `format`.
 //! Counts characters, as CEL does.
 
-use super::eval::Eval;
 use super::format;
+use super::runtime::Runtime;
 use super::value::{Evaluated, Val, failed, no_overload};
 use crate::schema::Pattern;
 
 /// Calls a function of strings; `None` where there is no such function for these arguments.
-pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Option<Evaluated> {
+pub(super) fn call(runtime: &mut Runtime<'_>, name: &str, args: &[Val]) -> Option<Evaluated> {
     Some(match (name, args) {
-        ("contains", [Val::Text(text), Val::Text(part)]) => match eval.charge(product(text, part)) {
+        ("contains", [Val::Text(text), Val::Text(part)]) => match runtime.charge(product(text, part)) {
             Ok(()) => Ok(Val::Bool(text.contains(&**part))),
             Err(stop) => Err(stop),
         },
         ("startsWith", [Val::Text(text), Val::Text(part)]) => Ok(Val::Bool(text.starts_with(&**part))),
         ("endsWith", [Val::Text(text), Val::Text(part)]) => Ok(Val::Bool(text.ends_with(&**part))),
-        ("matches", [Val::Text(text), Val::Text(pattern)]) => matches(eval, text, pattern),
-        ("find", [Val::Text(text), Val::Text(pattern)]) => find(eval, text, pattern),
-        ("findAll", [Val::Text(text), Val::Text(pattern)]) => find_all(eval, text, pattern, -1),
+        ("matches", [Val::Text(text), Val::Text(pattern)]) => matches(runtime, text, pattern),
+        ("find", [Val::Text(text), Val::Text(pattern)]) => find(runtime, text, pattern),
+        ("findAll", [Val::Text(text), Val::Text(pattern)]) => find_all(runtime, text, pattern, -1),
         ("findAll", [Val::Text(text), Val::Text(pattern), Val::Int(most)]) => {
-            find_all(eval, text, pattern, *most)
+            find_all(runtime, text, pattern, *most)
         }
         ("charAt", [Val::Text(text), Val::Int(index)]) => char_at(text, *index),
         ("indexOf", [Val::Text(text), Val::Text(part)]) => {
@@ -38,9 +38,11 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Option<Eval
         ("lowerAscii", [Val::Text(text)]) => Ok(Val::text(text.to_ascii_lowercase())),
         ("upperAscii", [Val::Text(text)]) => Ok(Val::text(text.to_ascii_uppercase())),
         ("trim", [Val::Text(text)]) => Ok(Val::text(text.trim_matches(is_space))),
-        ("replace", [Val::Text(text), Val::Text(old), Val::Text(new)]) => replace(eval, text, old, new, -1),
+        ("replace", [Val::Text(text), Val::Text(old), Val::Text(new)]) => {
+            replace(runtime, text, old, new, -1)
+        }
         ("replace", [Val::Text(text), Val::Text(old), Val::Text(new), Val::Int(most)]) => {
-            replace(eval, text, old, new, *most)
+            replace(runtime, text, old, new, *most)
         }
         ("split", [Val::Text(text), Val::Text(separator)]) => split(text, separator, -1),
         ("split", [Val::Text(text), Val::Text(separator), Val::Int(most)]) => split(text, separator, *most),
@@ -53,9 +55,9 @@ pub(super) fn call(eval: &mut Eval<'_>, name: &str, args: &[Val]) -> Option<Eval
             }
         }
         ("substring", [Val::Text(text), Val::Int(start), Val::Int(end)]) => substring(text, *start, *end),
-        ("join", [Val::List(items, _)]) => join(eval, items, ""),
-        ("join", [Val::List(items, _), Val::Text(separator)]) => join(eval, items, separator),
-        ("format", [Val::Text(text), Val::List(args, _)]) => format::format(eval, text, args),
+        ("join", [Val::List(items, _)]) => join(runtime, items, ""),
+        ("join", [Val::List(items, _), Val::Text(separator)]) => join(runtime, items, separator),
+        ("format", [Val::Text(text), Val::List(args, _)]) => format::format(runtime, text, args),
         ("jsonpatch.escapeKey", [Val::Text(text)]) => {
             Ok(Val::text(text.replace('~', "~0").replace('/', "~1")))
         }
@@ -75,27 +77,27 @@ fn is_space(c: char) -> bool {
 }
 
 /// What is wrong with a regular expression, in Go's words as far as they are known.
-fn compile(eval: &mut Eval<'_>, text: &str, pattern: &str) -> Result<Pattern, super::value::Stop> {
-    eval.charge(product(text, pattern))?;
+fn compile(runtime: &mut Runtime<'_>, text: &str, pattern: &str) -> Result<Pattern, super::value::Stop> {
+    runtime.charge(product(text, pattern))?;
     Ok(Pattern::new(pattern))
 }
 
-fn matches(eval: &mut Eval<'_>, text: &str, pattern: &str) -> Evaluated {
-    match compile(eval, text, pattern)?.is_match(text) {
+fn matches(runtime: &mut Runtime<'_>, text: &str, pattern: &str) -> Evaluated {
+    match compile(runtime, text, pattern)?.is_match(text) {
         Ok(truth) => Ok(Val::Bool(truth)),
         Err(error) => failed(format!("error parsing regexp: {error}")),
     }
 }
 
-fn find(eval: &mut Eval<'_>, text: &str, pattern: &str) -> Evaluated {
-    match compile(eval, text, pattern)?.regex() {
+fn find(runtime: &mut Runtime<'_>, text: &str, pattern: &str) -> Evaluated {
+    match compile(runtime, text, pattern)?.regex() {
         Ok(regex) => Ok(Val::text(regex.find(text).map_or("", |found| found.as_str()))),
         Err(error) => failed(format!("Illegal regex: error parsing regexp: {error}")),
     }
 }
 
-fn find_all(eval: &mut Eval<'_>, text: &str, pattern: &str, most: i64) -> Evaluated {
-    match compile(eval, text, pattern)?.regex() {
+fn find_all(runtime: &mut Runtime<'_>, text: &str, pattern: &str, most: i64) -> Evaluated {
+    match compile(runtime, text, pattern)?.regex() {
         Ok(regex) => {
             let most = usize::try_from(most).unwrap_or(usize::MAX);
             Ok(Val::list(regex.find_iter(text).take(most).map(|found| Val::text(found.as_str())).collect()))
@@ -145,11 +147,11 @@ fn from_offset(text: &str, from: i64, find: impl Fn(usize) -> Option<i64>) -> Ev
     Ok(Val::Int(find(usize::try_from(from).unwrap_or_default()).unwrap_or(-1)))
 }
 
-fn replace(eval: &mut Eval<'_>, text: &str, old: &str, new: &str, most: i64) -> Evaluated {
+fn replace(runtime: &mut Runtime<'_>, text: &str, old: &str, new: &str, most: i64) -> Evaluated {
     let places = if old.is_empty() { text.chars().count() + 1 } else { text.len() / old.len() + 1 };
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let growth = (places.min(most) as u64).saturating_mul(new.len() as u64);
-    eval.charge((text.len() as u64 + growth) / 10)?;
+    runtime.charge((text.len() as u64 + growth) / 10)?;
     Ok(Val::text(text.replacen(old, new, most)))
 }
 
@@ -190,11 +192,11 @@ fn substring(text: &str, start: i64, end: i64) -> Evaluated {
     Ok(Val::text(text.chars().skip(start as usize).take(count).collect::<String>()))
 }
 
-fn join(eval: &mut Eval<'_>, items: &[Val], separator: &str) -> Evaluated {
+fn join(runtime: &mut Runtime<'_>, items: &[Val], separator: &str) -> Evaluated {
     let mut out = String::new();
     for (i, item) in items.iter().enumerate() {
         let Val::Text(text) = item else { return no_overload() };
-        eval.charge((text.len() + separator.len()) as u64 / 10 + 1)?;
+        runtime.charge((text.len() + separator.len()) as u64 / 10 + 1)?;
         if i > 0 {
             out.push_str(separator);
         }

@@ -1,20 +1,27 @@
 //! OpenAPI schema objects read into `Schema`: built-in definitions with `$ref`s, and CRD schemas.
 //! Reads what it understands and never fails; `structural` says what is wrong with a CRD's schema.
 
-use super::pattern::Pattern;
-use super::structural::embed;
-use super::{
-    Additional, Checks, Definition, Kind, ListType, MapType, PatchRule, Schema, SchemaRef, Site, Target,
-    formats,
+use super::formats;
+use super::model::{
+    Additional, Checks, Find, Kind, ListType, MapType, OBJECT_META, PatchRule, Schema, SchemaRef, Site,
+    Target,
 };
+use super::pattern::Pattern;
 use serde_json::Value;
 use std::sync::Arc;
 
-type Find = fn(&str) -> Option<&'static Definition>;
+/// How a schema is read.
+#[derive(Clone, Copy)]
+struct Reading {
+    /// Finds the built-in definitions.
+    find: Find,
+    /// It is a built-in one itself, so that `$ref`s are followed.
+    built_in: bool,
+}
 
 /// The schema of a built-in definition.
 pub(super) fn definition(raw: &Value, find: Find) -> Schema {
-    let mut schema = read(raw, Some(find));
+    let mut schema = read(raw, Reading { find, built_in: true });
     // An object without properties is free-form.
     let open = matches!(schema.kind, Kind::Any | Kind::Object);
     if open && schema.properties.is_empty() && schema.additional.is_none() {
@@ -23,9 +30,9 @@ pub(super) fn definition(raw: &Value, find: Find) -> Schema {
     schema
 }
 
-/// A CRD's schema.
-pub(super) fn custom(raw: &Value) -> Schema {
-    read(raw, None)
+/// A CRD's schema; `find` gives the definition of `metadata`.
+pub(crate) fn custom(raw: &Value, find: Find) -> Schema {
+    read(raw, Reading { find, built_in: false })
 }
 
 fn text(raw: &Value, key: &str) -> Option<String> {
@@ -45,13 +52,15 @@ fn strings(raw: &Value, key: &str) -> Vec<String> {
 }
 
 /// The schema at one place: a reference with what stands beside it, or an inline schema.
-fn place(raw: &Value, find: Option<Find>) -> SchemaRef {
-    let Some(find) = find else { return read(raw, None).into() };
+fn place(raw: &Value, reading: Reading) -> SchemaRef {
+    if !reading.built_in {
+        return read(raw, reading).into();
+    }
     let only = raw.get("allOf").and_then(Value::as_array).filter(|all| all.len() == 1).map(|all| &all[0]);
     let name = raw.get("$ref").or_else(|| only?.get("$ref")).and_then(Value::as_str);
-    match name.and_then(|name| find(name.trim_start_matches("#/components/schemas/"))) {
+    match name.and_then(|name| (reading.find)(name.trim_start_matches("#/components/schemas/"))) {
         Some(definition) => SchemaRef { target: Target::Named(definition), site: site(raw) },
-        None => read(raw, Some(find)).into(),
+        None => read(raw, reading).into(),
     }
 }
 
@@ -67,29 +76,54 @@ fn site(raw: &Value) -> Option<Arc<Site>> {
     (!plain).then(|| Arc::new(site))
 }
 
-fn read(raw: &Value, find: Option<Find>) -> Schema {
+fn read(raw: &Value, reading: Reading) -> Schema {
     let kind = kind(raw);
     let mut schema = Schema {
         kind,
         format: text(raw, "format").filter(|format| formats::is_checked(kind, format)),
         nullable: flag(raw, "nullable"),
-        additional: additional(raw, find),
-        items: raw.get("items").filter(|items| items.is_object()).map(|items| place(items, find)),
+        additional: additional(raw, reading),
+        items: raw.get("items").filter(|items| items.is_object()).map(|items| place(items, reading)),
         preserve_unknown: flag(raw, "x-kubernetes-preserve-unknown-fields"),
         list_type: list_type(raw, kind),
         map_type: map_type(raw),
-        checks: checks(raw, find),
+        checks: checks(raw, reading),
         own_default: raw.get("default").cloned(),
         own_patch: patch_rule(raw),
         ..Schema::default()
     };
     for (name, property) in raw.get("properties").and_then(Value::as_object).into_iter().flatten() {
-        schema.properties.insert(name.clone(), place(property, find));
+        schema.properties.insert(name.clone(), place(property, reading));
     }
     if flag(raw, "x-kubernetes-embedded-resource") {
-        embed(&mut schema);
+        embed(&mut schema, reading.find);
     }
     schema
+}
+
+/// Makes an object schema one of a whole resource: apiVersion, kind and metadata are known.
+pub(crate) fn embed(schema: &mut Schema, find: Find) {
+    schema.embedded_resource = true;
+    for name in ["apiVersion", "kind"] {
+        let text = || Schema { kind: Kind::String, ..Schema::default() }.into();
+        schema.properties.entry(name.to_owned()).or_insert_with(text);
+    }
+    let Some(known) = find(OBJECT_META).map(SchemaRef::of_definition) else { return };
+    let given = schema.properties.remove("metadata");
+    let named: Vec<(String, SchemaRef)> = given
+        .iter()
+        .flat_map(|given| &given.properties)
+        .filter(|(name, _)| matches!(name.as_str(), "name" | "generateName"))
+        .map(|(name, property)| (name.clone(), property.clone()))
+        .collect();
+    let metadata = if named.is_empty() {
+        known
+    } else {
+        let mut own = Schema::clone(&known);
+        own.properties.extend(named);
+        own.into()
+    };
+    schema.properties.insert("metadata".to_owned(), metadata);
 }
 
 fn kind(raw: &Value) -> Kind {
@@ -107,14 +141,15 @@ fn kind(raw: &Value) -> Kind {
     }
 }
 
-fn additional(raw: &Value, find: Option<Find>) -> Option<Additional> {
+fn additional(raw: &Value, reading: Reading) -> Option<Additional> {
     match raw.get("additionalProperties")? {
         Value::Bool(true) => Some(Additional::Any),
         Value::Object(_) => {
-            let schema = place(&raw["additionalProperties"], find);
+            let schema = place(&raw["additionalProperties"], reading);
             // A null in a built-in map of strings is read as the empty string. (A definition is not looked
             // into here: it may be the one that is being read.)
-            if let (Some(_), Target::Own(own)) = (find, &schema.target)
+            if reading.built_in
+                && let Target::Own(own) = &schema.target
                 && own.kind == Kind::String
                 && own.own_default.is_none()
             {
@@ -163,7 +198,7 @@ fn patch_rule(raw: &Value) -> PatchRule {
     }
 }
 
-fn checks(raw: &Value, find: Option<Find>) -> Option<Box<Checks>> {
+fn checks(raw: &Value, reading: Reading) -> Option<Box<Checks>> {
     const KEYS: [&str; 18] = [
         "required",
         "enum",
@@ -190,7 +225,7 @@ fn checks(raw: &Value, find: Option<Find>) -> Option<Box<Checks>> {
     let number = |key: &str| raw.get(key).and_then(Value::as_f64);
     let count =
         |key: &str| raw.get(key).and_then(|v| v.as_i64().or_else(|| v.as_f64().map(|float| float as i64)));
-    let schemas = |key: &str| list(raw, key).map(|part| place(part, find)).collect();
+    let schemas = |key: &str| list(raw, key).map(|part| place(part, reading)).collect();
     Some(Box::new(Checks {
         required: strings(raw, "required"),
         enumeration: list(raw, "enum").cloned().collect(),
@@ -210,6 +245,6 @@ fn checks(raw: &Value, find: Option<Find>) -> Option<Box<Checks>> {
         all_of: schemas("allOf"),
         any_of: schemas("anyOf"),
         one_of: schemas("oneOf"),
-        not: raw.get("not").filter(|not| not.is_object()).map(|not| place(not, find)),
+        not: raw.get("not").filter(|not| not.is_object()).map(|not| place(not, reading)),
     }))
 }

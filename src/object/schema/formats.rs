@@ -1,7 +1,7 @@
 //! The string formats that apiextensions checks, by their names without dashes.
 //! An unknown format is ignored, as upstream ignores it.
 
-use super::Kind;
+use super::model::Kind;
 use super::pattern::Pattern;
 use base64::Engine;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -1,9 +1,10 @@
 //! What is left to check of an object that was read as its Go type: required fields and enumerations. Types fit then,
 //! and formats, sizes and patterns are not part of a built-in kind's schema.
 
+use super::error::FieldError;
+use super::model::{Additional, SchemaRef};
 use super::step::{Step, below};
 use super::validate::check_enum;
-use super::{Additional, FieldError, SchemaRef};
 use serde_json::Value;
 
 /// The required fields that are missing, and the values that are not among the allowed ones.

@@ -1,7 +1,7 @@
 //! Pruning of fields a schema does not know and filling in of its defaults.
 //! Never judges values; that is `validate`.
 
-use super::{Additional, Kind, SchemaRef};
+use super::model::{Additional, Kind, SchemaRef};
 use serde_json::{Map, Value};
 
 /// Removes the fields that the schema does not know and returns their paths, sorted:

@@ -3,6 +3,7 @@
 use super::*;
 use crate::facts::facts;
 use crate::meta::Gvk;
+use crate::structural::{structural, structural_at};
 use serde_json::{Value, json};
 
 fn spec(schema: Value) -> SchemaRef {

@@ -1,9 +1,10 @@
 //! Values checked against a schema, with the texts and field paths of apiextensions.
 //! Never changes the value; run `default` and `prune` first, as the server does.
 
-use super::error::go_float;
+use super::error::{FieldError, Reason, go_float};
+use super::formats;
+use super::model::{Additional, Checks, Kind, ListType, Schema, SchemaRef};
 use super::step::{Step, below};
-use super::{Additional, Checks, FieldError, Kind, ListType, Reason, Schema, SchemaRef, formats};
 use crate::quote::quote;
 use serde_json::{Map, Value};
 

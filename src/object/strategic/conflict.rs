@@ -1,6 +1,6 @@
 //! Whether two patches of the same object touch the same place with different intent.
 
-use super::{DIRECTIVE, Object, RETAIN_KEYS, field, items};
+use super::terms::{DIRECTIVE, Object, RETAIN_KEYS, field, items};
 use crate::schema::{PatchRule, SchemaRef};
 use serde_json::Value;
 

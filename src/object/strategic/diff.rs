@@ -1,7 +1,7 @@
 //! Making a strategic merge patch from two states of an object.
 
 use super::order::arrange;
-use super::{
+use super::terms::{
     DELETE_FROM, DIRECTIVE, Object, RETAIN_KEYS, SET_ORDER, StrategicError, fail, field, go_value, items,
     key_of,
 };

@@ -1,7 +1,7 @@
 //! Applying a strategic merge patch, and merging two patches into one.
 
 use super::order::{alike, distinct, partition, weave};
-use super::{
+use super::terms::{
     DELETE_FROM, DIRECTIVE, Object, RETAIN_KEYS, SET_ORDER, StrategicError, bad_type, directive, fail, field,
     go_value, items, key_of,
 };

@@ -6,35 +6,16 @@ mod conflict;
 mod diff;
 mod merge;
 mod order;
+mod terms;
 
-use crate::schema::{PatchRule, SchemaRef};
+pub use terms::StrategicError;
+pub(crate) use terms::go_value;
+
+use crate::schema::SchemaRef;
 use diff::DiffOptions;
 use merge::MergeOptions;
-use serde_json::{Map, Value};
-use std::fmt;
-
-const DIRECTIVE: &str = "$patch";
-const RETAIN_KEYS: &str = "$retainKeys";
-const DELETE_FROM: &str = "$deleteFromPrimitiveList";
-const SET_ORDER: &str = "$setElementOrder";
-
-type Object = Map<String, Value>;
-
-/// A patch that cannot be applied or made; the text is what the server answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StrategicError(pub String);
-
-impl fmt::Display for StrategicError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for StrategicError {}
-
-fn fail<T>(text: impl Into<String>) -> Result<T, StrategicError> {
-    Err(StrategicError(text.into()))
-}
+use serde_json::Value;
+use terms::{Object, fail};
 
 /// Applies `patch` to `target`, whose kind has `schema`.
 pub fn apply(target: &mut Value, patch: &Value, schema: &SchemaRef) -> Result<(), StrategicError> {
@@ -88,68 +69,6 @@ static EMPTY: std::sync::LazyLock<Object> = std::sync::LazyLock::new(Object::new
 
 fn as_object(value: &Value) -> &Object {
     value.as_object().unwrap_or(&EMPTY)
-}
-
-/// How the field `key` merges: its rule and the schema of its value, or of its items.
-fn field(schema: &SchemaRef, key: &str) -> (PatchRule, SchemaRef) {
-    match schema.field(key) {
-        Some(field) => (field.patch().clone(), field.clone()),
-        None => (PatchRule::default(), SchemaRef::untyped().clone()),
-    }
-}
-
-fn items(schema: &SchemaRef) -> SchemaRef {
-    schema.items.as_ref().unwrap_or_else(|| SchemaRef::untyped()).clone()
-}
-
-fn directive(item: &Value) -> Option<&Value> {
-    item.get(DIRECTIVE)
-}
-
-/// Go's `%v` of a JSON value.
-pub(crate) fn go_value(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) if number.is_f64() => {
-            crate::schema::go_float(number.as_f64().unwrap_or_default())
-        }
-        Value::Number(_) | Value::Bool(_) => value.to_string(),
-        Value::Array(list) => format!("[{}]", list.iter().map(go_value).collect::<Vec<_>>().join(" ")),
-        Value::Object(map) => {
-            let parts: Vec<String> =
-                map.iter().map(|(key, value)| format!("{key}:{}", go_value(value))).collect();
-            format!("map[{}]", parts.join(" "))
-        }
-    }
-}
-
-fn no_merge_key<T>(item: &Value, key: &str) -> Result<T, StrategicError> {
-    fail(format!("map: {} does not contain declared merge key: {key}", go_value(item)))
-}
-
-fn bad_type<T>(expected: &str, value: &Value) -> Result<T, StrategicError> {
-    let got = match value {
-        Value::Null => "nil",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
-    fail(format!("expected a {expected}, but received a {got}"))
-}
-
-/// The merge key of an item.
-fn key_of<'a>(item: &'a Value, key: &str) -> Result<&'a Value, StrategicError> {
-    if !item.is_object() {
-        return bad_type("map[string]interface {}", item);
-    }
-    match item.get(key) {
-        Some(value) => Ok(value),
-        None => no_merge_key(item, key),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The order of merged lists: what the patch names in the patch's order, what only the server has
 //! beside the neighbours it had there.
 
-use super::{DIRECTIVE, StrategicError, key_of};
+use super::terms::{DIRECTIVE, StrategicError, key_of};
 use serde_json::Value;
 use std::cmp::Ordering;
 

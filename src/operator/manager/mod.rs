@@ -14,12 +14,13 @@ use super::discovery::Discovery;
 use super::echo::Echo;
 use super::loops::Loops;
 use super::queue::{Ended, Origin, Queue, Trace, Urgency, kind_of};
-use super::read_only::ReadOnly;
 use super::reconcile;
+pub use super::settings::{HelmCompat, OnSave, Settings};
+pub use super::shadowed::Shadowed;
 use super::watch::stream::Streams;
 use crate::event::{
-    Action, Cause, CauseKind, Diagnostic, Event, Level, Notice, PauseScope, Paused, QueueChanged,
-    ReconcileStarted, Relation, ShadowObject, mask, words,
+    Cause, CauseKind, Event, Level, Notice, PauseScope, Paused, QueueChanged, ReconcileStarted, Relation,
+    mask, words,
 };
 use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, Recorder, Tap};
@@ -105,100 +106,6 @@ pub enum ManagerRequest {
         /// Where the answer goes; nobody need wait for it.
         reply: oneshot::Sender<Shadowed>,
     },
-}
-
-/// What a program would do to the objects of its kind.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Shadowed {
-    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases show as
-    /// objects of kind `Release` in the group `helm.sh`.
-    pub objects: Vec<ShadowObject>,
-    /// On how many objects it ran.
-    pub ran: u32,
-    /// Objects about which nothing can be told, and why: such as that the program would have run something.
-    pub skipped: Vec<(ObjectRef, String)>,
-}
-
-impl Shadowed {
-    /// What the program threw, of the first object on which it did.
-    pub fn problem(&self) -> Option<&Diagnostic> {
-        self.objects.iter().find_map(|object| object.problem.as_ref())
-    }
-
-    /// Objects that it would delete, and releases that it would uninstall.
-    pub fn deletions(&self) -> impl Iterator<Item = &ObjectRef> {
-        let children = self.objects.iter().flat_map(|object| &object.children);
-        children.filter(|change| change.action == Action::Deleted).map(|change| &change.object)
-    }
-}
-
-/// How the manager runs.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The only namespace to watch; `None` means all.
-    pub namespace: Option<String>,
-    /// Of all namespaces, the ones whose custom resources are reconciled; none means all of them. What is there is
-    /// listed and watched in all namespaces.
-    pub only: Vec<String>,
-    /// How often an object is reconciled without a cause, unless its watch says otherwise. Zero means never.
-    pub reconcile_period: Duration,
-    /// How many objects of one kind are reconciled at once, unless its watch says otherwise.
-    pub max_concurrent: usize,
-    /// Whose rendering the charts get.
-    pub helm_compat: HelmCompat,
-    /// What a saved chart does to the revision that is deployed.
-    pub on_save: OnSave,
-    /// How long one hook may take.
-    pub hook_timeout: Duration,
-    /// How many revisions of a release are kept.
-    pub max_history: usize,
-    /// Hides override values in Kubernetes events.
-    pub suppress_override_values: bool,
-    /// Nothing is written while it holds.
-    pub read_only: ReadOnly,
-    /// Objects whose passes go round in a loop are paused.
-    pub pause_loops: bool,
-}
-
-/// Whose rendering the charts get.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HelmCompat {
-    /// Helm 3, which the Operator SDK links.
-    #[default]
-    V3,
-    /// Helm 4.
-    V4,
-}
-
-/// What a saved chart does to the revision that is deployed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnSave {
-    /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one takes the
-    /// new rendering in.
-    #[default]
-    ByHooks,
-    /// The deployed revision takes the new rendering in; no hook runs.
-    Rewrite,
-    /// Always a new revision, with its hooks, as in production.
-    Upgrade,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            namespace: None,
-            only: Vec::new(),
-            reconcile_period: Duration::from_secs(60),
-            max_concurrent: std::thread::available_parallelism().map_or(4, usize::from),
-            helm_compat: HelmCompat::V3,
-            on_save: OnSave::ByHooks,
-            hook_timeout: Duration::from_secs(300),
-            max_history: 10,
-            suppress_override_values: false,
-            read_only: ReadOnly::default(),
-            pause_loops: true,
-        }
-    }
 }
 
 /// How long running passes get to end when opdev stops.

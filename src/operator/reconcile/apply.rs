@@ -4,7 +4,7 @@
 use super::compare::{changes, covers};
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::objects::{PARALLEL, Wanted, live};
-use super::program::shadow::overlay;
+use super::overlay::overlay;
 use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, ApiError, Deletion, HELM_MANAGER};
 use crate::tap::change::managers_of;

@@ -6,7 +6,7 @@ use super::explain;
 use super::release::Stored;
 use super::render::Rendered;
 use crate::event::ReleaseStep;
-use crate::operator::manager::OnSave;
+use crate::operator::settings::OnSave;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::Hook;
 use opdev_helm::release::StoredHook;

@@ -1,14 +1,14 @@
 //! The chart engine of one release: what it is made of and for, and what has been done. Charts' custom resources and
 //! the releases of programs share it; who installs a release sees to its end. Read `upgrade` and `uninstall`.
 
-use super::Memory;
 use super::apply::{Effects, Force, Plan};
 use super::inject::{Owner, ReleaseNames};
+use super::memory::Memory;
 use super::objects;
 use super::renders::Renders;
 use crate::event::{Outcome, ReleaseChange, ReleaseStep, Step};
 use crate::operator::api::Api;
-use crate::operator::manager::Settings;
+use crate::operator::settings::Settings;
 use crate::sources::ChartReconciler;
 use opdev_object::meta::Gvk;
 use std::sync::Arc;

@@ -3,11 +3,12 @@
 
 use super::apply::Plan;
 use super::engine::Engine;
+use super::pass::Pass;
 use super::release::History;
 use super::render::{Identity, Lookups};
-use super::upgrade::Wish;
 use super::verdict::{Fault, Verdict};
-use super::{Pass, objects, values};
+use super::wish::Wish;
+use super::{objects, values};
 use crate::event::{Action, ObjectChange, Outcome};
 use opdev_object::meta;
 

@@ -12,8 +12,11 @@ mod explain;
 mod foresee;
 mod hooks;
 mod inject;
+mod memory;
 mod objects;
+mod overlay;
 mod parent;
+mod pass;
 mod program;
 pub use program::end_programs;
 mod recorder;
@@ -27,107 +30,41 @@ mod uninstall;
 mod upgrade;
 mod verdict;
 mod wait;
+mod wish;
 
 pub(super) use inject::CHART_LABEL;
+pub(super) use memory::{Job, Memory};
+pub(super) use pass::FINALIZER;
 pub(super) use program::shadow;
 pub(super) use renders::Renders;
 pub(super) use verdict::Report;
 
-use super::api::{Api, ApiError, At};
-use super::manager::Settings;
-use super::watch::hub::Hub;
+use super::api::{ApiError, At};
 use crate::event::{ObjectChange, Outcome, Requeue, mask};
 use crate::sources::broken::chart_secrets;
 use crate::sources::values;
-use crate::sources::{ChartReconciler, Reconciler, Watch};
+use crate::sources::{ChartReconciler, Reconciler};
 use anyhow::anyhow;
 use apply::Effects;
 use engine::{Clock, Deployed, Engine, Forces};
 use inject::Owner;
 use opdev_helm::chart::Chart;
-use opdev_object::meta::{self, Gvk, ObjectRef};
+use opdev_object::meta;
 use parent::Parent;
+use pass::{LEGACY_FINALIZER, Pass};
 use serde_json::Value;
 use status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, RELEASE_FAILED, Status};
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 use verdict::{Fault, Verdict};
+use wish::Wish;
 
-/// Says that a release has to be uninstalled before its custom resource may go.
-pub(super) const FINALIZER: &str = "helm.sdk.operatorframework.io/uninstall-release";
-/// What older operators wrote.
-const LEGACY_FINALIZER: &str = "uninstall-helm-release";
 /// Helm's limit.
 const LONGEST_NAME: usize = 53;
 /// How often a write is tried again after a conflict.
 const CONFLICT_TRIES: usize = 5;
 /// About how long a status write takes until it wakes the Operator SDK's operator.
 const AT_ONCE: Duration = Duration::from_millis(20);
-
-/// What a worker needs for one pass.
-pub(super) struct Job {
-    pub(super) object: ObjectRef,
-    pub(super) watch: Arc<Watch>,
-    pub(super) api: Api,
-    pub(super) settings: Arc<Settings>,
-    pub(super) cancel: CancellationToken,
-    pub(super) renders: Arc<Renders>,
-    pub(super) memory: Memory,
-    /// The caches, of which programs read.
-    pub(super) hub: Arc<Hub>,
-    /// The kinds of a program's children that are watched.
-    pub(super) kinds: Vec<Gvk>,
-    /// All that asked for the pass were own writes.
-    pub(super) own_only: bool,
-}
-
-/// What is kept of an object from pass to pass. Everything in it can be lost without harm.
-#[derive(Debug, Default)]
-pub(super) struct Memory {
-    /// The spec that the deployed release was made of.
-    spec: Option<Value>,
-    /// The set of sources that last changed the watch, when the deployed release was made.
-    sources: u64,
-    /// What random template functions start from.
-    seed: Option<[u8; 32]>,
-    /// The revision that was deployed at the end of the pass before.
-    revision: Option<i64>,
-    /// How many passes in a row rendered something new from the same input.
-    surplus: u32,
-    /// The set of sources whose chart was last looked at for what differs from render to render.
-    compared: Option<u64>,
-    emitted: recorder::Emitted,
-    said: HashSet<String>,
-    /// What the pass before knew to be secret.
-    secrets: Vec<String>,
-    /// What a program's passes keep.
-    program: Option<Box<program::Memory>>,
-}
-
-impl Memory {
-    /// What the pass before knew to be secret.
-    pub(super) fn secrets(&self) -> &[String] {
-        &self.secrets
-    }
-
-    /// Whether own writes lead to no pass for now.
-    pub(super) fn is_paused(&self) -> bool {
-        self.program.as_ref().is_some_and(|program| program.is_paused())
-    }
-}
-
-/// A pass under way.
-struct Pass {
-    parent: Parent,
-    watch: Arc<Watch>,
-    status: Status,
-    /// The status before this pass.
-    status_before: Value,
-    /// Its release.
-    engine: Engine,
-}
 
 /// Runs one pass.
 pub(super) async fn run(job: Job) -> Report {
@@ -233,7 +170,7 @@ impl Pass {
                 })?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
         self.status.set(INITIALIZED, true, "", "");
-        let wanted = upgrade::Wish { chart, spec, values };
+        let wanted = Wish { chart, spec, values };
         let mut history = history;
         let healed =
             history.heal(&self.engine.api, &self.engine.owner).await.map_err(Fault::irreconcilable)?;

@@ -1,10 +1,10 @@
 //! The revisions of a release in their Secrets: read, written and kept short the way Helm does, so that the real
 //! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
+use super::annotations::OWNER_LABEL;
 use super::inject::{Owner, put_owner_note};
-use super::program::OWNER_LABEL;
 use super::render::Rendered;
-use super::upgrade::Wish;
+use super::wish::Wish;
 use crate::operator::api::{Api, At};
 use crate::operator::discovery::Resource;
 use anyhow::{Context, anyhow};

@@ -2,10 +2,10 @@
 //! start from the same seed for the same custom resource, so that the same input renders the same text.
 
 use super::engine::Engine;
-use super::upgrade::Wish;
 use super::verdict::Blamed;
+use super::wish::Wish;
 use crate::operator::api::{Api, At};
-use crate::operator::manager::HelmCompat;
+use crate::operator::settings::HelmCompat;
 use crate::sources::broken;
 use crate::tap::Recorder;
 use anyhow::{Context, anyhow};

@@ -1,15 +1,16 @@
 //! Takes a release off the cluster: from the stored revisions, so that a chart that does not load cannot keep a
 //! custom resource alive. Hooks, objects in uninstall order, then every revision, then the finalizer.
 
+use super::annotations;
 use super::apply::remove;
 use super::engine::Engine;
 use super::hooks::Hooks;
 use super::inject::{ReleaseNames, is_kept};
 use super::objects::{self, Wanted};
+use super::pass::{FINALIZER, LEGACY_FINALIZER, Pass};
 use super::release::History;
 use super::status::{DEPLOYED, RELEASE_FAILED};
 use super::verdict::{Fault, Verdict};
-use super::{FINALIZER, LEGACY_FINALIZER, Pass, annotations};
 use crate::event::{Outcome, Requeue};
 use anyhow::Context;
 use opdev_helm::engine::Compat;

@@ -14,12 +14,12 @@ use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::rollback::Failure;
 use super::verdict::Fault;
+use super::wish::Wish;
 use crate::event::{Action, Outcome, ReleaseStep};
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::{self, HookEvent};
-use serde_json::Value;
 use std::sync::Arc;
 
 /// After so many passes in a row that render something new from the same input, the chart is at fault.
@@ -31,13 +31,6 @@ const STABLE: &str = "make it once and keep it: take the value from the custom r
 /// What to do about a chart that reads which revision it is.
 const NO_FACTS: &str = "an operator renders the release again in every pass, as an upgrade: let a value decide, make the \
                         object a hook (`helm.sh/hook: pre-install`), or keep it with `helm.sh/resource-policy: keep`";
-
-/// What the release should be made of.
-pub(super) struct Wish {
-    pub(super) chart: Arc<Chart>,
-    pub(super) spec: Value,
-    pub(super) values: Value,
-}
 
 impl Engine {
     /// Brings the release to what is wished for. The caller has healed its history and sees to it that it will be

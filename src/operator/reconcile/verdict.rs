@@ -1,6 +1,6 @@
 //! How a pass ends: well, with an outcome, or with a fault that keeps its whole chain of causes. Pure.
 
-use super::Memory;
+use super::memory::Memory;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
 use crate::event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
 use opdev_object::diff::{Change, diff};

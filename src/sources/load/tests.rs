@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::sources::definitions::Types;
+use crate::sources::reconcilers::Texts;
 
 const WATCHES: &str = "- {group: a.b, version: v1, kind: One, chart: charts/one}\n\
                        - {group: a.b, version: v1, kind: Two, chart: charts/two}\n";

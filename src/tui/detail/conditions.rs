@@ -4,10 +4,11 @@
 use super::super::text::{Row, left, width, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::{clock, nothing, yaml};
+use super::yaml;
 use crate::event::words;
 use crate::state::conditions::{Line, Span, Truth};
 use crate::state::{State, health};
+use crate::tui::detail::parts::{clock, nothing};
 use jiff::Timestamp;
 use std::time::Duration;
 

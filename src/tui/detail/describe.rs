@@ -4,11 +4,12 @@
 use super::super::text::{Row, cut, left, width, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::{clock, nothing, yaml};
+use super::yaml;
 use crate::event::words;
 use crate::state::health::Level;
 use crate::state::waiting::{self, Wait};
 use crate::state::{Seen, State, deletion, tree};
+use crate::tui::detail::parts::{clock, nothing};
 use opdev_object::meta;
 use serde_json::Value;
 use std::collections::BTreeMap;

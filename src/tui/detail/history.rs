@@ -2,15 +2,16 @@
 //! what differs from the version before, and the object as it was then.
 
 use super::super::action::Do;
-use super::super::seeing::See;
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::{changes, clock_millis, nothing, yaml};
+use super::{changes, yaml};
 use crate::event::{Reconcile, words};
 use crate::state::State;
 use crate::state::managers::{self, Manager};
 use crate::state::versions::{Version, Versions};
+use crate::tui::action::See;
+use crate::tui::detail::parts::{clock_millis, nothing};
 use jiff::{SignedDuration, Timestamp};
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::ObjectKey;

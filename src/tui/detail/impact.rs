@@ -4,11 +4,12 @@
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::{changes, clock, nothing, pass};
+use super::{changes, pass};
 use crate::event::{
     Action, Finding, Held, Hurt, ObjectChange, ShadowDecision, ShadowRun, TypeChanged, Weight, words,
 };
 use crate::state::State;
+use crate::tui::detail::parts::{clock, nothing};
 
 /// How a weight looks.
 fn role(weight: Weight) -> Role {

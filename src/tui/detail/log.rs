@@ -4,9 +4,9 @@ use super::super::filter::Filter;
 use super::super::text::Row;
 use super::super::theme::Role;
 use super::super::view::{Lines, ViewState};
-use super::{MadeOf, clock_millis};
 use crate::event::{Level, LogLine, words};
 use crate::state::State;
+use crate::tui::detail::{made_of::MadeOf, parts::clock_millis};
 
 /// Rows are made anew when this many have gathered.
 const MOST: usize = 12_000;

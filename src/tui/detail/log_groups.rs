@@ -2,14 +2,15 @@
 //! belong to no pass stand between. Folded, only the selected pass shows its lines.
 
 use super::super::filter::Filter;
-use super::super::seeing::Grouping;
 use super::super::text::Row;
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::super::waterfall::outcome_role;
-use super::{MadeOf, clock, log};
+use super::log;
 use crate::event::{Level, LogLine, Reconcile, words};
 use crate::state::State;
+use crate::tui::detail::{made_of::MadeOf, parts::clock};
+use crate::tui::looks::Grouping;
 use jiff::Timestamp;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -2,13 +2,14 @@
 //! `wanted` says which that is.
 
 use super::super::action::Do;
-use super::super::seeing::See;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::{Tab, ViewState};
-use super::{clock_millis, nothing};
+use super::super::view::ViewState;
 use crate::event::{LogSource, PodLine, words};
 use crate::state::{Seen, State, tree};
+use crate::tui::action::See;
+use crate::tui::detail::parts::{clock_millis, nothing};
+use crate::tui::pane::Tab;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -74,7 +75,7 @@ pub(in crate::tui) fn shown(view: &ViewState, state: &State) -> Vec<LogSource> {
 
 /// The containers that should be followed right now: none unless the tab is in sight and there are logs to read.
 pub(in crate::tui) fn wanted(view: &ViewState, state: &State) -> Vec<LogSource> {
-    let hidden = (view.zoom || view.compact) && view.focus != super::super::view::Pane::Detail;
+    let hidden = (view.zoom || view.compact) && view.focus != crate::tui::pane::Pane::Detail;
     if view.tab != Tab::Pods || hidden || view.leaving || simulated(state) {
         return Vec::new();
     }

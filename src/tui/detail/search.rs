@@ -3,7 +3,6 @@
 use super::super::filter::Filter;
 use super::super::text::Row;
 use super::super::theme::Role;
-use super::super::view::{Pane, ViewState};
 
 /// What is searched for in the detail pane.
 #[derive(Clone, Debug, Default)]
@@ -12,7 +11,7 @@ pub(in crate::tui) struct Search {
     pub(in crate::tui) text: String,
     pub(in crate::tui) filter: Filter,
     /// The line of the match that was gone to last.
-    line: Option<usize>,
+    pub(in crate::tui) line: Option<usize>,
     /// The lines that match, until the lines change.
     found: Option<Vec<usize>>,
 }
@@ -43,7 +42,7 @@ impl Search {
         (at.map_or(0, |at| at + 1), found.len())
     }
 
-    fn lines(&mut self, rows: &[Row]) -> &[usize] {
+    pub(in crate::tui) fn lines(&mut self, rows: &[Row]) -> &[usize] {
         let filter = &self.filter;
         self.found.get_or_insert_with(|| {
             if filter.is_empty() {
@@ -53,32 +52,6 @@ impl Search {
             matching.map(|(at, _)| at).collect()
         })
     }
-}
-
-/// Goes to the next match after the one gone to last, or from the first visible line; round and round.
-pub(in crate::tui) fn step(view: &mut ViewState, forward: bool) {
-    let height = view.heights[Pane::Detail.index()];
-    let visible = view.scroll..view.scroll + height;
-    let at = view.search.line.filter(|line| visible.contains(line));
-    let found = view.search.lines(&view.lines.rows);
-    let next = match (at, forward) {
-        (Some(at), true) => found.iter().find(|line| **line > at),
-        (Some(at), false) => found.iter().rev().find(|line| **line < at),
-        (None, true) => found.iter().find(|line| **line >= visible.start),
-        (None, false) => found.iter().rev().find(|line| **line < visible.end),
-    };
-    let to = next.or(if forward { found.first() } else { found.last() }).copied();
-    view.search.line = to;
-    let Some(to) = to else {
-        view.message = Some(format!("{} is not in these lines", view.search.text));
-        return;
-    };
-    if !visible.contains(&to) {
-        let end = view.lines.rows.len().saturating_sub(height);
-        view.scroll = to.saturating_sub(height / 3).min(end);
-    }
-    // A log that runs on would run away from the match.
-    view.stick = false;
 }
 
 /// The row with what matches made to stand out.

@@ -1,26 +1,15 @@
 //! The effective values of the selected custom resource's release, each with who gives it. They are asked for as long
 //! as they are in sight, and again when the object or the sources have changed.
 
+use super::super::looks::Asked;
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
-use super::super::view::{Pane, Tab, ViewState};
-use super::nothing;
+use super::super::view::ViewState;
 use crate::event::{EffectiveValue, Request, ValueFrom, ValuesExplained, words};
-use crate::state::{Seen, State};
+use crate::state::State;
+use crate::tui::detail::parts::nothing;
+use crate::tui::pane::{Pane, Tab};
 use std::sync::Arc;
-
-/// What values were asked for: an object as it was seen, under a set of sources.
-#[derive(Clone, Debug)]
-pub(in crate::tui) struct Asked {
-    seen: Arc<Seen>,
-    sources: u64,
-}
-
-impl PartialEq for Asked {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.seen, &other.seen) && self.sources == other.sources
-    }
-}
 
 /// What to ask for so that the values in sight are those of now, where that has changed.
 pub(in crate::tui) fn follow(view: &mut ViewState, state: &State) -> Option<Request> {

@@ -3,9 +3,9 @@
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::clock;
 use crate::state::State;
 use crate::state::managers::{self, Owners, Step};
+use crate::tui::detail::parts::clock;
 use opdev_object::yaml;
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
 //! A question about several objects, or about something with consequences: what, how many, yes or no.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::Request;
 use crate::tui::keys::Key;
 use crossterm::event::KeyCode;

@@ -1,6 +1,6 @@
 //! What to copy to the clipboard: one key each.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::state::State;
 use crate::tui::keys::Key;
 use crate::tui::kubectl;

@@ -1,7 +1,7 @@
 //! The delete dialog: what goes along, who has to let go first, how long containers get. The focus starts on Cancel.
 //! For an object that is to go already and does not, it offers to remove what it waits for, with the same care.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::{Propagation, Request};
 use crate::state::{Seen, State, tree};
 use crate::tui::keys::Key;

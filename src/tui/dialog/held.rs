@@ -1,7 +1,7 @@
 //! The question about a held change: the safe answer has the focus, letting it through takes a second key. One that
 //! came up by itself takes no answer until it is asked for: its keys were meant for something else.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::{Held, Request};
 use crate::tui::keys::Key;
 use crossterm::event::KeyCode;

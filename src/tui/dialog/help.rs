@@ -1,7 +1,7 @@
 //! The help: scrolls, and narrows to what is searched for after a slash.
 
 use super::super::keys::Key;
-use super::Answer;
+use super::answer::Answer;
 use crossterm::event::KeyCode;
 
 /// A key in the help.

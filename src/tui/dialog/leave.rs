@@ -1,7 +1,7 @@
 //! What becomes of the custom resources when opdev leaves a cluster that lives on, for good or for another one; and the
 //! wait for that one.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::{Destination, OnExit, Request, RequestId};
 use crate::tui::keys::Key;
 use crossterm::event::KeyCode;

@@ -1,6 +1,6 @@
 //! What a new object begins with: the text of a sample, or what a kind's schema says.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::{NewFrom, Request};
 use crate::state::State;
 use crate::tui::filter::passes;

@@ -1,6 +1,6 @@
 //! What a draft would change, before it is written: cancel, open the text again, write.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::{Action, Draft, DraftId, DraftStage, Request, Review};
 use crate::state::State;
 use crate::tui::keys::Key;

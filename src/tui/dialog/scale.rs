@@ -1,10 +1,10 @@
 //! The scale dialog: a number for one object or for all marked ones.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::Request;
 use crate::state::{Seen, State, tree};
 use crate::tui::keys::Key;
-use crate::tui::view::replicas;
+use crate::tui::replicas::replicas;
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectRef;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
 //! The line in which one types what to search for in the detail pane.
 
-use super::super::detail::search;
+use super::super::detail::search_step::step;
 use super::super::keys::Key;
-use super::super::view::{Pane, ViewState};
-use super::Answer;
+use super::super::view::ViewState;
+use super::answer::Answer;
+use crate::tui::pane::Pane;
 use crossterm::event::KeyCode;
 
 /// A key in that line. Enter goes to the first match.
@@ -12,7 +13,7 @@ pub(super) fn search(before: &str, key: Key, view: &mut ViewState) -> Answer {
         (KeyCode::Enter, _) => {
             view.look_at(Pane::Detail);
             if !view.search.text.is_empty() {
-                search::step(view, true);
+                step(view, true);
             }
             return Answer::Close;
         }

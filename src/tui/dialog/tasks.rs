@@ -1,6 +1,6 @@
 //! Requests under way and the last ones that ended, newest first. What is under way can be dropped.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::{Request, RequestFinished, RequestStarted};
 use crate::state::State;
 use crate::tui::keys::Key;

@@ -2,10 +2,11 @@
 //! second key. A dialog that came up by itself takes no answer until it is asked for: its keys were meant for something
 //! else.
 
-use super::{Answer, Layer};
+use super::answer::Answer;
 use crate::event::{Permission, Request, TrustAnswer, TrustAsked};
 use crate::state::State;
 use crate::tui::keys::Key;
+use crate::tui::layer::Layer;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 

@@ -1,6 +1,6 @@
 //! What was done lately, newest first; enter shows what undoing it would change.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::Request;
 use crate::state::State;
 use crate::tui::keys::Key;

@@ -1,6 +1,6 @@
 //! The question before the first write to a cluster that is not clearly local: its name has to be typed.
 
-use super::Answer;
+use super::answer::Answer;
 use crate::event::Request;
 use crate::state::State;
 use crate::tui::keys::Key;

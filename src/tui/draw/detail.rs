@@ -3,9 +3,10 @@
 use super::super::detail::{self, search};
 use super::super::text::{Row, width};
 use super::super::theme::Role;
-use super::super::view::{Pane, Tab, ViewState};
+use super::super::view::ViewState;
 use crate::event::words;
 use crate::state::State;
+use crate::tui::pane::{Pane, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,13 +1,14 @@
 //! Borders and titles. Neighbours share a border; the joint is the character that fits both.
 
 use super::super::action::Do;
-use super::super::seeing::See;
 use super::super::text::{Row, cut, width};
 use super::super::theme::Role;
-use super::super::view::{Pane, Tab, ViewState};
-use super::tabs;
+use super::super::view::ViewState;
 use crate::event::Protection;
 use crate::state::{State, tree};
+use crate::tui::action::See;
+use crate::tui::draw::pieces::tabs;
+use crate::tui::pane::{Pane, Tab};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
@@ -110,7 +111,7 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
 
 /// An empty box over whatever was there.
 pub(super) fn plain_box(buffer: &mut Buffer, view: &ViewState, area: Rect, title: &str) -> Rect {
-    super::clear(buffer, area);
+    crate::tui::draw::pieces::clear(buffer, area);
     let block = Block::bordered().border_style(view.theme.style(Role::Focus));
     let inner = block.inner(area);
     block.render(area, buffer);

@@ -5,9 +5,9 @@ use super::super::dialog::HeldDialog;
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::{boxed, scrolled};
 use crate::event::{Held, HeldChange, words};
 use crate::state::State;
+use crate::tui::draw::boxes::{boxed, scrolled};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

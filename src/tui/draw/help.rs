@@ -1,12 +1,13 @@
 //! The help: every action with its keys and whether it is possible now; only those that hold what is searched for.
 
-use super::super::action::{ACTIONS, Section, enabled};
+use super::super::action::{ACTIONS, Section};
 use super::super::filter::Filter;
 use super::super::text::{Row, left};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::boxed;
 use crate::state::State;
+use crate::tui::draw::boxes::boxed;
+use crate::tui::enabled::enabled;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -1,13 +1,14 @@
 //! Leaving and copying: the question before opdev leaves a cluster, how far leaving is, the wait for another cluster,
 //! what one can copy.
 
-use super::super::dialog::{Layer, Switching, WAYS, copies};
+use super::super::dialog::{Switching, WAYS, copies};
 use super::super::text::{Row, cut, left, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::boxed;
 use crate::event::{Destination, OnExit};
 use crate::state::State;
+use crate::tui::draw::boxes::boxed;
+use crate::tui::layer::Layer;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

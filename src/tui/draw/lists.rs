@@ -1,17 +1,18 @@
 //! The lists of owned objects and of reconciles. Each draws only its visible window, and an empty one says what will
 //! fill it. That of the custom resources is in `resources`.
 
-use super::super::detail::clock;
-use super::super::seeing::PassRow;
 use super::super::text::{Row, cut, left, right, width, wrap};
 use super::super::theme::Role;
-use super::super::view::{Pane, ViewState};
+use super::super::view::ViewState;
 use super::super::waterfall;
-use super::age;
 use crate::event::{Outcome, Reconcile, ReconcileStarted, words};
 use crate::state::State;
 use crate::state::health::Level;
 use crate::state::tree::Node;
+use crate::tui::detail::parts::clock;
+use crate::tui::draw::pieces::age;
+use crate::tui::looks::PassRow;
+use crate::tui::pane::Pane;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
 use ratatui::buffer::Buffer;

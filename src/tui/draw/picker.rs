@@ -1,12 +1,13 @@
 //! A list to choose from: what is typed, the best matches with their letters marked, how many there are.
 
-use super::super::action::{by, enabled};
-use super::super::picker::{Item, Picker, What};
+use super::super::action::by;
 use super::super::text::{Row, cut, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
 use crate::state::State;
+use crate::tui::candidates::{Item, Picker, What};
+use crate::tui::enabled::enabled;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

@@ -2,16 +2,17 @@
 //! fill it.
 
 use super::super::action::Do;
-use super::super::finding::Seek;
 use super::super::table::Column;
 use super::super::text::{Row, cut, left, right, width};
 use super::super::theme::Role;
-use super::super::view::{Pane, ViewState};
-use super::age;
+use super::super::view::ViewState;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::event::{KindHealth, PrinterColumn, words};
 use crate::state::health::Level;
 use crate::state::{Seen, State, columns};
+use crate::tui::action::Seek;
+use crate::tui::draw::pieces::age;
+use crate::tui::pane::Pane;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

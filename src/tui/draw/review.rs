@@ -5,9 +5,9 @@ use super::super::dialog::{Button, ReviewDialog, beginnings, buttons_of, review_
 use super::super::text::{Row, left, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::{boxed, scrolled};
 use crate::event::{Action, Review, words};
 use crate::state::State;
+use crate::tui::draw::boxes::{boxed, scrolled};
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -122,7 +122,7 @@ pub(super) fn undo(
     let skip = (index + 1).saturating_sub(height);
     let mut rows = Vec::new();
     for entry in all.iter().skip(skip).take(height) {
-        let age = super::age(view, Some(entry.at), now);
+        let age = crate::tui::draw::pieces::age(view, Some(entry.at), now);
         let role = if entry.why_not.is_some() { Role::Dim } else { Role::Text };
         rows.push(
             Row::new(role, format!(" {} ", left(&entry.what, cells))).and(Role::Dim, format!("{age:>6} ")),

@@ -4,7 +4,7 @@ use super::super::dialog::{TRUST_ANSWERS, TrustDialog};
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::{boxed, scrolled};
+use super::boxes::{boxed, scrolled};
 use crate::event::{TrustAsked, words};
 use crate::state::State;
 use ratatui::buffer::Buffer;

@@ -5,7 +5,7 @@ use super::super::dialog::Unlock;
 use super::super::text::{Row, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use super::dialogs::boxed;
+use crate::tui::draw::boxes::boxed;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 

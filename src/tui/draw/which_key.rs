@@ -1,12 +1,12 @@
 //! What may follow the keys typed so far, in a box above the footer. Who types on quickly never sees it.
 
-use super::super::action::enabled;
 use super::super::keys::Chord;
 use super::super::text::{Row, cut, left, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::frame::plain_box;
 use crate::state::State;
+use crate::tui::enabled::enabled;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

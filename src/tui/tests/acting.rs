@@ -7,8 +7,9 @@ use crate::event::{
     Paused, PodFailure, Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
 };
 use crate::state::State;
+use crate::tui::command::{Command, Input};
 use crate::tui::keys::Key;
-use crate::tui::update::{Command, Input, update};
+use crate::tui::update::update;
 use crate::tui::view::ViewState;
 use serde_json::json;
 use std::sync::Arc;

@@ -9,10 +9,11 @@ use crate::event::{
 };
 use crate::state::State;
 use crate::tui::action::ACTIONS;
-use crate::tui::dialog::Layer;
-use crate::tui::picker::{Picker, What};
+use crate::tui::candidates::{Picker, What};
+use crate::tui::layer::Layer;
+use crate::tui::pane::Pane;
 use crate::tui::table::Table;
-use crate::tui::view::{Pane, ViewState};
+use crate::tui::view::ViewState;
 use crate::tui::{Command, Input, Key, update};
 use serde_json::json;
 use std::sync::Arc;

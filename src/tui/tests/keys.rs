@@ -10,8 +10,9 @@ use crate::event::{
     Asker, Event, ObjectGone, Outcome, Propagation, Request, RequestOutcome, Started, TrustAnswer,
     TrustAnswered,
 };
-use crate::tui::dialog::Layer;
-use crate::tui::view::{Pane, Tab, ViewState};
+use crate::tui::layer::Layer;
+use crate::tui::pane::{Pane, Tab};
+use crate::tui::view::ViewState;
 use crate::tui::{Command, Input, Key, update};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

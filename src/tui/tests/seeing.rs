@@ -9,8 +9,9 @@ use crate::event::{
 };
 use crate::state::State;
 use crate::tui::detail::{pods, values};
+use crate::tui::pane::{Pane, Tab};
 use crate::tui::seeing;
-use crate::tui::view::{Pane, Tab, ViewState};
+use crate::tui::view::ViewState;
 use serde_json::json;
 use std::sync::Arc;
 

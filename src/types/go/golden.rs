@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods)]
 
 use super::*;
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 

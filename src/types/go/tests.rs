@@ -1,7 +1,8 @@
 //! Tests from Go text to CRDs, on files in memory.
 
 use super::*;
-use std::collections::BTreeSet;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Files in memory.
 #[derive(Default)]

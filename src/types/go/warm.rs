@@ -3,7 +3,7 @@
 use super::golden::Disk;
 use super::*;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// The files of a folder, some of them edited in memory.

@@ -1,7 +1,8 @@
 //! What stands around the schemas: names, scope, versions, subresources, columns, conversion. The schemas of the
 //! versions that are in both are compared by `schema`.
 
-use super::{Change, Finding, Severity, schema};
+use super::finding::{Change, Finding, Severity};
+use super::schema;
 use serde_json::Value;
 
 fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {

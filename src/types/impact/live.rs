@@ -1,10 +1,12 @@
 //! What a change means for the objects there are: each is pruned, defaulted and checked as the API server would do it
 //! with the new definition. Findings that hit no object are toned down, with words. Shows kinds of values, never values.
 
+use super::finding::{Change, Finding, Severity, sort};
 use super::paths::{covers, related};
+use super::same;
 use super::words::sort_of;
-use super::{Change, Finding, Severity, same, sort};
-use opdev_object::schema::{self, SchemaRef, structural};
+use opdev_object::schema::{self, SchemaRef};
+use opdev_object::structural::structural;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

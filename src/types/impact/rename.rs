@@ -1,9 +1,9 @@
 //! Fields that seem to have been renamed or moved: one that is gone and one that has come, alike in schema, name or
 //! description. The data is lost either way; the words are clearer.
 
+use super::finding::{Change, Finding};
 use super::paths::{child, items, last, parent, values};
 use super::words::shape;
-use super::{Change, Finding};
 use serde_json::Value;
 
 /// From this score on, two fields are taken for one.

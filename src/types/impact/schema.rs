@@ -1,9 +1,10 @@
 //! Two schemas compared keyword by keyword, each difference given its severity. What no rule here knows is a
 //! warning with the keyword's name.
 
+use super::finding::{Change, Finding, Severity};
 use super::paths::{child, items, values};
+use super::rename;
 use super::words::{shape, shown};
-use super::{Change, Finding, Severity, rename};
 use serde_json::Value;
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! One engine for one call: surroundings, modules, the call itself, and the jobs until its promise is settled. Never
 //! reused, so that no call sees what another left behind.
 
-use super::Code;
 use super::answer;
 use super::bridge::{self, Bridge};
+use super::code::Code;
 use super::modules::{HOST, TYPES};
 use super::run::{Answers, Job, NATIVE_STACK, Watch};
 use super::trace::{Failure, caught};

@@ -4,6 +4,7 @@
 
 mod answer;
 mod bridge;
+mod code;
 mod machine;
 mod modules;
 mod places;
@@ -17,10 +18,9 @@ mod trace;
 use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
 use crate::diagnostic::Diagnostic;
 use crate::kinds;
+use code::Code;
 use machine::Declared;
-use modules::Module;
 use opdev_object::meta::Gvk;
-use places::Marks;
 use run::{Job, Stuck};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,15 +34,6 @@ pub(crate) struct Script {
     hook: bool,
     /// A call that was given up inside one native operation that nothing can interrupt.
     stuck: Stuck,
-}
-
-/// What every call needs of the source.
-#[derive(Debug)]
-struct Code {
-    entry: String,
-    /// In the order of declaration, the entry last.
-    modules: Vec<Module>,
-    marks: Marks,
 }
 
 /// Loads a script: reads and strips it and what it imports, and runs its top level once.
@@ -94,16 +85,6 @@ fn check(code: &Code, declared: Declared) -> Result<(Facts, bool), Box<Diagnosti
     let owns = declared.owns.iter().map(|text| gvk("owns", text)).collect::<Result<Vec<_>, _>>()?;
     let facts = Facts { kind, owns, finalizes: has("finalize"), asks: declared.allow };
     Ok((facts, hook))
-}
-
-impl Code {
-    fn start(&self) -> crate::diagnostic::Place {
-        crate::diagnostic::Place { file: self.entry.clone(), line: 1, column: 1 }
-    }
-
-    fn owns_file(&self, file: &str) -> bool {
-        self.modules.iter().any(|module| module.name == file)
-    }
 }
 
 impl Program for Script {

@@ -2,7 +2,7 @@
 //! thread keeps the time. A script that does not stop when it is told to, because it is inside one native operation, is
 //! left behind, named, and not called again while it lasts.
 
-use super::Code;
+use super::code::Code;
 use super::machine::{Declared, Machine};
 use super::trace;
 use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};

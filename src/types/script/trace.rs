@@ -1,7 +1,7 @@
 //! From what a script threw, or the limit it ran into, to a diagnostic with the author's line and column. Frames of the
 //! host's module are dropped.
 
-use super::Code;
+use super::code::Code;
 use crate::contract::Limits;
 use crate::diagnostic::{Diagnostic, Place};
 use crate::time::in_words;

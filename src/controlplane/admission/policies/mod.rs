@@ -8,7 +8,7 @@ mod validate;
 pub(super) use mutate::Rounds;
 
 use super::hook::{Constraints, text, texts};
-use crate::controllers::View;
+use crate::contract::View;
 use opdev_object::cel::{Compiler, Conditions, Expression, Wanted};
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;

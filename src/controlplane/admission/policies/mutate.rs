@@ -1,13 +1,12 @@
 //! What mutating policies make of an object, before any webhook sees it: it is changed, or refused. The texts are the
 //! real server's.
 
-use super::super::Surroundings;
-use super::super::dispatch::Attributes;
 use super::super::matching::{Roles, meets, seen};
 use super::validate::given;
 use super::{Binding, Mutating, Mutation, Policies, Policy};
+use crate::admission::attributes::{Attributes, Surroundings};
 use crate::error::{Cause, Status};
-use crate::registry::Resource;
+use crate::resource::Resource;
 use opdev_object::apply::overlay;
 use opdev_object::cel::{Authorizer, BUDGET, CONDITIONS_BUDGET, Evaluation, Libraries, Outcome};
 use opdev_object::patch;

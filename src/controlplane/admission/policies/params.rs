@@ -1,9 +1,8 @@
 //! The parameters of a policy: the objects that a binding names, at the version the policy speaks of.
 
-use super::super::Surroundings;
-use super::super::dispatch::Attributes;
 use super::super::matching::selects;
 use super::{ParamRef, Policy};
+use crate::admission::attributes::{Attributes, Surroundings};
 use opdev_object::meta::Gvk;
 use serde_json::Value;
 

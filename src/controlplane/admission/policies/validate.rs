@@ -1,10 +1,9 @@
 //! What validating policies make of a request: a refusal, warnings, or nothing. The texts are the real server's.
 
-use super::super::Surroundings;
-use super::super::dispatch::Attributes;
 use super::super::matching::{Roles, Seen, meets, seen};
 use super::super::review;
 use super::{Binding, Policies, Policy, Validating, Validation};
+use crate::admission::attributes::{Attributes, Surroundings};
 use crate::error::{Cause, Status};
 use opdev_object::cel::{BUDGET, CONDITIONS_BUDGET, Evaluation, Given, Libraries, Spent};
 use serde_json::Value;

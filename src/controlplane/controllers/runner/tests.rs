@@ -1,11 +1,10 @@
 //! The controllers on the real registry, with its defaults, validation and no-op rules.
 
 use super::run;
+use crate::contract::{Actor, Change, Controller, Key, Propagation, Sync, View, Write};
 use crate::controllers::fields::{count, name, put, text};
 use crate::controllers::simulation::workload;
-use crate::controllers::view::{Change, Key, View};
-use crate::controllers::write::{Propagation, Sync, Write};
-use crate::controllers::{Actor, Controller, Settings, all, pods};
+use crate::controllers::{Settings, all, pods};
 use crate::identity::User;
 use crate::registry::Registry;
 use opdev_object::meta;

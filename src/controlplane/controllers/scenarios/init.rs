@@ -1,8 +1,8 @@
 //! Init containers: one after the other, sidecars, failures on demand.
 
 use super::super::fields::flag;
-use super::super::view::Key;
 use super::*;
+use crate::contract::Key;
 
 #[test]
 fn init_containers_run_first_and_sidecars_stay() {

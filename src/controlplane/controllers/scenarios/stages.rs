@@ -2,11 +2,10 @@
 //! addresses: our stages lead there too. They go on as a kubelet does, in other steps, so that what KWOK makes in one
 //! may take several. Where an end differs, it is the kubelet's that we have.
 
-use super::super::Controller;
 use super::super::kubelet::Kubelet;
 use super::super::stage::built_in;
-use super::super::view::Change;
 use super::*;
+use crate::contract::{Change, Controller};
 
 /// What is so only there, and what a kubelet has instead, as JSON.
 const OTHERWISE: [(&str, &str, &str); 3] = [

@@ -8,7 +8,7 @@ mod workloads;
 pub(crate) use pod::{created as pod_created, tolerations};
 pub(crate) use workloads::job_selector;
 
-use super::Resource;
+use crate::resource::Resource;
 use base64::Engine;
 use serde_json::{Map, Value, json};
 

@@ -9,8 +9,9 @@ pub(crate) use check::{validate, validate_update};
 pub(super) use serve::unserved;
 
 use super::context::Context;
-use super::{DeleteOptions, Registry, Resource, defaults, metadata};
+use super::{DeleteOptions, Registry, defaults};
 use crate::error::Status;
+use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key};
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -227,7 +228,7 @@ impl Registry {
                 let (namespace, name) =
                     (metadata::text(&object.value, "namespace"), metadata::text(&object.value, "name"));
                 let options = super::DeleteOptions {
-                    propagation: Some(crate::controllers::Propagation::Background),
+                    propagation: Some(crate::contract::Propagation::Background),
                     ..Default::default()
                 };
                 // Somebody else may have been faster; whoever removes the last one finishes the definition.

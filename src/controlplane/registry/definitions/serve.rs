@@ -1,8 +1,7 @@
 //! From a definition to the resources it serves, one per served version.
 
-use crate::admission::Conversion;
-use crate::registry::metadata;
-use crate::registry::resource::{Custom, Habits, Known, Resource, ScalePaths, Subresource, resource_id};
+use crate::resource::metadata;
+use crate::resource::{Conversion, Custom, Habits, Known, Resource, ScalePaths, Subresource, resource_id};
 use serde_json::Value;
 use std::sync::Arc;
 

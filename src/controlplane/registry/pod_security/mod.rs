@@ -5,10 +5,11 @@ mod checks;
 #[cfg(test)]
 mod tests;
 
+use super::Registry;
 use super::context::Context;
 use super::strategy::Part;
-use super::{Registry, Resource, metadata};
 use crate::error::{Cause, Status};
+use crate::resource::{Resource, metadata};
 use crate::storage::Key;
 use checks::{Finding, NEWEST, Pod};
 use serde_json::Value;

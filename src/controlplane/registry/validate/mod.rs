@@ -16,8 +16,8 @@ mod workloads;
 pub(crate) use place::{absent, items};
 pub(crate) use workloads::print_emptied_labels;
 
-use super::{Resource, metadata, names};
 use crate::error::Cause;
+use crate::resource::{Resource, metadata, names};
 use opdev_object::schema::FieldError;
 use place::immutable;
 use serde_json::Value;

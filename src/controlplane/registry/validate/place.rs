@@ -3,7 +3,7 @@
 
 use super::names;
 use crate::error::Cause;
-use crate::registry::quantity;
+use crate::resource::quantity;
 use serde_json::Value;
 
 /// Whether a field is missing, null, or an empty text.

@@ -3,7 +3,7 @@
 use super::names;
 use super::place::{absent, amount, entries, immutable, items, named, optional, selector};
 use crate::error::Cause;
-use crate::registry::quantity;
+use crate::resource::quantity;
 use base64::Engine;
 use serde_json::{Value, json};
 

@@ -87,7 +87,7 @@ fn ordered(mut managers: Vec<Value>) -> Vec<Value> {
 
 #[test]
 fn the_sequences_of_structured_merge_diff() {
-    let mut schemas = HashMap::from([("DeducedParser".to_owned(), SchemaRef::untyped_resource())]);
+    let mut schemas = HashMap::from([("DeducedParser".to_owned(), crate::structural::untyped_resource())]);
     let (mut count, mut steps, mut wrong) = (0, 0, Vec::new());
     for line in include_str!("../../../../tests/golden/managers/sequences.jsonl").lines() {
         let line: Value = serde_json::from_str(line).unwrap();

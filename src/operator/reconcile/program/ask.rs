@@ -3,9 +3,10 @@
 
 use super::host::Outside;
 use super::observe::Source;
+use super::pass::Pass;
 use super::plan::Plan;
-use super::{Fault, Pass};
 use crate::event::mask;
+use crate::operator::reconcile::verdict::Fault;
 use crate::sources::broken;
 use anyhow::anyhow;
 use opdev_object::meta;

@@ -1,12 +1,13 @@
 //! Carries a plan out: children are applied, kind by kind, then what is owned and not listed is deleted. What was done
 //! before an error stays told. Never writes what the plan does not name.
 
+use super::pass::Pass;
 use super::plan::{Plan, Write};
-use super::{Fault, Pass};
 use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, Deletion};
 use crate::operator::reconcile::compare::changes;
 use crate::operator::reconcile::objects::{PARALLEL, Wanted};
+use crate::operator::reconcile::verdict::Fault;
 use crate::tap::change::managers_of;
 use anyhow::Context;
 use futures::stream::{self, StreamExt};

@@ -1,9 +1,9 @@
 //! What a program can reach while it runs: objects from the caches or the API server, what `opdev.yaml` allows of the
 //! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
 
-use super::Pass;
 use super::observe::note_cached_in;
 use super::outside;
+use super::pass::Pass;
 use crate::event::Level;
 use crate::operator::api::{Api, ApiError, At};
 use crate::operator::discovery::Resource;

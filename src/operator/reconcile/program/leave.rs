@@ -1,9 +1,10 @@
 //! The end of a custom resource: what the API server does not collect by itself is taken away, then the finalizer.
 
 use super::observe::Source;
-use super::{FINALIZER, Fault, Pass};
+use super::pass::{FINALIZER, Pass};
 use crate::event::Outcome;
 use crate::operator::reconcile::objects::Wanted;
+use crate::operator::reconcile::verdict::Fault;
 use crate::operator::reconcile::verdict::Verdict;
 use opdev_object::meta;
 

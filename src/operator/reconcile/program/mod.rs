@@ -7,8 +7,10 @@ mod carry;
 mod guard;
 mod host;
 mod leave;
+pub(super) mod memory;
 mod observe;
 mod outside;
+pub(super) mod pass;
 pub use outside::end_programs;
 mod patches;
 mod plan;
@@ -16,108 +18,25 @@ mod releases;
 pub(in crate::operator) mod shadow;
 mod status;
 
-use super::Job;
 use super::engine::{Clock, MOST_SAID};
 use super::inject::Owner;
+use super::memory::Job;
 use super::parent::Parent;
 use super::recorder::{self, Note};
-use super::renders::Renders;
 use super::verdict::{self, Fault, Report, Verdict};
-use crate::event::{Level, Outcome, ReleaseChange, Requeue, mask};
-use crate::operator::api::{Api, ApiError, At};
-use crate::operator::manager::Settings;
-use crate::operator::watch::hub::Hub;
-use crate::sources::{TypeReconciler, Watch};
+use crate::event::{Outcome, Requeue, mask};
+use crate::operator::api::{ApiError, At};
+use crate::sources::TypeReconciler;
 use anyhow::anyhow;
-use guard::Guard;
-use opdev_object::meta::{self, Gvk, ObjectKey};
-use opdev_types::contract::{Desired, Program, Read};
+use opdev_object::meta;
+use opdev_types::contract::{Desired, Program};
+use pass::{Done, FINALIZER, Pass, manager_of};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio_util::sync::CancellationToken;
 
-/// Says that a program, or what it has made, needs a last pass before its custom resource may go.
-pub(super) const FINALIZER: &str = "opdev.dev/finalize";
-/// Names the uid of the custom resource on what an owner reference cannot lead to it.
-pub(super) const OWNER_LABEL: &str = "opdev.dev/owner-uid";
 /// A shorter time would be a loop.
 const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
-
-/// What is kept of an object from pass to pass. Everything in it can be lost without harm.
-#[derive(Debug, Default)]
-pub(in crate::operator) struct Memory {
-    /// A hash of the children that were wanted last.
-    wish: Option<u64>,
-    /// Writes that changed nothing: what was wanted, as a hash, and the version that was there.
-    settled: HashMap<ObjectKey, (u64, String)>,
-    /// A status that was written and what became of it.
-    status: Option<(Value, Value)>,
-    /// Objects that were patched, with their kinds.
-    patched: BTreeMap<ObjectKey, Gvk>,
-    /// The chart engine's memory of each release, by namespace and name.
-    releases: BTreeMap<(String, String), super::Memory>,
-    /// Whether it has releases; `None` where nobody has looked.
-    has_releases: Option<bool>,
-    /// What was read by passes that failed, and by the last one that did not.
-    reads: Vec<Read>,
-    guard: Guard,
-}
-
-impl Memory {
-    /// Whether own writes lead to no pass for now.
-    pub(in crate::operator) fn is_paused(&self) -> bool {
-        self.guard.is_paused()
-    }
-}
-
-/// A pass under way.
-struct Pass {
-    parent: Parent,
-    watch: Arc<Watch>,
-    typed: Arc<TypeReconciler>,
-    api: Api,
-    hub: Arc<Hub>,
-    settings: Arc<Settings>,
-    cancel: CancellationToken,
-    renders: Arc<Renders>,
-    /// Kinds of children, the program's own words and what it was seen to write.
-    kinds: Vec<Gvk>,
-    owner: Owner,
-    /// The field manager of children and status.
-    manager: String,
-    memory: super::Memory,
-    own: Memory,
-    /// All that asked for this pass were own writes.
-    own_only: bool,
-    status_before: Value,
-    clock: Clock,
-    done: Done,
-}
-
-/// What a pass has seen and done.
-#[derive(Default)]
-struct Done {
-    effects: super::apply::Effects,
-    buried: Vec<Arc<Value>>,
-    reads: Vec<Read>,
-    dependents: Vec<Gvk>,
-    notices: Vec<(String, Option<String>)>,
-    changes: Vec<ReleaseChange>,
-    logs: Vec<(Level, String)>,
-    secrets: Vec<String>,
-    manifests: Vec<String>,
-    /// The chart engine repaired, installed or upgraded something.
-    releases: bool,
-    /// The status was written.
-    status: bool,
-}
-
-/// The field manager of a kind's children and status.
-pub(super) fn manager_of(kind: &str) -> String {
-    format!("opdev/{}", kind.to_lowercase())
-}
 
 /// Runs one pass.
 pub(super) async fn run(job: Job, typed: Arc<TypeReconciler>) -> Report {

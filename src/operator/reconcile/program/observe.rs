@@ -1,10 +1,11 @@
 //! What a program is shown of its children: from the caches of the streams where they know, else from the API server.
 //! Writes nothing.
 
-use super::{OWNER_LABEL, Pass};
+use super::pass::{FINALIZER, Pass};
 use crate::event::Call;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::Resource;
+use crate::operator::reconcile::annotations::OWNER_LABEL;
 use crate::operator::reconcile::inject::CHART_LABEL;
 use crate::tap::Recorder;
 use anyhow::Context;
@@ -67,7 +68,7 @@ impl Pass {
         let kind = &resource.gvk.kind;
         let list = self.api.list(resource, namespace, "").await;
         let mut found = list.with_context(|| format!("could not list the {kind} children"))?;
-        if namespace.is_some() && self.parent.has_finalizer(&[super::FINALIZER]) {
+        if namespace.is_some() && self.parent.has_finalizer(&[FINALIZER]) {
             // What no owner reference can lead to may be anywhere.
             let selector = format!("{OWNER_LABEL}={}", self.owner.uid);
             let strays = self.api.list(resource, None, &selector).await;

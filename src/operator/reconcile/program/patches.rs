@@ -2,11 +2,12 @@
 //! resource alone, never pruned. What is not asked for any more is given back.
 
 use super::guard::hash;
+use super::pass::Pass;
 use super::plan::bare;
-use super::{Fault, Pass};
 use crate::operator::discovery::Resource;
 use crate::operator::reconcile::compare::{covers, normalize};
 use crate::operator::reconcile::objects::Wanted;
+use crate::operator::reconcile::verdict::Fault;
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Patch, Read};

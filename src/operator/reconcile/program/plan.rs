@@ -2,12 +2,14 @@
 //! that an object that already is as wanted is not written. Reads where the children do not tell; writes nothing.
 
 use super::guard::{Fingerprint, hash};
-use super::{Fault, OWNER_LABEL, Pass};
+use super::pass::Pass;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::Resource;
+use crate::operator::reconcile::annotations::OWNER_LABEL;
 use crate::operator::reconcile::compare::{covers, normalize};
 use crate::operator::reconcile::inject::put_owner_note;
 use crate::operator::reconcile::objects::Wanted;
+use crate::operator::reconcile::verdict::Fault;
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Observed};

@@ -1,13 +1,15 @@
 //! The charts that a program asks for, installed by the chart engine: as they are (`observe_releases`), and as they
 //! should be (`put_releases`). A release that is not listed any more is uninstalled.
 
-use super::{Fault, OWNER_LABEL, Pass};
+use super::pass::{FINALIZER, Pass};
 use crate::event::Outcome;
+use crate::operator::reconcile::annotations::OWNER_LABEL;
 use crate::operator::reconcile::engine::{Clock, Engine, Forces};
 use crate::operator::reconcile::inject::ReleaseNames;
 use crate::operator::reconcile::objects;
 use crate::operator::reconcile::release::History;
-use crate::operator::reconcile::upgrade::Wish;
+use crate::operator::reconcile::verdict::Fault;
+use crate::operator::reconcile::wish::Wish;
 use crate::operator::reconcile::{LONGEST_NAME, annotations};
 use crate::sources::ChartReconciler;
 use anyhow::{Context, anyhow};
@@ -26,7 +28,7 @@ impl Pass {
         if self.own.has_releases == Some(false) {
             return Ok(Vec::new());
         }
-        if self.own.has_releases.is_none() && !self.parent.has_finalizer(&[super::FINALIZER]) {
+        if self.own.has_releases.is_none() && !self.parent.has_finalizer(&[FINALIZER]) {
             // Releases are only installed once the finalizer is there.
             self.own.has_releases = Some(false);
             return Ok(Vec::new());

@@ -2,28 +2,31 @@
 //! is changed; the API refuses writes and so does the host.
 
 use super::host::Outside;
+use super::memory::Memory;
 use super::observe::Source;
+use super::pass::{Done, Pass, manager_of};
 use super::plan::Plan;
 use super::status::merged;
-use super::{Done, Memory, Pass, manager_of};
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
 use crate::operator::api::{Api, At};
-use crate::operator::manager::{Settings, Shadowed};
 use crate::operator::read_only::ReadOnly;
 use crate::operator::reconcile;
 use crate::operator::reconcile::compare::changes;
 use crate::operator::reconcile::engine::Clock;
 use crate::operator::reconcile::foresee;
 use crate::operator::reconcile::inject::Owner;
+use crate::operator::reconcile::overlay::overlay;
 use crate::operator::reconcile::parent::Parent;
 use crate::operator::reconcile::verdict::status_changes;
+use crate::operator::settings::Settings;
+use crate::operator::shadowed::Shadowed;
 use crate::operator::watch::hub::Hub;
 use crate::sources::{TypeReconciler, Watch, broken};
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
 use opdev_types::diagnostic::Diagnostic;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -294,45 +297,4 @@ fn release_changes(there: &[ReleaseState], desired: &Desired) -> Vec<ObjectChang
         );
     }
     found
-}
-
-/// What applying would make of an object, as far as that can be told without its schema: maps merge, lists of the
-/// same length merge item by item, everything else is replaced.
-pub(in crate::operator::reconcile) fn overlay(live: &mut Value, wanted: &Value) {
-    match (live, wanted) {
-        (Value::Object(live), Value::Object(wanted)) => {
-            for (name, wanted) in wanted {
-                overlay(live.entry(name.as_str()).or_insert(Value::Null), wanted);
-            }
-        }
-        (Value::Array(live), Value::Array(wanted)) if live.len() == wanted.len() => {
-            live.iter_mut().zip(wanted).for_each(|(live, wanted)| overlay(live, wanted));
-        }
-        (live @ Value::Null, Value::Object(wanted)) => {
-            let mut fields = Value::Object(Map::new());
-            overlay(&mut fields, &Value::Object(wanted.clone()));
-            *live = fields;
-        }
-        (live, wanted) => *live = wanted.clone(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn what_would_be_applied_lies_over_what_is_there() {
-        let mut live =
-            json!({"spec": {"replicas": 1, "c": [{"name": "a", "image": "x", "pull": "Always"}]}, "s": 1});
-        overlay(
-            &mut live,
-            &json!({"spec": {"replicas": 2, "c": [{"name": "a", "image": "y"}]}, "m": {"n": 1}}),
-        );
-        assert_eq!(
-            live,
-            json!({"spec": {"replicas": 2, "c": [{"name": "a", "image": "y", "pull": "Always"}]}, "s": 1, "m": {"n": 1}})
-        );
-    }
 }

@@ -2,7 +2,7 @@
 //! where it differs, by one server-side apply. `merged` is pure.
 
 use super::super::parent::CONFLICT_TRIES;
-use super::Pass;
+use super::pass::Pass;
 use anyhow::{Context, anyhow};
 use opdev_object::meta;
 use opdev_types::contract::Desired;

@@ -1,8 +1,14 @@
-//! One served resource at one version: what discovery says about it and how it is stored.
-//! Plain data with a lazily decoded schema; never touches the store.
+//! One served resource at one version: what discovery says about it and how it is stored; and what holds for objects
+//! of every resource: `metadata`, `names`, `quantity`. Plain data with a lazily decoded schema; never touches the store.
 
-use crate::admission::Conversion;
-use crate::controllers::ResourceInfo;
+pub(crate) mod metadata;
+pub(crate) mod names;
+pub(crate) mod quantity;
+mod webhook;
+
+pub(crate) use webhook::{ClientConfig, Conversion, Target};
+
+use crate::contract::ResourceInfo;
 use crate::protobuf;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
@@ -134,9 +140,9 @@ impl Resource {
                 .open_api_schema
                 .as_ref()
                 .filter(|_| !custom.preserve_unknown_fields)
-                .and_then(|schema| opdev_object::schema::structural(schema).ok())
-                .unwrap_or_else(SchemaRef::untyped_resource),
-            None => facts().schema(&self.gvk()).unwrap_or_else(SchemaRef::untyped_resource),
+                .and_then(|schema| opdev_object::structural::structural(schema).ok())
+                .unwrap_or_else(opdev_object::structural::untyped_resource),
+            None => facts().schema(&self.gvk()).unwrap_or_else(opdev_object::structural::untyped_resource),
         };
         self.known.schema.get_or_init(decode)
     }

@@ -121,9 +121,9 @@ mod tests {
             ("-1", -1_000_000_000),
             ("1e3", 1_000_000_000_000),
         ] {
-            assert_eq!(super::nano(text), Some(want), "{text}");
+            assert_eq!(crate::resource::quantity::nano(text), Some(want), "{text}");
         }
-        assert_eq!(super::nano("x"), None);
+        assert_eq!(crate::resource::quantity::nano("x"), None);
     }
 
     #[test]

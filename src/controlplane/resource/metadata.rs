@@ -1,9 +1,9 @@
 //! `metadata` of every object: what the server stamps, what it keeps, what it refuses.
 //! Never looks at spec or status.
 
-use super::{Resource, names};
 use crate::error::{Cause, Status};
 use crate::random;
+use crate::resource::{Resource, names};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -346,7 +346,8 @@ mod tests {
     fn finalizers_are_frozen_during_deletion() {
         let current = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a/b"]}});
         let next = json!({"metadata": {"finalizers": ["a/b", "c/d"]}});
-        let maps = super::super::builtin::resources().into_iter().find(|found| found.plural == "configmaps");
+        let maps =
+            crate::registry::builtin_resources().into_iter().find(|found| found.plural == "configmaps");
         let (causes, _) = validate_update(&maps.unwrap(), &next, &current, None);
         assert_eq!(
             causes[0].to_string(),

@@ -1,13 +1,14 @@
 //! Whether a CRD's schema is structural, with the errors the server gives where it is not.
 //! CEL rules (`x-kubernetes-validations`) are compiled with it; `cel` says what they are.
+//! Read `structural`; `untyped_resource` is the schema of custom resources that have none.
 
-use super::pattern::Pattern;
-use super::validate::validate_at;
-use super::{FieldError, Kind, Schema, SchemaRef, convert, prune};
 use crate::cel::Rules;
-use crate::facts::{OBJECT_META, facts};
+use crate::facts;
+use crate::schema::{
+    self, FieldError, Kind, Pattern, Schema, SchemaRef, ValueRules, embed, prune, validate_at,
+};
 use serde_json::{Map, Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// The schema of a custom resource from its `openAPIV3Schema`, or what is wrong with it.
 pub fn structural(schema: &Value) -> Result<SchemaRef, Vec<FieldError>> {
@@ -23,10 +24,10 @@ pub fn structural_at(path: &str, schema: &Value) -> Result<SchemaRef, Vec<FieldE
         errors.dedup();
         return Err(errors);
     }
-    let mut root = convert::custom(schema);
-    embed(&mut root);
+    let mut root = schema::custom(schema, facts::find);
+    embed(&mut root, facts::find);
     match Rules::compile(path, schema) {
-        Ok(rules) => root.rules = rules.map(Arc::new),
+        Ok(rules) => root.rules = rules.map(|rules| Arc::new(rules) as Arc<dyn ValueRules>),
         Err(faults) => errors.extend(faults.into_iter().map(|fault| fault.error)),
     }
     let root = SchemaRef::from(root);
@@ -34,29 +35,16 @@ pub fn structural_at(path: &str, schema: &Value) -> Result<SchemaRef, Vec<FieldE
     if errors.is_empty() { Ok(root) } else { Err(errors) }
 }
 
-/// Makes an object schema one of a whole resource: apiVersion, kind and metadata are known.
-pub(super) fn embed(schema: &mut Schema) {
-    schema.embedded_resource = true;
-    for name in ["apiVersion", "kind"] {
-        let text = || Schema { kind: Kind::String, ..Schema::default() }.into();
-        schema.properties.entry(name.to_owned()).or_insert_with(text);
-    }
-    let Some(known) = facts().definition(OBJECT_META) else { return };
-    let given = schema.properties.remove("metadata");
-    let named: Vec<(String, SchemaRef)> = given
-        .iter()
-        .flat_map(|given| &given.properties)
-        .filter(|(name, _)| matches!(name.as_str(), "name" | "generateName"))
-        .map(|(name, property)| (name.clone(), property.clone()))
-        .collect();
-    let metadata = if named.is_empty() {
-        known
-    } else {
-        let mut own = Schema::clone(&known);
-        own.properties.extend(named);
-        own.into()
-    };
-    schema.properties.insert("metadata".to_owned(), metadata);
+/// The schema of custom resources that have none: only `metadata` is known.
+pub fn untyped_resource() -> SchemaRef {
+    static UNTYPED: OnceLock<SchemaRef> = OnceLock::new();
+    UNTYPED
+        .get_or_init(|| {
+            let mut schema = Schema { kind: Kind::Object, preserve_unknown: true, ..Schema::default() };
+            embed(&mut schema, facts::find);
+            schema.into()
+        })
+        .clone()
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -433,12 +421,12 @@ fn nested(schema: &Value, level: Level, path: &str, errors: &mut Vec<FieldError>
 fn defaults(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
         let place = at(path, "default");
-        let own = SchemaRef::from(convert::custom(schema));
+        let own = SchemaRef::from(schema::custom(schema, facts::find));
         let mut pruned = default.clone();
         if !prune(&mut pruned, &own).is_empty() {
             errors.push(FieldError::invalid(place.clone(), default, "must not have unknown fields"));
         }
-        super::default(&mut pruned, &own);
+        schema::default(&mut pruned, &own);
         let mut wrong = validate_at("", &pruned, &own);
         if let Ok(Some(rules)) = Rules::compile("", schema) {
             wrong.extend(rules.validate(&pruned, None, &own));

@@ -1,6 +1,6 @@
 //! Which names, labels and annotations are valid, with the texts that explain what is wrong.
 
-use super::Resource;
+use crate::resource::Resource;
 
 /// Names as hosts have them: labels joined by dots.
 pub(crate) const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";

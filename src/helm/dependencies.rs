@@ -1,9 +1,10 @@
 //! What of a chart takes part in a release: aliases, tags and conditions of dependencies, then imported values.
 //! Works on a copy; the loaded chart stays as it is.
 
-use super::{Chart, Dependency};
+use crate::chart::{Chart, Dependency};
+use crate::merge_values::{merge_tables, path_value, table};
 use crate::semver::is_compatible;
-use crate::values::{coalesce, merge_defaults, merge_tables, path_value, table};
+use crate::values::{coalesce, merge_defaults};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Where each effective value comes from: a chart's values.yaml, a parent chart's, a global, or what a user gave.
 //! Looks at the same inputs as `coalesce` and never decides a value itself.
 
-use crate::chart::{Chart, dependencies};
+use crate::chart::Chart;
+use crate::dependencies;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
 use std::fmt;
@@ -74,7 +75,7 @@ pub fn effective(
     layers: &[Layer],
 ) -> Result<(Vec<Explained>, Vec<String>), String> {
     let (taken, mut warnings) = dependencies::process(chart, user)?;
-    let coalesced = super::coalesce(&taken, user)?;
+    let coalesced = crate::values::coalesce(&taken, user)?;
     warnings.extend(coalesced.warnings);
     Ok((explain(&taken, chart, &coalesced.values, layers), warnings))
 }
@@ -316,7 +317,7 @@ mod tests {
         ];
         let mut user = json!({});
         for layer in &layers {
-            crate::values::merge(&mut user, layer.values.clone());
+            crate::merge_values::merge(&mut user, layer.values.clone());
         }
         let said = text(&effective(&chart, &user, &layers).unwrap().0);
         let wanted = "\

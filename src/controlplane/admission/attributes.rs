@@ -1,0 +1,66 @@
+//! What admission knows of a request, and what it can ask about the cluster around it.
+
+use crate::authorization;
+use crate::contract::View;
+use crate::error::Status;
+use crate::identity::User;
+use crate::resource::Resource;
+use opdev_object::meta::Gvk;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
+/// A request as webhooks are told of it, without the objects.
+#[derive(Debug)]
+pub(crate) struct Attributes<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) resource: &'a Resource,
+    pub(crate) subresource: &'a str,
+    /// Of the object that is asked about: that of the resource, or of the subresource.
+    pub(crate) kind: Gvk,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) options: Value,
+    pub(crate) dry_run: bool,
+    pub(crate) user: &'a User,
+}
+
+/// What has to be known of the cluster to ask a webhook.
+pub(crate) trait Surroundings: View {
+    /// The other versions that the resource's objects are served at.
+    fn equivalents(&self, resource: &Resource) -> Vec<Arc<Resource>>;
+    /// An object of one version at another.
+    fn converted(&self, from: &Resource, to: &Resource, object: Value) -> Result<Value, Status>;
+    /// A changed object with defaults, without what its kind does not have; `strict` is whether that is refused.
+    fn completed(&self, resource: &Resource, object: Value, strict: bool) -> Result<Value, String>;
+    /// The resource that serves a kind.
+    fn of_kind(&self, kind: &Gvk) -> Option<Arc<Resource>>;
+    /// The objects of a resource at its version: in a namespace, or all; of a name, or all.
+    fn objects(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        name: Option<&str>,
+    ) -> Result<Vec<Value>, Status>;
+    /// Whether somebody may do something.
+    fn may(&self, user: &User, wanted: &authorization::Attributes) -> authorization::Decision;
+}

@@ -1,0 +1,31 @@
+//! What a delete is asked for, and what came of it.
+
+use crate::contract::Propagation;
+use crate::storage::Stored;
+use std::sync::Arc;
+
+/// `DeleteOptions`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// Only the object with this uid.
+    pub uid: Option<String>,
+    /// Only the object at this revision.
+    pub resource_version: Option<String>,
+    /// Seconds; `None` is the object's own.
+    pub grace: Option<i64>,
+    /// What happens to dependents.
+    pub propagation: Option<Propagation>,
+    /// The old way to say it.
+    pub orphan_dependents: Option<bool>,
+    /// One of many that are selected: nobody has named it.
+    pub selected: bool,
+}
+
+/// What became of a delete.
+#[derive(Clone, Debug)]
+pub struct Deleted {
+    /// The object: its last state, or as it is now that it is marked.
+    pub object: Arc<Stored>,
+    /// Whether it is gone.
+    pub gone: bool,
+}

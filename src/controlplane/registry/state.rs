@@ -1,0 +1,113 @@
+//! The registry itself: the store, the catalog of what is served, the clock, and what has to follow a write.
+
+use super::{Catalog, definitions};
+use crate::admission::{self, Admission};
+use crate::contract::{ResourceInfo, View};
+use crate::resource::Resource;
+use crate::storage::{Key, Store};
+use serde_json::Value;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The clock, handed in.
+pub type Clock = Arc<dyn Fn() -> jiff::Timestamp + Send + Sync>;
+
+/// The store with the rules around it.
+pub struct Registry {
+    /// Objects.
+    pub store: Arc<Store>,
+    /// Served resources.
+    pub catalog: Catalog,
+    pub(super) clock: Clock,
+    pub(super) services: Mutex<()>,
+    pub(super) quotas: Mutex<()>,
+    pub(super) rbac: bool,
+    pub(super) admission: Admission,
+}
+
+impl std::fmt::Debug for Registry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registry").field("revision", &self.store.revision()).finish_non_exhaustive()
+    }
+}
+
+impl Registry {
+    /// A store with these resources served.
+    pub fn new(store: Store, catalog: Catalog, clock: Clock) -> Self {
+        let (services, quotas, admission) = (Mutex::new(()), Mutex::new(()), Admission::default());
+        Registry { store: Arc::new(store), catalog, clock, services, quotas, rbac: false, admission }
+    }
+
+    /// The time it is.
+    pub fn now(&self) -> jiff::Timestamp {
+        (self.clock)()
+    }
+
+    /// Held while a service is written, so that no two get the same address or port.
+    pub(super) fn lock_services(&self, resource: &Resource) -> Option<MutexGuard<'_, ()>> {
+        (&*resource.table == "services").then(|| self.services.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// After an object was created or changed.
+    pub(super) fn written(&self, resource: &Resource, object: &Value) {
+        match resource.id() {
+            definitions::ID => self.definition_written(object),
+            id if admission::configured_by(id) => self.admission.configure(self),
+            _ => {}
+        }
+    }
+
+    /// Before an object is stored: whoever hears of a definition finds its kind served already.
+    pub(super) fn announce(&self, resource: &Resource, object: &Value) {
+        if resource.id() == definitions::ID {
+            self.definition_announced(object);
+        }
+    }
+
+    /// What was announced was not stored: all is as the store has it.
+    pub(super) fn recall(&self, resource: &Resource, key: &Key) {
+        if resource.id() == definitions::ID {
+            match self.store.get(&resource.table, key) {
+                Some(stored) => self.definition_written(&stored.value),
+                None => self.catalog.set_custom(&key.name, Vec::new()),
+            }
+        }
+    }
+
+    /// After an object is gone.
+    pub(super) fn removed(&self, resource: &Resource, object: &Value) {
+        if let Some(custom) = &resource.custom {
+            self.finish_definition(&custom.definition);
+            return;
+        }
+        match resource.id() {
+            definitions::ID => self.definition_removed(object),
+            id if admission::configured_by(id) => self.admission.configure(self),
+            _ => {}
+        }
+    }
+}
+
+impl View for Registry {
+    fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
+        let served = self.catalog.served();
+        let found = served.by_id(resource)?;
+        let namespace = if found.namespaced { namespace.unwrap_or_default() } else { "" };
+        Some(self.store.get(&found.table, &Key::new(namespace, name))?.value.clone())
+    }
+
+    fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let served = self.catalog.served();
+        let Some(found) = served.by_id(resource) else { return Vec::new() };
+        let namespace = if found.namespaced { namespace } else { None };
+        self.store.list(&found.table, namespace).items.iter().map(|o| o.value.clone()).collect()
+    }
+
+    fn resources(&self) -> Vec<ResourceInfo> {
+        let served = self.catalog.served();
+        served.resources().iter().filter(|r| r.is_stored_version()).map(|r| r.info()).collect()
+    }
+
+    fn resource_of(&self, group: &str, kind: &str) -> Option<ResourceInfo> {
+        self.catalog.served().by_kind(group, None, kind).map(|r| r.info())
+    }
+}

@@ -1,0 +1,70 @@
+//! Where a webhook listens, as configurations and definitions write it, and how the versions of a definition are
+//! converted. Plain data; `admission` calls them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Where a webhook listens, and whose certificates it shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClientConfig {
+    pub(crate) target: Target,
+    /// PEM; `None` where nothing is said.
+    pub(crate) authorities: Option<Arc<[u8]>>,
+}
+
+/// The address as configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    Url(String),
+    Service { namespace: String, name: String, port: u16, path: String },
+}
+
+impl ClientConfig {
+    /// Reads a `clientConfig`.
+    pub(crate) fn read(config: &Value) -> Self {
+        let service = &config["service"];
+        let target = if service.is_object() {
+            Target::Service {
+                namespace: text(&service["namespace"]),
+                name: text(&service["name"]),
+                port: service["port"].as_u64().and_then(|port| u16::try_from(port).ok()).unwrap_or(443),
+                path: text(&service["path"]),
+            }
+        } else {
+            Target::Url(text(&config["url"]))
+        };
+        let bundle = config["caBundle"].as_str().and_then(|text| STANDARD.decode(text).ok());
+        let bundle = bundle.filter(|bytes| !bytes.trim_ascii().is_empty());
+        ClientConfig { target, authorities: bundle.map(Into::into) }
+    }
+}
+
+/// How the versions of a definition are converted, where a webhook does that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Conversion {
+    pub(crate) client: ClientConfig,
+    /// Versions of ConversionReview that the webhook speaks.
+    pub(crate) versions: Vec<String>,
+}
+
+impl Conversion {
+    /// Reads a definition; `None` where its versions only differ in their name.
+    pub(crate) fn of(definition: &Value) -> Option<Self> {
+        let conversion = &definition["spec"]["conversion"];
+        if conversion["strategy"] != "Webhook" {
+            return None;
+        }
+        let webhook = &conversion["webhook"];
+        let versions = webhook["conversionReviewVersions"].as_array().into_iter().flatten();
+        Some(Conversion {
+            client: ClientConfig::read(&webhook["clientConfig"]),
+            versions: versions.filter_map(Value::as_str).map(str::to_owned).collect(),
+        })
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

@@ -1,0 +1,30 @@
+//! A change of a file of the project.
+
+use crate::dev::private_folder::write_in_project;
+use anyhow::{Result, bail};
+use std::path::{Path, PathBuf};
+
+/// A file that is written once the user says so.
+#[derive(Clone, Debug)]
+pub(super) struct FileChange {
+    pub(super) path: PathBuf,
+    /// As the user knows it.
+    pub(super) file: String,
+    /// `None` where there was none.
+    pub(super) before: Option<String>,
+    pub(super) after: String,
+}
+
+impl FileChange {
+    /// Writes the file whole or not at all.
+    ///
+    /// # Errors
+    /// Where it has changed since, or cannot be written.
+    pub(super) fn write(&self, root: &Path) -> Result<()> {
+        if std::fs::read_to_string(&self.path).ok() != self.before {
+            bail!("{} has changed meanwhile; look at the change once more", self.file);
+        }
+        let inside = self.path.strip_prefix(root).unwrap_or(&self.path);
+        write_in_project(root, inside, self.after.as_bytes())
+    }
+}

@@ -1,0 +1,35 @@
+//! What is kept of an object from pass to pass of its program.
+
+use super::guard::Guard;
+use crate::operator::reconcile::memory::Memory as ReleaseMemory;
+use opdev_object::meta::{Gvk, ObjectKey};
+use opdev_types::contract::Read;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+
+/// What is kept of an object from pass to pass. Everything in it can be lost without harm.
+#[derive(Debug, Default)]
+pub(in crate::operator) struct Memory {
+    /// A hash of the children that were wanted last.
+    pub(super) wish: Option<u64>,
+    /// Writes that changed nothing: what was wanted, as a hash, and the version that was there.
+    pub(super) settled: HashMap<ObjectKey, (u64, String)>,
+    /// A status that was written and what became of it.
+    pub(super) status: Option<(Value, Value)>,
+    /// Objects that were patched, with their kinds.
+    pub(super) patched: BTreeMap<ObjectKey, Gvk>,
+    /// The chart engine's memory of each release, by namespace and name.
+    pub(super) releases: BTreeMap<(String, String), ReleaseMemory>,
+    /// Whether it has releases; `None` where nobody has looked.
+    pub(super) has_releases: Option<bool>,
+    /// What was read by passes that failed, and by the last one that did not.
+    pub(super) reads: Vec<Read>,
+    pub(super) guard: Guard,
+}
+
+impl Memory {
+    /// Whether own writes lead to no pass for now.
+    pub(in crate::operator) fn is_paused(&self) -> bool {
+        self.guard.is_paused()
+    }
+}

@@ -1,0 +1,73 @@
+//! How the operator runs: what the command line and the project's files choose.
+
+use super::read_only::ReadOnly;
+use std::time::Duration;
+
+/// How the manager runs.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The only namespace to watch; `None` means all.
+    pub namespace: Option<String>,
+    /// Of all namespaces, the ones whose custom resources are reconciled; none means all of them. What is there is
+    /// listed and watched in all namespaces.
+    pub only: Vec<String>,
+    /// How often an object is reconciled without a cause, unless its watch says otherwise. Zero means never.
+    pub reconcile_period: Duration,
+    /// How many objects of one kind are reconciled at once, unless its watch says otherwise.
+    pub max_concurrent: usize,
+    /// Whose rendering the charts get.
+    pub helm_compat: HelmCompat,
+    /// What a saved chart does to the revision that is deployed.
+    pub on_save: OnSave,
+    /// How long one hook may take.
+    pub hook_timeout: Duration,
+    /// How many revisions of a release are kept.
+    pub max_history: usize,
+    /// Hides override values in Kubernetes events.
+    pub suppress_override_values: bool,
+    /// Nothing is written while it holds.
+    pub read_only: ReadOnly,
+    /// Objects whose passes go round in a loop are paused.
+    pub pause_loops: bool,
+}
+
+/// Whose rendering the charts get.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HelmCompat {
+    /// Helm 3, which the Operator SDK links.
+    #[default]
+    V3,
+    /// Helm 4.
+    V4,
+}
+
+/// What a saved chart does to the revision that is deployed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnSave {
+    /// A new revision where a hook differs or the chart reads which revision it is; else the deployed one takes the
+    /// new rendering in.
+    #[default]
+    ByHooks,
+    /// The deployed revision takes the new rendering in; no hook runs.
+    Rewrite,
+    /// Always a new revision, with its hooks, as in production.
+    Upgrade,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            namespace: None,
+            only: Vec::new(),
+            reconcile_period: Duration::from_secs(60),
+            max_concurrent: std::thread::available_parallelism().map_or(4, usize::from),
+            helm_compat: HelmCompat::V3,
+            on_save: OnSave::ByHooks,
+            hook_timeout: Duration::from_secs(300),
+            max_history: 10,
+            suppress_override_values: false,
+            read_only: ReadOnly::default(),
+            pause_loops: true,
+        }
+    }
+}

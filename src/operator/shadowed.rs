@@ -1,0 +1,29 @@
+//! What a trial run of a new program has found.
+
+use crate::event::{Action, Diagnostic, ShadowObject};
+use opdev_object::meta::ObjectRef;
+
+/// What a program would do to the objects of its kind.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shadowed {
+    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases show as
+    /// objects of kind `Release` in the group `helm.sh`.
+    pub objects: Vec<ShadowObject>,
+    /// On how many objects it ran.
+    pub ran: u32,
+    /// Objects about which nothing can be told, and why: such as that the program would have run something.
+    pub skipped: Vec<(ObjectRef, String)>,
+}
+
+impl Shadowed {
+    /// What the program threw, of the first object on which it did.
+    pub fn problem(&self) -> Option<&Diagnostic> {
+        self.objects.iter().find_map(|object| object.problem.as_ref())
+    }
+
+    /// Objects that it would delete, and releases that it would uninstall.
+    pub fn deletions(&self) -> impl Iterator<Item = &ObjectRef> {
+        let children = self.objects.iter().flat_map(|object| &object.children);
+        children.filter(|change| change.action == Action::Deleted).map(|change| &change.object)
+    }
+}

@@ -1,0 +1,95 @@
+//! What one asks of a new project or a new API, and how its files are filled.
+
+use opdev_helm::chart::FileSet;
+
+/// The release of the Operator SDK whose images and tools the files name.
+pub const OPERATOR_SDK: &str = "v1.42.3";
+
+/// What reconciles the kinds of a new project.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Helm charts, as `operator-sdk init --plugins helm` lays them out.
+    Chart,
+    /// Types with scripts or templates; no Go program.
+    Typed,
+}
+
+impl Layout {
+    /// The value of `layout` in the file `PROJECT`.
+    pub fn plugin(self) -> &'static str {
+        match self {
+            Layout::Chart => "helm.sdk.operatorframework.io/v1",
+            Layout::Typed => "opdev.dev/v1",
+        }
+    }
+}
+
+/// What `opdev init` asks.
+#[derive(Clone, Debug)]
+pub struct InitOptions {
+    /// The domain of all API groups, such as `my.domain`.
+    pub domain: String,
+    /// The project's name; a DNS-1123 label. Names and the namespace of the operator begin with it.
+    pub project_name: String,
+    /// What reconciles the kinds.
+    pub layout: Layout,
+    /// Whether the project may have several API groups.
+    pub multigroup: bool,
+}
+
+/// The chart of a new API.
+#[derive(Clone, Debug)]
+pub struct ChartSource {
+    /// What the user named it by, for messages.
+    pub reference: String,
+    /// Its files, by path from its folder.
+    pub files: FileSet,
+}
+
+/// What reconciles a new kind.
+#[derive(Clone, Debug)]
+pub enum Reconciler {
+    /// A chart; `None` for a new small one that bears the kind's name.
+    Chart(Option<ChartSource>),
+    /// A script `config/reconcilers/<kind>.ts`.
+    TypeScript,
+    /// A folder of Go templates `config/reconcilers/<kind>/`.
+    Templates,
+    /// Nothing yet.
+    Nothing,
+}
+
+/// How much the CRD of a chart's kind knows of its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrdSchema {
+    /// Any field, as the Operator SDK writes it.
+    Open,
+    /// The fields of the chart's `values.schema.json`, or else of its `values.yaml`.
+    Values,
+}
+
+/// What `opdev create api` asks. An empty text means the default.
+#[derive(Clone, Debug)]
+pub struct ApiOptions {
+    /// The API group without the domain; default `charts` with a chart.
+    pub group: String,
+    /// The version; default `v1alpha1` with a chart.
+    pub version: String,
+    /// The kind; default: the chart's name in camel case.
+    pub kind: String,
+    /// The plural of the resource; default: as kubebuilder forms it.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// What reconciles the kind.
+    pub reconciler: Reconciler,
+    /// The schema of a chart's kind.
+    pub crd_schema: CrdSchema,
+    /// Whether an API that exists is written anew.
+    pub force: bool,
+}
+
+/// A text of `files/` with its placeholders filled. A placeholder is an upper-case word between two `@`.
+pub(super) fn fill(text: &str, values: &[(&str, &str)]) -> String {
+    values.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("@{name}@"), value))
+}

@@ -1,0 +1,86 @@
+//! What was read from the disk at one moment, and what is said of a file that cannot be used.
+
+use super::Allow;
+use super::definitions::Types;
+use super::reconcilers::Texts;
+use crate::event::{Diagnostic, Permission, Place, Severity};
+use opdev_helm::chart::FileSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher as _};
+use std::sync::Arc;
+
+/// What was read from the disk at one moment.
+#[derive(Debug)]
+pub struct Files {
+    /// Path and text of `watches.yaml`, or why it cannot be read.
+    pub watches: (String, Result<String, String>),
+    /// Each chart folder that `watches.yaml` names, or why it cannot be read.
+    pub charts: BTreeMap<String, Result<FileSet, String>>,
+    /// Each chart that the releases of programs name, or why it cannot be read.
+    pub named_charts: BTreeMap<String, Result<FileSet, String>>,
+    /// What the Go type files make.
+    pub types: Types,
+    /// Paths and texts of CRD files.
+    pub crds: Vec<(String, String)>,
+    /// Texts of everything below the folders of reconcilers.
+    pub reconcilers: Texts,
+    /// Paths and texts of samples.
+    pub samples: Vec<(String, String)>,
+    /// Environment variables, for `overrideValues`.
+    pub env: BTreeMap<String, String>,
+    /// What the user's settings say.
+    pub options: Arc<Options>,
+}
+
+/// What the user's settings say about kinds.
+#[derive(Clone, Debug, Default, Hash)]
+pub struct Options {
+    /// The script or the folder of templates that reconciles a kind, by the kind.
+    pub reconcilers: BTreeMap<String, String>,
+    /// Folders whose scripts and folders reconcile the kind that they are named after.
+    pub reconciler_folders: Vec<String>,
+    /// What of the outside programs may reach.
+    pub allow: Allow,
+    /// What the user has allowed the project; variables of the environment that are not named here are not read.
+    pub granted: BTreeSet<Permission>,
+    /// Links in charts that lead out of the project: where they are, and where they lead.
+    pub linked: Vec<(String, String)>,
+    /// Where objects of a kind say how many replicas they want, by the kind.
+    pub scale: BTreeMap<String, String>,
+    /// The only kinds to reconcile; empty means all.
+    pub only: Vec<String>,
+    /// The operator's own program, where the project has one.
+    pub program: Option<OwnProgram>,
+}
+
+/// What the operator's own program reconciles.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct OwnProgram {
+    /// The program in words, such as `go ./cmd`.
+    pub words: String,
+    /// Whether it also reconciles the kinds of `watches.yaml`, as hybrid operators do.
+    pub charts: bool,
+}
+
+/// A problem of a whole file.
+pub(super) fn problem(file: &str, message: String) -> Diagnostic {
+    let place = Place { file: file.to_owned(), line: 0, column: 0 };
+    Diagnostic {
+        severity: Severity::Error,
+        message,
+        place: Some(place),
+        excerpt: None,
+        hint: None,
+        kind: None,
+    }
+}
+
+/// A fingerprint of a value.
+pub(super) fn hash(value: &impl std::hash::Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Fingerprints of the files of charts, by path: a chart can be megabytes, so they are made once.
+pub(super) type Prints<'f> = BTreeMap<&'f str, u64>;

@@ -1,0 +1,271 @@
+//! What can be chosen from a list, and which of it matches what is typed. Knows no view; `picker` gathers and opens.
+
+use super::action::Do;
+use super::fuzzy::Query;
+use crate::event::{Destination, PodFailure};
+use crate::state::{Changes, State};
+use opdev_object::meta::ObjectKey;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// More than these are counted, but cannot be scrolled to: another letter finds them sooner.
+const MOST: usize = 1_000;
+
+/// Which list it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Every action, and what they take.
+    Palette,
+    /// Every object, kind, file, reconcile and action.
+    Jump,
+    /// Namespaces.
+    Namespace,
+    /// Contexts of the kubeconfig.
+    Context,
+    /// Themes.
+    Theme,
+    /// Ways for a pod to fail.
+    Failure,
+}
+
+/// Something to choose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Item {
+    Action(Do),
+    Object(Arc<ObjectKey>),
+    Kind {
+        group: String,
+        kind: String,
+    },
+    /// A sample's path.
+    File(String),
+    /// A chart or reconciler, and the kind it feeds.
+    Source {
+        group: String,
+        kind: String,
+    },
+    Reconcile {
+        id: u64,
+        object: ObjectKey,
+    },
+    /// All of them, where it is none.
+    Namespace(Option<String>),
+    Context(Destination),
+    Theme(&'static str),
+    /// It recovers where it is none.
+    Failure(Option<PodFailure>),
+}
+
+/// What can be chosen, with the texts to search.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    pub(super) items: Vec<Item>,
+    /// The texts one after the other: what is shown, and then other names.
+    pub(super) text: String,
+    /// Where each text begins, and where its other names do.
+    pub(super) at: Vec<(u32, u32)>,
+    /// The same in lower case.
+    pub(super) lower: Vec<u8>,
+    /// Names that mean exactly one thing.
+    pub(super) exact: HashMap<String, u32>,
+}
+
+/// What the jump searched last, good for as long as nothing has changed.
+#[derive(Debug)]
+pub(super) struct Remembered {
+    pub(super) index: Arc<Index>,
+    pub(super) changes: Changes,
+    pub(super) passes: u64,
+    pub(super) sources: Option<u64>,
+}
+
+impl Remembered {
+    pub(super) fn of(index: &Arc<Index>, state: &State) -> Self {
+        let sources = state.reload.live.as_ref().map(|live| live.sources);
+        let changes = state.objects.changes().clone();
+        Remembered { index: Arc::clone(index), changes, passes: state.history.total, sources }
+    }
+
+    pub(super) fn fits(&self, state: &State) -> bool {
+        state.objects.changes().same(&self.changes)
+            && state.history.total == self.passes
+            && state.reload.live.as_ref().map(|live| live.sources) == self.sources
+    }
+}
+
+/// What one look at all objects tells, good for as long as nothing has changed: with 100,000 of them it takes a frame.
+#[derive(Debug)]
+pub(super) struct Census {
+    pub(super) changes: Changes,
+    /// How many objects, by group and kind.
+    pub(super) kinds: BTreeMap<(String, String), usize>,
+    pub(super) namespaces: BTreeSet<String>,
+}
+
+impl Census {
+    pub(super) fn of(state: &State) -> Self {
+        let mut kinds: BTreeMap<(String, String), usize> = BTreeMap::new();
+        let mut namespaces = BTreeSet::new();
+        let mut count = |key: &ObjectKey, n: usize| {
+            *kinds.entry((key.group.clone(), key.kind.clone())).or_default() += n;
+            if let Some(namespace) = key.namespace.as_ref().filter(|name| !namespaces.contains(*name)) {
+                namespaces.insert(namespace.clone());
+            }
+        };
+        // Most objects are of one kind and in few namespaces: neighbours are counted together.
+        let mut same: Option<(&Arc<ObjectKey>, usize)> = None;
+        for key in state.objects.keys() {
+            match &mut same {
+                Some((known, n))
+                    if known.kind == key.kind
+                        && known.namespace == key.namespace
+                        && known.group == key.group =>
+                {
+                    *n += 1;
+                }
+                _ => {
+                    if let Some((known, n)) = same.replace((key, 1)) {
+                        count(known, n);
+                    }
+                }
+            }
+        }
+        if let Some((known, n)) = same {
+            count(known, n);
+        }
+        Census { changes: state.objects.changes().clone(), kinds, namespaces }
+    }
+}
+
+/// A list to choose from.
+#[derive(Clone, Debug)]
+pub struct Picker {
+    pub(super) what: What,
+    pub(super) typed: String,
+    /// Whether what is typed comes from the last time: typing replaces it.
+    pub(super) resumed: bool,
+    pub(super) index: usize,
+    pub(super) of: Arc<Index>,
+    /// All that match, in no order; what is searched where more is typed.
+    pub(super) matched: Arc<Vec<u32>>,
+    /// The best of them, best first.
+    pub(super) best: Arc<Vec<u32>>,
+}
+
+impl Index {
+    pub(super) fn push(&mut self, item: Item, shown: &str, other: &str) {
+        let start = small(self.text.len());
+        self.text.push_str(shown);
+        let middle = small(self.text.len());
+        if !other.is_empty() {
+            self.text.push(' ');
+            self.text.push_str(other);
+        }
+        self.at.push((start, middle));
+        self.items.push(item);
+    }
+
+    pub(super) fn named(&mut self, name: &str) {
+        self.exact.insert(name.to_lowercase(), small(self.items.len()) - 1);
+    }
+
+    pub(super) fn done(mut self) -> Self {
+        self.lower = self.text.to_ascii_lowercase().into_bytes();
+        self
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub(super) fn item(&self, at: u32) -> &Item {
+        &self.items[at as usize]
+    }
+
+    pub(super) fn range(&self, at: u32) -> std::ops::Range<usize> {
+        let end = self.at.get(at as usize + 1).map_or(self.text.len(), |next| next.0 as usize);
+        self.at[at as usize].0 as usize..end
+    }
+
+    /// The text of one, as it is shown.
+    pub(super) fn shown(&self, at: u32) -> &str {
+        let (start, end) = self.at[at as usize];
+        &self.text[start as usize..end as usize]
+    }
+
+    /// The bytes of the shown text that match.
+    pub(super) fn matches(&self, at: u32, query: &Query) -> Vec<usize> {
+        let most = self.shown(at).len();
+        let mut found = query.positions(&self.lower[self.range(at)]);
+        found.retain(|byte| *byte < most);
+        found
+    }
+
+    pub(super) fn search(&self, typed: &str, query: &Query, among: Option<&[u32]>) -> (Vec<u32>, Vec<u32>) {
+        let all: Vec<u32>;
+        let among = match among {
+            Some(among) => among,
+            None => {
+                all = (0..small(self.len())).collect();
+                &all
+            }
+        };
+        if query.is_empty() {
+            return (among.to_vec(), among.iter().copied().take(MOST).collect());
+        }
+        let exact = self.exact.get(&typed.trim().to_lowercase()).copied();
+        let mut scored: Vec<(i32, u32)> = among
+            .iter()
+            .filter_map(|at| {
+                let score = query.score(&self.lower[self.range(*at)])?;
+                Some((if Some(*at) == exact { i32::MIN } else { -score }, *at))
+            })
+            .collect();
+        let matched = scored.iter().map(|(_, at)| *at).collect();
+        if scored.len() > MOST {
+            scored.select_nth_unstable(MOST);
+            scored.truncate(MOST);
+        }
+        scored.sort_unstable();
+        (matched, scored.into_iter().map(|(_, at)| at).collect())
+    }
+}
+
+pub(super) fn small(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+impl Picker {
+    /// What is typed, as it is searched for.
+    pub(super) fn query(&self) -> Query {
+        if self.what == What::Palette { Query::close(&self.typed) } else { Query::new(&self.typed) }
+    }
+
+    /// How many match.
+    pub(super) fn matching(&self) -> usize {
+        self.matched.len()
+    }
+
+    pub(super) fn search(&mut self, narrower: bool) {
+        let query = self.query();
+        let among = narrower.then(|| Arc::clone(&self.matched)).filter(|_| self.what == What::Jump);
+        let (matched, best) = self.of.search(&self.typed, &query, among.as_deref().map(Vec::as_slice));
+        (self.matched, self.best, self.index) = (Arc::new(matched), Arc::new(best), 0);
+    }
+
+    pub(super) fn push(&mut self, text: &str) {
+        let replaced = std::mem::take(&mut self.resumed);
+        if replaced {
+            self.typed.clear();
+        }
+        self.typed.push_str(text);
+        self.search(!replaced);
+    }
+
+    pub(super) fn paste(&mut self, text: &str) {
+        if self.typed.len() + text.len() < 500 {
+            self.push(text.trim());
+        }
+    }
+}

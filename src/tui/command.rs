@@ -1,0 +1,65 @@
+//! What comes from the terminal, and what is to be done outside the view.
+
+use super::dialog::Switching;
+use super::keys::Key;
+use super::layer::Layer;
+use super::view::ViewState;
+use crate::event::{Request, RequestId};
+
+/// What the mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mouse {
+    /// A click at a column and a row.
+    Click(u16, u16),
+    /// The wheel, up or down.
+    Wheel {
+        /// Towards the beginning.
+        up: bool,
+        /// Column and row.
+        at: (u16, u16),
+    },
+}
+
+/// What comes from the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A key.
+    Key(Key),
+    /// Pasted text: goes into text fields only, never into actions.
+    Paste(String),
+    /// The mouse.
+    Mouse(Mouse),
+}
+
+/// What is to be done outside the view.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Ask the inner loop.
+    Request(RequestId, Request),
+    /// Put a text on the terminal's clipboard.
+    Copy(String),
+    /// Paint everything anew.
+    Redraw,
+    /// Give the terminal back to the shell for a while.
+    Suspend,
+    /// Leave now.
+    Leave,
+}
+
+/// Asks the inner loop for something.
+pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
+    let id = view.next_request;
+    view.next_request += 1;
+    // Whoever leaves does so once.
+    if let Request::Leave { .. } = request {
+        view.leaving = true;
+        view.layers.clear();
+    }
+    if let Request::Switch { to, .. } = &request {
+        view.layers = vec![Layer::Switching(Switching { id, to: to.clone() })];
+    }
+    if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. }) {
+        view.did = Some(request.clone());
+    }
+    vec![Command::Request(id, request)]
+}

@@ -1,0 +1,41 @@
+//! What a key in a dialog leads to.
+
+use crate::event::{Destination, Request};
+use crate::tui::action::Do;
+use crate::tui::candidates::Picker;
+
+/// What a key in a dialog leads to.
+pub(in crate::tui) enum Answer {
+    /// The dialog closes, and the key is for what is below.
+    Pass,
+    /// The dialog stays.
+    Stay,
+    /// The dialog closes.
+    Close,
+    /// The dialog closes and something is asked for.
+    Ask(Request),
+    /// Something is asked for, and the dialog stays.
+    AskOn(Request),
+    /// The dialog closes and a text goes to the clipboard: what it is, and itself.
+    Copy(&'static str, String),
+    /// The dialog closes and an action is done.
+    Act(Do),
+    /// Another dialog takes its place.
+    Open(Opening),
+}
+
+/// Another dialog that an answer leads to.
+pub(in crate::tui) enum Opening {
+    /// A list to choose from.
+    Picker(Box<Picker>),
+    /// The samples, narrowed to a path.
+    Samples {
+        /// What is typed.
+        typed: String,
+    },
+    /// What becomes of custom resources when opdev leaves for another cluster.
+    Leave {
+        /// Where it goes.
+        to: Destination,
+    },
+}

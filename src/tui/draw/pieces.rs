@@ -1,0 +1,70 @@
+//! What several panes draw: ages, empty cells, the tabs of the detail pane.
+
+use super::super::pane::Tab;
+use super::super::text::width;
+use super::super::theme::Role;
+use super::super::view::ViewState;
+use crate::event::words;
+use jiff::Timestamp;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use std::time::Duration;
+
+/// An age, and a note of when it will read differently.
+pub(super) fn age(view: &mut ViewState, since: Option<Timestamp>, now: Timestamp) -> String {
+    let Some(since) = since else { return String::new() };
+    let age = Duration::try_from(now.duration_since(since)).unwrap_or_default();
+    view.wake_in(words::age_changes_in(age));
+    words::age(age)
+}
+
+pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(cell) = buffer.cell_mut((x, y)) {
+                cell.reset();
+                cell.set_style(Style::reset());
+            }
+        }
+    }
+}
+
+/// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
+pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String)> {
+    let one = |tab: Tab| {
+        let open = tab == view.tab;
+        let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
+        (if open { Role::Focus } else { Role::Dim }, text)
+    };
+    let all: Vec<(Role, String)> = Tab::ALL.into_iter().map(one).collect();
+    let sizes: Vec<usize> = all.iter().map(|(_, text)| width(text)).collect();
+    if sizes.iter().sum::<usize>() <= cells {
+        return all;
+    }
+    let open = Tab::ALL.iter().position(|tab| *tab == view.tab).unwrap_or(0);
+    let (mut from, mut to) = (open, open + 1);
+    let room = cells.saturating_sub(2);
+    let mut used = sizes[open];
+    // Neighbours in turn, the next ones first.
+    loop {
+        let right = to < sizes.len() && used + sizes[to] <= room;
+        if right {
+            used += sizes[to];
+            to += 1;
+        }
+        let left = from > 0 && used + sizes[from - 1] <= room;
+        if left {
+            from -= 1;
+            used += sizes[from];
+        }
+        if !right && !left {
+            break;
+        }
+    }
+    let mark = |there: bool, sign: &str| (Role::Dim, if there { sign } else { "" }.to_owned());
+    let mut row = vec![mark(from > 0, "‹")];
+    row.extend(all[from..to].iter().cloned());
+    row.push(mark(to < all.len(), "›"));
+    row
+}

@@ -1,0 +1,22 @@
+//! Which actions are possible right now.
+
+use super::action::Do;
+use super::view::ViewState;
+use super::{acting, finding, seeing};
+use crate::state::State;
+
+/// Whether an action is possible right now; if not, why, in words for the user.
+pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
+    if let Do::Seek(seek) = does {
+        return finding::enabled(seek, view, state);
+    }
+    if let Do::See(see) = does {
+        return seeing::enabled(see, view, state);
+    }
+    if let Do::Scale | Do::Delete | Do::Reconcile | Do::Pause | Do::Step = does
+        && let Some(gone) = view.targets(state).into_iter().find(|seen| state.gone_at(&seen.key).is_some())
+    {
+        return Err(format!("{} {} is deleted; what shows is how it was last", gone.key.kind, gone.key.name));
+    }
+    acting::enabled(does, view, state)
+}

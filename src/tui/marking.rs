@@ -1,0 +1,64 @@
+//! Marked rows: one, a range, all but those, none. What acts on objects acts on the marked ones, else on the
+//! selected one.
+
+use super::pane::Pane;
+use super::view::ViewState;
+use crate::state::{Seen, State};
+use opdev_object::meta::ObjectKey;
+use std::sync::Arc;
+
+impl ViewState {
+    /// The objects that actions are about: the marked ones, else the selected one.
+    pub(super) fn targets(&self, state: &State) -> Vec<Arc<Seen>> {
+        let marked: Vec<_> =
+            self.marks.keys.iter().filter_map(|key| state.objects.get(key)).cloned().collect();
+        if marked.is_empty() { self.subject(state).cloned().into_iter().collect() } else { marked }
+    }
+
+    /// The custom resources that actions are about: the marked ones, else the selected one.
+    pub(super) fn custom_targets(&self, state: &State) -> Vec<Arc<Seen>> {
+        let custom = |seen: &Arc<Seen>| state.is_custom(&seen.key.group, &seen.key.kind);
+        if self.marks.len() > 0 {
+            return self.targets(state).into_iter().filter(custom).collect();
+        }
+        self.root(state).cloned().into_iter().collect()
+    }
+
+    fn row_key(&self, row: usize) -> Option<ObjectKey> {
+        let seen = match self.focus {
+            Pane::Resources => self.lists.resources.get(row),
+            Pane::Owned => self.lists.owned.get(row).map(|node| &node.seen),
+            Pane::Reconciles | Pane::Detail => None,
+        };
+        seen.map(|seen| seen.key.as_ref().clone())
+    }
+
+    /// Marks or unmarks the selected row and goes to the next one.
+    pub(super) fn mark(&mut self) {
+        let Some(key) = self.row_key(self.at()) else { return };
+        if !self.marks.keys.remove(&key) {
+            self.marks.keys.insert(key.clone());
+        }
+        self.marks.last = Some(key);
+        self.go(self.at() + 1);
+    }
+
+    /// Marks everything between the row that was marked last and the selected one.
+    pub(super) fn mark_range(&mut self) {
+        let here = self.at();
+        let from = (0..self.rows()).find(|row| self.row_key(*row) == self.marks.last).unwrap_or(here);
+        let range = from.min(here)..=from.max(here);
+        let keys: Vec<ObjectKey> = range.filter_map(|row| self.row_key(row)).collect();
+        self.marks.last = self.row_key(here);
+        self.marks.keys.extend(keys);
+    }
+
+    /// Marks the rows of the focused list that are not marked, and unmarks the others.
+    pub(super) fn mark_others(&mut self) {
+        for key in (0..self.rows()).filter_map(|row| self.row_key(row)).collect::<Vec<_>>() {
+            if !self.marks.keys.remove(&key) {
+                self.marks.keys.insert(key);
+            }
+        }
+    }
+}
