@@ -120,7 +120,7 @@ impl Inner {
                 && asked.path.ends_with(ends.as_str())
                 && rule.times != Some(0)
         })?;
-        if rule.every > 1 && next(random) % u64::from(rule.every) != 0 {
+        if rule.every > 1 && !next(random).is_multiple_of(u64::from(rule.every)) {
             return None;
         }
         rule.times = rule.times.map(|times| times - 1);

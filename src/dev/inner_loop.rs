@@ -269,8 +269,7 @@ impl Running {
         let carrier = Requests { rules, ..carrier };
         if !connection.cluster.embedded {
             let copies = carrier.copies.clone();
-            let looking = async move { copies.look().await };
-            tasks.spawn(shutdown.clone().run_until_cancelled_owned(looking));
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
         let program = program.start(place(input, opened, &sources)).await;

@@ -272,7 +272,7 @@ fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment
     match &plan.build {
         // Of equal flags the last one counts.
         Build::Go { .. } => {
-            plan.command = deployed.args.iter().cloned().chain(plan.command.drain(..)).collect()
+            plan.command = deployed.args.iter().cloned().chain(plan.command.drain(..)).collect();
         }
         Build::Command(_) | Build::None => {}
     }

@@ -117,7 +117,7 @@ fn unsupported(schema: &Value, path: &str, errors: &mut Vec<FieldError>) {
             errors.push(FieldError::forbidden(
                 at(path, "additionalProperties"),
                 "additionalProperties and properties are mutual exclusive",
-            ))
+            ));
         }
         _ => {}
     }

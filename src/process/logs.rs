@@ -136,7 +136,7 @@ const ABOUT: [&str; 7] =
     ["controller", "controllerGroup", "controllerKind", "namespace", "name", "reconcileID", "stacktrace"];
 
 /// Takes the fields of an entry in.
-fn take_fields(entry: &mut Entry, fields: Map<String, Value>) {
+fn take_fields(entry: &mut Entry, fields: &Map<String, Value>) {
     let word = |key: &str| fields.get(key).and_then(Value::as_str);
     entry.object = match (fields.get("object"), word("namespace"), word("name")) {
         (_, Some(namespace), Some(name)) if !namespace.is_empty() => Some(format!("{namespace}/{name}")),
@@ -192,7 +192,7 @@ fn json(line: &str) -> Option<Entry> {
     }
     let mut entry = Entry { level: said.as_deref().and_then(level), logger, message, ..Entry::default() };
     entry.more.extend(stack.iter().flat_map(|stack| stack.lines()).map(|line| line.replace('\t', "    ")));
-    take_fields(&mut entry, fields);
+    take_fields(&mut entry, &fields);
     Some(entry)
 }
 
@@ -220,7 +220,7 @@ fn console(line: &str) -> Option<Entry> {
         [logger, rest @ ..] => ((*logger).to_owned(), rest.join(" ")),
     };
     let mut entry = Entry { level: Some(said), logger, message, ..Entry::default() };
-    take_fields(&mut entry, fields);
+    take_fields(&mut entry, &fields);
     Some(entry)
 }
 
@@ -247,7 +247,7 @@ fn klog(line: &str) -> Option<Entry> {
         None => (message.to_owned(), Some(Map::new())),
     };
     let mut entry = Entry { level: Some(said), message: text, ..Entry::default() };
-    take_fields(&mut entry, fields.unwrap_or_default());
+    take_fields(&mut entry, &fields.unwrap_or_default());
     Some(entry)
 }
 
@@ -277,7 +277,7 @@ fn logfmt(line: &str) -> Option<Entry> {
         fields.remove(clock);
     }
     let mut entry = Entry { level: said.as_deref().and_then(level), logger, message, ..Entry::default() };
-    take_fields(&mut entry, fields);
+    take_fields(&mut entry, &fields);
     Some(entry)
 }
 

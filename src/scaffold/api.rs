@@ -105,7 +105,7 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
             }
         }
     }
-    let gvk = Gvk::new(&qualified(&group, &project.domain), &version, &kind);
+    let gvk = Gvk::new(qualified(&group, &project.domain), &version, &kind);
     names::check_kind(&gvk)?;
     let plural = match options.plural.as_str() {
         "" => roles::regular_plural(&kind),

@@ -79,7 +79,7 @@ pub(super) struct Resource {
 
 impl Resource {
     fn gvk(&self) -> Gvk {
-        Gvk::new(&qualified(&self.group, &self.domain), &self.version, &self.kind)
+        Gvk::new(qualified(&self.group, &self.domain), &self.version, &self.kind)
     }
 }
 
@@ -197,7 +197,7 @@ impl NewResource<'_> {
 
 /// The file with one more resource; all other lines stay as they are.
 pub(super) fn with_resource(text: &str, file: &ProjectFile, resource: &NewResource<'_>) -> String {
-    let new = Gvk::new(&qualified(resource.group, resource.domain), resource.version, resource.kind);
+    let new = Gvk::new(qualified(resource.group, resource.domain), resource.version, resource.kind);
     if file.resources.iter().any(|one| one.gvk() == new) {
         return text.to_owned();
     }
@@ -219,7 +219,7 @@ pub(super) fn with_resource(text: &str, file: &ProjectFile, resource: &NewResour
         None => {
             let after =
                 |line: &&str| top(line) && line.split(':').next().is_some_and(|key| key > "resources");
-            let at = lines.iter().position(|line| after(&line)).unwrap_or(lines.len());
+            let at = lines.iter().position(after).unwrap_or(lines.len());
             out.insert(at, format!("resources:\n{entry}"));
         }
     }

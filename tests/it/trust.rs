@@ -196,7 +196,7 @@ fn a_project_cannot_choose_the_cluster_to_write_to() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("opdev.yaml"), "allowContexts: [prod]\n").unwrap();
     let project = opdev::dev::project::Project::discover(Some(folder.path()), folder.path()).unwrap();
-    let told = project.diagnostics[0].to_owned();
+    let told = project.diagnostics[0].clone();
     assert!(told.message.contains("of a project has no effect"), "{}", told.message);
     assert!(told.hint.unwrap().contains("--allow-context"));
 }

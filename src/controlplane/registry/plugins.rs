@@ -186,7 +186,7 @@ impl Registry {
         if let Some(more) = scheduling["tolerations"].as_array() {
             let own = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
             pod["spec"]["tolerations"] =
-                Value::Array(merged(own.into_iter().chain(more.iter().cloned()).collect()));
+                Value::Array(merged(&own.into_iter().chain(more.iter().cloned()).collect::<Vec<_>>()));
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl Registry {
 }
 
 /// Tolerations without those that another one covers.
-fn merged(all: Vec<Value>) -> Vec<Value> {
+fn merged(all: &[Value]) -> Vec<Value> {
     let mut kept: Vec<Value> = Vec::new();
     for (at, one) in all.iter().enumerate() {
         let later = all[at + 1..].iter().any(|other| other != one && covers(other, one));
@@ -334,9 +334,9 @@ mod tests {
             (json!({"operator": "Exists"}), json!({"key": "a", "operator": "Equal", "value": "x"}));
         let short = json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 10});
         let long = json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20});
-        assert_eq!(merged(vec![one.clone(), all.clone()]), [all.clone()]);
-        assert_eq!(merged(vec![all.clone(), one.clone()]), [all]);
-        assert_eq!(merged(vec![short, long.clone(), one.clone()]), [long, one.clone()]);
-        assert_eq!(merged(vec![one.clone(), one.clone()]), [one]);
+        assert_eq!(merged(&[one.clone(), all.clone()]), std::slice::from_ref(&all));
+        assert_eq!(merged(&[all.clone(), one.clone()]), [all]);
+        assert_eq!(merged(&[short, long.clone(), one.clone()]), [long, one.clone()]);
+        assert_eq!(merged(&[one.clone(), one.clone()]), [one]);
     }
 }

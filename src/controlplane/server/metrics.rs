@@ -210,10 +210,10 @@ fn write_objects(out: &mut String, registry: &Registry) {
 mod tests {
     use super::*;
 
-    fn labels(method: Method, path: &str, query: &str) -> String {
+    fn labels(method: &Method, path: &str, query: &str) -> String {
         let took = Duration::from_millis(30);
         let applies = query.contains("apply");
-        Labels::of(&Answered { method: &method, path, query, applies, code: 200, took }).text("")
+        Labels::of(&Answered { method, path, query, applies, code: 200, took }).text("")
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
             );
         }
         assert_eq!(
-            labels(Method::GET, "/api/v1/pods", ""),
+            labels(&Method::GET, "/api/v1/pods", ""),
             "component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",\
              verb=\"LIST\",version=\"v1\""
         );
