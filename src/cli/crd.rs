@@ -1,6 +1,7 @@
-//! `opdev crd` and `opdev rbac`: what controller-gen would write, written, printed or compared. Starts no runtime, asks no
-//! cluster, runs no Go.
+//! `opdev crd`, `opdev rbac` and `opdev deepcopy`: what controller-gen would write, written, printed or compared. Starts no
+//! runtime, asks no cluster, runs no Go.
 
+use crate::dev::deep_copies;
 use crate::dev::developer;
 use crate::dev::manifests::{self, Asked, Made};
 use crate::dev::project::Project;
@@ -60,6 +61,35 @@ pub(super) struct RbacArgs {
     /// The namespace of --for
     #[arg(short, long, value_name = "NAME", requires = "developer")]
     namespace: Option<String>,
+}
+
+/// Write the DeepCopy methods of the project's Go types, as controller-gen does
+#[derive(Debug, clap::Args)]
+pub(super) struct DeepCopyArgs {
+    /// Packages, as `./api/...` or `./api/v1`; default: those in the Makefile's call of controller-gen, else ./...
+    #[arg(value_name = "PATHS")]
+    paths: Vec<String>,
+    /// The project's folder; default: the nearest one above the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// The folder to write to, or `-` to print; default: beside the types
+    #[arg(short, long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Write nothing; show how the committed files differ, and fail where they do
+    #[arg(long)]
+    check: bool,
+}
+
+/// Runs `opdev deepcopy`.
+pub(super) fn deep_copy(args: DeepCopyArgs) -> Result<ExitCode> {
+    let manifest = ManifestArgs {
+        paths: args.paths,
+        project: args.project,
+        output: args.output,
+        check: args.check,
+        version_profile: None,
+    };
+    run(&manifest, false, deep_copies::deep_copies)
 }
 
 /// Runs `opdev crd`.

@@ -33,6 +33,8 @@ enum Command {
     Render(render::RenderArgs),
     Crd(crd::CrdArgs),
     Rbac(crd::RbacArgs),
+    #[command(name = "deepcopy")]
+    DeepCopy(crd::DeepCopyArgs),
     /// Follow the events of an opdev that runs in this project
     Tail(tail::TailArgs),
     /// Allow this project what it wants beyond rendering and applying, such as running programs
@@ -75,6 +77,7 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
+        Command::DeepCopy(args) => return code(crd::deep_copy(args)),
         Command::Run(args) => run::run(args, began),
         Command::Init(args) => scaffold::init(&args),
         Command::Create(args) => scaffold::create(&args),

@@ -301,7 +301,7 @@ fn texts(args: &Map<String, Value>, name: &str) -> Vec<String> {
 }
 
 /// A diagnostic with the lines around its place.
-fn shown(disk: &Disk, found: &Diagnostic) -> event::Diagnostic {
+pub(super) fn shown(disk: &Disk, found: &Diagnostic) -> event::Diagnostic {
     let mut texts = BTreeMap::new();
     if let Some(Place { file, .. }) = &found.place
         && let Some(text) = opdev_types::go::Files::read(disk, file)

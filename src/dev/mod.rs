@@ -10,6 +10,7 @@ mod contexts;
 mod copies;
 mod crds;
 pub mod data;
+pub mod deep_copies;
 pub mod developer;
 pub mod faults;
 mod files;

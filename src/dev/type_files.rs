@@ -27,6 +27,8 @@ pub enum Wanted {
     Kinds,
     /// Packages with RBAC markers.
     Rbac,
+    /// Packages that ask for copy methods.
+    Copies,
 }
 
 /// The root of the project: `folder` itself, or the nearest at or above `from` that looks like one.
@@ -158,6 +160,10 @@ fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTr
     let texts = files.iter().filter_map(|file| read_small(file));
     let holds = match wanted {
         Wanted::Rbac => texts.into_iter().any(|text| text.contains("+kubebuilder:rbac")),
+        Wanted::Copies => {
+            let words = ["kubebuilder:object:", "+k8s:deepcopy-gen"];
+            texts.into_iter().any(|text| words.iter().any(|word| text.contains(word)))
+        }
         Wanted::Kinds => {
             let (mut types, mut objects) = (false, false);
             for text in texts {

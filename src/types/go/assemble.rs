@@ -7,7 +7,7 @@ use super::package::{Package, TypeId};
 use super::profile::Profile;
 use super::schema::{Origin, Schema};
 use super::syntax::{SourceFile, TypeDecl, TypeKind};
-use super::{Crd, RbacMarker, description, flatten};
+use super::{Crd, RbacMarker, description, flatten, names};
 use crate::diagnostic::{Diagnostic, Place};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -100,7 +100,7 @@ impl Builder<'_> {
         for field in fields.iter().filter(|field| field.names.is_empty()) {
             let TypeKind::Qualified(qualifier, name) = &field.ty.kind else { continue };
             if !matches!(&**name, "TypeMeta" | "ObjectMeta")
-                || self.qualifier(package, file, qualifier).as_deref() != Some(META)
+                || names::qualifier(&mut self.loader, package, file, qualifier).as_deref() != Some(META)
             {
                 continue;
             }

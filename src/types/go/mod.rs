@@ -4,8 +4,10 @@
 
 mod apply;
 mod assemble;
+mod brackets;
 mod build;
 mod comments;
+mod deepcopy;
 mod description;
 mod flatten;
 mod foreign;
@@ -31,6 +33,7 @@ mod tests;
 mod warm;
 
 pub use model::{Crd, Files, Generated, Options, RbacMarker, source};
+pub use deepcopy::{DeepCopies, DeepCopyFile, FILE as DEEP_COPY_FILE};
 pub use profile::{Level, Profile};
 
 use crate::diagnostic::Diagnostic;

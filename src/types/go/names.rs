@@ -4,6 +4,7 @@
 use super::build::Builder;
 use super::known;
 use super::package::{Package, TypeId};
+use super::sources::Loader;
 use super::syntax::{SourceFile, TypeDecl, TypeExpr, TypeKind};
 use std::sync::Arc;
 
@@ -48,7 +49,8 @@ impl Under {
     }
 }
 
-const BASIC: &[&str] = &[
+/// Types of the language, and interfaces that have a name there.
+pub(crate) const BASIC: &[&str] = &[
     "bool",
     "string",
     "int",
@@ -117,20 +119,6 @@ impl Builder<'_> {
         BASIC.iter().find(|basic| **basic == &**name).map_or(Named::Unknown, |basic| Named::Builtin(basic))
     }
 
-    /// The path of the import that a qualifier names in a file.
-    pub(crate) fn qualifier(&mut self, package: &Package, file: &SourceFile, name: &str) -> Option<Arc<str>> {
-        if let Some(import) = file.imports.iter().find(|import| import.name.as_deref() == Some(name)) {
-            return Some(import.path.clone());
-        }
-        let unnamed = || file.imports.iter().filter(|import| import.name.is_none());
-        if let Some(import) = unnamed().find(|import| likely_name(&import.path) == name) {
-            return Some(import.path.clone());
-        }
-        let others: Vec<Arc<str>> = unnamed().map(|import| import.path.clone()).collect();
-        let mut others = others.into_iter().filter(|path| path.contains('.'));
-        others.find(|path| self.loader.import(path, &package.dir).is_ok_and(|package| package.name == name))
-    }
-
     /// What `qualifier.Name` stands for.
     pub(crate) fn qualified(
         &mut self,
@@ -139,7 +127,9 @@ impl Builder<'_> {
         qualifier: &str,
         name: &Arc<str>,
     ) -> Named {
-        let Some(path) = self.qualifier(package, file, qualifier) else { return Named::Unknown };
+        let Some(path) = self::qualifier(&mut self.loader, package, file, qualifier) else {
+            return Named::Unknown;
+        };
         if known::is_whole(&path) {
             return Named::Elsewhere(TypeId { package: path, name: name.clone() });
         }
@@ -297,6 +287,25 @@ impl Builder<'_> {
     }
 }
 
+/// The path of the import that a qualifier names in a file.
+pub(crate) fn qualifier(
+    loader: &mut Loader<'_>,
+    package: &Package,
+    file: &SourceFile,
+    name: &str,
+) -> Option<Arc<str>> {
+    if let Some(import) = file.imports.iter().find(|import| import.name.as_deref() == Some(name)) {
+        return Some(import.path.clone());
+    }
+    let unnamed = || file.imports.iter().filter(|import| import.name.is_none());
+    if let Some(import) = unnamed().find(|import| likely_name(&import.path) == name) {
+        return Some(import.path.clone());
+    }
+    let others: Vec<Arc<str>> = unnamed().map(|import| import.path.clone()).collect();
+    let mut others = others.into_iter().filter(|path| path.contains('.'));
+    others.find(|path| loader.import(path, &package.dir).is_ok_and(|package| package.name == name))
+}
+
 fn plain(kind: &TypeKind) -> Under {
     match kind {
         TypeKind::Pointer(_) => Under::Pointer,
@@ -320,7 +329,7 @@ fn elsewhere(id: &TypeId) -> Under {
 }
 
 /// The name a package most likely has, by its path.
-fn likely_name(path: &str) -> &str {
+pub(crate) fn likely_name(path: &str) -> &str {
     let mut parts = path.rsplit('/');
     let last = parts.next().unwrap_or(path);
     let is_version =

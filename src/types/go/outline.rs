@@ -49,7 +49,10 @@ pub(crate) fn outline(path: &str, text: &Arc<str>) -> Option<SourceFile> {
             },
             "func" => {
                 let header = text.get(chunk.keyword.end..chunk.bytes.end)?.lines().next()?;
-                if header.contains("MarshalJSON(") || header.contains("MarshalText(") {
+                if ["MarshalJSON(", "MarshalText(", "DeepCopy(", "DeepCopyInto("]
+                    .iter()
+                    .any(|name| header.contains(name))
+                {
                     now.push(chunk);
                 }
             }

@@ -3,7 +3,7 @@
 
 use super::markers::{Marker, Reading, Target, read};
 use super::profile::Profile;
-use super::syntax::{SourceFile, TypeDecl};
+use super::syntax::{MethodKind, SourceFile, TypeDecl};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -21,6 +21,21 @@ pub(crate) enum Changed {
     Types(HashSet<Arc<str>>),
 }
 
+/// Which copy methods of a type were written by hand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ByHand {
+    /// `DeepCopy`; whether its receiver is a pointer.
+    pub(crate) deep_copy: Option<bool>,
+    /// `DeepCopyInto`.
+    pub(crate) into: bool,
+}
+
+impl ByHand {
+    pub(crate) fn any(self) -> bool {
+        self.deep_copy.is_some() || self.into
+    }
+}
+
 /// One package.
 #[derive(Debug, Default)]
 pub(crate) struct Package {
@@ -35,6 +50,7 @@ pub(crate) struct Package {
     types: HashMap<Arc<str>, (usize, usize)>,
     json: HashSet<Arc<str>>,
     text: HashSet<Arc<str>>,
+    copies: HashMap<Arc<str>, ByHand>,
 }
 
 impl Package {
@@ -57,8 +73,15 @@ impl Package {
                 package.types.entry(ty.name.clone()).or_insert((index, file.types.len() + decl));
             }
             for method in &file.methods {
-                let set = if method.json { &mut package.json } else { &mut package.text };
-                set.insert(method.receiver.clone());
+                let receiver = method.receiver.clone();
+                match method.kind {
+                    MethodKind::Json => drop(package.json.insert(receiver)),
+                    MethodKind::Text => drop(package.text.insert(receiver)),
+                    MethodKind::DeepCopy { pointer_receiver } => {
+                        package.copies.entry(receiver).or_default().deep_copy = Some(pointer_receiver);
+                    }
+                    MethodKind::DeepCopyInto => package.copies.entry(receiver).or_default().into = true,
+                }
             }
         }
         package
@@ -83,6 +106,11 @@ impl Package {
     /// Whether a type has `MarshalJSON`, and whether it has `MarshalText`, of its own.
     pub(crate) fn marshals(&self, name: &str) -> (bool, bool) {
         (self.json.contains(name), self.text.contains(name))
+    }
+
+    /// The copy methods that a type has of its own.
+    pub(crate) fn copies(&self, name: &str) -> ByHand {
+        self.copies.get(name).copied().unwrap_or_default()
     }
 
     /// What may mean something else than in an older state of the package: some types, or all of them.

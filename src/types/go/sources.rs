@@ -2,6 +2,7 @@
 //! Files in the module cache never change and are read once. Never decides what a type means.
 
 use super::Files;
+use super::brackets::without_code;
 use super::imports::{Found, Missing, Modules, join};
 use super::outline::{outline, parser};
 use super::package::{Package, builds, counts};
@@ -73,7 +74,13 @@ impl Store {
         let tree = (text.len() <= LARGEST).then(|| self.tree(path, text)).flatten();
         let file = Arc::new(match tree {
             Some(tree) => {
-                let file = read(path, text, tree.root_node());
+                let mut file = read(path, text, tree.root_node());
+                // The grammar recovers from what it does not know at the cost of what stands beside it.
+                if tree.root_node().has_error()
+                    && let Some(simple) = self.parser.parse(without_code(text).as_bytes(), None)
+                {
+                    file = read(path, text, simple.root_node());
+                }
                 if ours && !tree.root_node().has_error() {
                     self.trees.insert(path.to_owned(), tree);
                 }
@@ -159,14 +166,14 @@ impl<'a> Loader<'a> {
 
     /// One of the project's own folders; `None` where it holds no package that could say something of types.
     pub(crate) fn root(&mut self, dir: &str) -> Option<Arc<Package>> {
+        self.root_with(dir, &["+kubebuilder:", "+groupName", "apimachinery/pkg/apis/meta/v1"])
+    }
+
+    /// One of the project's own folders, where a file of it has one of some words.
+    pub(crate) fn root_with(&mut self, dir: &str, words: &[&str]) -> Option<Arc<Package>> {
         let path: Arc<str> = self.modules.path_of(dir).into();
         let texts = self.texts(dir, |_| true);
-        let interesting = |text: &str| {
-            ["+kubebuilder:", "+groupName", "apimachinery/pkg/apis/meta/v1"]
-                .iter()
-                .any(|word| text.contains(word))
-        };
-        if !texts.iter().any(|(_, text)| interesting(text)) {
+        if !texts.iter().any(|(_, text)| words.iter().any(|word| text.contains(word))) {
             return None;
         }
         let package = self.package(path.clone(), dir.to_owned(), &texts, true);
@@ -199,7 +206,13 @@ impl<'a> Loader<'a> {
             }
             let mut texts = self.texts(&found.dir, |name| found.ours || !without_types(path, name));
             if !found.ours && !texts.iter().any(|(_, text)| text.contains("+k8s:enum")) {
-                let words = ["\ntype ", "MarshalJSON(", "MarshalText(", "+kubebuilder:validation:Optional"];
+                let words = [
+                    "\ntype ",
+                    "MarshalJSON(",
+                    "MarshalText(",
+                    ") DeepCopy",
+                    "+kubebuilder:validation:Optional",
+                ];
                 texts.retain(|(_, text)| words.iter().any(|word| text.contains(word)));
             }
             let package = self.package(path.clone(), found.dir.clone(), &texts, found.ours);
@@ -257,9 +270,8 @@ impl<'a> Loader<'a> {
 
 /// Generated files of which nothing is needed; some have megabytes.
 fn without_types(package: &str, name: &str) -> bool {
-    name == "zz_generated.deepcopy.go"
-        || package.starts_with("k8s.io/")
-            && (name == "generated.pb.go"
-                || name.starts_with("zz_generated.")
-                || name.ends_with("_swagger_doc_generated.go"))
+    package.starts_with("k8s.io/")
+        && (name == "generated.pb.go"
+            || name.starts_with("zz_generated.")
+            || name.ends_with("_swagger_doc_generated.go"))
 }

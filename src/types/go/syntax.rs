@@ -1,6 +1,7 @@
 //! One Go source file as a table: imports, types with fields, tags, comments and markers, marshalling methods and
 //! string constants. Reads a syntax tree that tolerates errors; never resolves a name.
 
+use super::brackets::{Unbalanced, unbalanced};
 use super::comments::{Above, Cursor, Group, Groups, RawMarker, markers};
 use super::outline::Later;
 use crate::diagnostic::Place;
@@ -94,11 +95,24 @@ pub(crate) enum TypeKind {
     Other(&'static str),
 }
 
-/// `MarshalJSON` or `MarshalText` of a type.
+/// A method of a type that says how it is written or copied.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Method {
     pub(crate) receiver: Arc<str>,
-    pub(crate) json: bool,
+    pub(crate) kind: MethodKind,
+}
+
+/// Which method it is. Those with another signature than the usual one are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MethodKind {
+    /// `MarshalJSON`.
+    Json,
+    /// `MarshalText`.
+    Text,
+    /// `DeepCopy`.
+    DeepCopy { pointer_receiver: bool },
+    /// `DeepCopyInto`.
+    DeepCopyInto,
 }
 
 /// A constant with a type of its own and a string as its value.
@@ -412,30 +426,85 @@ impl Reader<'_> {
     }
 
     fn method(&self, node: Node<'_>) -> Option<Method> {
-        let json = match self.string(node.child_by_field_name("name")?) {
-            "MarshalJSON" => true,
-            "MarshalText" => false,
-            _ => return None,
-        };
-        let none = self.string(node.child_by_field_name("parameters")?);
-        if !none.trim_matches(['(', ')']).trim().is_empty() {
+        let name = self.string(node.child_by_field_name("name")?);
+        if !matches!(name, "MarshalJSON" | "MarshalText" | "DeepCopy" | "DeepCopyInto") {
             return None;
         }
-        let mut receiver =
-            node.child_by_field_name("receiver")?.named_child(0)?.child_by_field_name("type")?;
-        while receiver.kind() != "type_identifier" {
-            receiver = receiver.named_child(0)?;
-        }
-        Some(Method { receiver: self.string(receiver).into(), json })
+        let of = node.child_by_field_name("receiver")?.named_child(0)?.child_by_field_name("type")?;
+        let (pointer_receiver, receiver) = self.named(of)?;
+        let parameters = self.parameters(node.child_by_field_name("parameters")?);
+        let result = node.child_by_field_name("result");
+        let result = result.map(|result| match result.kind() {
+            "parameter_list" => self.parameters(result),
+            _ => vec![result],
+        });
+        let result = result.unwrap_or_default();
+        let kind = match name {
+            "MarshalJSON" if parameters.is_empty() => MethodKind::Json,
+            "MarshalText" if parameters.is_empty() => MethodKind::Text,
+            "DeepCopy" => {
+                let [result] = result.as_slice() else { return None };
+                let gives = self.named(*result)?;
+                let fits = parameters.is_empty() && gives == (pointer_receiver, receiver);
+                fits.then_some(MethodKind::DeepCopy { pointer_receiver })?
+            }
+            "DeepCopyInto" => {
+                let [out] = parameters.as_slice() else { return None };
+                let fits = result.is_empty() && self.named(*out)? == (true, receiver);
+                fits.then_some(MethodKind::DeepCopyInto)?
+            }
+            _ => return None,
+        };
+        Some(Method { receiver: receiver.into(), kind })
     }
 
-    /// What is not Go, but for the bodies of functions: there the grammar is behind the language at times, and no
-    /// type depends on them.
+    /// The types of parameters, one per name.
+    fn parameters<'n>(&self, list: Node<'n>) -> Vec<Node<'n>> {
+        let mut walk = list.walk();
+        let mut out = Vec::new();
+        for one in
+            list.named_children(&mut walk).filter(|node| node.kind().ends_with("parameter_declaration"))
+        {
+            let Some(ty) = one.child_by_field_name("type") else { continue };
+            let mut walk = one.walk();
+            let names = one.children_by_field_name("name", &mut walk).count();
+            out.extend(std::iter::repeat_n(ty, names.max(1)));
+        }
+        out
+    }
+
+    /// The name of `Name`, `*Name` or `Name[T]`, and whether it is a pointer.
+    fn named(&self, node: Node<'_>) -> Option<(bool, &str)> {
+        let (mut node, mut pointer) = (node, false);
+        loop {
+            match node.kind() {
+                "type_identifier" => return Some((pointer, self.string(node))),
+                "pointer_type" if pointer => return None,
+                "pointer_type" => pointer = true,
+                "parenthesized_type" | "generic_type" => {}
+                _ => return None,
+            }
+            node = node.named_child(0)?;
+        }
+    }
+
+    /// What is not Go, but for the bodies of functions and the values of variables: there the grammar is behind the
+    /// language at times, and no type depends on them.
     fn errors(&self, root: Node<'_>, out: &mut Vec<SyntaxError>) {
+        let unbalanced = unbalanced(self.text);
         let mut open = vec![root];
         while let Some(node) = open.pop() {
             if out.len() >= 20 {
                 return;
+            }
+            let wrong = node.is_missing() || node.is_error();
+            let inside = |one: &&Unbalanced| {
+                let reach = node.start_byte()..=node.end_byte().max(one.at);
+                reach.contains(&one.opens_at) || (node.is_missing() && one.opens_at <= node.start_byte())
+            };
+            if wrong && let Some(one) = unbalanced.iter().find(inside) {
+                out.push(SyntaxError { at: one.at, message: one.message.clone() });
+                continue;
             }
             if node.is_missing() {
                 let message = format!("expected {:?} here", node.kind());
@@ -451,12 +520,13 @@ impl Reader<'_> {
                 });
                 continue;
             }
-            if !node.has_error() || node.kind() == "block" {
+            if !node.has_error() || matches!(node.kind(), "block" | "var_declaration") {
                 continue;
             }
             let mut walk = node.walk();
             open.extend(node.children(&mut walk));
         }
         out.sort_by_key(|error| error.at);
+        out.dedup();
     }
 }

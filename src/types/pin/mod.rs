@@ -6,7 +6,7 @@ mod options;
 
 use crate::diagnostic::{Diagnostic, Place};
 use makefile::{Command, Makefile};
-pub use options::{CrdFlags, Output, RbacFlags};
+pub use options::{CrdFlags, ObjectFlags, Output, RbacFlags};
 
 /// A text and the path it came from.
 #[derive(Clone, Copy, Debug)]
@@ -30,10 +30,14 @@ pub struct Invocation {
     pub crd: Option<CrdFlags>,
     /// The flags of `rbac`, where it is called for.
     pub rbac: Option<RbacFlags>,
+    /// The flags of `object`, where it is called for.
+    pub object: Option<ObjectFlags>,
     /// Where CRDs go.
     pub crd_output: Output,
     /// Where roles go.
     pub rbac_output: Output,
+    /// Where copy methods go; `None` is beside the types.
+    pub object_output: Option<Output>,
     /// Where it stands.
     pub place: Option<Place>,
 }
@@ -54,6 +58,8 @@ pub struct Settings {
     pub version: Option<Version>,
     /// The calls that write CRDs or roles, in order; never empty.
     pub invocations: Vec<Invocation>,
+    /// The calls that write copy methods, in order; empty where there is none.
+    pub object_calls: Vec<Invocation>,
     /// Flags that are not known or have no effect here.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -97,30 +103,43 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
     let mut all = Vec::new();
     for command in makefile.commands() {
         if let Some(flags) = flags_of(&command) {
-            let invocation = options::invocation(&command, flags, &mut found.diagnostics);
-            all.extend(invocation.filter(|call| call.crd.is_some() || call.rbac.is_some()));
+            let Some(call) = options::invocation(&command, flags, &mut found.diagnostics) else { continue };
+            if call.object.is_some() {
+                found.object_calls.push(call.clone());
+            }
+            if call.crd.is_some() || call.rbac.is_some() {
+                all.push(call);
+            }
         }
     }
     let in_manifests = |call: &Invocation| call.target.split_whitespace().any(|name| name == "manifests");
     let any = all.iter().any(|call| in_manifests(call) && call.crd.is_some());
+    let in_generate = |call: &Invocation| call.target.split_whitespace().any(|name| name == "generate");
+    if found.object_calls.iter().any(in_generate) {
+        found.object_calls.retain(in_generate);
+    }
     found.invocations = if any { all.into_iter().filter(in_manifests).collect() } else { all };
     if found.invocations.iter().all(|call| call.crd.is_none()) {
-        found.invocations.push(scaffolded());
+        found.invocations.push(Invocation::scaffolded());
     }
     found
 }
 
-/// The call in the Makefile that kubebuilder scaffolds.
-fn scaffolded() -> Invocation {
-    Invocation {
-        target: String::new(),
-        folder: String::new(),
-        paths: vec!["./...".to_owned()],
-        crd: Some(CrdFlags::default()),
-        rbac: Some(RbacFlags { role_name: "manager-role".to_owned(), ..RbacFlags::default() }),
-        crd_output: Output::Folder("config/crd/bases".to_owned()),
-        rbac_output: Output::Folder("config/rbac".to_owned()),
-        place: None,
+impl Invocation {
+    /// The call in the Makefile that kubebuilder scaffolds.
+    pub fn scaffolded() -> Invocation {
+        Invocation {
+            target: String::new(),
+            folder: String::new(),
+            paths: vec!["./...".to_owned()],
+            crd: Some(CrdFlags::default()),
+            rbac: Some(RbacFlags { role_name: "manager-role".to_owned(), ..RbacFlags::default() }),
+            object: None,
+            crd_output: Output::Folder("config/crd/bases".to_owned()),
+            rbac_output: Output::Folder("config/rbac".to_owned()),
+            object_output: None,
+            place: None,
+        }
     }
 }
 

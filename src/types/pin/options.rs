@@ -37,6 +37,15 @@ pub struct RbacFlags {
     pub year: String,
 }
 
+/// What is set for `object`, which writes copy methods.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObjectFlags {
+    /// `headerFile`, relative to the folder of the call.
+    pub header_file: Option<String>,
+    /// `year`, for the header.
+    pub year: String,
+}
+
 /// Where files of a generator go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -60,11 +69,14 @@ pub(super) fn invocation(
         paths: Vec::new(),
         crd: None,
         rbac: None,
+        object: None,
         crd_output: Output::Folder("config/crd".to_owned()),
         rbac_output: Output::Folder("config/rbac".to_owned()),
+        object_output: None,
         place: Some(command.place.clone()),
     };
     let (mut default, mut crd_output, mut rbac_output) = (None, None, None);
+    let mut object_output = None;
     for flag in flags {
         if flag.starts_with('>') {
             break;
@@ -79,6 +91,9 @@ pub(super) fn invocation(
         if let Some(paths) = flag.strip_prefix("paths=") {
             call.paths.extend(list(paths));
         } else if let Some(rest) = flag.strip_prefix("output:") {
+            if let Some(output) = code_output(rest) {
+                object_output = output;
+            }
             match output(rest) {
                 Some(("", output)) => default = Some(output),
                 Some(("crd", output)) => crd_output = Some(output),
@@ -90,6 +105,8 @@ pub(super) fn invocation(
             call.crd = Some(crd_flags(arguments, &mut warn));
         } else if let Some(arguments) = generator(flag, "rbac") {
             call.rbac = Some(rbac_flags(arguments, &mut warn));
+        } else if let Some(arguments) = generator(flag, "object") {
+            call.object = Some(object_flags(arguments, &mut warn));
         }
     }
     if call.paths.is_empty() {
@@ -101,7 +118,36 @@ pub(super) fn invocation(
     if let Some(output) = rbac_output.or(default) {
         call.rbac_output = output;
     }
+    call.object_output = object_output;
     Some(call)
+}
+
+/// Where an output rule sends code: `Some(None)` is beside the packages it is made of; `None` where the rule says nothing
+/// of it.
+fn code_output(text: &str) -> Option<Option<Output>> {
+    let text = text.strip_prefix("object:").unwrap_or(text);
+    if let Some(folders) = text.strip_prefix("artifacts:") {
+        let code = folders.split(',').find_map(|part| part.strip_prefix("code="));
+        return Some(code.map(|code| Output::Folder(code.trim_matches(['"', '`']).to_owned())));
+    }
+    match output(text)? {
+        ("", output) => Some(Some(output)),
+        _ => None,
+    }
+}
+
+fn object_flags(arguments: &str, warn: &mut impl FnMut(String)) -> ObjectFlags {
+    let mut flags = ObjectFlags::default();
+    for (name, value) in pairs(arguments) {
+        match name {
+            "headerFile" => flags.header_file = Some(value.to_owned()),
+            "year" => value.clone_into(&mut flags.year),
+            _ => warn(format!(
+                "object:{name} is no option of controller-gen that is known here; it has no effect"
+            )),
+        }
+    }
+    flags
 }
 
 /// The arguments of a generator where a flag names it.

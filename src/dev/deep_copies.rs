@@ -1,0 +1,129 @@
+//! The `zz_generated.deepcopy.go` files of a project: made by `opdev_types::go`, placed where the project's call of
+//! controller-gen places them. Writes only where `refresh` is called; runs no Go.
+
+use super::manifests::{self, Asked, Made, Target};
+use super::type_files::{self, Disk, Wanted};
+use anyhow::{Context as _, Result, bail};
+use opdev_types::diagnostic::Severity;
+use opdev_types::emit::{self, Artifact};
+use opdev_types::go::{DEEP_COPY_FILE, DeepCopyFile, Generator};
+use opdev_types::pin::{Invocation, ObjectFlags, Output, Settings};
+use std::path::{Path, PathBuf};
+
+/// The header that kubebuilder scaffolds for generated Go files.
+const HEADER: &str = "hack/boilerplate.go.txt";
+
+/// Makes the files, and keeps what it parsed for the next time.
+#[derive(Debug)]
+pub struct DeepCopies {
+    root: PathBuf,
+    disk: Disk,
+    generator: Generator,
+}
+
+/// The copy methods of a project, made once.
+///
+/// # Errors
+/// Where no package asks for copy methods, or a header cannot be read.
+pub fn deep_copies(root: &Path, asked: &Asked) -> Result<Made> {
+    let made = DeepCopies::new(root).make(asked)?;
+    if made.files.is_empty() && made.broken.is_empty() && !made.failed() {
+        bail!(
+            "no type below {} asks for copy methods: mark a package +kubebuilder:object:generate=true, or a kind \
+             +kubebuilder:object:root=true",
+            root.display()
+        );
+    }
+    Ok(made)
+}
+
+impl DeepCopies {
+    /// For the project at a root.
+    pub fn new(root: &Path) -> DeepCopies {
+        DeepCopies { root: root.to_owned(), disk: Disk::new(root), generator: Generator::new() }
+    }
+
+    /// The files as they should be, with nothing written. A package that cannot be read is among the broken ones, and
+    /// its file is not among the files.
+    ///
+    /// # Errors
+    /// Where a header cannot be read.
+    pub fn make(&mut self, asked: &Asked) -> Result<Made> {
+        let settings = type_files::settings(&self.root, &asked.year);
+        let mut made = Made { version: "v0.21.0".to_owned(), ..Made::default() };
+        for call in self.calls(&settings, asked) {
+            let Some(flags) = &call.object else { continue };
+            if call.object_output == Some(Output::Nothing) && asked.output.is_none() {
+                continue;
+            }
+            let header = self.header(&call, flags)?;
+            let packages = type_files::packages(&self.root, &call.folder, &call.paths, Wanted::Copies);
+            let found = self.generator.deep_copies(&self.disk, &packages, &header);
+            for one in &found.diagnostics {
+                let shown = manifests::shown(&self.disk, one);
+                if !made.diagnostics.contains(&shown) {
+                    made.diagnostics.push(shown);
+                }
+            }
+            if found.diagnostics.iter().any(|one| one.severity == Severity::Error) {
+                let broken = found.broken.iter().map(|dir| format!("{dir}/{DEEP_COPY_FILE}"));
+                made.broken.extend(broken);
+            }
+            for file in found.files {
+                let path = self.place(&call, asked, &file);
+                // A later call of the same generator writes over an earlier one's file.
+                made.files.retain(|target| path.is_none() || target.path != path);
+                let artifact = Artifact { name: DEEP_COPY_FILE.to_owned(), text: file.text };
+                made.files.push(Target { path, chosen: asked.output.is_some(), artifact });
+            }
+        }
+        Ok(made)
+    }
+
+    /// Makes the files and writes those whose text changes: for a saved type file, before the build. Gives what was
+    /// made, and the paths of the files that were written.
+    ///
+    /// # Errors
+    /// Where a header cannot be read or a file cannot be written.
+    pub fn refresh(&mut self, asked: &Asked) -> Result<(Made, Vec<String>)> {
+        let made = self.make(asked)?;
+        let written = manifests::write(&self.root, &made)?;
+        Ok((made, written))
+    }
+
+    /// The calls of the project's Makefile; the one that kubebuilder scaffolds where there is none.
+    fn calls(&self, settings: &Settings, asked: &Asked) -> Vec<Invocation> {
+        let mut calls = settings.object_calls.clone();
+        if calls.is_empty() {
+            let header_file = self.root.join(HEADER).is_file().then(|| HEADER.to_owned());
+            let object = Some(ObjectFlags { header_file, year: asked.year.clone() });
+            calls.push(Invocation { object, ..Invocation::scaffolded() });
+        }
+        if !asked.paths.is_empty() {
+            calls.truncate(1);
+            calls[0].paths.clone_from(&asked.paths);
+        }
+        calls
+    }
+
+    fn header(&self, call: &Invocation, flags: &ObjectFlags) -> Result<String> {
+        let Some(file) = &flags.header_file else { return Ok(String::new()) };
+        let path = self.root.join(&call.folder).join(file);
+        let text = std::fs::read_to_string(&path).with_context(|| {
+            format!("the header file {} cannot be read; headerFile names it", path.display())
+        })?;
+        Ok(emit::header(&text, &flags.year))
+    }
+
+    fn place(&self, call: &Invocation, asked: &Asked, file: &DeepCopyFile) -> Option<PathBuf> {
+        match (&asked.output, &call.object_output) {
+            (Some(folder), _) if folder.as_os_str() == "-" => None,
+            (Some(folder), _) => Some(folder.join(DEEP_COPY_FILE)),
+            (None, Some(Output::Folder(folder))) => {
+                Some(self.root.join(&call.folder).join(folder).join(DEEP_COPY_FILE))
+            }
+            (None, Some(Output::Stdout)) => None,
+            (None, Some(Output::Nothing) | None) => Some(self.root.join(&file.dir).join(DEEP_COPY_FILE)),
+        }
+    }
+}
