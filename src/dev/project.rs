@@ -1,6 +1,6 @@
-//! Finds the project and where its files are. Reads nothing but directory entries, `PROJECT` and `opdev.yaml`.
-//! First match wins: `--project`, `opdev.yaml`, an Operator SDK or kubebuilder project, the layout with
-//! `config/watches.yaml`, `config/types` or `config/reconcilers`.
+//! Finds the project and where its files are. Reads nothing but directory entries, `PROJECT`, `go.mod` and `opdev.yaml`.
+//! First match wins: `--project`, `opdev.yaml`, an Operator SDK or kubebuilder project, a Go module with API types that
+//! requires controller-runtime, the layout with `config/watches.yaml`, `config/types` or `config/reconcilers`.
 
 use super::private_folder::{PrivateFolder, STATE};
 use super::settings::Settings;
@@ -192,6 +192,17 @@ mod tests {
         fs::write(folder.path().join("opdev.yaml"), "types: [pkg/v1]\n").unwrap();
         let project = Project::discover(Some(folder.path()), folder.path()).unwrap();
         assert_eq!(project.types, [PathBuf::from("pkg/v1")]);
+    }
+
+    #[test]
+    fn a_go_module_with_types_and_controller_runtime_is_a_project() {
+        let folder = folder(&["go.mod", "api/core/v1/a_types.go"]);
+        assert!(Project::discover(Some(folder.path()), folder.path()).is_err());
+        let text = "module example.com/a\n\nrequire (\n\tsigs.k8s.io/controller-runtime v0.24.1\n)\n";
+        fs::write(folder.path().join("go.mod"), text).unwrap();
+        let project = Project::discover(None, &folder.path().join("api/core")).unwrap();
+        assert_eq!(project.root, folder.path().canonicalize().unwrap());
+        assert_eq!((project.watches, project.types), (None, vec![PathBuf::from("api")]));
     }
 
     #[test]

@@ -244,6 +244,20 @@ impl Merge<'_> {
         }
     }
 
+    /// The same where both are the one value that a marker of a type or field gave: a type that is reached twice says it
+    /// once. Equal values of different markers go aside.
+    fn shared<T: ?Sized>(
+        &mut self,
+        target: &mut Option<Arc<T>>,
+        source: Option<&Arc<T>>,
+        left: fn(&mut Schema) -> &mut Option<Arc<T>>,
+    ) {
+        let one = target.as_ref().zip(source).is_some_and(|(have, more)| Arc::ptr_eq(have, more));
+        if !one {
+            self.either(target, source, left);
+        }
+    }
+
     fn list<T: Clone>(&mut self, target: &mut Vec<T>, source: &[T], left: fn(&mut Schema) -> &mut Vec<T>) {
         if source.is_empty() {
             return;
@@ -284,7 +298,7 @@ fn merge(types: &mut dyn Types, target: &mut Schema, source: &Schema) {
         merge.list(&mut target.rules, &source.rules, |s| &mut s.rules);
     }
     merge.either(&mut target.items, source.items.as_ref(), |s| &mut s.items);
-    merge.either(&mut target.list_type, source.list_type.as_ref(), |s| &mut s.list_type);
+    merge.shared(&mut target.list_type, source.list_type.as_ref(), |s| &mut s.list_type);
     let hoisted = merge.hoisted;
     structure(types, target, source);
     if hoisted {
@@ -307,7 +321,7 @@ fn bounds(types: &mut dyn Types, merge: &mut Merge<'_>, target: &mut Schema, sou
     }
     merge.same(&mut target.format, source.format.as_ref(), |s| &mut s.format);
     merge.same(&mut target.pattern, source.pattern.as_ref(), |s| &mut s.pattern);
-    merge.either(&mut target.default, source.default.as_ref(), |s| &mut s.default);
+    merge.shared(&mut target.default, source.default.as_ref(), |s| &mut s.default);
     merge.either(&mut target.maximum, source.maximum.as_ref(), |s| &mut s.maximum);
     merge.either(&mut target.minimum, source.minimum.as_ref(), |s| &mut s.minimum);
     merge.either(&mut target.max_length, source.max_length.as_ref(), |s| &mut s.max_length);

@@ -443,3 +443,39 @@ fn bytes_that_are_no_text_have_a_place() {
     assert_eq!((place.line, place.column), (KIND.matches('\n').count() as u32 + 1, 7));
     assert!(made.crds.iter().all(|crd| crd.broken));
 }
+
+/// Function bodies and values of variables may be newer than the grammar, or half typed: no type depends on them.
+#[test]
+fn code_beside_a_type_never_costs_its_crd() {
+    let kind = "// +groupName=a.example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n{}\n\
+                // A is a kind.\n// +kubebuilder:object:root=true\ntype A struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\t\
+                metav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec B `json:\"spec\"`\n}\n\n{}\n// B is its spec.\ntype B struct {\n\
+                \t// C is a field.\n\tC string `json:\"c\"`\n}\n\n{}";
+    let made = |code: &str| {
+        let text = kind.replace("{}", code);
+        let files = Memory::of(&[("go.mod", "module example.com/a\n"), ("api/v1/types.go", &text)]);
+        Generator::new().generate(&files, &["./...".to_owned()], &Options::default())
+    };
+    let clean = made("");
+    assert_eq!(clean.crds.len(), 1);
+    for code in [
+        "var five = new(int64(5))\n",
+        "var (\n\tfive = new(int64(5))\n\tsix = map[string]*int{\"a\": new(6)}\n)\n",
+        "var seven =\n\tnew(func() int { return 7 }())\n",
+        "func f() *int64 { return new(int64(5)) }\n",
+        "func f() {\n\tx := new(f(1, new(2)))\n\tfor range 10 {\n\t}\n}\n",
+        "func f() {\n\tif x {\n}\n",
+        "func f() {\n\tx := \"open\n}\n",
+        "func (r *R) f(a interface{ B() }) struct{ C int } {\n\t@@@ !! new(3)\n}\n",
+    ] {
+        let made = made(code);
+        let errors: Vec<_> = made
+            .diagnostics
+            .iter()
+            .filter(|one| one.severity == crate::diagnostic::Severity::Error)
+            .collect();
+        assert!(errors.is_empty(), "{code}: {errors:?}");
+        assert_eq!(made.crds.len(), 1, "{code}");
+        assert_eq!(made.crds[0].object, clean.crds[0].object, "{code}");
+    }
+}
