@@ -6,7 +6,7 @@
 //! measures instead a plane with ten Deployments that are scaled twice a second.
 //!
 //! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from `/proc`.
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;
@@ -213,7 +213,7 @@ impl Server {
         .await;
         self.step("Tables of 500", many(client, 10, table)).await;
         self.step("a list of all pods", async {
-            drop(client.request_text(get("/api/v1/pods")).await.unwrap())
+            drop(client.request_text(get("/api/v1/pods")).await.unwrap());
         })
         .await;
         self.step("a watch with all pods", watch_all(client, pods)).await;

@@ -203,8 +203,7 @@ impl Running {
         let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
         let namespace = (!all).then(|| connection.namespace.clone());
         let read_only = connection.read_only.clone();
-        let started = started(input, opened, all);
-        events.open(Event::Started(Arc::new(started))).await;
+        events.open(Event::Started(Arc::new(started(input, opened, all)))).await;
         announce(project, connection, events).await;
         let (publish, sources) = watch::channel(Arc::new(Sources::default()));
         let (to_reloader, asked) = mpsc::channel(16);

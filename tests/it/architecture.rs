@@ -239,6 +239,25 @@ fn one_file_writes_in_projects() {
     assert!(wrong.is_empty(), "use `dev::private_folder` instead:\n{}", wrong.join("\n"));
 }
 
+/// A file without comments and without its modules of tests.
+fn code(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let mut kept = String::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let is_module = |next: &&str| next.trim_start().starts_with("mod ") && next.ends_with('{');
+        if line.trim() == "#[cfg(test)]" && lines.peek().is_some_and(is_module) {
+            let end = format!("{indent}}}");
+            lines.by_ref().find(|line| *line == end);
+        } else if !line.trim_start().starts_with("//") {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
 #[test]
 fn the_operator_does_not_know_the_control_plane() {
     for (file, line, path) in named_paths() {

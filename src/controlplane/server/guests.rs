@@ -140,7 +140,7 @@ impl Guest {
                 return;
             }
         }
-        std::future::pending().await;
+        std::future::pending::<()>().await;
     }
 }
 

@@ -195,25 +195,26 @@ impl Scan<'_> {
             _ => b'{',
         };
         match self.open.pop() {
-            Some((open, at)) if open == opening => {
-                if byte == b'}'
-                    && self.open.is_empty()
-                    && let Some(declaration) = &mut self.current
-                {
-                    declaration.bodies.push(at + 1..self.at);
-                }
+            Some((open, at)) if open == opening => self.close_body(byte, at),
+            Some((open, opens_at)) if self.current.as_ref().is_some_and(|one| !one.is_code()) => {
+                let line = self.text.get(..opens_at).map_or(0, |before| before.matches('\n').count()) + 1;
+                let (open, close) = (char::from(open), char::from(byte));
+                let message = format!("`{close}` does not close the `{open}` of line {line}");
+                self.wrong.push(Unbalanced { opens_at, at: self.at, message });
             }
-            Some((open, opens_at)) => {
-                if self.current.as_ref().is_some_and(|declaration| !declaration.is_code()) {
-                    let line = self.text.get(..opens_at).map_or(0, |before| before.matches('\n').count()) + 1;
-                    let (open, close) = (char::from(open), char::from(byte));
-                    let message = format!("`{close}` does not close the `{open}` of line {line}");
-                    self.wrong.push(Unbalanced { opens_at, at: self.at, message });
-                }
-            }
-            None => {}
+            Some(_) | None => {}
         }
         self.at += 1;
+    }
+
+    /// Notes a body of the declaration whose last bracket closes here; it began at `at`.
+    fn close_body(&mut self, byte: u8, at: usize) {
+        if byte == b'}'
+            && self.open.is_empty()
+            && let Some(declaration) = &mut self.current
+        {
+            declaration.bodies.push(at + 1..self.at);
+        }
     }
 
     fn comment(&mut self) {

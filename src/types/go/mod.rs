@@ -32,8 +32,8 @@ mod tests;
 #[cfg(test)]
 mod warm;
 
-pub use model::{Crd, Files, Generated, Options, RbacMarker, source};
 pub use deepcopy::{DeepCopies, DeepCopyFile, FILE as DEEP_COPY_FILE};
+pub use model::{Crd, Files, Generated, Options, RbacMarker, source};
 pub use profile::{Level, Profile};
 
 use crate::diagnostic::Diagnostic;
