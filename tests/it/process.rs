@@ -53,6 +53,15 @@ async fn pid(opdev: &Opdev, mark: usize) -> u32 {
     }
 }
 
+/// The pid of the program that runs in place of another one.
+async fn next_pid(opdev: &Opdev, mark: usize, before: u32) -> u32 {
+    let is_next = |state: &ProcessState| matches!(state, ProcessState::Running { pid, .. } if *pid != before);
+    match process(opdev, "another start", mark, is_next).await.state {
+        ProcessState::Running { pid, .. } => pid,
+        _ => unreachable!(),
+    }
+}
+
 async fn logged(opdev: &Opdev, mark: usize, text: &str) -> String {
     opdev
         .wait(text, mark, |event| match event {
@@ -79,7 +88,7 @@ async fn a_save_swaps_the_program_and_the_end_of_opdev_is_its_end() {
     };
     let opdev = start(SETTINGS, &script(1)).await;
     let first = pid(&opdev, 0).await;
-    let line = logged(&opdev, 0, "hello v=1").await;
+    let line = logged(&opdev, 0, "v=1").await;
     assert!(line.contains(".opdev/process.kubeconfig"), "{line}");
     // The demo's charts and scripts stay opdev's own; what has neither is the program's.
     let health = opdev
@@ -96,11 +105,12 @@ async fn a_save_swaps_the_program_and_the_end_of_opdev_is_its_end() {
     save(&opdev, "op.sh", &script(1));
     let mark = opdev.mark();
     save(&opdev, "op.sh", &script(2));
-    let second = process(&opdev, "a swap", mark, |state| matches!(state, ProcessState::Running { .. })).await;
+    let is_next = |state: &ProcessState| matches!(state, ProcessState::Running { pid, .. } if *pid != first);
+    let second = process(&opdev, "a swap", mark, is_next).await;
     assert_eq!(second.starts, 2);
     let ProcessState::Running { pid: second, files, .. } = &second.state else { unreachable!() };
     assert_eq!(files, &["op.sh"]);
-    logged(&opdev, mark, "hello v=2").await;
+    logged(&opdev, mark, "v=2").await;
     assert!(!lives(first), "two programs at once");
     let second = *second;
     assert!(lives(second));
@@ -177,7 +187,7 @@ async fn a_broken_build_keeps_the_last_good_program() {
     save(&opdev, "build.sh", "sleep 1000\n");
     let mark = opdev.mark();
     save(&opdev, "build.sh", "true\n");
-    assert_ne!(pid(&opdev, mark).await, first);
+    next_pid(&opdev, mark, first).await;
     opdev.stop().await;
 }
 
@@ -191,7 +201,7 @@ async fn who_ignores_the_signal_is_killed_with_all_it_started() {
     assert!(lives(first) && lives(child));
     let mark = opdev.mark();
     save(&opdev, "op.sh", "exec sleep 1000\n");
-    pid(&opdev, mark).await;
+    next_pid(&opdev, mark, first).await;
     assert!(!lives(first) && !lives(child), "something of the old program is left");
     opdev
         .wait("a word about it", mark, |event| match event {

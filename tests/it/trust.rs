@@ -30,7 +30,7 @@ fn text(bytes: &[u8]) -> String {
 fn hostile(root: &Path, mark: &Path) {
     gadgets(root);
     let script = format!(
-        "export async function reconcile(self: any) {{\n  await exec(\"touch\", [{:?}]);\n  return {{ children: [] }};\n}}\n",
+        "import {{ exec }} from \"opdev\";\nexport async function reconcile(self: any) {{\n  await exec(\"touch\", [{:?}]);\n  return {{ children: [] }};\n}}\n",
         mark.display().to_string()
     );
     fs::write(root.join(gadget::RECONCILER), script).unwrap();

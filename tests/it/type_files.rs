@@ -131,7 +131,7 @@ fn what_is_wrong_is_shown_with_its_line_and_nothing_is_overwritten() {
     let (code, _, said) = opdev(&project, &["crd"]);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("api/v1/park_types.go:11:") && said.contains(": error: "), "{said}");
-    assert!(said.contains("11 | \tRides float64"), "{said}");
+    assert!(said.contains("11 |   Rides float64"), "{said}");
     assert_eq!(fs::read_to_string(&path).unwrap(), before);
 }
 

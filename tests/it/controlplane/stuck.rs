@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Longer than any of this takes, on the busiest machine; a server that stands still never answers.
-const FOREVER: Duration = Duration::from_secs(600);
+const FOREVER: Duration = Duration::from_secs(60);
 
 /// A TLS connection to a plane, as a client that speaks HTTP/1.1 makes it.
 pub(super) async fn connect(plane: &ControlPlane, listening: &Listening) -> TlsStream<TcpStream> {
@@ -207,10 +207,14 @@ fn a_process_whose_workers_get_stuck() {
         let plane = ControlPlane::start_with(config).await.unwrap();
         plane.listen(Listen::default()).await.unwrap();
         stuck.store(true, Ordering::SeqCst);
-        // More of them than there are workers, so that each worker meets one.
-        for name in 0..8 {
-            let service = plane.service();
+        // One for each worker: the first holds its worker until the second has one, too.
+        let both = Arc::new(std::sync::Barrier::new(2));
+        for name in 0..2 {
+            let (service, both) = (plane.service(), both.clone());
+            let (begin, begun) = std::sync::mpsc::channel();
             tokio::spawn(async move {
+                begin.send(()).unwrap();
+                both.wait();
                 let map =
                     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name.to_string()}});
                 let request = http::Request::post("/api/v1/namespaces/default/configmaps")
@@ -220,6 +224,7 @@ fn a_process_whose_workers_get_stuck() {
                 let response = tower::ServiceExt::oneshot(service, request).await.unwrap();
                 response.into_body().collect().await.unwrap();
             });
+            begun.recv().unwrap();
         }
         asked.await;
         plane.stop().await;
