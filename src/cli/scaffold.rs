@@ -69,9 +69,9 @@ enum SchemaArg {
 enum ReconcilerArg {
     /// A chart, named by --helm-chart, or a new one
     Chart,
-    /// A script config/reconcilers/<kind>.ts
+    /// A script config/reconcilers/KIND.ts
     Ts,
-    /// A folder of Go templates config/reconcilers/<kind>/
+    /// A folder of Go templates config/reconcilers/KIND/
     Templates,
     /// Nothing yet
     None,
