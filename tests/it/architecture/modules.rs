@@ -42,10 +42,10 @@ pub(super) struct Package {
 }
 
 impl Package {
-    /// Reads the package whose `lib.rs` lies in `folder`.
-    pub(super) fn read(folder: &Path) -> Self {
+    /// Reads the package whose root is `file` in `folder`: `lib.rs` or `main.rs`.
+    pub(super) fn read(folder: &Path, file: &str) -> Self {
         let mut package = Package { modules: Vec::new() };
-        package.file(folder, PathBuf::from("lib.rs"), Path::new(""), None, "lib");
+        package.file(folder, PathBuf::from(file), Path::new(""), None, "lib");
         package
     }
 
