@@ -217,6 +217,32 @@ fn a_scaffolded_type_is_what_the_generators_make_of_it() {
     }
 }
 
+/// What `opdev init` has found out about a chart, and what the user adds to it, is more than the chart creates with its
+/// default values.
+#[test]
+fn no_target_of_the_makefile_takes_rules_away() {
+    let charts = scratch();
+    make(charts.path(), PROJECTS[0].1);
+    let makefile = fs::read_to_string(charts.path().join("Makefile")).unwrap();
+    assert!(!makefile.contains("$(OPDEV) rbac"), "{makefile}");
+    // A project of types whose second kind has a chart: the roles of both.
+    let types = scratch();
+    make(types.path(), PROJECTS[2].1);
+    let page =
+        ["create", "api", "--group", "app", "--version", "v1", "--kind", "Page", "--reconciler", "chart"];
+    done(types.path(), &page);
+    let makefile = fs::read_to_string(types.path().join("Makefile")).unwrap();
+    assert!(
+        makefile.contains("\t$(OPDEV) rbac $(if $(wildcard watches.yaml),--from-charts)\n"),
+        "{makefile}"
+    );
+    done(types.path(), &["rbac", "--from-charts"]);
+    let role = fs::read_to_string(types.path().join("config/rbac/role.yaml")).unwrap();
+    for resource in ["greetings", "pages", "configmaps", "deployments", "services"] {
+        assert!(role.contains(&format!("  - {resource}\n")), "{resource}: {role}");
+    }
+}
+
 #[test]
 #[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
 fn kustomize_builds_every_project() {
