@@ -36,13 +36,13 @@ enum Format {
 /// The names and the reconciler of a kind.
 #[derive(Debug, Args)]
 struct KindArgs {
-    /// The API group without the domain; default with a chart: charts
+    /// The API group without the domain; default with --helm-chart: charts
     #[arg(long, value_name = "GROUP", default_value = "", hide_default_value = true)]
     group: String,
-    /// The API version; default with a chart: v1alpha1
+    /// The API version; default with --helm-chart: v1alpha1
     #[arg(long, value_name = "VERSION", default_value = "", hide_default_value = true)]
     version: String,
-    /// The kind; default with a chart: the chart's name in camel case
+    /// The kind; default with --helm-chart: the chart's name in camel case
     #[arg(long, value_name = "KIND", default_value = "", hide_default_value = true)]
     kind: String,
     /// The plural name of the resource

@@ -59,7 +59,11 @@ fn used(folder: &Path) -> Result<Rights> {
         }
     }
     if rights.passes == 0 {
-        bail!("{} has no pass of a process; run the operator with `opdev run` first", path.display());
+        bail!(
+            "{} has no pass of a Go operator; --observed is about operators that are programs of their own: run one with \
+             `opdev run` first",
+            path.display()
+        );
     }
     Ok(rights)
 }
