@@ -12,9 +12,10 @@ use opdev_object::yaml;
 use opdev_types::{crd, emit};
 use serde_json::{Value, json};
 
-/// The files of a new small chart.
+/// The files of a new small chart. Its `Chart.yaml` ends in `.in` here: with its placeholders it is no YAML, and opdev takes
+/// every folder with a `Chart.yaml` for a chart of the project that it runs in, which may be this repository.
 const STARTER: [(&str, &str); 6] = [
-    ("Chart.yaml", include_str!("files/chart/starter/Chart.yaml")),
+    ("Chart.yaml", include_str!("files/chart/starter/Chart.yaml.in")),
     ("values.yaml", include_str!("files/chart/starter/values.yaml")),
     (".helmignore", include_str!("files/chart/starter/helmignore")),
     ("templates/_helpers.tpl", include_str!("files/chart/starter/templates/_helpers.tpl")),

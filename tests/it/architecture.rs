@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use modules::{Package, lines_without_tests};
+use opdev_helm::chart;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -265,6 +266,31 @@ fn files_stay_small() {
         }
     }
     assert!(wrong.is_empty(), "files over 600 lines, split at the noun:\n{}", wrong.join("\n"));
+}
+
+/// The demo is this repository as it stands: `opdev run` reads every folder with a `Chart.yaml`.
+#[test]
+fn every_chart_of_the_repository_loads() {
+    let mut charts = Vec::new();
+    let mut open = vec![root().to_owned()];
+    while let Some(at) = open.pop() {
+        for entry in fs::read_dir(&at).unwrap() {
+            let path = entry.unwrap().path();
+            let is_ours = path
+                .file_name()
+                .is_some_and(|name| name != "target" && !name.to_string_lossy().starts_with('.'));
+            if path.join("Chart.yaml").is_file() {
+                charts.push(path);
+            } else if is_ours && path.is_dir() {
+                open.push(path);
+            }
+        }
+    }
+    assert!(charts.len() > 3, "{charts:?}");
+    for folder in charts {
+        let loaded = chart::Chart::load(&chart::read_dir(&folder).unwrap());
+        assert!(loaded.is_ok(), "{}: {:?}", name(&folder), loaded.err());
+    }
 }
 
 #[test]
