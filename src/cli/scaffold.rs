@@ -2,6 +2,7 @@
 
 use crate::dev::scaffold::{self as disk, OnDisk};
 use crate::dev::type_files;
+use crate::event::words::visible;
 use crate::scaffold::{self, Action, ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
@@ -206,9 +207,9 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
     let mut out = String::new();
     let mut said = String::new();
     for warning in draft.warnings() {
-        let _ = writeln!(said, "warning: {warning}");
+        let _ = writeln!(said, "warning: {}", visible(warning));
     }
-    let differences = if args.dry_run { disk::differences(root, draft) } else { String::new() };
+    let _ = std::io::stderr().lock().write_all(said.as_bytes());
     if !args.dry_run {
         disk::write(root, draft)?;
     }
@@ -227,7 +228,9 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
             });
             let _ = writeln!(out, "{result:#}");
         }
-        Format::Text if args.dry_run => out.push_str(&differences),
+        Format::Text if args.dry_run => out.push_str(
+            &disk::differences(root, draft).split('\t').map(visible).collect::<Vec<_>>().join("\t"),
+        ),
         Format::Text => {
             for (path, file) in draft.files() {
                 if file.action != Action::Keep {
@@ -237,6 +240,7 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
             out.push_str(next);
         }
     }
-    let _ = std::io::stderr().lock().write_all(said.as_bytes());
-    std::io::stdout().lock().write_all(out.as_bytes()).context("the result cannot be printed")
+    std::io::stdout().lock().write_all(out.as_bytes()).context("the result cannot be printed")?;
+    // After the differences: they show what is in the way.
+    disk::check(draft)
 }

@@ -67,7 +67,7 @@ fn with_granted(
 }
 
 /// Links in a chart, or the chart itself where it is one, that lead out of the project, relative to its root.
-fn links_out(root: &Path, at: &Path, depth: usize) -> Vec<(String, String)> {
+pub(super) fn links_out(root: &Path, at: &Path, depth: usize) -> Vec<(String, String)> {
     let Ok(about) = at.symlink_metadata() else { return Vec::new() };
     let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
     if about.is_symlink() {

@@ -5,6 +5,7 @@ use super::private_folder;
 use super::type_files::{self, Disk, Wanted};
 use crate::event;
 use crate::sources::broken;
+use crate::sources::created::CreatedKinds;
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, Chart};
 use opdev_object::lines;
@@ -13,7 +14,7 @@ use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile, RbacMarker};
 use opdev_types::pin::{CrdFlags, Invocation, Output, Settings};
-use opdev_types::rbac::charts::Fed;
+use opdev_types::rbac::charts::ChartKind;
 use opdev_types::rbac::{self, Merging, Rule};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -252,7 +253,7 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
     let text =
         std::fs::read_to_string(run.root.join(file)).with_context(|| format!("{file} cannot be read"))?;
     let entries = opdev_object::yaml::from_str(&text).map_err(|error| anyhow::anyhow!("{file}: {error}"))?;
-    let mut fed = Vec::new();
+    let mut kinds = Vec::new();
     for entry in entries.as_array().into_iter().flatten() {
         let field = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
         let (gvk, path) = (Gvk::new(field("group"), field("version"), field("kind")), field("chart"));
@@ -262,17 +263,13 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
         let files = chart::read_dir(&run.root.join(path))
             .with_context(|| format!("the chart {path} of {gvk} cannot be read"))?;
         let chart = Chart::load(&files).with_context(|| format!("the chart {path} of {gvk}"))?;
-        let rendered = broken::defaults(&chart)
-            .map_err(|error| anyhow::anyhow!("the chart {path} of {gvk} needs values: {}", error.message))?;
-        let hooks = rendered.hooks.iter().map(|hook| hook.manifest.as_str());
-        let mut objects = Vec::new();
-        for text in hooks.chain([rendered.manifest.as_str()]) {
-            let documents = opdev_object::yaml::documents(text)?;
-            objects.extend(documents.iter().filter_map(|one| opdev_object::yaml::to_json(one).ok()));
+        let created = CreatedKinds::of_chart(&chart);
+        if let Some(error) = created.failure {
+            bail!("the chart {path} of {gvk} needs values: {}", error.message);
         }
-        fed.push(Fed { gvk, objects });
+        kinds.push(ChartKind { gvk, creates: created.kinds.into_iter().collect() });
     }
-    let (rules, guessed) = rbac::charts::rules(&fed);
+    let (rules, guessed) = rbac::charts::rules(&kinds);
     for gvk in guessed {
         let said =
             format!("{gvk} is not built into Kubernetes: its resource is taken to be its kind's plural");

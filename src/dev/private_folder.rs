@@ -362,6 +362,14 @@ pub fn write_in_project(root: &Path, relative: &Path, bytes: &[u8]) -> Result<()
     write_whole(folder.as_fd(), file, bytes, mode).with_context(|| format!("{} cannot be written", shown()))
 }
 
+/// Makes a folder that the user named, with those above it.
+///
+/// # Errors
+/// Where it cannot be made.
+pub fn make_folders(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be created", path.display()))
+}
+
 /// Writes a file that the user named, whole or not at all, with the mode of the one it replaces. Folders that are missing are
 /// made; a link in its place is replaced, not followed.
 ///
@@ -369,8 +377,7 @@ pub fn write_in_project(root: &Path, relative: &Path, bytes: &[u8]) -> Result<()
 /// Where it cannot be written.
 pub fn write_named(path: &Path, bytes: &[u8]) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(folder)
-        .with_context(|| format!("the folder {} cannot be created", folder.display()))?;
+    make_folders(folder)?;
     let (folder, name) = apart(path)?;
     let mode = match sys::statat(&folder, &name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(about) if FileType::from_raw_mode(about.st_mode) == FileType::RegularFile => {

@@ -1,34 +1,37 @@
-//! Writes what `scaffold` plans: all files or none. Finds the folder of a new project, and reads charts from folders and
-//! archives.
+//! Writes what `scaffold` plans: all files or none. Reads charts from folders and archives.
 
-use crate::scaffold::{Action, ChartSource, Draft, ProjectFiles};
+use super::files::links_out;
+use super::private_folder::write_in_project;
+use crate::scaffold::{Action, ChartSource, Draft, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, FileSet};
 use opdev_object::lines;
-use std::io::Write as _;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The present files below a root.
+/// The present files below a root, which need not exist yet.
 #[derive(Clone, Debug)]
 pub struct OnDisk {
     root: PathBuf,
 }
 
 impl OnDisk {
-    /// The files below a root, which need not exist yet.
+    /// The files below a root.
     pub fn new(root: &Path) -> OnDisk {
         OnDisk { root: root.to_owned() }
     }
 }
 
 impl ProjectFiles for OnDisk {
-    fn read(&self, path: &str) -> Option<Vec<u8>> {
-        let path = self.root.join(path);
-        match std::fs::read(&path) {
-            Ok(content) => Some(content),
-            // What cannot be read is there all the same: nothing may be written over it.
-            Err(_) if path.symlink_metadata().is_ok() => Some(Vec::new()),
-            Err(_) => None,
+    fn read(&self, path: &str) -> PresentFile {
+        match std::fs::read(self.root.join(path)) {
+            Ok(content) => PresentFile::Content(content),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                // A link that leads nowhere is in the way, too.
+                let there = self.root.join(path).symlink_metadata().is_ok();
+                if there { PresentFile::Unreadable } else { PresentFile::Missing }
+            }
+            Err(_) => PresentFile::Unreadable,
         }
     }
 }
@@ -50,19 +53,26 @@ pub fn chart(reference: &str, here: &Path) -> Result<ChartSource> {
         }
         bail!("path {reference:?} not found: --helm-chart takes the folder or the .tgz of a chart");
     }
-    let files = chart::read_dir(&path).with_context(|| format!("the chart {reference} cannot be read"))?;
-    if files.get("Chart.yaml").is_none() {
+    let read = chart::read_dir(&path).with_context(|| format!("the chart {reference} cannot be read"))?;
+    if read.get("Chart.yaml").is_none() {
         bail!("{reference} is not a chart: it has no Chart.yaml");
     }
     // A chart's folder is often a repository, and may become the project's folder.
-    let mut kept = FileSet::new();
-    for (path, content) in files.iter() {
-        if !path.starts_with(".git/") && !path.starts_with(".opdev/") {
-            kept.insert(path, content.clone());
-        }
+    let mut files = FileSet::new();
+    for (path, content) in read.iter().filter(|(path, _)| !is_of_tools(path)) {
+        files.insert(path, content.clone());
     }
-    let files = kept;
-    Ok(ChartSource { reference: reference.to_owned(), files })
+    let folder = path.canonicalize().with_context(|| format!("the chart {reference} cannot be opened"))?;
+    let mut links = links_out(&folder, &folder, 0);
+    links.retain(|(link, _)| {
+        !is_of_tools(link) && files.iter().any(|(file, _)| Path::new(file).starts_with(link))
+    });
+    ChartSource::load(reference, files, links)
+}
+
+/// Whether a path of a chart's folder belongs to git or to opdev.
+fn is_of_tools(path: &str) -> bool {
+    path.starts_with(".git/") || path.starts_with(".opdev/")
 }
 
 /// The difference between present and planned files, as `diff -u`; binary files are named only.
@@ -71,8 +81,8 @@ pub fn differences(root: &Path, draft: &Draft<'_>) -> String {
     let mut out = String::new();
     for (path, file) in draft.files() {
         let (old_name, old) = match present.read(path) {
-            Some(old) => (format!("a/{path}"), old),
-            None => ("/dev/null".to_owned(), Vec::new()),
+            PresentFile::Content(old) => (format!("a/{path}"), old),
+            PresentFile::Missing | PresentFile::Unreadable => ("/dev/null".to_owned(), Vec::new()),
         };
         match (String::from_utf8(old), std::str::from_utf8(&file.content)) {
             (Ok(old), Ok(new)) => {
@@ -84,27 +94,38 @@ pub fn differences(root: &Path, draft: &Draft<'_>) -> String {
     out
 }
 
+/// Refuses a draft that would take something from the user.
+///
+/// # Errors
+/// Names the files whose content would be lost.
+pub fn check(draft: &Draft<'_>) -> Result<()> {
+    let conflicts = draft.conflicts();
+    if conflicts.is_empty() {
+        return Ok(());
+    }
+    let (these, them) =
+        if conflicts.len() == 1 { ("this file is", "it") } else { ("these files are", "them") };
+    bail!(
+        "nothing was written, because {these} there with other content, or cannot be read as text:\n  {}\nMove {them} \
+         away; --force replaces the ones that can be read",
+        conflicts.join("\n  ")
+    );
+}
+
 /// Writes all planned files, or none: where one cannot be written, those that were new are removed again and those that
-/// were changed get their old content back.
+/// were changed get their old content back. No link below the root is followed.
 ///
 /// # Errors
 /// Files whose content would be lost, and the first file that cannot be written.
 pub fn write(root: &Path, draft: &Draft<'_>) -> Result<()> {
-    let conflicts = draft.conflicts();
-    if !conflicts.is_empty() {
-        bail!(
-            "nothing was written, because {} with other content:\n  {}\nMove {} away, or give --force to replace {}",
-            if conflicts.len() == 1 { "this file exists" } else { "these files exist" },
-            conflicts.join("\n  "),
-            if conflicts.len() == 1 { "it" } else { "them" },
-            if conflicts.len() == 1 { "it" } else { "them" },
-        );
-    }
-    let mut undo = Undo { root: root.to_owned(), steps: Vec::new() };
+    check(draft)?;
+    let mut undo = Undo { root, steps: Vec::new() };
     for (path, file) in draft.files() {
         match file.action {
             Action::Keep | Action::Conflict => {}
-            Action::Create | Action::Update | Action::Replace => undo.write(path, &file.content)?,
+            Action::Create | Action::Update | Action::Replace => {
+                undo.write(path, &file.content).context("nothing was changed")?
+            }
         }
     }
     undo.steps.clear();
@@ -112,8 +133,8 @@ pub fn write(root: &Path, draft: &Draft<'_>) -> Result<()> {
 }
 
 /// What was done so far; taken back when it is dropped with steps left.
-struct Undo {
-    root: PathBuf,
+struct Undo<'a> {
+    root: &'a Path,
     steps: Vec<Step>,
 }
 
@@ -123,76 +144,40 @@ enum Step {
     Changed(PathBuf, Vec<u8>),
 }
 
-impl Undo {
+impl Undo<'_> {
     fn write(&mut self, path: &str, content: &[u8]) -> Result<()> {
-        let target = self.root.join(path);
-        let folder = target.parent().unwrap_or(&self.root).to_owned();
-        self.make_folder(&folder)?;
-        let old = std::fs::read(&target).ok();
-        let mut temporary = tempfile_in(&folder)?;
-        let written = temporary.file.write_all(content).and_then(|()| temporary.file.sync_data());
-        written
-            .and_then(|()| std::fs::rename(&temporary.path, &target))
-            .with_context(|| format!("{} cannot be written; nothing was changed", target.display()))?;
-        temporary.kept = true;
+        let relative = Path::new(path);
+        let target = self.root.join(relative);
+        let missing = target.ancestors().skip(1).take_while(|one| one.symlink_metadata().is_err());
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        self.steps.extend(missing.into_iter().rev().map(Step::Folder));
+        if self.root.symlink_metadata().is_err() {
+            super::private_folder::make_folders(self.root)?;
+        }
+        let old = match OnDisk::new(self.root).read(path) {
+            PresentFile::Content(old) => Some(old),
+            PresentFile::Missing | PresentFile::Unreadable => None,
+        };
+        write_in_project(self.root, relative, content)?;
         self.steps.push(match old {
-            Some(old) => Step::Changed(target, old),
+            Some(old) => Step::Changed(relative.to_owned(), old),
             None => Step::New(target),
         });
         Ok(())
     }
-
-    fn make_folder(&mut self, folder: &Path) -> Result<()> {
-        let missing: Vec<&Path> = folder.ancestors().take_while(|one| !one.exists()).collect();
-        for one in missing.into_iter().rev() {
-            std::fs::create_dir(one).with_context(|| {
-                format!("the folder {} cannot be created; nothing was changed", one.display())
-            })?;
-            self.steps.push(Step::Folder(one.to_owned()));
-        }
-        Ok(())
-    }
 }
 
-impl Drop for Undo {
+impl Drop for Undo<'_> {
     fn drop(&mut self) {
         while let Some(step) = self.steps.pop() {
             // The first error is the one that the user sees.
             let _ = match step {
-                Step::Folder(path) => std::fs::remove_dir(path),
-                Step::New(path) => std::fs::remove_file(path),
-                Step::Changed(path, old) => std::fs::write(path, old),
+                Step::Folder(path) => std::fs::remove_dir(path).map_err(Into::into),
+                Step::New(path) => std::fs::remove_file(path).map_err(Into::into),
+                Step::Changed(relative, old) => write_in_project(self.root, &relative, &old),
             };
         }
     }
-}
-
-/// A new file beside its target, removed unless it is renamed.
-struct Temporary {
-    file: std::fs::File,
-    path: PathBuf,
-    kept: bool,
-}
-
-impl Drop for Temporary {
-    fn drop(&mut self) {
-        if !self.kept {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
-fn tempfile_in(folder: &Path) -> Result<Temporary> {
-    let mut random = [0; 8];
-    getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
-    let name = random.iter().fold(".opdev-new-".to_owned(), |name, byte| format!("{name}{byte:02x}"));
-    let path = folder.join(name);
-    let file = std::fs::File::options()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .with_context(|| format!("{} cannot be written; nothing was changed", folder.display()))?;
-    Ok(Temporary { file, path, kept: false })
 }
 
 #[cfg(test)]
@@ -254,6 +239,38 @@ mod tests {
         assert!(write(folder.path(), &draft).is_err());
         assert_eq!(names(folder.path()), before);
         assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "mine\n");
+    }
+
+    /// A cloned project may bring a folder that is a link, such as `config/samples`.
+    #[test]
+    fn nothing_is_written_through_a_link_of_the_project() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir(folder.path().join("config")).unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("config/samples")).unwrap();
+        let before = names(folder.path());
+        let disk = OnDisk::new(folder.path());
+        let mut draft = Draft::new(&disk, true);
+        init(&options(), &mut draft).unwrap();
+        let error = format!("{:#}", write(folder.path(), &draft).unwrap_err());
+        assert!(
+            error.contains("config/samples is a link") && error.contains("nothing was changed"),
+            "{error}"
+        );
+        assert_eq!(names(folder.path()), before);
+        assert!(names(outside.path()).is_empty());
+    }
+
+    #[test]
+    fn links_out_of_a_chart_are_told() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let target = outside.path().join("secret.yaml");
+        fs::write(&target, "a: 1\n").unwrap();
+        fs::write(folder.path().join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 0.1.0\n").unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join("values.yaml")).unwrap();
+        std::os::unix::fs::symlink("Chart.yaml", folder.path().join("inside.yaml")).unwrap();
+        let links = chart(".", folder.path()).unwrap().links_out;
+        let target = target.canonicalize().unwrap().display().to_string();
+        assert_eq!(links, [("values.yaml".to_owned(), target)]);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! A new API of a project: its entry in `PROJECT`, CRD, sample, roles, and what reconciles it.
 
 use super::draft::Draft;
+use super::markers::{self, List};
 use super::options::{ApiOptions, Reconciler, fill};
-use super::project_file::{self, NewResource, ProjectFile, qualified};
-use super::{chart, markers, names, roles, typed};
+use super::project_file::{self, NewResource, ProjectFile, Resource, qualified};
+use super::{chart, names, typed};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
+use opdev_types::plural;
 
 /// The kind that is added, with all its names.
 #[derive(Clone, Debug)]
@@ -20,6 +22,14 @@ pub(super) struct NewApi {
 impl NewApi {
     pub(super) fn lower(&self) -> String {
         self.gvk.kind.to_lowercase()
+    }
+
+    /// Whether the project has the kind at another version.
+    pub(super) fn has_other_version(&self) -> bool {
+        let other = |one: &Resource| {
+            one.group == self.group && one.kind == self.gvk.kind && one.version != self.gvk.version
+        };
+        self.project.resources.iter().any(other)
     }
 
     /// Fills the placeholders of a text that is about this kind.
@@ -57,7 +67,7 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
         Reconciler::Chart(_) => String::new(),
         Reconciler::TypeScript | Reconciler::Templates | Reconciler::Nothing => typed::package(&api),
     };
-    let regular = roles::regular_plural(&api.gvk.kind);
+    let regular = plural::regular(&api.gvk.kind);
     let resource = NewResource {
         group: &api.group,
         domain: &api.project.domain,
@@ -70,9 +80,9 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
     draft.update("PROJECT", project_file::with_resource(&text, &api.project, &resource));
     match &options.reconciler {
         Reconciler::Chart(source) => chart::add(&api, source.as_ref(), options.crd_schema, draft)?,
-        Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, draft),
-        Reconciler::Templates => typed::add(&api, typed::Body::Templates, draft),
-        Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, draft),
+        Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, draft)?,
+        Reconciler::Templates => typed::add(&api, typed::Body::Templates, draft)?,
+        Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, draft)?,
     }
     roles_for_people(&api, draft);
     Ok(())
@@ -85,8 +95,6 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
     let mut kind = options.kind.clone();
     match &options.reconciler {
         Reconciler::Chart(Some(source)) => {
-            let chart = opdev_helm::chart::Chart::load(&source.files)
-                .with_context(|| format!("the chart {}", source.reference))?;
             let default = |value: &mut String, default: String| {
                 if value.is_empty() {
                     *value = default;
@@ -94,7 +102,7 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
             };
             default(&mut group, "charts".to_owned());
             default(&mut version, "v1alpha1".to_owned());
-            default(&mut kind, names::camel_case(chart.name()));
+            default(&mut kind, names::camel_case(source.chart.name()));
         }
         Reconciler::Chart(None) if kind.is_empty() => {
             bail!("either --kind or --helm-chart need to be provided");
@@ -107,8 +115,10 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
     }
     let gvk = Gvk::new(qualified(&group, &project.domain), &version, &kind);
     names::check_kind(&gvk)?;
+    // It stands in many files, and somebody else may have written PROJECT.
+    names::check_project(&project.project_name)?;
     let plural = match options.plural.as_str() {
-        "" => roles::regular_plural(&kind),
+        "" => plural::regular(&kind),
         given => given.to_owned(),
     };
     let wrong = opdev_object::names::dns1035_label(&plural);
@@ -126,6 +136,13 @@ fn check_room(api: &NewApi, options: &ApiOptions) -> Result<()> {
         && listed.iter().any(|one| same(&one.group, &one.kind) && one.version == api.gvk.version)
     {
         bail!("the API resource already exists; --force writes its files anew");
+    }
+    if matches!(options.reconciler, Reconciler::Chart(_)) && api.has_other_version() {
+        bail!(
+            "{} has another version in PROJECT already, and a chart reconciles one version of a kind: change the version in \
+             watches.yaml and the CRD by hand",
+            api.gvk.kind
+        );
     }
     if !api.project.multigroup && !listed.is_empty() && listed.iter().all(|one| one.group != api.group) {
         bail!(
@@ -145,28 +162,48 @@ fn roles_for_people(api: &NewApi, draft: &mut Draft<'_>) {
     ] {
         let name = format!("{prefix}_{role}_role.yaml");
         draft.create(format!("config/rbac/{name}"), api.fill(text));
-        list_resource("config/rbac/kustomization.yaml", &name, draft);
+        // Upstream's file has no marker.
+        let path = "config/rbac/kustomization.yaml";
+        if let Some(text) = draft.read(path) {
+            draft.update(path, markers::append(&text, List::Key("resources"), &format!("- {name}\n")));
+        }
     }
 }
 
-/// Adds a file to the `resources` of a kustomization.
-pub(super) fn list_resource(path: &str, entry: &str, draft: &mut Draft<'_>) {
-    if let Some(text) = draft.read(path) {
-        draft.update(path, markers::append(&text, &format!("- {entry}\n")));
-    }
+/// A file with a list that grows with each API.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Listing {
+    path: &'static str,
+    marker: &'static str,
+    list: List,
 }
 
-/// Inserts an entry at a marker of a file; without the marker it goes to the end, with a word.
-pub(super) fn insert(path: &str, marker: &str, entry: &str, draft: &mut Draft<'_>) {
+pub(super) const WATCHES: Listing = Listing { path: "watches.yaml", marker: "watch", list: List::Whole };
+pub(super) const CRDS: Listing = Listing {
+    path: "config/crd/kustomization.yaml",
+    marker: "crdkustomizeresource",
+    list: List::Key("resources"),
+};
+pub(super) const SAMPLES: Listing = Listing {
+    path: "config/samples/kustomization.yaml",
+    marker: "manifestskustomizesamples",
+    list: List::Key("resources"),
+};
+pub(super) const RULES: Listing =
+    Listing { path: "config/rbac/role.yaml", marker: "rules", list: List::Key("rules") };
+
+/// Inserts an entry at the marker of a file; without the marker it goes to the end of the list, with a word.
+pub(super) fn insert(listing: Listing, entry: &str, draft: &mut Draft<'_>) {
+    let Listing { path, marker, list } = listing;
     let Some(text) = draft.read(path) else {
         draft.warn(format!("{path} is not there; add to it by hand:\n{}", entry.trim_end()));
         return;
     };
     let text = markers::insert(&text, marker, entry).unwrap_or_else(|| {
         draft.warn(format!(
-            "{path} has no line `# +kubebuilder:scaffold:{marker}`; the entry stands at the end of the file"
+            "{path} has no line `# +kubebuilder:scaffold:{marker}`; the entry stands at the end of the list"
         ));
-        markers::append(&text, entry)
+        markers::append(&text, list, entry)
     });
     draft.update(path, text);
 }

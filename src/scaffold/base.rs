@@ -80,7 +80,7 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
     for (path, text) in CONFIG {
         draft.create(path, fill(text, &values));
     }
-    draft.create("config/rbac/role.yaml", include_str!("files/config/rbac/chart_role.yaml"));
+    draft.create("config/rbac/role.yaml", include_str!("files/config/rbac/role.yaml"));
     draft.create("config/manifests/kustomization.yaml", {
         fill(include_str!("files/config/manifests/kustomization.yaml"), &values)
     });

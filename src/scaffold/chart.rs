@@ -1,11 +1,12 @@
 //! An API that a chart reconciles: the chart's files, its entry in `watches.yaml`, an open CRD, a sample with the
 //! chart's values, and the rules that the chart needs.
 
-use super::api::{NewApi, insert};
+use super::api::{CRDS, NewApi, RULES, SAMPLES, WATCHES, insert};
 use super::draft::Draft;
 use super::options::{ChartSource, CrdSchema, OPERATOR_SDK, fill};
-use super::{roles, values_schema};
-use anyhow::{Context as _, Result};
+use super::{names, roles, values_schema};
+use crate::sources::created::CreatedKinds;
+use anyhow::Result;
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_helm::dependencies;
 use opdev_object::yaml;
@@ -33,16 +34,22 @@ pub(super) fn add(
     let source = match source {
         Some(source) => source,
         None => {
-            starter = new_chart(api);
+            starter = new_chart(api)?;
             &starter
         }
     };
-    let chart = Chart::load(&source.files).with_context(|| format!("the chart {}", source.reference))?;
+    let chart = &source.chart;
+    names::check_chart(chart.name())?;
     let folder = format!("helm-charts/{}", chart.name());
+    for (link, target) in &source.links_out {
+        draft.warn(format!(
+            "{link} is a link out of the chart, to {target}: {folder} gets a copy of what is there. Look at what it is"
+        ));
+    }
     for (path, content) in source.files.iter() {
         draft.create(format!("{folder}/{path}"), content.to_vec());
     }
-    let missing = dependencies::missing(&chart);
+    let missing = dependencies::missing(chart);
     if !missing.is_empty() {
         draft.warn(format!(
             "{folder}/charts lacks the dependencies {}; `helm dependency build {folder}` fetches them",
@@ -54,21 +61,22 @@ pub(super) fn add(
         "- group: {}\n  version: {}\n  kind: {}\n  chart: {folder}\n",
         api.gvk.group, api.gvk.version, api.gvk.kind
     );
-    insert("watches.yaml", "watch", &entry, draft);
-    add_crd(api, &chart, schema, draft)?;
-    add_sample(api, &chart, &folder, draft);
-    add_rules(api, source, draft)
+    insert(WATCHES, &entry, draft);
+    add_crd(api, chart, schema, draft)?;
+    add_sample(api, chart, &folder, draft);
+    add_rules(api, source, draft);
+    Ok(())
 }
 
 /// A chart with a Deployment and a Service, named after the kind.
-fn new_chart(api: &NewApi) -> ChartSource {
+fn new_chart(api: &NewApi) -> Result<ChartSource> {
     let name = api.lower();
     let mut files = FileSet::new();
     for (path, text) in STARTER {
         let text = fill(text, &[("CHART", &name), ("KIND", &api.gvk.kind)]);
         files.insert(path, text.into_bytes());
     }
-    ChartSource { reference: name, files }
+    ChartSource::load(&name, files, Vec::new())
 }
 
 /// What a project of types lacks before it gets its first chart.
@@ -102,7 +110,7 @@ fn add_crd(api: &NewApi, chart: &Chart, schema: CrdSchema, draft: &mut Draft<'_>
     let artifact = emit::crd(&object, "")?;
     let entry = format!("- bases/{}\n", artifact.name);
     draft.create(format!("config/crd/bases/{}", artifact.name), artifact.text);
-    insert("config/crd/kustomization.yaml", "crdkustomizeresource", &entry, draft);
+    insert(CRDS, &entry, draft);
     Ok(())
 }
 
@@ -128,15 +136,15 @@ fn add_sample(api: &NewApi, chart: &Chart, folder: &str, draft: &mut Draft<'_>) 
     }
     let name = format!("{}_{}_{}.yaml", api.group, api.gvk.version, api.lower());
     draft.create(format!("config/samples/{name}"), text);
-    insert("config/samples/kustomization.yaml", "manifestskustomizesamples", &format!("- {name}\n"), draft);
+    insert(SAMPLES, &format!("- {name}\n"), draft);
 }
 
-fn add_rules(api: &NewApi, source: &ChartSource, draft: &mut Draft<'_>) -> Result<()> {
-    let created = roles::created(source)?;
+fn add_rules(api: &NewApi, source: &ChartSource, draft: &mut Draft<'_>) {
+    let created = CreatedKinds::of_chart(&source.chart);
     if let Some(failure) = &created.failure {
         draft.warn(format!(
-            "the chart {} does not render with its default values, so config/rbac/role.yaml may lack rules: {failure}",
-            source.reference
+            "the chart {} does not render with its default values, so config/rbac/role.yaml may lack rules: {}",
+            source.reference, failure.message
         ));
     }
     if created.untried > 0 {
@@ -145,14 +153,17 @@ fn add_rules(api: &NewApi, source: &ChartSource, draft: &mut Draft<'_>) -> Resul
             created.untried
         ));
     }
-    let (fragment, guessed) = roles::fragment(&api.gvk, &api.plural, &created);
-    if !guessed.is_empty() {
+    let (fragment, unknown) = roles::of_chart(&api.gvk, &api.plural, &created);
+    if !unknown.is_empty() {
         draft.warn(format!(
             "the chart creates kinds that are not built into Kubernetes: {}. config/rbac/role.yaml has a comment where \
              their rules belong",
-            guessed.join(", ")
+            unknown.join(", ")
         ));
     }
-    insert("config/rbac/role.yaml", "rules", &fragment, draft);
-    Ok(())
+    // What Helm itself needs; the Operator SDK's file has it under the same heading.
+    if draft.read("config/rbac/role.yaml").is_some_and(|text| !text.contains("## Base operator rules")) {
+        insert(RULES, include_str!("files/chart/base_rules.yaml"), draft);
+    }
+    insert(RULES, &fragment, draft);
 }

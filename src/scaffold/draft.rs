@@ -3,10 +3,21 @@
 
 use std::collections::BTreeMap;
 
+/// A file of the project as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PresentFile {
+    /// There is none.
+    Missing,
+    /// It has this content.
+    Content(Vec<u8>),
+    /// Something has the name, and its content cannot be read.
+    Unreadable,
+}
+
 /// Reads the project's present files, by path from its root with `/`.
 pub trait ProjectFiles {
-    /// The content of a file; `None` where there is none.
-    fn read(&self, path: &str) -> Option<Vec<u8>>;
+    /// The file at a path.
+    fn read(&self, path: &str) -> PresentFile;
 }
 
 /// What writing a file means for the one that is there.
@@ -20,7 +31,7 @@ pub enum Action {
     Replace,
     /// It already says the same.
     Keep,
-    /// It says something else, and nobody allowed to replace it.
+    /// It says something else and nobody allowed to replace it, or it cannot be read as text.
     Conflict,
 }
 
@@ -31,7 +42,7 @@ impl Action {
             Action::Create => "created",
             Action::Update | Action::Replace => "updated",
             Action::Keep => "kept",
-            Action::Conflict => "exists with other content",
+            Action::Conflict => "in the way",
         }
     }
 }
@@ -71,11 +82,8 @@ impl<'a> Draft<'a> {
 
     /// The paths whose present content would be lost.
     pub fn conflicts(&self) -> Vec<&str> {
-        self.files
-            .iter()
-            .filter(|(_, file)| file.action == Action::Conflict)
-            .map(|(path, _)| path.as_str())
-            .collect()
+        let conflicts = self.files.iter().filter(|(_, file)| file.action == Action::Conflict);
+        conflicts.map(|(path, _)| path.as_str()).collect()
     }
 
     pub(super) fn warn(&mut self, warning: impl Into<String>) {
@@ -85,27 +93,34 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// A file as it will be: planned, or present.
+    /// The text of a file as it will be: planned, or present. What cannot be read as text is empty; an [`update`] of it is
+    /// a conflict.
+    ///
+    /// [`update`]: Draft::update
     pub(super) fn read(&self, path: &str) -> Option<String> {
         let bytes = match self.files.get(path) {
             Some(planned) => planned.content.clone(),
-            None => self.present.read(path)?,
+            None => match self.present.read(path) {
+                PresentFile::Missing => return None,
+                PresentFile::Content(content) => content,
+                PresentFile::Unreadable => Vec::new(),
+            },
         };
-        Some(String::from_utf8_lossy(&bytes).into_owned())
+        Some(String::from_utf8(bytes).unwrap_or_default())
     }
 
     pub(super) fn exists(&self, path: &str) -> bool {
-        self.files.contains_key(path) || self.present.read(path).is_some()
+        self.files.contains_key(path) || self.present.read(path) != PresentFile::Missing
     }
 
     /// Plans a file of ours.
     pub(super) fn create(&mut self, path: impl Into<String>, content: impl Into<Vec<u8>>) {
         let (path, content) = (path.into(), content.into());
         let action = match self.present.read(&path) {
-            None => Action::Create,
-            Some(present) if present == content => Action::Keep,
-            Some(_) if self.overwrite => Action::Replace,
-            Some(_) => Action::Conflict,
+            PresentFile::Missing => Action::Create,
+            PresentFile::Content(present) if present == content => Action::Keep,
+            PresentFile::Content(_) if self.overwrite => Action::Replace,
+            PresentFile::Content(_) | PresentFile::Unreadable => Action::Conflict,
         };
         self.files.insert(path, PlannedFile { content, action });
     }
@@ -117,14 +132,43 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Plans a file that keeps what is in it and gains something.
+    /// Plans a file that keeps what [`read`](Draft::read) gave and gains something.
     pub(super) fn update(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         let content = content.into();
         let action = match self.present.read(path) {
-            None => Action::Create,
-            Some(present) if present == content => Action::Keep,
-            Some(_) => Action::Update,
+            PresentFile::Missing => Action::Create,
+            PresentFile::Content(present) if present == content => Action::Keep,
+            PresentFile::Content(present) if str::from_utf8(&present).is_ok() => Action::Update,
+            PresentFile::Content(_) | PresentFile::Unreadable => Action::Conflict,
         };
         self.files.insert(path.to_owned(), PlannedFile { content, action });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct One(PresentFile);
+
+    impl ProjectFiles for One {
+        fn read(&self, _: &str) -> PresentFile {
+            self.0.clone()
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_as_text_is_never_written_over() {
+        for present in [PresentFile::Unreadable, PresentFile::Content(vec![b'-', 0xff])] {
+            let disk = One(present.clone());
+            let mut draft = Draft::new(&disk, true);
+            let text = draft.read("watches.yaml").unwrap();
+            draft.update("watches.yaml", format!("{text}- a\n"));
+            assert_eq!(draft.conflicts(), ["watches.yaml"], "{present:?}");
+        }
+        let disk = One(PresentFile::Unreadable);
+        let mut draft = Draft::new(&disk, true);
+        draft.create("PROJECT", "new\n");
+        assert_eq!(draft.conflicts(), ["PROJECT"]);
     }
 }

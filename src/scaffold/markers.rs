@@ -1,41 +1,67 @@
 //! Inserts entries at the scaffold markers of kubebuilder and the Operator SDK: comments such as
-//! `# +kubebuilder:scaffold:watch`. Both tools accept them with and without a space after `#`.
+//! `# +kubebuilder:scaffold:watch`. Both tools accept them with and without a space after `#`. Without a marker an entry
+//! goes to the end of the list it belongs to. What the user wrote stays as it is.
+
+/// The list in a YAML file to which entries belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum List {
+    /// The file itself is the list.
+    Whole,
+    /// The value of a key at the top level.
+    Key(&'static str),
+}
 
 /// The text with an entry in front of the marker, in the marker's indentation; `None` where the marker is missing.
 /// An entry whose lines stand there already changes nothing.
 pub(super) fn insert(text: &str, marker: &str, entry: &str) -> Option<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let at = lines.iter().position(|line| is_marker(line, marker))?;
-    if holds(text, entry) {
-        return Some(text.to_owned());
-    }
-    let indent: String = lines[at].chars().take_while(|c| c.is_whitespace()).collect();
-    let mut out = String::new();
-    for line in &lines[..at] {
-        out.push_str(line);
-        out.push('\n');
-    }
-    for line in entry.lines() {
-        if !line.is_empty() {
-            out.push_str(&indent);
-        }
-        out.push_str(line);
-        out.push('\n');
-    }
-    for line in &lines[at..] {
-        out.push_str(line);
-        out.push('\n');
-    }
-    Some(out)
+    let at = text.lines().position(|line| is_marker(line, marker))?;
+    let indent = text.lines().nth(at).map_or(0, indent_of);
+    Some(if holds(text, entry) { text.to_owned() } else { with_lines(text, at, indent, entry) })
 }
 
-/// The text with an entry at its end.
-pub(super) fn append(text: &str, entry: &str) -> String {
+/// The text with an entry at the end of a list. A key that is missing is added where it stands in alphabetical order, as in
+/// `PROJECT`.
+pub(super) fn append(text: &str, list: List, entry: &str) -> String {
     if holds(text, entry) {
         return text.to_owned();
     }
-    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    format!("{text}{gap}{entry}")
+    let lines: Vec<&str> = text.lines().collect();
+    let List::Key(key) = list else { return with_lines(text, lines.len(), 0, entry) };
+    let Some(at) = lines.iter().position(|line| key_of(line) == Some(key)) else {
+        let next = lines.iter().position(|line| key_of(line).is_some_and(|other| other > key));
+        return with_lines(text, next.unwrap_or(lines.len()), 0, &format!("{key}:\n{entry}"));
+    };
+    let rest = &lines[at + 1..];
+    let items = &rest[..rest.iter().position(|line| key_of(line).is_some()).unwrap_or(rest.len())];
+    let first = items.iter().find(|line| line.trim_start().starts_with("- "));
+    if first.is_none() && lines[at].trim_end() != format!("{key}:") {
+        // `resources: []`
+        let mut lines: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
+        lines[at] = format!("{key}:\n{}", entry.trim_end());
+        return lines.join("\n") + "\n";
+    }
+    let blank = |line: &&str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let last = items.iter().rposition(|line| !blank(line)).map_or(0, |last| last + 1);
+    with_lines(text, at + 1 + last, first.map_or(0, |line| indent_of(line)), entry)
+}
+
+/// The text with an entry in front of a line, indented.
+fn with_lines(text: &str, at: usize, indent: usize, entry: &str) -> String {
+    let indented =
+        entry.lines().map(|line| if line.is_empty() { line.to_owned() } else { " ".repeat(indent) + line });
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.splice(at..at, indented);
+    lines.join("\n") + "\n"
+}
+
+/// The key of a line at the top level.
+fn key_of(line: &str) -> Option<&str> {
+    let key = line.split_once(':')?.0;
+    key.starts_with(|c: char| c.is_ascii_alphabetic()).then_some(key)
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start().len()
 }
 
 fn is_marker(line: &str, marker: &str) -> bool {
@@ -75,7 +101,17 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_appended_to_a_file_without_a_last_line_end() {
-        assert_eq!(append("resources:\n- a", "- b\n"), "resources:\n- a\n- b\n");
+    fn without_a_marker_an_entry_ends_its_own_list() {
+        let resources = List::Key("resources");
+        assert_eq!(append("resources:\n- a", resources, "- b\n"), "resources:\n- a\n- b\n");
+        // Another key follows, and the items are indented.
+        let text = "resources:\n  - a\n\n# what is patched\npatches:\n- path: p.yaml\n";
+        let wanted = "resources:\n  - a\n  - b\n\n# what is patched\npatches:\n- path: p.yaml\n";
+        assert_eq!(append(text, resources, "- b\n"), wanted);
+        assert_eq!(append(wanted, resources, "- b\n"), wanted);
+        assert_eq!(append("resources: []\nx: 1\n", resources, "- b\n"), "resources:\n- b\nx: 1\n");
+        assert_eq!(append("a: 1\nx: 1\n", resources, "- b\n"), "a: 1\nresources:\n- b\nx: 1\n");
+        assert_eq!(append("- group: a\n", List::Whole, "- group: b\n"), "- group: a\n- group: b\n");
+        assert_eq!(append("", List::Whole, "- group: b\n"), "- group: b\n");
     }
 }

@@ -16,6 +16,6 @@ mod values_schema;
 
 pub use api::create_api;
 pub use base::init;
-pub use draft::{Action, Draft, PlannedFile, ProjectFiles};
+pub use draft::{Action, Draft, PlannedFile, PresentFile, ProjectFiles};
 pub use names::camel_case;
 pub use options::{ApiOptions, ChartSource, CrdSchema, InitOptions, Layout, OPERATOR_SDK, Reconciler};

@@ -35,6 +35,15 @@ pub(super) fn check_project(name: &str) -> Result<()> {
     Ok(())
 }
 
+/// Checks a chart's name, which becomes a folder and stands in YAML files: somebody else may have written the chart.
+pub(super) fn check_chart(name: &str) -> Result<()> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.starts_with('.') || !name.chars().all(plain) {
+        bail!("the chart's name {name:?} is invalid: letters, digits, `-`, `_` and `.` are allowed");
+    }
+    Ok(())
+}
+
 /// Checks a domain.
 pub(super) fn check_domain(domain: &str) -> Result<()> {
     let wrong = names::dns1123_subdomain(domain);
@@ -115,6 +124,10 @@ mod tests {
         assert!(error("cache.my.domain", "", "A").contains("--version v1alpha1"));
         assert!(error("cache.my.domain", "v1", "memcached").contains("uppercase"));
         assert!(error("cache.my.domain", "v1", "Mem-Cached-").contains("invalid Kind"));
+        for chart in ["..", ".git", "a\n- group: b", "a b", "a:"] {
+            assert!(check_chart(chart).unwrap_err().to_string().contains("is invalid"), "{chart:?}");
+        }
+        assert!(check_chart("kube-prometheus_2.0").is_ok());
         assert!(check_project("My Project").unwrap_err().to_string().contains("--project-name"));
     }
 }

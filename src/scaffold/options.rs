@@ -1,6 +1,7 @@
 //! What one asks of a new project or a new API, and how its files are filled.
 
-use opdev_helm::chart::FileSet;
+use anyhow::{Context as _, Result};
+use opdev_helm::chart::{Chart, FileSet};
 
 /// The release of the Operator SDK whose images and tools the files name.
 pub const OPERATOR_SDK: &str = "v1.42.3";
@@ -44,6 +45,21 @@ pub struct ChartSource {
     pub reference: String,
     /// Its files, by path from its folder.
     pub files: FileSet,
+    /// The chart that they make.
+    pub chart: Chart,
+    /// Links among the files that lead out of the chart's folder, and where to.
+    pub links_out: Vec<(String, String)>,
+}
+
+impl ChartSource {
+    /// The chart of some files.
+    ///
+    /// # Errors
+    /// Why they make no chart.
+    pub fn load(reference: &str, files: FileSet, links_out: Vec<(String, String)>) -> Result<ChartSource> {
+        let chart = Chart::load(&files).with_context(|| format!("the chart {reference}"))?;
+        Ok(ChartSource { reference: reference.to_owned(), files, chart, links_out })
+    }
 }
 
 /// What reconciles a new kind.

@@ -2,6 +2,7 @@
 //! written; what stands there already is kept as it is, in its order. The parser of kubebuilder up to 4.13, which the
 //! Operator SDK 1.42 carries, refuses a file for one unknown key.
 
+use super::markers::{self, List};
 use super::options::{InitOptions, OPERATOR_SDK};
 use anyhow::{Result, bail};
 use opdev_object::meta::Gvk;
@@ -201,31 +202,7 @@ pub(super) fn with_resource(text: &str, file: &ProjectFile, resource: &NewResour
     if file.resources.iter().any(|one| one.gvk() == new) {
         return text.to_owned();
     }
-    let lines: Vec<&str> = text.lines().collect();
-    let top = |line: &str| line.starts_with(|c: char| c.is_ascii_alphabetic());
-    let mut out: Vec<String> = lines.iter().map(|line| (*line).to_owned()).collect();
-    let entry = resource.text().trim_end().to_owned();
-    match lines.iter().position(|line| line.starts_with("resources:")) {
-        Some(at) if lines[at].trim_end() == "resources:" => {
-            let end = lines[at + 1..].iter().position(|line| top(line)).map_or(lines.len(), |n| at + 1 + n);
-            // Some tools indent the items of the list.
-            let first = lines[at + 1..end].iter().find(|line| line.trim_start().starts_with("- "));
-            let indent = first.map_or(0, |line| line.len() - line.trim_start().len());
-            let entry = entry.lines().map(|line| format!("{}{line}", " ".repeat(indent)));
-            out.insert(end, entry.collect::<Vec<_>>().join("\n"));
-        }
-        // `resources: []`, or something else in one line.
-        Some(at) => out[at] = format!("resources:\n{entry}"),
-        None => {
-            let after =
-                |line: &&str| top(line) && line.split(':').next().is_some_and(|key| key > "resources");
-            let at = lines.iter().position(after).unwrap_or(lines.len());
-            out.insert(at, format!("resources:\n{entry}"));
-        }
-    }
-    let mut text = out.join("\n");
-    text.push('\n');
-    text
+    markers::append(text, List::Key("resources"), &resource.text())
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! An API with Go types: the types with kubebuilder markers, their CRD, a reconciler in TypeScript or templates, and a
 //! sample. No Go toolchain is needed; opdev reads the types itself.
 
-use super::api::{NewApi, insert};
+use super::api::{CRDS, NewApi, RULES, SAMPLES, insert};
 use super::draft::Draft;
 use super::roles;
+use anyhow::Result;
 use opdev_types::emit;
 use opdev_types::go::{Files, Generator, Options};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub(super) fn package(api: &NewApi) -> String {
     format!("{module}/{}", folder(api))
 }
 
-pub(super) fn add(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
+pub(super) fn add(api: &NewApi, body: Body, draft: &mut Draft<'_>) -> Result<()> {
     let folder = folder(api);
     let info = api.fill(include_str!("files/typed/groupversion_info.go"));
     let types = api.fill(include_str!("files/typed/types.go"));
@@ -39,7 +40,7 @@ pub(super) fn add(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
     let types_path = format!("{folder}/{lower}_types.go");
     draft.create_missing(&format!("{folder}/groupversion_info.go"), info.clone());
     draft.create(types_path.as_str(), types.clone());
-    add_crd(api, &folder, &[(types_path, types), (format!("{folder}/groupversion_info.go"), info)], draft);
+    add_crd(api, &folder, &[(types_path, types), (format!("{folder}/groupversion_info.go"), info)], draft)?;
     add_reconciler(api, body, draft);
     let name = format!("{}_{}_{lower}.yaml", api.group, api.gvk.version);
     let sample = format!(
@@ -47,8 +48,9 @@ pub(super) fn add(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
         api.gvk.group, api.gvk.version, api.gvk.kind
     );
     draft.create(format!("config/samples/{name}"), sample);
-    insert("config/samples/kustomization.yaml", "manifestskustomizesamples", &format!("- {name}\n"), draft);
-    insert("config/rbac/role.yaml", "rules", &roles::typed_fragment(&api.gvk, &api.plural), draft);
+    insert(SAMPLES, &format!("- {name}\n"), draft);
+    insert(RULES, &roles::of_type(&api.gvk, &api.plural), draft);
+    Ok(())
 }
 
 fn add_reconciler(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
@@ -83,23 +85,21 @@ fn add_reconciler(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
 }
 
 /// The CRD of the types, as `opdev crd` makes it.
-fn add_crd(api: &NewApi, folder: &str, files: &[(String, String)], draft: &mut Draft<'_>) {
+fn add_crd(api: &NewApi, folder: &str, files: &[(String, String)], draft: &mut Draft<'_>) -> Result<()> {
     let files = InMemory { folder: folder.to_owned(), files: files.to_vec() };
     let made = Generator::new().generate(&files, &[folder.to_owned()], &Options::default());
     for crd in made.crds {
-        if let Ok(artifact) = emit::crd(&crd.object, "") {
-            let entry = format!("- bases/{}\n", artifact.name);
-            // A second version of a kind is merged by `opdev crd`, which sees all packages.
-            let path = format!("config/crd/bases/{}", artifact.name);
-            if draft.exists(&path) {
-                draft
-                    .warn(format!("{path} has another version of {}; `opdev crd` writes both", api.gvk.kind));
-                continue;
-            }
-            draft.create(path, artifact.text);
-            insert("config/crd/kustomization.yaml", "crdkustomizeresource", &entry, draft);
+        let artifact = emit::crd(&crd.object, "")?;
+        let path = format!("config/crd/bases/{}", artifact.name);
+        // Only `opdev crd` sees the packages of all versions.
+        if api.has_other_version() && draft.exists(&path) {
+            draft.warn(format!("{path} has another version of {}; `opdev crd` writes both", api.gvk.kind));
+            continue;
         }
+        insert(CRDS, &format!("- bases/{}\n", artifact.name), draft);
+        draft.create(path, artifact.text);
     }
+    Ok(())
 }
 
 /// The scaffolded types, for the generator. Packages of Kubernetes come from opdev's own facts.

@@ -8,6 +8,10 @@ use serde_json::{Map, Value, json};
 
 /// Deeper nodes are open: definitions may name themselves.
 const MAX_DEPTH: usize = 24;
+/// More nodes than these are open: definitions that name others twice grow with every level.
+const MAX_NODES: usize = 20_000;
+/// More losses than these are only counted.
+const MOST_LOSSES: usize = 50;
 const OPEN: &str = "x-kubernetes-preserve-unknown-fields";
 
 /// Keywords that are the same in both.
@@ -59,15 +63,20 @@ pub(super) struct SpecSchema {
 /// The schema of the values of a chart.
 pub(super) fn spec(chart: &Chart) -> Result<SpecSchema> {
     let description = format!("The values of the chart {}.", chart.name());
-    let (mut schema, losses) = match &chart.schema {
+    let (mut schema, mut losses) = match &chart.schema {
         Some(bytes) => {
             let root: Value = serde_json::from_slice(bytes)
                 .with_context(|| format!("values.schema.json of the chart {}", chart.name()))?;
-            let mut converter = Converter { root: &root, losses: Vec::new() };
+            let mut converter = Converter::new(&root);
             (converter.node(&root, ".spec", 0), converter.losses)
         }
         None => (guessed(&chart.values), Vec::new()),
     };
+    let more = losses.len().saturating_sub(MOST_LOSSES);
+    losses.truncate(MOST_LOSSES);
+    if more > 0 {
+        losses.push(format!("and {more} more rules that are checked by the chart only"));
+    }
     // Charts read values that their schema does not name, those of subcharts among them.
     if let Some(map) = schema.as_object_mut() {
         map.insert("type".to_owned(), json!("object"));
@@ -122,9 +131,14 @@ fn kind(value: &Value) -> u8 {
 struct Converter<'a> {
     root: &'a Value,
     losses: Vec<String>,
+    nodes: usize,
 }
 
-impl Converter<'_> {
+impl<'a> Converter<'a> {
+    fn new(root: &'a Value) -> Converter<'a> {
+        Converter { root, losses: Vec::new(), nodes: 0 }
+    }
+
     fn lose(&mut self, path: &str, what: &str) {
         self.losses.push(format!("{path}: {what}"));
     }
@@ -136,6 +150,14 @@ impl Converter<'_> {
 
     fn node(&mut self, node: &Value, path: &str, depth: usize) -> Value {
         let Some(map) = node.as_object() else { return json!({OPEN: true}) };
+        self.nodes += 1;
+        if self.nodes >= MAX_NODES {
+            // Said once.
+            if self.nodes == MAX_NODES {
+                self.lose(path, "the schema is too large for a CRD; from here on any value is accepted");
+            }
+            return json!({OPEN: true});
+        }
         if depth > MAX_DEPTH {
             return self.open(path, "nested too deep for a CRD; any value is accepted");
         }
@@ -282,7 +304,7 @@ mod tests {
     use super::*;
 
     fn converted(schema: &Value) -> (Value, Vec<String>) {
-        let mut converter = Converter { root: schema, losses: Vec::new() };
+        let mut converter = Converter::new(schema);
         (converter.node(schema, ".spec", 0), converter.losses)
     }
 
@@ -341,6 +363,20 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
+    }
+
+    #[test]
+    fn definitions_that_multiply_come_to_an_end() {
+        let mut definitions = Map::new();
+        for level in 0..10 {
+            let next = json!({"$ref": format!("#/definitions/d{}", level + 1)});
+            let many: Map<String, Value> = (0..8).map(|at| (format!("p{at}"), next.clone())).collect();
+            definitions.insert(format!("d{level}"), json!({"type": "object", "properties": many}));
+        }
+        definitions.insert("d10".to_owned(), json!({"type": "string"}));
+        let (_, losses) = converted(&json!({"$ref": "#/definitions/d0", "definitions": definitions}));
+        assert_eq!(losses.len(), 1, "{losses:?}");
+        assert!(losses[0].contains("too large for a CRD"), "{losses:?}");
     }
 
     #[test]

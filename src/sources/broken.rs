@@ -121,7 +121,7 @@ pub(super) fn check(
     strict: bool,
     trials: &Trials,
 ) -> Result<bool, Box<Diagnostic>> {
-    match with_defaults(chart, Some(trials)) {
+    match with_values(chart, &Value::Object(serde_json::Map::new()), trials) {
         Ok(_) => Ok(true),
         Err(error) if strict || error.message.contains("parse error at") => {
             Err(Box::new(render(folder, chart, &error)))
@@ -130,21 +130,20 @@ pub(super) fn check(
     }
 }
 
-/// What a chart gives with its default values, at no time and in no cluster.
-///
-/// # Errors
-/// Where a template fails, as it may where it needs values.
-pub fn defaults(chart: &Chart) -> Result<Rendered, RenderError> {
-    with_defaults(chart, None)
-}
-
 /// What a chart gives with some values, at no time and in no cluster. Renders of one chart share `trials`: the next one
 /// runs only the templates that read what has changed.
 ///
 /// # Errors
 /// Where a template fails.
 pub fn with_values(chart: &Chart, values: &Value, trials: &Trials) -> Result<Rendered, RenderError> {
-    render_still(chart, values, Some(trials))
+    let capabilities = Capabilities::default_for(Compat::V3);
+    let release = ReleaseInfo::install("release-name", "default");
+    let input = RenderInput {
+        cache: Some(Arc::clone(&trials.templates)),
+        memory: Some(&trials.memory),
+        ..RenderInput::new(values, release, &capabilities, &Still)
+    };
+    engine::render(chart, &input)
 }
 
 /// How many bytes of output, and how many texts of templates, are kept of a chart.
@@ -165,21 +164,6 @@ impl Trials {
             *self = Trials::default();
         }
     }
-}
-
-fn with_defaults(chart: &Chart, trials: Option<&Trials>) -> Result<Rendered, RenderError> {
-    render_still(chart, &Value::Object(serde_json::Map::new()), trials)
-}
-
-fn render_still(chart: &Chart, values: &Value, trials: Option<&Trials>) -> Result<Rendered, RenderError> {
-    let capabilities = Capabilities::default_for(Compat::V3);
-    let release = ReleaseInfo::install("release-name", "default");
-    let input = RenderInput {
-        cache: trials.map(|trials| Arc::clone(&trials.templates)),
-        memory: trials.map(|trials| &trials.memory),
-        ..RenderInput::new(values, release, &capabilities, &Still)
-    };
-    engine::render(chart, &input)
 }
 
 /// A check never depends on when it runs.
@@ -290,8 +274,9 @@ mod tests {
             Chart::load(&files).unwrap()
         };
         let mut trials = Trials::default();
-        let ran =
-            |second: &str, trials: &Trials| with_defaults(&chart(second), Some(trials)).unwrap().executed;
+        let ran = |second: &str, trials: &Trials| {
+            with_values(&chart(second), &Value::Object(serde_json::Map::new()), trials).unwrap().executed
+        };
         assert_eq!(ran("b: 1\n", &trials), 2);
         assert_eq!(ran("b: 2\n", &trials), 1);
         let told = |second: &str, trials: &Trials| check("chart", &chart(second), true, trials).unwrap_err();

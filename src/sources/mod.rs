@@ -3,6 +3,7 @@
 
 pub mod broken;
 mod charts;
+pub mod created;
 pub mod definitions;
 mod files;
 pub mod load;

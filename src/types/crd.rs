@@ -1,7 +1,7 @@
 //! CustomResourceDefinitions: reading them from YAML and scaffolding the schema-less one for a chart.
 //! Never talks to an API server.
 
-use crate::plural::plural;
+use crate::plural::regular;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
@@ -54,8 +54,7 @@ pub fn kinds(crd: &Value) -> Vec<Gvk> {
 /// The CRD the Operator SDK writes for a chart: namespaced, one version, status subresource, any fields.
 pub fn scaffold(gvk: &Gvk) -> Value {
     let singular = gvk.kind.to_lowercase();
-    // The Operator SDK lowers the letters first, controller-gen last.
-    let plural = plural(&singular).to_lowercase();
+    let plural = regular(&gvk.kind);
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -2,6 +2,11 @@
 //! answer that counts, not English: `Lambda` stays `Lambda`, `Price` stays `Price`, `Dns` becomes `DnsDNSes`.
 //! Knows nothing of CRDs; callers lower the letters.
 
+/// The plural name of a kind's resource, as the Operator SDK forms it: it lowers the letters first, controller-gen last.
+pub fn regular(kind: &str) -> String {
+    plural(&kind.to_lowercase()).to_lowercase()
+}
+
 /// Which ways a word of [`WORDS`] can be used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Use {

@@ -222,8 +222,6 @@ fn one_file_writes_in_projects() {
         // Files for Go builds, in the user's own cache, and the socket that it has just made.
         "process/trace/overlay.rs",
         "process/trace/listener.rs",
-        // New files in the folder that the user named for a new project.
-        "dev/scaffold.rs",
         // The folder that the user named for envtest.
         "envtest/mod.rs",
     ];

@@ -318,6 +318,8 @@ fn what_is_there_is_never_lost() {
     let page = ["create", "api", "--group", "web", "--version", "v1", "--kind", "Page"];
     let error = refused(folder.path(), &page);
     assert!(error.contains("nothing was written") && error.contains("web_v1_page.yaml"), "{error}");
+    let dry = [&page[..], &["--dry-run"]].concat();
+    assert!(refused(folder.path(), &dry).contains("web_v1_page.yaml"), "a dry run says what a run would");
     fs::remove_file(&sample).unwrap();
     assert_eq!(tree(folder.path()), before);
     // Another group needs a word in PROJECT.
@@ -353,6 +355,35 @@ fn make_chart(folder: &Path) {
     fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 0.1.0\n").unwrap();
     let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\n";
     fs::write(folder.join("templates/map.yaml"), map).unwrap();
+}
+
+/// A project of types has no releases, so its operator reads no Secrets.
+#[test]
+fn only_charts_need_secrets() {
+    let secrets = |commands: &[&[&str]]| {
+        let folder = scratch();
+        make(folder.path(), commands);
+        fs::read_to_string(folder.path().join("config/rbac/role.yaml"))
+            .unwrap()
+            .matches("  - secrets\n")
+            .count()
+    };
+    assert_eq!(secrets(PROJECTS[2].1), 0);
+    assert_eq!(secrets(PROJECTS[4].1), 1);
+}
+
+/// `make manifests` of the scaffold writes the role anew: nothing that `init` found may be missing then.
+#[test]
+fn the_role_that_is_written_anew_allows_what_init_allowed() {
+    let folder = scratch();
+    make(folder.path(), PROJECTS[0].1);
+    // The autoscaler of the chart is off by default.
+    let of_init = fs::read_to_string(folder.path().join("config/rbac/role.yaml")).unwrap();
+    let again = done(folder.path(), &["rbac", "--from-charts", "-o", "-"]);
+    for resource in ["deployments", "services", "serviceaccounts", "horizontalpodautoscalers", "secrets"] {
+        let rule = format!("  - {resource}\n");
+        assert!(of_init.contains(&rule) && again.contains(&rule), "{resource}: {again}");
+    }
 }
 
 #[test]

@@ -1,23 +1,28 @@
-//! The rules that an operator of charts needs: what the Operator SDK scaffolds, for the objects that the charts give with
-//! their default values. Objects that only other values bring are not seen here.
+//! The rules that an operator of charts needs: what the Operator SDK scaffolds, for the kinds that the charts may create.
+//! Which kinds these are is found elsewhere.
 
 use super::Rule;
-use crate::plural::plural;
+use crate::plural::regular;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
-use serde_json::Value;
 
-/// A kind, and what its chart gives with default values.
+/// A kind that a chart reconciles.
 #[derive(Clone, Debug)]
-pub struct Fed {
+pub struct ChartKind {
     /// The kind.
     pub gvk: Gvk,
-    /// The objects.
-    pub objects: Vec<Value>,
+    /// The kinds of the objects that its chart may create.
+    pub creates: Vec<Gvk>,
+}
+
+/// The resource of a kind that is built into Kubernetes; `None` for all others.
+pub fn built_in_resource(gvk: &Gvk) -> Option<&'static str> {
+    let fact = facts().resources().iter().find(|fact| fact.gvk() == *gvk)?;
+    Some(&fact.resource)
 }
 
 /// The rules, and the kinds whose resource had to be guessed from their name.
-pub fn rules(fed: &[Fed]) -> (Vec<Rule>, Vec<Gvk>) {
+pub fn rules(kinds: &[ChartKind]) -> (Vec<Rule>, Vec<Gvk>) {
     let rule = |group: &str, resources: &[&str], verbs: &[&str]| Rule {
         groups: vec![group.to_owned()],
         resources: resources.iter().map(|one| (*one).to_owned()).collect(),
@@ -31,21 +36,19 @@ pub fn rules(fed: &[Fed]) -> (Vec<Rule>, Vec<Gvk>) {
         rule("", &["events"], &["create"]),
     ];
     let mut guessed: Vec<Gvk> = Vec::new();
-    for one in fed {
-        let own = plural(&one.gvk.kind.to_lowercase()).to_lowercase();
+    for one in kinds {
+        let own = regular(&one.gvk.kind);
         rules.push(rule(
             &one.gvk.group,
             &[&own, &format!("{own}/status"), &format!("{own}/finalizers")],
             &["create", "delete", "get", "list", "patch", "update", "watch"],
         ));
-        for object in &one.objects {
-            let Some(gvk) = Gvk::of(object) else { continue };
-            let known = facts().resources().iter().find(|fact| fact.gvk() == gvk);
-            let resource =
-                known.map_or_else(|| plural(&gvk.kind.to_lowercase()), |fact| fact.resource.clone());
-            rules.push(rule(&gvk.group, &[&resource], &["*"]));
-            if known.is_none() && !guessed.contains(&gvk) {
-                guessed.push(gvk);
+        for gvk in &one.creates {
+            let known = built_in_resource(gvk);
+            let guess = known.is_none().then(|| regular(&gvk.kind));
+            rules.push(rule(&gvk.group, &[known.or(guess.as_deref()).unwrap_or_default()], &["*"]));
+            if known.is_none() && !guessed.contains(gvk) {
+                guessed.push(gvk.clone());
             }
         }
     }

@@ -104,18 +104,17 @@ fn releases_merge_what_they_merge() {
 
 #[test]
 fn charts_need_what_they_give() {
-    let object = |api_version: &str, kind: &str| json!({"apiVersion": api_version, "kind": kind});
-    let fed = charts::Fed {
+    let memcached = charts::ChartKind {
         gvk: Gvk::new("cache.my.domain", "v1alpha1", "Memcached"),
-        objects: vec![
-            object("apps/v1", "Deployment"),
-            object("v1", "Service"),
-            object("v1", "Service"),
-            object("fun.example.com/v1", "Park"),
-            object("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        creates: vec![
+            Gvk::new("apps", "v1", "Deployment"),
+            Gvk::new("", "v1", "Service"),
+            Gvk::new("", "v1", "Service"),
+            Gvk::new("fun.example.com", "v1", "Park"),
+            Gvk::new("rbac.authorization.k8s.io", "v1", "ClusterRole"),
         ],
     };
-    let (rules, guessed) = charts::rules(&[fed]);
+    let (rules, guessed) = charts::rules(&[memcached]);
     assert_eq!(guessed, [Gvk::new("fun.example.com", "v1", "Park")]);
     assert_eq!(
         shown(&rules, Merging::Star),
