@@ -8,25 +8,20 @@
 //! TLS. Absolute numbers: compare only what one run prints.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
+mod plane;
+
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use opdev_controlplane::{Config, ControlPlane, Controllers, Listen};
+use opdev_controlplane::{Config, ControlPlane, Controllers};
+use plane::{client, get, many, runtime, send, serve};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The program's own.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Requests that are under way at once.
-const WRITERS: usize = 16;
 const REQUESTS: usize = 4_000;
 const WATCHERS: usize = 100;
 const WATCHED_WRITES: usize = 200;
@@ -34,7 +29,7 @@ const WATCHED_WRITES: usize = 200;
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.get(1).is_some_and(|word| word == "serve") {
-        return runtime().block_on(serve(arguments.get(2).map(PathBuf::from)));
+        return runtime().block_on(serve(config(arguments.get(2).map(PathBuf::from))));
     }
     let only = std::env::var("OPDEV_BENCH_ONLY").unwrap_or_default();
     let reference = std::env::var_os("OPDEV_REFERENCE").map(PathBuf::from);
@@ -57,22 +52,12 @@ fn main() {
     });
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
-}
-
-/// Our server as a process: until its standard input ends.
-async fn serve(data_dir: Option<PathBuf>) {
+/// Without the controllers of workloads; in a folder or in memory.
+fn config(data_dir: Option<PathBuf>) -> Config {
     let mut config = Config::default();
     config.controllers = Controllers::ClusterOnly;
     config.data_dir = data_dir;
-    let plane = ControlPlane::start_with(config).await.unwrap();
-    let listening = plane.listen(Listen::default()).await.unwrap();
-    let mut out = std::io::stdout();
-    writeln!(out, "{}", Value::from(listening.kubeconfig)).unwrap();
-    out.flush().unwrap();
-    tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await.unwrap();
-    plane.stop().await;
+    config
 }
 
 struct Server {
@@ -81,13 +66,6 @@ struct Server {
     ready: Duration,
     folder: tempfile::TempDir,
     reference: bool,
-}
-
-async fn client(kubeconfig: &str) -> Client {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
 }
 
 /// Where there is a disk behind it: `/tmp` may be memory.
@@ -183,9 +161,7 @@ impl Server {
 
 async fn in_process(name: &str, disk: bool) {
     let folder = folder();
-    let mut config = Config::default();
-    config.controllers = Controllers::ClusterOnly;
-    config.data_dir = disk.then(|| folder.path().to_owned());
+    let config = config(disk.then(|| folder.path().to_owned()));
     let begun = Instant::now();
     let plane = ControlPlane::start_with(config).await.unwrap();
     println!("{name}: ready {:.1} ms", begun.elapsed().as_secs_f64() * 1e3);
@@ -193,15 +169,6 @@ async fn in_process(name: &str, disk: bool) {
     definition(name, &plane.client()).await;
     fan_out(name, &plane.client()).await;
     plane.stop().await;
-}
-
-fn get(path: &str) -> Request<Vec<u8>> {
-    Request::get(path).body(Vec::new()).unwrap()
-}
-
-fn send(method: &str, path: String, media_type: &str, body: &Value) -> Request<Vec<u8>> {
-    let request = Request::builder().method(method).uri(path).header("content-type", media_type);
-    request.body(body.to_string().into_bytes()).unwrap()
 }
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -213,28 +180,7 @@ fn config_map(name: &str) -> Value {
 }
 
 fn create(n: usize) -> Request<Vec<u8>> {
-    send("POST", MAPS.to_owned(), "application/json", &config_map(&format!("object-{n}")))
-}
-
-/// Sends one request for each number, from as many tasks as may be under way at once.
-async fn many(client: &Client, numbers: std::ops::Range<usize>, request: fn(usize) -> Request<Vec<u8>>) {
-    let (next, end) = (Arc::new(AtomicUsize::new(numbers.start)), numbers.end);
-    let mut writers = tokio::task::JoinSet::new();
-    for _ in 0..WRITERS {
-        let (client, next) = (client.clone(), next.clone());
-        writers.spawn(async move {
-            loop {
-                let n = next.fetch_add(1, Ordering::Relaxed);
-                if n >= end {
-                    return;
-                }
-                client.request_text(request(n)).await.unwrap();
-            }
-        });
-    }
-    while let Some(done) = writers.join_next().await {
-        done.unwrap();
-    }
+    send("POST", MAPS, "application/json", &config_map(&format!("object-{n}")))
 }
 
 /// Whether this part is to be timed.
@@ -252,26 +198,24 @@ async fn requests(name: &str, client: &Client) {
         many(client, 0..count, request).await;
         println!("{name}: {what:<28} {:8.0} a second", count as f64 / begun.elapsed().as_secs_f64());
     };
-    rate("creates", REQUESTS, |n| {
-        send("POST", MAPS.to_owned(), "application/json", &config_map(&format!("timed-{n}")))
-    })
-    .await;
+    rate("creates", REQUESTS, |n| send("POST", MAPS, "application/json", &config_map(&format!("timed-{n}"))))
+        .await;
     rate("gets", REQUESTS, |n| get(&format!("{MAPS}/timed-{n}"))).await;
     rate("lists of 500", 50, |_| get(&format!("{MAPS}?limit=500"))).await;
     rate("patches", REQUESTS, |n| {
         let path = format!("{MAPS}/timed-{n}");
-        send("PATCH", path, "application/merge-patch+json", &json!({"data": {"n": "1"}}))
+        send("PATCH", &path, "application/merge-patch+json", &json!({"data": {"n": "1"}}))
     })
     .await;
     rate("applies", REQUESTS, |n| {
         let path = format!("{MAPS}/timed-{n}?fieldManager=bench&force=true");
         let mut object = config_map(&format!("timed-{n}"));
         object["data"]["n"] = Value::from("2");
-        send("PATCH", path, "application/apply-patch+yaml", &object)
+        send("PATCH", &path, "application/apply-patch+yaml", &object)
     })
     .await;
     rate("deletes", REQUESTS, |n| {
-        send("DELETE", format!("{MAPS}/timed-{n}"), "application/json", &json!({}))
+        send("DELETE", &format!("{MAPS}/timed-{n}"), "application/json", &json!({}))
     })
     .await;
 }
@@ -292,7 +236,7 @@ async fn definition(name: &str, client: &Client) {
                 "versions": [{"name": "v1", "served": true, "storage": true,
                     "schema": {"openAPIV3Schema": schema}}]}});
         let begun = Instant::now();
-        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         client.request_text(send("POST", path, "application/json", &object)).await.unwrap();
         let path = format!("/apis/bench.example.com/v1/namespaces/default/{plural}");
         while client.request_text(get(&path)).await.is_err() {}
@@ -335,7 +279,7 @@ async fn fan_out(name: &str, client: &Client) {
         pace.tick().await;
         let mut object = config_map(&format!("watched-{n}"));
         object["data"] = json!({"sent": begun.elapsed().as_nanos().to_string()});
-        client.request_text(send("POST", MAPS.to_owned(), "application/json", &object)).await.unwrap();
+        client.request_text(send("POST", MAPS, "application/json", &object)).await.unwrap();
     }
     let mut times = Vec::new();
     while let Some(seen) = watchers.join_next().await {

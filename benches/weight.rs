@@ -8,25 +8,19 @@
 //! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from `/proc`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
+mod plane;
+
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;
 use kube::Client;
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use opdev_controlplane::{Config, ControlPlane, Listen};
+use opdev_controlplane::Config;
+use plane::{client, get, many, runtime, send, serve};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The program's own.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-/// Requests that are under way at once.
-const WRITERS: usize = 16;
 const STATUS_UPDATES: usize = 3_100;
 const READS: usize = 2_000;
 const NAMESPACES: usize = 10;
@@ -34,7 +28,7 @@ const NAMESPACES: usize = 10;
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if arguments.first().is_some_and(|word| word == "serve") {
-        return runtime().block_on(serve());
+        return runtime().block_on(serve(Config::default()));
     }
     let sizes: Vec<usize> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![1_000] } else { sizes };
@@ -65,21 +59,6 @@ fn main() {
     });
 }
 
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
-}
-
-/// Our server as a process: until its standard input ends.
-async fn serve() {
-    let plane = ControlPlane::start_with(Config::default()).await.unwrap();
-    let listening = plane.listen(Listen::default()).await.unwrap();
-    let mut out = std::io::stdout();
-    writeln!(out, "{}", Value::from(listening.kubeconfig)).unwrap();
-    out.flush().unwrap();
-    tokio::task::spawn_blocking(|| std::io::stdin().lines().count()).await.unwrap();
-    plane.stop().await;
-}
-
 /// A server in a process of its own, which ends with it.
 struct Server {
     name: String,
@@ -93,13 +72,6 @@ impl Drop for Server {
         drop(self.child.kill());
         drop(self.child.wait());
     }
-}
-
-async fn client(kubeconfig: &str) -> Client {
-    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
-    let config =
-        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
-    Client::try_from(config).unwrap()
 }
 
 /// What a process has used so far.
@@ -189,36 +161,36 @@ impl Server {
             client.request_text(send("POST", "/api/v1/namespaces", JSON, &namespace)).await.unwrap();
         }
         self.step("pods and ConfigMaps created", async {
-            many(client, pods, |n| send("POST", &pods_of(n), JSON, &pod(n))).await;
-            many(client, maps, |n| send("POST", &maps_of(n), JSON, &config_map(n))).await;
+            many(client, 0..pods, |n| send("POST", &pods_of(n), JSON, &pod(n))).await;
+            many(client, 0..maps, |n| send("POST", &maps_of(n), JSON, &config_map(n))).await;
         })
         .await;
         let one = client.request_text(get(&format!("{}/{}", pods_of(1), pod_name(1)))).await.unwrap();
         println!("{}: a stored pod has {} bytes of JSON", self.name, one.len());
         self.step("  settled", self.settle()).await;
         let updates = STATUS_UPDATES.min(pods);
-        self.step("status updates", many(client, updates, status_update)).await;
+        self.step("status updates", many(client, 0..updates, status_update)).await;
         self.step("  settled", self.settle()).await;
         self.step(
             "gets",
-            many(client, READS, move |n| get(&format!("{}/{}", pods_of(n % pods), pod_name(n % pods)))),
+            many(client, 0..READS, move |n| get(&format!("{}/{}", pods_of(n % pods), pod_name(n % pods)))),
         )
         .await;
-        self.step("pages of 500", many(client, 20, |_| get("/api/v1/pods?limit=500"))).await;
-        self.step("lists of one namespace", many(client, 20, |n| get(&pods_of(n)))).await;
+        self.step("pages of 500", many(client, 0..20, |_| get("/api/v1/pods?limit=500"))).await;
+        self.step("lists of one namespace", many(client, 0..20, |n| get(&pods_of(n)))).await;
         self.step(
             "lists with a selector",
-            many(client, 20, |_| get("/api/v1/pods?labelSelector=app%3Dapp-7")),
+            many(client, 0..20, |_| get("/api/v1/pods?labelSelector=app%3Dapp-7")),
         )
         .await;
-        self.step("Tables of 500", many(client, 10, table)).await;
+        self.step("Tables of 500", many(client, 0..10, table)).await;
         self.step("a list of all pods", async {
             drop(client.request_text(get("/api/v1/pods")).await.unwrap());
         })
         .await;
         self.step("a watch with all pods", watch_all(client, pods)).await;
-        self.step("patches of pods", many(client, READS.min(pods), patch)).await;
-        self.step("applies of ConfigMaps", many(client, READS.min(maps), apply)).await;
+        self.step("patches of pods", many(client, 0..READS.min(pods), patch)).await;
+        self.step("applies of ConfigMaps", many(client, 0..READS.min(maps), apply)).await;
         self.step("  settled", self.settle()).await;
     }
 
@@ -227,7 +199,7 @@ impl Server {
         const PATH: &str = "/apis/apps/v1/namespaces/default/deployments";
         let client = &self.client;
         self.step("empty", self.settle()).await;
-        many(client, 10, |n| send("POST", PATH, JSON, &deployment(n))).await;
+        many(client, 0..10, |n| send("POST", PATH, JSON, &deployment(n))).await;
         let begun = Instant::now();
         let (mut pace, mut minute) = (tokio::time::interval(Duration::from_millis(50)), 0);
         let mut before = self.used();
@@ -249,15 +221,6 @@ impl Server {
 
 const JSON: &str = "application/json";
 const MERGE: &str = "application/merge-patch+json";
-
-fn get(path: &str) -> Request<Vec<u8>> {
-    Request::get(path).body(Vec::new()).unwrap()
-}
-
-fn send(method: &str, path: &str, media_type: &str, body: &Value) -> Request<Vec<u8>> {
-    let request = Request::builder().method(method).uri(path).header("content-type", media_type);
-    request.body(body.to_string().into_bytes()).unwrap()
-}
 
 fn table(_: usize) -> Request<Vec<u8>> {
     let accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
@@ -358,31 +321,6 @@ fn deployment(n: usize) -> Value {
     json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": format!("web-{n}")},
         "spec": {"replicas": 2, "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": {"containers": containers, "volumes": spec["volumes"]}}}})
-}
-
-/// Sends one request for each number, from as many tasks as may be under way at once.
-async fn many(
-    client: &Client,
-    count: usize,
-    request: impl Fn(usize) -> Request<Vec<u8>> + Copy + Send + 'static,
-) {
-    let next = Arc::new(AtomicUsize::new(0));
-    let mut writers = tokio::task::JoinSet::new();
-    for _ in 0..WRITERS {
-        let (client, next) = (client.clone(), next.clone());
-        writers.spawn(async move {
-            loop {
-                let n = next.fetch_add(1, Ordering::Relaxed);
-                if n >= count {
-                    return;
-                }
-                client.request_text(request(n)).await.unwrap();
-            }
-        });
-    }
-    while let Some(done) = writers.join_next().await {
-        done.unwrap();
-    }
 }
 
 /// A watch that begins with the state, until all of it is there.

@@ -45,6 +45,7 @@ mod answer;
 mod authorization;
 mod blocking;
 mod body;
+mod classes;
 pub mod contract;
 pub mod controllers;
 mod discovery;

@@ -1,7 +1,7 @@
 //! Clients of the embedded control plane that are observed: everything they do is seen, nothing of it is changed but on
 //! request, and their token is good for as long as somebody holds it.
 
-use futures::{StreamExt, TryStreamExt};
+use futures::{AsyncBufReadExt, StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ListParams, PostParams, WatchParams};
 use kube::core::WatchEvent;
@@ -128,5 +128,22 @@ async fn watch_events_are_held_stepped_through_and_expired() {
     assert_eq!(next().await, "y");
     kept.gate.send_replace(Passage::Expired);
     assert_eq!(next().await, "410");
+    plane.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_is_seen_however_it_is_asked_for() {
+    let (plane, kept, _token, maps) = start().await;
+    maps.create(&PostParams::default(), &map("a")).await.unwrap();
+    let path = "/api/v1/namespaces/default/configmaps";
+    // The first is how clients in Python write it.
+    for path in [format!("{path}?watch=True"), format!("{path}?watch"), path.replace("/v1/", "/v1/watch/")] {
+        kept.seen.lock().unwrap().clear();
+        let request = http::Request::get(&path).body(Vec::new()).unwrap();
+        let mut lines = maps.clone().into_client().request_stream(request).await.unwrap().lines();
+        lines.try_next().await.unwrap().unwrap();
+        let seen = kept.seen.lock().unwrap();
+        assert!(seen.iter().any(|one| matches!(one, Observation::Delivered(_))), "{path}: {seen:?}");
+    }
     plane.stop().await;
 }

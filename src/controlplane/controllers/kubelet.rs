@@ -87,7 +87,7 @@ impl Kubelet {
             Missing::Volume(volume, why) => {
                 ("FailedMount", format!("MountVolume.SetUp failed for volume {volume:?} : {why}"))
             }
-            Missing::Container(container, why) => {
+            Missing::Container(kind, container, why) => {
                 let mut status = fields::status(pod);
                 for list in ["containerStatuses", "initContainerStatuses"] {
                     let all = status.get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
@@ -100,7 +100,7 @@ impl Kubelet {
                     let object = with_status(pod, status);
                     writes.push(Write::UpdateStatus { resource: "pods".into(), object });
                 }
-                put(&mut regarding, "/fieldPath", format!("spec.containers{{{container}}}").into());
+                put(&mut regarding, "/fieldPath", field_path(kind, container).into());
                 ("Failed", format!("Error: {why}"))
             }
         };
@@ -179,7 +179,7 @@ impl Kubelet {
             }
             _ => return vec![record(None, &Value::Null)],
         };
-        let path = |container| format!("spec.{kind}{{{}}}", name_of(container));
+        let path = |container| field_path(kind, name_of(container));
         containers.into_iter().map(|container| record(Some(path(container)), container)).collect()
     }
 
@@ -222,6 +222,11 @@ impl Kubelet {
         }
         status
     }
+}
+
+/// A container as Events name it: the list of the spec that it is in, and its name.
+fn field_path(kind: &str, container: &str) -> String {
+    format!("spec.{kind}{{{container}}}")
 }
 
 fn name_of(container: &Value) -> &str {

@@ -11,8 +11,8 @@ use serde_json::Value;
 pub(super) enum Missing {
     /// A volume cannot be filled: name and why.
     Volume(String, String),
-    /// A container cannot be made: name and why.
-    Container(String, String),
+    /// A container cannot be made: the list of the spec that it is in, its name, and why.
+    Container(&'static str, String, String),
 }
 
 /// A ConfigMap or a Secret, as a reference names it.
@@ -70,11 +70,11 @@ pub(super) fn missing(view: &dyn View, pod: &Value) -> Option<Missing> {
             return Some(Missing::Volume(text(volume, "/name").to_owned(), why));
         }
     }
-    let containers =
-        ["/spec/initContainers", "/spec/containers"].into_iter().flat_map(|place| list(pod, place));
-    for container in containers {
-        if let Some(why) = unset(view, namespace, container) {
-            return Some(Missing::Container(text(container, "/name").to_owned(), why));
+    for kind in ["initContainers", "containers"] {
+        for container in list(pod, &format!("/spec/{kind}")) {
+            if let Some(why) = unset(view, namespace, container) {
+                return Some(Missing::Container(kind, text(container, "/name").to_owned(), why));
+            }
         }
     }
     None

@@ -5,6 +5,7 @@
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::pods;
 use super::quantity;
+use crate::classes::{DEFAULT_STORAGE_CLASS, default_class};
 use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -24,7 +25,6 @@ const CLAIMS: &str = "persistentvolumeclaims";
 const VOLUMES: &str = "persistentvolumes";
 const CLASSES: &str = "storage.k8s.io/storageclasses";
 const PROVISIONER: &str = "opdev.dev/simulated";
-const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 const STANDARD: &str = "standard";
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
 const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
@@ -83,7 +83,7 @@ fn standard_class() -> Write {
         resource: CLASSES.into(),
         object: json!({
             "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass",
-            "metadata": {"name": STANDARD, "annotations": {DEFAULT_CLASS: "true"}},
+            "metadata": {"name": STANDARD, "annotations": {(DEFAULT_STORAGE_CLASS[0]): "true"}},
             "provisioner": PROVISIONER, "reclaimPolicy": "Delete", "volumeBindingMode": "Immediate",
         }),
     }
@@ -98,13 +98,6 @@ fn tell(claim: &Value, kind: NoteKind, reason: &str, message: String) -> Write {
         component: None,
         host: None,
     })
-}
-
-fn default_class(view: &dyn View) -> Option<Arc<Value>> {
-    let mut classes = view.list(CLASSES, None);
-    classes.retain(|class| meta::annotation(class, DEFAULT_CLASS) == Some("true"));
-    classes.sort_by_key(|class| text(class, "/metadata/creationTimestamp").to_owned());
-    classes.pop()
 }
 
 fn bind(view: &dyn View, claim: &Value) -> Vec<Write> {
@@ -125,7 +118,7 @@ fn bind(view: &dyn View, claim: &Value) -> Vec<Write> {
     }
     let Some(class_name) = claim.pointer("/spec/storageClassName").and_then(Value::as_str) else {
         // Claims without a class get the default one, also later.
-        return match default_class(view) {
+        return match default_class(view.list(CLASSES, None), &DEFAULT_STORAGE_CLASS) {
             Some(class) => vec![patch(CLAIMS, claim, json!({"spec": {"storageClassName": name(&class)}}))],
             None => pending(claim),
         };

@@ -6,11 +6,12 @@ use super::Registry;
 use super::context::Context;
 use super::strategy::Part;
 use crate::authorization::Attributes;
+use crate::classes::{DEFAULT_INGRESS_CLASS, DEFAULT_STORAGE_CLASS, default_class};
+use crate::contract::View as _;
 use crate::error::Status;
 use crate::resource::{Resource, metadata, quantity};
 use crate::storage::{Key, Stored};
 use serde_json::{Map, Value, json};
-use std::cmp::Reverse;
 use std::sync::Arc;
 
 const PRIORITY_CLASSES: &str = "scheduling.k8s.io/priorityclasses";
@@ -22,7 +23,7 @@ fn forbidden(resource: &Resource, object: &Value, why: &str) -> Status {
     Status::forbidden(&resource.group, &resource.plural, metadata::text(object, "name"), why)
 }
 
-/// The part of an object that is there, as a map.
+/// A field as a map; it is made where it is none.
 fn map_of<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, Value>> {
     if !value[field].is_object() {
         value[field] = json!({});
@@ -46,12 +47,9 @@ impl Registry {
                 if object["spec"]["storageClassName"].is_null()
                     && object["metadata"]["annotations"].get(annotated).is_none()
                 {
-                    const MARKS: [&str; 2] = [
-                        "storageclass.kubernetes.io/is-default-class",
-                        "storageclass.beta.kubernetes.io/is-default-class",
-                    ];
-                    if let Some(class) = self.default_class(STORAGE_CLASSES, &MARKS) {
-                        object["spec"]["storageClassName"] = class;
+                    let classes = self.list(STORAGE_CLASSES, None);
+                    if let Some(class) = default_class(classes, &DEFAULT_STORAGE_CLASS) {
+                        object["spec"]["storageClassName"] = class["metadata"]["name"].clone();
                     }
                 }
                 Ok(())
@@ -60,30 +58,15 @@ impl Registry {
                 if object["spec"]["ingressClassName"].is_null()
                     && object["metadata"]["annotations"].get("kubernetes.io/ingress.class").is_none()
                 {
-                    const MARKS: [&str; 1] = ["ingressclass.kubernetes.io/is-default-class"];
-                    if let Some(class) = self.default_class(INGRESS_CLASSES, &MARKS) {
-                        object["spec"]["ingressClassName"] = class;
+                    let classes = self.list(INGRESS_CLASSES, None);
+                    if let Some(class) = default_class(classes, &DEFAULT_INGRESS_CLASS) {
+                        object["spec"]["ingressClassName"] = class["metadata"]["name"].clone();
                     }
                 }
                 Ok(())
             }
             _ => Ok(()),
         }
-    }
-
-    /// The name of the newest class that is marked as the default one.
-    fn default_class(&self, classes: &str, marks: &[&str]) -> Option<Value> {
-        let classes = self.store.list(classes, None).items;
-        let marked = |class: &&Arc<Stored>| {
-            let annotations = &class.value["metadata"]["annotations"];
-            marks.iter().any(|mark| annotations[*mark] == "true")
-        };
-        let age = |class: &&Arc<Stored>| {
-            let text = |field| metadata::text(&class.value, field).to_owned();
-            (Reverse(text("creationTimestamp")), text("name"))
-        };
-        let newest = classes.iter().filter(marked).min_by_key(age)?;
-        Some(newest.value["metadata"]["name"].clone())
     }
 
     /// The class with this name; without a name the default one, where there is one.

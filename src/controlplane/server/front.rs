@@ -107,8 +107,8 @@ impl Front {
         };
         tracing::debug!(%method, path, user = user.name, status = response.status().as_u16(), "answered");
         let (query, code) = (uri.query().unwrap_or_default(), response.status().as_u16());
-        let method = &method;
-        self.metrics.count(&Answered { method, path, query, applies, code, took: began.elapsed() });
+        let answered = Answered { method: &method, path, query, applies, code, took: began.elapsed() };
+        self.metrics.count(&answered, &self.api.registry().catalog);
         let mut response = response.map(|body| until(body, &self.stop));
         if let Ok(value) = HeaderValue::from_str(&audit_id) {
             response.headers_mut().insert(AUDIT_ID, value);

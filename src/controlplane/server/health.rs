@@ -6,7 +6,8 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
-/// What is checked, by the names of the real server; what it has beside them has no counterpart here.
+/// The checks that are listed, by the names of the real server; what it has beside them has no counterpart here. Only
+/// those of the store, and the shutdown, can fail: what the others ask for is done before the first request is answered.
 const CHECKS: [&str; 7] = [
     "ping",
     "log",

@@ -4,6 +4,7 @@
 use super::certificates::ClientCertificate;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
 use std::net::SocketAddr;
 
 /// The kubeconfig of the admin of the plane that listens at `address`.
@@ -49,6 +50,8 @@ pub(crate) fn kubeconfig_of_token(
     auth_provider: Option<&str>,
 ) -> String {
     let authority = STANDARD.encode(authority);
+    // A name such as `123` is a number unless it is quoted; a text of JSON is one of YAML.
+    let (namespace, token) = (Value::from(namespace), Value::from(token));
     let provider =
         auth_provider.map(|name| format!("    auth-provider:\n      name: {name}\n")).unwrap_or_default();
     format!(
@@ -72,4 +75,21 @@ users:
     token: {token}
 {provider}"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_of_digits_stays_a_text() {
+        let address = SocketAddr::from(([127, 0, 0, 1], 6443));
+        for namespace in ["2024", "true", "1e3", "default"] {
+            let text = kubeconfig_of_token(address, "", "t", namespace, Some("p"));
+            let read = opdev_object::yaml::from_str(&text).unwrap();
+            assert_eq!(read["contexts"][0]["context"]["namespace"], namespace);
+            let user = serde_json::json!({"token": "t", "auth-provider": {"name": "p"}});
+            assert_eq!(read["users"][0]["user"], user);
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use super::attributes;
 use crate::authorization::Attributes;
 use crate::body::{Body, full};
-use crate::registry::Registry;
+use crate::registry::{Catalog, Registry};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Response};
 use std::collections::BTreeMap;
@@ -92,6 +92,18 @@ impl Labels {
         }
     }
 
+    /// Takes out what nobody serves: a request that is refused may name anything, and there is no end to that.
+    fn keep_served(&mut self, catalog: &Catalog) {
+        match catalog.served().find(&self.group, &self.version, &self.resource) {
+            Some(resource) if resource.subresource(&self.subresource).is_some() => {}
+            Some(_) => self.subresource.clear(),
+            None => {
+                let Labels { group, resource, subresource, version, .. } = self;
+                [group, resource, subresource, version].map(String::clear);
+            }
+        }
+    }
+
     /// As they stand in braces, by name; `more` comes before.
     fn text(&self, more: &str) -> String {
         let Labels { dry_run, group, resource, scope, subresource, verb, version } = self;
@@ -107,11 +119,11 @@ impl Metrics {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts a request. Of paths that nobody serves there are too many to tell them apart.
-    pub(super) fn count(&self, request: &Answered<'_>) {
+    /// Counts a request.
+    pub(super) fn count(&self, request: &Answered<'_>, catalog: &Catalog) {
         let mut labels = Labels::of(request);
-        if request.code == 404 && labels.resource.is_empty() {
-            labels.subresource.clear();
+        if (400..500).contains(&request.code) {
+            labels.keep_served(catalog);
         }
         let stream = matches!(labels.verb, "WATCH" | "CONNECT");
         let mut all = self.lock();
@@ -260,7 +272,8 @@ mod tests {
         for millis in [1, 30, 90_000] {
             let took = Duration::from_millis(millis);
             let (method, path) = (&Method::GET, "/api/v1/pods");
-            metrics.count(&Answered { method, path, query: "", applies: false, code: 200, took });
+            let answered = Answered { method, path, query: "", applies: false, code: 200, took };
+            metrics.count(&answered, &Catalog::new(Vec::new()));
         }
         let mut out = String::new();
         metrics.write_requests(&mut out);
@@ -274,5 +287,32 @@ mod tests {
         assert_eq!(value(bucket, "le=\"60\""), "2");
         assert_eq!(value(bucket, "le=\"+Inf\""), "3");
         assert_eq!(value("apiserver_request_total", "code=\"200\""), "3");
+    }
+    #[test]
+    fn what_nobody_serves_is_counted_together() {
+        let (metrics, catalog) = (Metrics::default(), Catalog::new(crate::registry::builtin_resources()));
+        for n in 0..3 {
+            for path in [
+                format!("/path-{n}"),
+                format!("/apis/group-{n}.io/v1/things"),
+                format!("/api/v1/things-{n}"),
+                format!("/api/v{n}/pods"),
+                format!("/api/v1/namespaces/a/pods/p/part-{n}"),
+                format!("/api/v1/namespaces/a/pods/missing-{n}"),
+                "/api/v1/namespaces/a/pods/p/log".to_owned(),
+            ] {
+                let (method, took) = (&Method::GET, Duration::ZERO);
+                for code in [403, 404] {
+                    metrics.count(
+                        &Answered { method, path: &path, query: "", applies: false, code, took },
+                        &catalog,
+                    );
+                }
+            }
+        }
+        let all = metrics.lock();
+        let told: Vec<_> =
+            all.keys().map(|labels| (labels.resource.as_str(), labels.subresource.as_str())).collect();
+        assert_eq!(told, [("", ""), ("", ""), ("pods", ""), ("pods", ""), ("pods", "log")]);
     }
 }

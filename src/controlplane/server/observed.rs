@@ -84,8 +84,9 @@ where
         return Err(Disconnected);
     }
     if let Some(refusal) = &treatment.refusal {
-        // What was to be written is part of what was disturbed.
-        _ = request.into_body().collect().await;
+        // What was to be written is part of what was disturbed; `Tee` keeps what is kept of it.
+        let mut body = request.into_body();
+        while let Some(Ok(_)) = body.frame().await {}
         let mut response = crate::answer::status(&refusal.status());
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -106,15 +107,8 @@ where
         return Ok(response);
     }
     answered(response.status().as_u16(), Copied::default(), disturbed);
-    if !is_watch(&asked.query) || !response.status().is_success() {
-        return Ok(response);
-    }
+    // Only a watch has an answer without a known end, in whatever words it was asked for.
     Ok(watched(response, &asked, client, treatment))
-}
-
-/// Whether a query asks for a watch.
-fn is_watch(query: &str) -> bool {
-    query.split('&').any(|term| matches!(term, "watch=true" | "watch=1" | "watch"))
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> String {

@@ -1,6 +1,7 @@
 //! Rows of what the cluster itself consists of: namespaces, nodes, events, configuration, storage, leases.
 
 use super::row::{Row, labels};
+use crate::classes::{DEFAULT_STORAGE_CLASS, is_default};
 use serde_json::{Map, Value};
 
 pub(super) const NAMESPACE: &[&str] = &["Name", "Status", "Age"];
@@ -232,10 +233,10 @@ pub(super) const STORAGE_CLASS: &[&str] =
     &["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion:boolean", "Age"];
 
 pub(super) fn storage_class(row: Row<'_>) -> Vec<Value> {
-    let standard = "/metadata/annotations/storageclass.kubernetes.io~1is-default-class";
     let name = row.text("/metadata/name");
+    let mark = if is_default(row.object, &DEFAULT_STORAGE_CLASS) { " (default)" } else { "" };
     vec![
-        if row.text(standard) == "true" { format!("{name} (default)") } else { name.to_owned() }.into(),
+        format!("{name}{mark}").into(),
         row.text("/provisioner").into(),
         row.text_or("/reclaimPolicy", "Delete").into(),
         row.text_or("/volumeBindingMode", "Immediate").into(),

@@ -430,6 +430,8 @@ async fn strict_pods_wait_for_what_they_name() {
             waiting["reason"] == reason && waiting["message"].as_str().unwrap_or_default() == message
         }
     };
+    let init = json!([{"name": "i", "image": "x", "envFrom": [{"secretRef": {"name": "none"}}]}]);
+    made(&plane, PODS, pod("init", json!({"initContainers": init}))).await;
     let (env, volume) = (format!("{PODS}/env"), format!("{PODS}/volume"));
     until(&plane, &env, waits("CreateContainerConfigError", "configmap \"m\" not found")).await;
     until(&plane, &volume, waits("ContainerCreating", "")).await;
@@ -439,6 +441,13 @@ async fn strict_pods_wait_for_what_they_name() {
         }
     };
     let events = "/api/v1/namespaces/default/events";
+    let list = until(&plane, events, told("Error: secret \"none\" not found")).await;
+    let event = list["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|event| event["message"] == "Error: secret \"none\" not found");
+    assert_eq!(event.unwrap()["involvedObject"]["fieldPath"], "spec.initContainers{i}");
     until(&plane, events, told("Error: configmap \"m\" not found")).await;
     until(&plane, events, told("MountVolume.SetUp failed for volume \"v\" : secret \"s\" not found")).await;
 
