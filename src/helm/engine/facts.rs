@@ -4,15 +4,13 @@
 use super::memory::Outputs;
 use super::places::file_of;
 use super::release_read::ReleaseRead;
-use crate::template::RELEASE_FACTS;
 
 /// What the templates of some outputs read, in the order of their paths. Outputs of a render without a memory say nothing.
 pub(super) fn release_reads(outputs: &Outputs) -> Vec<ReleaseRead> {
     let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX);
     let mut found = Vec::new();
-    for (path, output) in outputs.iter().filter(|(_, output)| !output.seen.release.is_empty()) {
-        for key in RELEASE_FACTS {
-            let Some(place) = output.seen.release.get(key.as_bytes()) else { continue };
+    for (path, output) in outputs {
+        for (&key, place) in &output.seen.release {
             let place = place.as_ref().map(|at| (file_of(&at.file), number(at.line), number(at.column)));
             found.push(ReleaseRead { key, template: path.clone(), place });
         }

@@ -7,7 +7,6 @@ use super::{Capabilities, Compat};
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{self, ManifestError, Part};
 use crate::template::{self, Inputs, NodeId, Paths, ROOT, Read, ReadSet, Seen, World};
-use crate::values::schema;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -137,7 +136,7 @@ impl Prepared {
 
     /// Whether it still is what a chart and values come to.
     pub(super) fn fits(&self, chart: &Chart, user: &Value) -> bool {
-        self.user == *user && same_values(&self.given, chart) && !schema::reaches_out(chart)
+        self.user == *user && same_values(&self.given, chart)
     }
 }
 

@@ -86,7 +86,9 @@ pub(super) fn prepared(
     })?;
     let values = Arc::new(coalesced.values);
     if let Some(state) = state {
-        state.prepared = Some(Prepared::new(chart, input.values, &processed, &values, &warnings));
+        // What other files say of the values is asked each time.
+        state.prepared = (!schema::reaches_out(chart))
+            .then(|| Prepared::new(chart, input.values, &processed, &values, &warnings));
     }
     Ok((processed, values, warnings))
 }

@@ -38,9 +38,7 @@ pub use error::{ExecError, Frame, FuncError, ParseError};
 pub use funcs::Function;
 pub use funcs::names as function_names;
 pub use host::{Host, Signature, Ty};
-pub use reads::{
-    Compared, Inputs, NodeId, Paths, RELEASE_FACTS, ROOT, Read, ReadPlace, ReadSet, Reads, Seen, differences,
-};
+pub use reads::{Compared, Inputs, NodeId, Paths, ROOT, Read, ReadPlace, ReadSet, Reads, Seen, differences};
 pub use set::{ParseCache, ParsedText, TemplateSet, without_no_value};
 pub use text::Str;
 pub(crate) use text::text_of;

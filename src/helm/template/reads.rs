@@ -21,7 +21,7 @@ pub const ROOT: NodeId = 0;
 pub(super) const IN_LIST: NodeId = NodeId::MAX;
 
 /// The keys of `.Release` that are not the same for every revision of a release.
-pub const RELEASE_FACTS: [&str; 3] = ["IsInstall", "IsUpgrade", "Revision"];
+const RELEASE_FACTS: [&str; 3] = ["IsInstall", "IsUpgrade", "Revision"];
 
 /// One thing that was read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -86,8 +86,9 @@ pub struct ReadPlace {
 pub struct Seen {
     /// Of the input.
     pub reads: ReadSet,
-    /// The keys of `.Release` among them, each with the first place that names it, where one does.
-    pub release: BTreeMap<Str, Option<ReadPlace>>,
+    /// The keys of `.Release` among them that are not the same for every revision, each with the first place that
+    /// names it, where one does.
+    pub release: BTreeMap<&'static str, Option<ReadPlace>>,
     /// The templates it executed, itself first among them, as they were.
     pub(super) trees: HashMap<Str, Arc<Tree>, Quickly>,
     /// Whether it executed a template that hides another one in a way `trees` does not tell.
@@ -184,17 +185,21 @@ impl Reads {
     }
 
     fn note_release(&self, key: &[u8]) {
-        self.seen.borrow_mut().release.entry(Str::from(key)).or_default();
+        if let Some(fact) = release_fact(key) {
+            self.seen.borrow_mut().release.entry(fact).or_default();
+        }
     }
 
     /// A key of `.Release` is read at this place.
-    pub(super) fn release_at(&self, key: &Str, place: impl FnOnce() -> ReadPlace) {
-        let mut seen = self.seen.borrow_mut();
-        let known = seen.release.entry(key.clone()).or_default();
-        if known.is_none() {
-            *known = Some(place());
+    pub(super) fn release_at(&self, key: &[u8], place: impl FnOnce() -> ReadPlace) {
+        if let Some(fact) = release_fact(key) {
+            self.seen.borrow_mut().release.entry(fact).or_default().get_or_insert_with(place);
         }
     }
+}
+
+fn release_fact(key: &[u8]) -> Option<&'static str> {
+    RELEASE_FACTS.into_iter().find(|fact| fact.as_bytes() == key)
 }
 
 /// The mark of a map of the input.

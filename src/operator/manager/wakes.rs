@@ -12,9 +12,10 @@ use crate::operator::watch::cache::Happened;
 use crate::operator::watch::mapping::{Primary, primaries_of};
 use crate::operator::watch::stream::Follow;
 use crate::tap::change::{
-    changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer,
+    changed_fields, child_update_counts, dependent_update_counts, is_own_part, last_writer, managers_of,
 };
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
+use opdev_object::path::Path;
 use opdev_object::selector::LabelSelector;
 use opdev_types::contract::Read;
 use serde_json::Value;
@@ -187,21 +188,10 @@ fn primary_wake(happened: &Happened, served: &Served) -> Option<Wake> {
 /// Whether an object is being deleted and waits for a finalizer that opdev has put there. Another operator's, which
 /// looks after the rest of a kind, has the same name.
 fn is_ours_and_leaves(object: &Value) -> bool {
+    let at = meta::finalizers(object).iter().position(|finalizer| *finalizer == FINALIZER);
+    let path = at.map(|at| Path::root().field("metadata").field("finalizers").index(at));
     meta::deletion_timestamp(object).is_some()
-        && meta::finalizers(object).contains(&FINALIZER)
-        && has_put(object, OWN_MANAGER, FINALIZER)
-}
-
-/// Whether a field manager owns a finalizer.
-fn has_put(object: &Value, manager: &str, finalizer: &str) -> bool {
-    let entries = object.pointer("/metadata/managedFields").and_then(Value::as_array).into_iter().flatten();
-    let item = format!("v:\"{finalizer}\"");
-    entries.filter(|entry| entry.get("manager").and_then(Value::as_str) == Some(manager)).any(|entry| {
-        entry
-            .pointer("/fieldsV1/f:metadata/f:finalizers")
-            .and_then(Value::as_object)
-            .is_some_and(|owned| owned.contains_key(&item))
-    })
+        && path.is_some_and(|path| managers_of(object, &path, "").iter().any(|name| name == OWN_MANAGER))
 }
 
 fn other_wake(happened: &Happened, object: ObjectRef, key: ObjectKey, relation: Relation) -> Wake {

@@ -43,8 +43,8 @@ pub(super) struct Case<'a> {
 pub(super) struct Decision {
     pub(super) step: ReleaseStep,
     pub(super) why: String,
-    /// Nobody asked for it: the same chart and values give something else.
-    pub(super) surplus: bool,
+    /// Where nobody asked for it, for the same chart and values give something else: what reads which revision it is.
+    pub(super) surplus: Option<Vec<ReleaseRead>>,
 }
 
 impl Case<'_> {
@@ -69,16 +69,8 @@ impl Case<'_> {
         }
     }
 
-    /// The rendering that goes with a decision.
-    pub(super) fn rendered(&self, decision: &Decision) -> Rendered {
-        match decision.step {
-            ReleaseStep::Rewritten => self.in_place.clone(),
-            ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => self.next.clone(),
-        }
-    }
-
     /// What reads something of `.Release` that is not the same in the next revision, of the templates whose output is not.
-    pub(super) fn blamed(&self) -> Vec<ReleaseRead> {
+    fn blamed(&self) -> Vec<ReleaseRead> {
         explain::blamed(&self.next.release_reads, &self.in_place.manifest, &self.next.manifest)
     }
 
@@ -105,20 +97,21 @@ impl Case<'_> {
     }
 
     fn surplus(&self) -> Decision {
-        let why = match self.blamed().first() {
+        let blamed = self.blamed();
+        let why = match blamed.first() {
             Some(read) => format!("{read} is not the same in the next revision"),
             None => "the same chart and values render something else".to_owned(),
         };
-        Decision { surplus: true, ..upgrade(why) }
+        Decision { surplus: Some(blamed), ..upgrade(why) }
     }
 }
 
 fn upgrade(why: impl Into<String>) -> Decision {
-    Decision { step: ReleaseStep::Upgraded, why: why.into(), surplus: false }
+    Decision { step: ReleaseStep::Upgraded, why: why.into(), surplus: None }
 }
 
 fn rewrite(why: impl Into<String>) -> Decision {
-    Decision { step: ReleaseStep::Rewritten, why: why.into(), surplus: false }
+    Decision { step: ReleaseStep::Rewritten, why: why.into(), surplus: None }
 }
 
 /// The first hook that is not what it was, in words.

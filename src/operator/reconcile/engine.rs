@@ -1,6 +1,7 @@
 //! The chart engine of one release: what it is made of and for, and what has been done. Charts' custom resources and
 //! the releases of programs share it; who installs a release sees to its end. Read `upgrade` and `uninstall`.
 
+use super::annotations;
 use super::apply::{Effects, Force, Plan};
 use super::inject::{Owner, ReleaseNames};
 use super::memory::Memory;
@@ -11,6 +12,7 @@ use crate::operator::api::Api;
 use crate::operator::settings::Settings;
 use crate::sources::ChartReconciler;
 use opdev_object::meta::Gvk;
+use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -109,6 +111,13 @@ impl Engine {
     pub(super) fn tell(&mut self, step: ReleaseStep, revision: i64, why: String, surplus: bool) {
         let name = self.name.clone();
         self.changes.push(ReleaseChange { name, step, revision, why, surplus });
+    }
+
+    /// Says which annotations of the custom resource have no effect, as in the Operator SDK's operator.
+    pub(super) fn say_ignored_annotations(&mut self, object: &Value) {
+        for name in annotations::ignored(object) {
+            self.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
+        }
     }
 
     /// The name of the chart, empty where there is none.

@@ -1,9 +1,10 @@
 //! Why a chart says something else each time it is rendered from the same input: the lines that differ, the templates
 //! they come from, and the function or value in there that is the likely cause. Pure.
 
+use super::objects;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Functions and values that need not be the same the next time.
 const SUSPECTS: [&str; 23] = [
@@ -58,28 +59,22 @@ impl std::fmt::Display for Line {
 
 /// The lines in which two manifests of one chart differ.
 pub(super) fn lines(chart: &Chart, old: &str, new: &str) -> Vec<Line> {
-    let (old, new) = (documents(old), documents(new));
+    let (old, new) = (by_template(old), by_template(new));
+    let templates: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let none = Vec::new();
     let mut found = Vec::new();
-    let mut sources: Vec<&(&str, usize)> = old.keys().chain(new.keys()).collect();
-    sources.sort();
-    sources.dedup();
-    for source in sources {
-        let empty = "";
-        let (a, b) = (old.get(source).unwrap_or(&empty), new.get(source).unwrap_or(&empty));
-        if a == b {
-            continue;
-        }
-        let secret = [a, b].iter().any(|text| text.lines().any(|line| line == "kind: Secret"));
-        let (mut a, mut b) = (a.lines(), b.lines());
-        loop {
-            match (a.next(), b.next()) {
-                (None, None) => break,
-                (old, new) if old == new => {}
-                (old, new) => {
-                    found.push(line(chart, source.0, old, new, secret));
-                    if found.len() == LINES {
-                        return found;
-                    }
+    for template in templates {
+        let (old, new) = (old.get(template).unwrap_or(&none), new.get(template).unwrap_or(&none));
+        for at in 0..old.len().max(new.len()) {
+            let (old, new) = (old.get(at).unwrap_or(&""), new.get(at).unwrap_or(&""));
+            let secret = [old, new].iter().any(|text| text.lines().any(|line| line == "kind: Secret"));
+            let (mut old, mut new) = (old.lines(), new.lines());
+            while let pair @ ((Some(_), _) | (_, Some(_))) = (old.next(), new.next()) {
+                if pair.0 != pair.1 {
+                    found.push(line(chart, template, pair.0, pair.1, secret));
+                }
+                if found.len() == LINES {
+                    return found;
                 }
             }
         }
@@ -90,21 +85,13 @@ pub(super) fn lines(chart: &Chart, old: &str, new: &str) -> Vec<Line> {
 /// Of what templates read of `.Release`, what may have made two manifests differ: each key once, of the templates whose
 /// documents differ; of all where none of those reads any.
 pub(super) fn blamed(reads: &[ReleaseRead], old: &str, new: &str) -> Vec<ReleaseRead> {
-    let (old, new) = (documents(old), documents(new));
-    let differs = |template: &str| {
-        let of = |documents: &HashMap<(&str, usize), &str>| {
-            let mut found: Vec<(usize, String)> = documents
-                .iter()
-                .filter(|((source, _), _)| *source == template)
-                .map(|((_, at), text)| (*at, (*text).to_owned()))
-                .collect();
-            found.sort();
-            found
-        };
-        of(&old) != of(&new)
-    };
-    let mut found: Vec<ReleaseRead> = reads.iter().filter(|read| differs(&read.template)).cloned().collect();
-    if found.is_empty() && old != new {
+    if reads.is_empty() || old == new {
+        return Vec::new();
+    }
+    let (old, new) = (by_template(old), by_template(new));
+    let differs = |read: &&ReleaseRead| old.get(read.template.as_str()) != new.get(read.template.as_str());
+    let mut found: Vec<ReleaseRead> = reads.iter().filter(differs).cloned().collect();
+    if found.is_empty() {
         found = reads.to_vec();
     }
     let mut seen = HashSet::new();
@@ -112,15 +99,11 @@ pub(super) fn blamed(reads: &[ReleaseRead], old: &str, new: &str) -> Vec<Release
     found
 }
 
-/// Documents by the template they come from, and which of its documents they are.
-fn documents(manifest: &str) -> HashMap<(&str, usize), &str> {
-    let mut counts: HashMap<&str, usize> = HashMap::new();
-    let mut found = HashMap::new();
-    for document in manifest.split("\n---") {
-        let source = document.lines().find_map(|line| line.strip_prefix("# Source: ")).unwrap_or_default();
-        let count = counts.entry(source).or_default();
-        found.insert((source, *count), document);
-        *count += 1;
+/// The documents of a manifest by the template they come from.
+fn by_template(manifest: &str) -> HashMap<&str, Vec<&str>> {
+    let mut found: HashMap<&str, Vec<&str>> = HashMap::new();
+    for (source, document) in objects::sources(manifest) {
+        found.entry(source).or_default().push(document);
     }
     found
 }

@@ -177,7 +177,7 @@ impl Pass {
         if let Some(notice) = healed {
             self.engine.say(notice, None);
         }
-        self.say_ignored_annotations();
+        self.engine.say_ignored_annotations(&self.parent.object);
         let mine = [FINALIZER, LEGACY_FINALIZER];
         self.parent.add_finalizer(&self.engine.api, FINALIZER, &mine).await.map_err(Fault::plain)?;
         let outcome = self.engine.release(history, wanted).await;
@@ -189,13 +189,6 @@ impl Pass {
             None => period.map(|after| Requeue { after, why: "period".to_owned() }),
         };
         Ok(Verdict::new(outcome).after(next))
-    }
-
-    /// Annotations of the hybrid library do nothing here, as they do nothing in the Operator SDK's operator.
-    fn say_ignored_annotations(&mut self) {
-        for name in annotations::ignored(&self.parent.object) {
-            self.engine.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
-        }
     }
 
     /// How long until the next pass without a cause.

@@ -73,6 +73,14 @@ fn expand(value: Value, into: &mut Vec<Value>) {
     }
 }
 
+/// The documents of a manifest, each with the path of the template that its `# Source:` names.
+pub(super) fn sources(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
+    opdev_helm::manifest::split(manifest).into_iter().map(|(_, document)| {
+        let source = document.lines().find_map(|line| line.strip_prefix("# Source: "));
+        (source.unwrap_or_default(), document)
+    })
+}
+
 /// The kinds of a manifest's objects, each once.
 pub(super) fn kinds(manifest: &str) -> Vec<Gvk> {
     let mut kinds: Vec<Gvk> = parse(manifest).unwrap_or_default().iter().filter_map(Gvk::of).collect();
@@ -162,6 +170,21 @@ async fn live_one(api: &Api, wanted: &Wanted) -> anyhow::Result<Option<Value>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn documents_have_their_templates() {
+        let manifest = "---\n# Source: web/templates/a.yaml\na: 1\n---\n# Source: web/charts/db/templates/b.yaml\nb: 2\n";
+        let found: Vec<_> = sources(manifest).map(|(source, text)| (source, parse(text).unwrap())).collect();
+        assert_eq!(
+            found,
+            [
+                ("web/templates/a.yaml", vec![json!({"a": 1})]),
+                ("web/charts/db/templates/b.yaml", vec![json!({"b": 2})])
+            ]
+        );
+        assert_eq!(sources("").count(), 0);
+    }
 
     #[test]
     fn lists_are_expanded_and_kinds_named_once() {

@@ -79,8 +79,7 @@ impl Engine {
         let run = &mut target.release.hooks;
         let pre = hooks.run(HookEvent::PreRollback, run, &mut self.effects).await;
         pre.context("pre-rollback hooks failed")?;
-        let plan = Plan::make(&self.api, before, failed, None).await?;
-        plan.carry_out(&self.api, self.rollback_force(), &mut self.effects).await?;
+        self.apply_before(before, failed).await?;
         let post = hooks.run(HookEvent::PostRollback, run, &mut self.effects).await;
         post.context("post-rollback hooks failed")
     }
@@ -93,12 +92,7 @@ impl Engine {
         failed: &[Wanted],
     ) -> anyhow::Error {
         self.note("apply");
-        let force = self.rollback_force();
-        let back = async {
-            let plan = Plan::make(&self.api, before, failed, None).await?;
-            plan.carry_out(&self.api, force, &mut self.effects).await
-        };
-        let done = back.await;
+        let done = self.apply_before(before, failed).await;
         self.note("rollback");
         match done {
             Ok(()) => error.context("upgrade failed; rolled back to the last good manifest"),
@@ -135,8 +129,11 @@ impl Engine {
         }
     }
 
-    fn rollback_force(&self) -> Force {
-        if self.force.rollback { Force::Fallback } else { Force::No }
+    /// Makes of the objects of a failed revision those of the revision before.
+    async fn apply_before(&mut self, before: Vec<Wanted>, failed: &[Wanted]) -> anyhow::Result<()> {
+        let force = if self.force.rollback { Force::Fallback } else { Force::No };
+        let plan = Plan::make(&self.api, before, failed, None).await?;
+        plan.carry_out(&self.api, force, &mut self.effects).await
     }
 }
 

@@ -43,7 +43,7 @@ fn sources_of(manifest: &str, twin: &Wanted, namespace: &str) -> Vec<String> {
     let wanted = (&twin.resource.gvk.group, &twin.resource.gvk.kind, meta::name(&twin.object));
     let own = meta::namespace(&twin.object);
     let mut found = Vec::new();
-    for (source, text) in documents(manifest) {
+    for (source, text) in objects::sources(manifest) {
         for object in objects::parse(text).unwrap_or_default() {
             let Some(gvk) = Gvk::of(&object) else { continue };
             let inside = own.is_none() || meta::namespace(&object).or(Some(namespace)) == own;
@@ -53,23 +53,4 @@ fn sources_of(manifest: &str, twin: &Wanted, namespace: &str) -> Vec<String> {
         }
     }
     found
-}
-
-/// The documents of a manifest, each with the template it comes from.
-fn documents(manifest: &str) -> impl Iterator<Item = (&str, &str)> {
-    let parts = manifest.split("---\n# Source: ").skip(1);
-    parts.map(|part| part.split_once('\n').unwrap_or((part, "")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn documents_have_their_templates() {
-        let manifest = "---\n# Source: web/templates/a.yaml\na: 1\n---\n# Source: web/charts/db/templates/b.yaml\nb: 2\n";
-        let found: Vec<_> = documents(manifest).collect();
-        assert_eq!(found, [("web/templates/a.yaml", "a: 1\n"), ("web/charts/db/templates/b.yaml", "b: 2\n")]);
-        assert_eq!(documents("").count(), 0);
-    }
 }

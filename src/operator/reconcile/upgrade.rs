@@ -50,15 +50,15 @@ impl Engine {
             .await
             .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
         self.note("render");
-        let Some(Candidate { rendered, decision, blamed }) = candidate else {
+        let Some((rendered, decision)) = candidate else {
             return self.keep(&deployed, wish).await;
         };
-        if decision.surplus {
+        if let Some(blamed) = &decision.surplus {
             // A save begins to count anew.
             let before = if self.memory.sources == self.changed_in { self.memory.surplus } else { 0 };
             self.memory.surplus = before.saturating_add(1);
             if self.memory.surplus > SURPLUS_LIMIT {
-                self.say_surplus(&wish.chart, &deployed.release.manifest, &rendered.manifest, &blamed);
+                self.say_surplus(&wish.chart, &deployed.release.manifest, &rendered.manifest, blamed);
                 return self.keep(&deployed, wish).await;
             }
         } else {
@@ -86,24 +86,24 @@ impl Engine {
                 self.upgrade(history, deployed, change, &wish).await?
             }
         };
-        if decision.surplus {
-            self.say_next_pass(&blamed);
+        if let Some(blamed) = &decision.surplus {
+            self.say_next_pass(blamed);
             self.again =
                 Some("the Operator SDK's operator would be woken by its own status write".to_owned());
         }
-        self.tell(decision.step, revision, decision.why, decision.surplus);
+        self.tell(decision.step, revision, decision.why, decision.surplus.is_some());
         self.remember(wish);
         Ok(Outcome::Upgraded)
     }
 
-    /// The chart as it renders now and what to do with it, if anything. It is rendered as the next revision, as the
-    /// Operator SDK's operator does; where it reads which revision it is, as the deployed one, too.
+    /// The chart as it renders now and what to do with it, where it is not what is deployed. It is rendered as the next
+    /// revision, as the Operator SDK's operator does; where it reads which revision it is, as the deployed one, too.
     async fn candidate(
         &mut self,
         history: &History,
         deployed: &Stored,
         wish: &Wish,
-    ) -> anyhow::Result<Option<Candidate>> {
+    ) -> anyhow::Result<Option<(Rendered, Decision)>> {
         let news = self.news(deployed, wish);
         let identity = Identity { revision: history.next_revision(), install: false };
         let next = self.effective(wish, identity, deployed).await?;
@@ -122,8 +122,11 @@ impl Engine {
         let on_save = self.settings.on_save;
         let case = Case { deployed, next: &next, in_place, news, on_save };
         let Some(decision) = case.decide() else { return Ok(None) };
-        let blamed = case.blamed();
-        Ok(Some(Candidate { rendered: case.rendered(&decision), decision, blamed }))
+        let rendered = match decision.step {
+            ReleaseStep::Rewritten => as_deployed.unwrap_or(next),
+            ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => next,
+        };
+        Ok(Some((rendered, decision)))
     }
 
     /// What is not as it was when the deployed revision was made.
@@ -429,12 +432,4 @@ struct Change {
     wanted: Vec<Wanted>,
     plan: Plan,
     rendered: Rendered,
-}
-
-/// A rendering that is not what is deployed.
-struct Candidate {
-    rendered: Rendered,
-    decision: Decision,
-    /// What reads which revision it is.
-    blamed: Vec<ReleaseRead>,
 }

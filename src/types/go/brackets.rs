@@ -29,9 +29,38 @@ impl Declaration<'_> {
 pub(crate) struct Unbalanced {
     /// The bracket that is not closed.
     pub(crate) opens_at: usize,
-    /// Where the text stops making sense: the next declaration, another bracket, or the end of the file.
+    /// Where the text stops making sense.
     pub(crate) at: usize,
-    pub(crate) message: String,
+    /// What stands there.
+    stop: Stop,
+}
+
+/// What a bracket should have been closed before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stop {
+    Declaration(&'static str),
+    /// A closing bracket of another kind.
+    Bracket(u8),
+    FileEnd,
+}
+
+impl Unbalanced {
+    /// What is wrong, in words. Counts lines: for what is shown, not for every bracket of a hostile file.
+    pub(crate) fn message(&self, text: &str) -> String {
+        let bytes = text.as_bytes();
+        let open = char::from(bytes.get(self.opens_at).copied().unwrap_or_default());
+        let before = bytes.get(..self.opens_at).unwrap_or_default();
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        match self.stop {
+            Stop::Declaration(keyword) => {
+                format!("`{keyword}` begins here, and the `{open}` of line {line} is not closed")
+            }
+            Stop::Bracket(close) => {
+                format!("`{}` does not close the `{open}` of line {line}", char::from(close))
+            }
+            Stop::FileEnd => format!("the file ends here, and the `{open}` of line {line} is not closed"),
+        }
+    }
 }
 
 /// The declarations of a file, and where its brackets do not fit each other outside of code.
@@ -126,7 +155,7 @@ impl Scan<'_> {
                 || matches!(byte, b'_' | b'"' | b'\'' | b'`' | b')' | b']' | b'}');
         }
         let end = self.text.trim_end().len();
-        self.unclosed(end, end, "the file ends here");
+        self.unclosed(end, end, Stop::FileEnd);
         self.end(self.text.len());
     }
 
@@ -141,7 +170,7 @@ impl Scan<'_> {
     fn begin(&mut self) {
         let Some(keyword) = self.keyword() else { return };
         let end = self.comments_above();
-        self.unclosed(self.at, end, &format!("`{keyword}` begins here"));
+        self.unclosed(self.at, end, Stop::Declaration(keyword));
         self.end(end);
         let bytes = self.at..self.at + keyword.len();
         self.at = bytes.end;
@@ -170,22 +199,17 @@ impl Scan<'_> {
     }
 
     /// Notes what is open where a declaration has to end, and the next one stands.
-    fn unclosed(&mut self, at: usize, end: usize, what: &str) {
-        let Some((bracket, opens_at)) = self.open.first().copied() else { return };
-        let text = self.text;
+    fn unclosed(&mut self, at: usize, end: usize, stop: Stop) {
+        let (Some(first), Some(last)) = (self.open.first(), self.open.last()) else { return };
         let Some(declaration) = &mut self.current else { return };
         if declaration.is_code() {
             // A body without an end goes away with its brace: a function may be declared without one.
-            if bracket == b'{' {
-                declaration.bodies.push(opens_at..end);
+            if first.0 == b'{' {
+                declaration.bodies.push(first.1..end);
             }
             return;
         }
-        let (bracket, opens_at) = self.open.last().copied().unwrap_or((bracket, opens_at));
-        let line = text.get(..opens_at).map_or(0, |before| before.matches('\n').count()) + 1;
-        let bracket = char::from(bracket);
-        let message = format!("{what}, and the `{bracket}` of line {line} is not closed");
-        self.wrong.push(Unbalanced { opens_at, at, message });
+        self.wrong.push(Unbalanced { opens_at: last.1, at, stop });
     }
 
     fn close(&mut self, byte: u8) {
@@ -196,11 +220,8 @@ impl Scan<'_> {
         };
         match self.open.pop() {
             Some((open, at)) if open == opening => self.close_body(byte, at),
-            Some((open, opens_at)) if self.current.as_ref().is_some_and(|one| !one.is_code()) => {
-                let line = self.text.get(..opens_at).map_or(0, |before| before.matches('\n').count()) + 1;
-                let (open, close) = (char::from(open), char::from(byte));
-                let message = format!("`{close}` does not close the `{open}` of line {line}");
-                self.wrong.push(Unbalanced { opens_at, at: self.at, message });
+            Some((_, opens_at)) if self.current.as_ref().is_some_and(|one| !one.is_code()) => {
+                self.wrong.push(Unbalanced { opens_at, at: self.at, stop: Stop::Bracket(byte) });
             }
             Some(_) | None => {}
         }
@@ -275,7 +296,7 @@ mod tests {
         let found = |text: &str| {
             let all = unbalanced(text).into_iter();
             let line = |at: usize| text[..at].matches('\n').count() + 1;
-            all.map(|one| (line(one.opens_at), line(one.at), one.message)).collect::<Vec<_>>()
+            all.map(|one| (line(one.opens_at), line(one.at), one.message(text))).collect::<Vec<_>>()
         };
         let (first, second) =
             ("package a\n\ntype A struct {\n\tB string\n", "// C is next.\ntype C struct {\n\tD int\n}\n");

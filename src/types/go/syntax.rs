@@ -503,7 +503,7 @@ impl Reader<'_> {
                 reach.contains(&one.opens_at) || (node.is_missing() && one.opens_at <= node.start_byte())
             };
             if wrong && let Some(one) = unbalanced.iter().find(inside) {
-                out.push(SyntaxError { at: one.at, message: one.message.clone() });
+                out.push(SyntaxError { at: one.at, message: one.message(self.text) });
                 continue;
             }
             if node.is_missing() {

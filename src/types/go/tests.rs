@@ -320,6 +320,9 @@ fn hostile_files_end_and_never_panic() {
     generate(&project(&[("api/v1/thing.go", &loops.replace("*Part", "X"))]));
     generate(&project(&[("api/v1/thing.go", &loops)]));
     generate(&project(&[("api/v1/thing.go", &loops.replace("*Part", "S"))]));
+    // Brackets that are never closed, each of which could be told with its line.
+    let open = format!("{KIND}{}", "type Part struct {\n".repeat(50_000));
+    assert!(!messages(&generate(&project(&[("api/v1/thing.go", &open)]))).is_empty());
 }
 
 #[test]

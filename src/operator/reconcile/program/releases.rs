@@ -143,9 +143,7 @@ impl Pass {
         if let Some(notice) = healed {
             engine.say(notice, None);
         }
-        for name in annotations::ignored(&self.parent.object) {
-            engine.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
-        }
+        engine.say_ignored_annotations(&self.parent.object);
         let values = if release.values.is_null() {
             Value::Object(serde_json::Map::new())
         } else {

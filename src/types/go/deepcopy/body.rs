@@ -2,7 +2,7 @@
 //! what a type is, `model` knows.
 
 use super::aliases::Aliases;
-use super::model::{Member, Model, Type};
+use super::model::{DEPTH, Member, Model, Type};
 use crate::diagnostic::Diagnostic;
 use crate::go::package::{ByHand, Package, TypeId};
 use crate::go::syntax::{SourceFile, TypeDecl, TypeKind};
@@ -46,6 +46,8 @@ pub(super) struct Copier<'c, 'm, 'a> {
     lines: Lines,
     /// The byte of the type or field that is being copied.
     at: usize,
+    /// The names whose right sides are being copied, the outermost first.
+    open: Vec<TypeId>,
     /// Fields have their place in this file: the type is declared with a struct of its own.
     own_fields: bool,
 }
@@ -66,7 +68,8 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
         aliases: &'c mut Aliases,
         problems: &'c mut Vec<Diagnostic>,
     ) -> Copier<'c, 'm, 'a> {
-        Copier { model, package, file, aliases, problems, lines: Lines::default(), at: 0, own_fields: false }
+        let (lines, open) = (Lines::default(), Vec::new());
+        Copier { model, package, file, aliases, problems, lines, at: 0, open, own_fields: false }
     }
 
     /// Whether a type needs methods: a struct, or a name for something that an assignment does not copy.
@@ -196,6 +199,16 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
             self.lines.line("*out = in.DeepCopy()");
             return;
         }
+        let opened = self.open.len();
+        if let Type::Named(id) | Type::Alias(id) = ty {
+            if self.open.contains(id) || opened == DEPTH {
+                return self.problem(
+                    "a type that holds itself cannot be copied".to_owned(),
+                    "Put a struct between, or write DeepCopyInto of the type by hand.",
+                );
+            }
+            self.open.push(id.clone());
+        }
         match under {
             Type::Basic(_) => self.lines.line("*out = *in"),
             Type::Map(key, value) => self.map(name, &key, &value),
@@ -204,6 +217,7 @@ impl<'c, 'm, 'a> Copier<'c, 'm, 'a> {
             Type::Pointer(inner) => self.pointer(&inner),
             Type::Named(_) | Type::Alias(_) | Type::Other(_) | Type::Unknown(_) => self.cannot_copy(ty),
         }
+        self.open.truncate(opened);
     }
 
     fn map(&mut self, name: Name<'_>, key: &Type, value: &Type) {

@@ -6,12 +6,12 @@ use crate::go::names::{self, BASIC};
 use crate::go::package::{ByHand, Package, TypeId};
 use crate::go::sources::Loader;
 use crate::go::syntax::{SourceFile, TypeExpr, TypeKind};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many names may stand for each other, and how deep structs may be nested by value.
-const DEPTH: usize = 60;
+/// How many names may stand for each other, and how deep types may be nested by value.
+pub(super) const DEPTH: usize = 60;
 
 /// A type.
 #[derive(Clone, Debug)]
@@ -52,13 +52,15 @@ pub(super) struct Unknown {
 pub(super) struct Model<'m, 'a> {
     pub(super) loader: &'m mut Loader<'a>,
     under: HashMap<TypeId, Type>,
+    /// Types of which an assignment is known to copy everything.
+    shallow: HashSet<TypeId>,
     /// The first type that was looked at and is not known, since somebody asked.
     trouble: Option<Rc<Unknown>>,
 }
 
 impl<'m, 'a> Model<'m, 'a> {
     pub(super) fn new(loader: &'m mut Loader<'a>) -> Model<'m, 'a> {
-        Model { loader, under: HashMap::new(), trouble: None }
+        Model { loader, under: HashMap::new(), shallow: HashSet::new(), trouble: None }
     }
 
     /// The unknown type that was looked at since the last call.
@@ -247,9 +249,14 @@ impl<'m, 'a> Model<'m, 'a> {
         match ty {
             _ if depth > DEPTH => false,
             Type::Basic(_) => true,
-            Type::Named(_) => {
+            Type::Named(id) if self.shallow.contains(id) => true,
+            Type::Named(id) => {
                 let under = self.under(ty);
-                self.shallow(&under, depth + 1)
+                let shallow = self.shallow(&under, depth + 1);
+                if shallow {
+                    self.shallow.insert(id.clone());
+                }
+                shallow
             }
             Type::Struct(members) => {
                 let members = members.clone();

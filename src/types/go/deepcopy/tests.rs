@@ -65,6 +65,13 @@ fn what_cannot_be_copied_is_told_with_its_place() {
             "how example.com/x.Y is copied is unknown: no go.mod requires a module with this package",
         ),
         ("type A struct {\n\tB string\n", 5, "the file ends here, and the `{` of line 4 is not closed"),
+        ("type A []A\n", 4, "a type that holds itself cannot be copied"),
+        ("type A map[string]*A\n", 4, "a type that holds itself cannot be copied"),
+        (
+            "type A *[]A\n\ntype B struct {\n\tC string\n\tD A\n}\n",
+            8,
+            "a type that holds itself cannot be copied",
+        ),
     ];
     for (body, line, message) in cases {
         let made = made(body);
@@ -77,6 +84,18 @@ fn what_cannot_be_copied_is_told_with_its_place() {
             .collect();
         assert!(found.contains(&(line, message)), "{body}: {found:?}");
     }
+}
+
+/// Each type holds the one before twice: looking at every field anew would never end.
+#[test]
+fn structs_that_hold_each_other_many_times_are_looked_at_once() {
+    let mut body = "type A0 struct{ B string }\n".to_owned();
+    for at in 1..50 {
+        body += &format!("\ntype A{at} struct{{ B, C A{} }}\n", at - 1);
+    }
+    let made = made(&body);
+    assert_eq!(made.diagnostics, []);
+    assert!(made.files[0].text.contains("\tout.B = in.B\n\tout.C = in.C\n"), "{}", made.files[0].text);
 }
 
 #[test]
