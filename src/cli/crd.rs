@@ -12,24 +12,32 @@ use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What both commands take.
+/// What all three commands take.
 #[derive(Debug, clap::Args)]
-pub(super) struct ManifestArgs {
+pub(super) struct SourceArgs {
     /// Packages, as `./api/...` or `./api/v1`; default: those in the Makefile's call of controller-gen, else ./...
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
     /// The project's folder; default: the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases and config/rbac
+    /// The folder to write to, or `-` to print; default: the Makefile's, else config/crd/bases and config/rbac, and copy
+    /// methods beside their types
     #[arg(short, long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Write nothing; show how the committed files differ, and fail where they do
     #[arg(long)]
     check: bool,
+}
+
+/// What the commands that write manifests take.
+#[derive(Debug, clap::Args)]
+pub(super) struct ManifestArgs {
+    #[command(flatten)]
+    sources: SourceArgs,
     /// The release of controller-gen to follow, as `v0.18.0`; default: the one the project pins
     #[arg(long, value_name = "VERSION")]
     version_profile: Option<String>,
@@ -66,35 +74,18 @@ pub(super) struct RbacArgs {
 /// Write the DeepCopy methods of the project's Go types, as controller-gen does
 #[derive(Debug, clap::Args)]
 pub(super) struct DeepCopyArgs {
-    /// Packages, as `./api/...` or `./api/v1`; default: those in the Makefile's call of controller-gen, else ./...
-    #[arg(value_name = "PATHS")]
-    paths: Vec<String>,
-    /// The project's folder; default: the nearest one above the working directory
-    #[arg(long, value_name = "DIR")]
-    project: Option<PathBuf>,
-    /// The folder to write to, or `-` to print; default: beside the types
-    #[arg(short, long, value_name = "DIR")]
-    output: Option<PathBuf>,
-    /// Write nothing; show how the committed files differ, and fail where they do
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    sources: SourceArgs,
 }
 
 /// Runs `opdev deepcopy`.
-pub(super) fn deep_copy(args: DeepCopyArgs) -> Result<ExitCode> {
-    let manifest = ManifestArgs {
-        paths: args.paths,
-        project: args.project,
-        output: args.output,
-        check: args.check,
-        version_profile: None,
-    };
-    run(&manifest, false, deep_copies::deep_copies)
+pub(super) fn deep_copy(args: &DeepCopyArgs) -> Result<ExitCode> {
+    run(&args.sources, &asked(&args.sources), deep_copies::deep_copies)
 }
 
 /// Runs `opdev crd`.
 pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
-    run(&args.manifest, false, manifests::crds)
+    run(&args.manifest.sources, &manifest(&args.manifest, false), manifests::crds)
 }
 
 /// Runs `opdev rbac`.
@@ -104,42 +95,41 @@ pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
     }
     if let (Some(user), Some(namespace)) = (&args.developer, &args.namespace) {
         let here = std::env::current_dir().context("the working directory cannot be read")?;
-        let project = Project::discover(args.manifest.project.as_deref(), &here)?;
+        let project = Project::discover(args.manifest.sources.project.as_deref(), &here)?;
         let text = developer::grant(&project, user, namespace)?;
         let written = std::io::stdout().lock().write_all(text.as_bytes());
         return Ok(if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    run(&args.manifest, args.from_charts, manifests::roles)
+    run(&args.manifest.sources, &manifest(&args.manifest, args.from_charts), manifests::roles)
 }
 
 /// Says which rights were used and are not allowed, and which are allowed and were not used.
 fn observed(args: &RbacArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
-    let root = type_files::root(args.manifest.project.as_deref(), &here)?;
-    let made = manifests::roles(&root, &asked(&args.manifest, args.from_charts))?;
+    let root = type_files::root(args.manifest.sources.project.as_deref(), &here)?;
+    let made = manifests::roles(&root, &manifest(&args.manifest, args.from_charts))?;
     let (text, missing) = rights::compared(&root, &made)?;
     let written = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(if missing || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn asked(args: &ManifestArgs, charts: bool) -> Asked {
+fn asked(args: &SourceArgs) -> Asked {
     Asked {
         paths: args.paths.clone(),
-        version: args.version_profile.clone(),
         output: args.output.clone(),
-        charts,
         year: jiff::Zoned::now().year().to_string(),
+        ..Asked::default()
     }
 }
 
-fn run(
-    args: &ManifestArgs,
-    charts: bool,
-    make: fn(&std::path::Path, &Asked) -> Result<Made>,
-) -> Result<ExitCode> {
+fn manifest(args: &ManifestArgs, charts: bool) -> Asked {
+    Asked { version: args.version_profile.clone(), charts, ..asked(&args.sources) }
+}
+
+fn run(args: &SourceArgs, asked: &Asked, make: fn(&Path, &Asked) -> Result<Made>) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = type_files::root(args.project.as_deref(), &here)?;
-    let made = make(&root, &asked(args, charts))?;
+    let made = make(&root, asked)?;
     let mut told = String::new();
     for diagnostic in &made.diagnostics {
         tell(&mut told, diagnostic);

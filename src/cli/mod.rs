@@ -77,7 +77,7 @@ pub fn main() -> ExitCode {
     let result = match command {
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
-        Command::DeepCopy(args) => return code(crd::deep_copy(args)),
+        Command::DeepCopy(args) => return code(crd::deep_copy(&args)),
         Command::Run(args) => run::run(args, began),
         Command::Init(args) => scaffold::init(&args),
         Command::Create(args) => scaffold::create(&args),

@@ -7,7 +7,7 @@ use crate::dev::data::DataFolder;
 use crate::dev::lock::Lock;
 use crate::dev::owner::Owner;
 use crate::dev::private_folder::PrivateFolder;
-use crate::event::words::visible;
+use crate::event::words::{shell_word, visible};
 use anyhow::{Context, Result};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use std::fs;
@@ -130,7 +130,7 @@ async fn served(args: &ServeArgs) -> Result<()> {
         writeln!(std::io::stderr(), "warning: {moved}")?;
     }
     let folder = args.webhooks.folder();
-    let certificates = folder.map(|folder| Certificates::write(&plane, &folder)).transpose()?;
+    let certificates = folder.map(|folder| Certificates::write_named(&plane, &folder)).transpose()?;
     let kept = data.as_ref().map(|data| data.path.as_path());
     let told = Told { rbac: args.rbac, kept, certificates: certificates.as_ref() };
     announce(&path, listening.address, &told, began)?;
@@ -149,7 +149,7 @@ async fn served(args: &ServeArgs) -> Result<()> {
 
 /// The kubeconfig is written by one process only.
 fn lock_kubeconfig(path: &Path) -> Result<Lock> {
-    let lock = Lock::of(path, "opdev serve");
+    let lock = PrivateFolder::of_file(path).and_then(|(folder, name)| Lock::of(&folder, &name, "opdev serve"));
     match lock.with_context(|| format!("{} cannot be written", path.display()))? {
         Ok(lock) => Ok(lock),
         Err(holder) => anyhow::bail!(
@@ -171,13 +171,13 @@ fn announce(kubeconfig: &Path, address: SocketAddr, told: &Told<'_>, began: Inst
     let mut text = format!(
         "control plane ready at https://{address} after {} ms\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n",
         began.elapsed().as_millis(),
-        quoted(kubeconfig),
+        shell_word(&kubeconfig.display().to_string()),
     );
     if let Some(data) = told.kept {
         text.push_str(&format!("objects are kept in {}\n\n", data.display()));
     }
     text.extend(told.certificates.map(|found| {
-        let folder = quoted(&found.folder);
+        let folder = shell_word(&found.folder.display().to_string());
         format!("webhook servers on this machine find tls.crt and tls.key in {folder}\n\n")
     }));
     text.push_str(&differences(told.rbac));
@@ -198,13 +198,6 @@ fn tell(text: &str) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => Ok(other?),
     }
-}
-
-/// A path as a shell takes it.
-pub(super) fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%".contains(c);
-    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
 /// Writes the kubeconfig for its owner only. A `.opdev` folder is made where it is missing, with the
@@ -241,7 +234,5 @@ mod tests {
 
     #[test]
     fn a_path_survives_a_shell() {
-        assert_eq!(quoted(Path::new("/a/b-c.yaml")), "/a/b-c.yaml");
-        assert_eq!(quoted(Path::new("/a b/it's")), "'/a b/it'\\''s'");
     }
 }

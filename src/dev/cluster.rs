@@ -129,7 +129,7 @@ impl Connection {
         let warning = warning.or_else(|| data.renewed.then(|| RENEWED.to_owned()));
         // They stay when it ends: the authority is kept with the objects, and the next start writes them anew.
         let folder = choice.webhook_certificates.as_deref();
-        let certificates = folder.map(|folder| Certificates::write(&plane, folder)).transpose()?;
+        let certificates = folder.map(|folder| Certificates::write_named(&plane, folder)).transpose()?;
         let client = plane.client();
         let version = client
             .apiserver_version()
@@ -233,7 +233,7 @@ impl Connection {
     ///
     /// # Errors
     /// Where the files cannot be written.
-    pub(super) fn certify_webhooks(&self, folder: &Path) -> Result<Option<String>> {
+    pub(super) fn certify_webhooks(&self, folder: &PrivateFolder) -> Result<Option<String>> {
         let Some((plane, _)) = &self.plane else { return Ok(None) };
         Certificates::write(plane, folder)?;
         Ok(Some(plane.authority()))
@@ -273,7 +273,7 @@ impl Connection {
 /// `kubeconfig` in the state folder, or, where `opdev serve` has written that one, another.
 fn free_kubeconfig(state_folder: &PrivateFolder) -> Result<(String, Option<Lock>)> {
     let name = "kubeconfig".to_owned();
-    match Lock::of(&state_folder.path().join(&name), "opdev run")? {
+    match Lock::of(state_folder, &name, "opdev run")? {
         Ok(lock) => Ok((name, Some(lock))),
         Err(holder) => {
             let other = format!("kubeconfig-{}", std::process::id());

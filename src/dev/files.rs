@@ -102,13 +102,7 @@ pub(super) fn read(
     changed: &[String],
 ) -> Files {
     let root = &project.root;
-    let (watches_path, text) = match &project.watches {
-        Some(path) => {
-            let text = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string());
-            (path.display().to_string(), text)
-        }
-        None => (String::new(), Ok(String::new())),
-    };
+    let (watches_path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
     let paths = memory.loader.chart_paths(&watches_path, text.as_deref().unwrap_or_default());
     if changed.is_empty() {
         memory.linked = paths.iter().flat_map(|path| links_out(root, &root.join(path), 0)).collect();

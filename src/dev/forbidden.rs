@@ -2,6 +2,7 @@
 //! without them. Trying again is the business of whoever was refused.
 
 use crate::event::{Event, Level, Notice};
+use crate::operator::watching::FORBIDDEN_HINT;
 use crate::tap::EventSink;
 use jiff::Timestamp;
 use opdev_object::meta::Gvk;
@@ -73,10 +74,7 @@ fn notice(new: &[(Gvk, String)], namespace: Option<&str>) -> Option<Notice> {
             "missing rights: you may not list and watch {} {place}, so their objects are not shown; all else works",
             kinds.join(", ")
         ),
-        hint: Some(format!(
-            "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you{narrower}; it is tried again after 5 minutes, or \
-             with key R"
-        )),
+        hint: Some(format!("{FORBIDDEN_HINT}{narrower}")),
         object: None,
     })
 }

@@ -3,13 +3,15 @@
 
 use std::path::Path;
 
-/// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to `root`. An index
-/// that cannot be read tracks nothing.
+/// Whether the index of the repository that `root` lies in has a file below `folder`, a path relative to `root`. Case does
+/// not count: on some file systems `.OPDEV` is `.opdev`. An index that cannot be read tracks nothing.
 pub(super) fn tracks(root: &Path, folder: &str) -> bool {
     let Some(top) = root.ancestors().find(|above| above.join(".git").symlink_metadata().is_ok()) else {
         return false;
     };
-    let Some(index) = git_folder(top).and_then(|folder| std::fs::read(folder.join("index")).ok()) else {
+    let index = git_folder(top).map(|folder| folder.join("index"));
+    // A pipe or a device may never end.
+    let Some(index) = index.filter(|path| path.is_file()).and_then(|path| std::fs::read(path).ok()) else {
         return false;
     };
     let inside = root.strip_prefix(top).unwrap_or(Path::new("")).join(folder);
@@ -23,7 +25,7 @@ fn git_folder(top: &Path) -> Option<std::path::PathBuf> {
     if git.is_dir() {
         return Some(git);
     }
-    let text = std::fs::read_to_string(git).ok()?;
+    let text = git.is_file().then(|| std::fs::read_to_string(git).ok()).flatten()?;
     Some(top.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
@@ -57,7 +59,7 @@ fn has(index: &[u8], prefix: &[u8], hash: usize) -> Option<bool> {
             // Padded with zero bytes to a multiple of eight, at least one.
             at = begin + (at - begin).div_ceil(8) * 8;
         }
-        if path.starts_with(prefix) {
+        if path.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix)) {
             return Some(true);
         }
     }
@@ -102,8 +104,17 @@ mod tests {
             assert!(!tracks(root, ".opdev"), "version {version}");
             git(&["rm", "-rq", "--cached", "sub/.opdev"]);
             assert!(!tracks(&root.join("sub"), ".opdev"), "version {version}");
+            fs::create_dir(root.join(".OpDev")).unwrap();
+            fs::write(root.join(".OpDev/a"), "a").unwrap();
+            git(&["add", ".OpDev/a"]);
+            assert!(tracks(root, ".opdev"), "version {version}");
         }
         assert!(!tracks(tempfile::tempdir().unwrap().path(), ".opdev"));
+        // Reading it would never end.
+        let endless = tempfile::tempdir().unwrap();
+        fs::create_dir(endless.path().join(".git")).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", endless.path().join(".git/index")).unwrap();
+        assert!(!tracks(endless.path(), ".opdev"));
     }
 
     #[test]

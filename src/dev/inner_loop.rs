@@ -24,8 +24,8 @@ use super::service_account::Keeper;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Asker, Destination, Event, Level, OnExit, Protection, Request, RequestFinished, RequestId,
-    RequestOutcome, RequestStarted, Started,
+    Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished,
+    RequestId, RequestOutcome, RequestStarted, Started,
 };
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
@@ -88,7 +88,7 @@ pub async fn run(mut input: Input) -> Result<()> {
     // What the user asks for reaches whoever works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);
     // Files are read while the API server starts.
-    let mut reading = read(&input, &options);
+    let mut reading = read(&input, &options, &program);
     let opening = Opener::of(&input).open(input.cluster.clone(), input.began);
     let mut opened = tokio::select! {
         () = input.shutdown.cancelled() => return Ok(()),
@@ -118,7 +118,7 @@ pub async fn run(mut input: Input) -> Result<()> {
         opened.connection.close().await;
         let Some((opening, next)) = next? else { return Ok(()) };
         (opened, asked) = (next, Some(opening));
-        reading = read(&input, &options);
+        reading = read(&input, &options, &program);
         // What was asked for was about the cluster that was left, but for the wish to stop.
         while let Ok((_, request)) = requests.try_recv() {
             if let Request::Quit { .. } | Request::Leave { .. } = request {
@@ -129,12 +129,17 @@ pub async fn run(mut input: Input) -> Result<()> {
 }
 
 /// Reads every file of the project for the first time.
-fn read(input: &Input, options: &Arc<Options>) -> JoinHandle<(files::Memory, Option<Loaded>)> {
+fn read(
+    input: &Input,
+    options: &Arc<Options>,
+    program: &Program,
+) -> JoinHandle<(files::Memory, Option<Loaded>)> {
     let (project, options, trust) = (input.project.clone(), Arc::clone(options), input.trust.clone());
+    let program = program.permission();
     tokio::task::spawn_blocking(move || {
         let memory = files::Memory::default();
         // The reloader asks, and reads once that is answered.
-        if trust.unanswered(&trust::wanted(&project)).map_or(true, |open| !open.is_empty()) {
+        if trust.unanswered(&trust::wanted_beside(&project, program)).map_or(true, |open| !open.is_empty()) {
             return (memory, None);
         }
         reload::load(&project, (&options, &trust), memory, &[], None, false)
@@ -178,7 +183,7 @@ struct Running {
     scope: Option<String>,
     /// What becomes of custom resources; nothing where the cluster goes with opdev.
     on_exit: Option<OnExit>,
-    apply_on_start: Vec<String>,
+    apply_on_start: Vec<(RequestId, (String, Option<Permission>))>,
     /// The cluster that is worked on, as it was chosen, and the way to another one.
     here: Choice,
     embedded: bool,
@@ -214,6 +219,7 @@ impl Running {
             project: project.clone(),
             options,
             trust: input.trust.clone(),
+            program: program.permission(),
             client: connection.client.clone(),
             events: events.clone(),
             read_only: read_only.clone(),
@@ -272,7 +278,6 @@ impl Running {
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
         let program = program.start(place(input, opened, &sources)).await;
-        let apply_on_start = project.settings.apply_on_start.clone();
         Running {
             carrier,
             sources,
@@ -288,7 +293,7 @@ impl Running {
             program,
             scope: namespace,
             on_exit: input.on_exit.filter(|_| !connection.cluster.embedded),
-            apply_on_start,
+            apply_on_start: (0..=u64::MAX).rev().zip(trust::applied_on_start(project)).collect(),
             here: opened.choice.clone(),
             embedded: connection.cluster.embedded,
             server: connection.cluster.server.clone(),
@@ -415,14 +420,20 @@ impl Running {
     }
 
     fn follow_sources(&mut self) {
-        let kinds: Vec<_> = {
+        let (reconciled, shown): (Vec<_>, Vec<_>) = {
             let sources = self.sources.borrow_and_update();
             let shown = sources.shown.iter().map(|shown| shown.gvk.clone());
-            sources.watches.iter().map(|watch| watch.gvk.clone()).chain(shown).collect()
+            (sources.watches.iter().map(|watch| watch.gvk.clone()).collect(), shown.collect())
         };
-        self.observer.watch(&kinds);
-        for (number, path) in std::mem::take(&mut self.apply_on_start).into_iter().enumerate() {
-            self.dispatch(u64::MAX - number as u64, Request::Apply { path });
+        self.observer.watch(reconciled, shown);
+        let trust = &self.carrier.trust;
+        let (now, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut self.apply_on_start)
+            .into_iter()
+            .partition(|(_, (_, needs))| needs.as_ref().is_none_or(|permission| trust.grants(permission)));
+        // Asked again, the user may allow it.
+        self.apply_on_start = refused;
+        for (id, (path, _)) in now {
+            self.dispatch(id, Request::Apply { path });
         }
     }
 

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::path::Path;
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
@@ -32,14 +31,13 @@ impl std::fmt::Display for Holder {
 }
 
 impl Lock {
-    /// Takes the lock of a file, which stands beside it, or says who has it. It is not named as the lock that kubectl
+    /// Takes the lock of a file in a folder, which stands beside it, or says who has it. It is not named as the lock that kubectl
     /// makes while it changes a kubeconfig: where that is there already, kubectl refuses.
     ///
     /// # Errors
     /// Where the lock cannot be written.
-    pub fn of(file: &Path, what: &str) -> Result<Result<Lock, Holder>> {
-        let (folder, name) = PrivateFolder::of_file(file)?;
-        Lock::take(&folder, &format!("{name}.opdev-lock"), what)
+    pub fn of(folder: &PrivateFolder, name: &str, what: &str) -> Result<Result<Lock, Holder>> {
+        Lock::take(folder, &format!("{name}.opdev-lock"), what)
     }
 
     /// Takes the lock, or says who has it.
@@ -115,9 +113,9 @@ mod tests {
     fn kubectl_may_lock_the_file_too() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["kubeconfig", "kubeconfig.yaml"] {
-            let path = folder.path().join(name);
-            let _ours = Lock::of(&path, "opdev run").unwrap().unwrap();
-            assert!(Lock::of(&path, "opdev serve").unwrap().is_err());
+            let (private, name) = PrivateFolder::of_file(&folder.path().join(name)).unwrap();
+            let _ours = Lock::of(&private, &name, "opdev run").unwrap().unwrap();
+            assert!(Lock::of(&private, &name, "opdev serve").unwrap().is_err());
             File::create_new(folder.path().join(format!("{name}.lock"))).unwrap();
         }
     }

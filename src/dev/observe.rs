@@ -44,6 +44,7 @@ pub(super) struct Observer {
     whole: bool,
     looked_at: watch::Sender<Option<ObjectRef>>,
     kinds: watch::Sender<Vec<Gvk>>,
+    reconciled: watch::Sender<Vec<Gvk>>,
     /// Tells what may not be watched.
     rights: Rights,
     running: BTreeMap<Gvk, CancellationToken>,
@@ -61,6 +62,7 @@ impl Observer {
     ) -> Self {
         let (tasks, running) = (TaskTracker::new(), BTreeMap::new());
         let (looked_at, kinds) = (watch::Sender::default(), watch::Sender::default());
+        let reconciled = watch::Sender::default();
         let rights = Rights::telling(&events, namespace.clone(), &tasks, &shutdown);
         Observer {
             client,
@@ -70,6 +72,7 @@ impl Observer {
             whole,
             looked_at,
             kinds,
+            reconciled,
             rights,
             running,
             tasks,
@@ -82,10 +85,13 @@ impl Observer {
         self.looked_at.send_replace(object);
     }
 
-    /// Watches these custom resources and everything they are commonly made of; ends the watches of others.
-    pub(super) fn watch(&mut self, kinds: &[Gvk]) {
-        self.kinds.send_replace(kinds.to_vec());
+    /// Watches custom resources, those that opdev reconciles and those that it only shows, and everything they are commonly
+    /// made of; ends the watches of others.
+    pub(super) fn watch(&mut self, reconciled: Vec<Gvk>, shown: Vec<Gvk>) {
+        let kinds = [reconciled.clone(), shown].concat();
+        self.reconciled.send_replace(reconciled);
         let wanted: BTreeSet<Gvk> = kinds.iter().cloned().chain(kinds::owned()).collect();
+        self.kinds.send_replace(kinds);
         self.running.retain(|gvk, token| {
             let keep = wanted.contains(gvk);
             if !keep {
@@ -102,6 +108,7 @@ impl Observer {
                     namespace: self.namespace.clone(),
                     events: self.events.clone(),
                     awake: self.awake.clone(),
+                    reconciled: self.reconciled.subscribe(),
                     rights: self.rights.clone(),
                     reads: if self.whole { Reads::Whole } else { kinds::reads(&gvk) },
                     attention: Attention {
@@ -125,6 +132,8 @@ struct Watch {
     awake: watch::Receiver<u64>,
     reads: Reads,
     attention: Attention,
+    /// The kinds whose missing rights `operator` tells: without them nothing is reconciled.
+    reconciled: watch::Receiver<Vec<Gvk>>,
     rights: Rights,
 }
 
@@ -144,7 +153,7 @@ impl Watch {
     }
 
     async fn follow(self, known: &mut BTreeSet<Watched>) {
-        let Watch { client, gvk, namespace, events, mut awake, reads, attention, rights } = self;
+        let Watch { client, gvk, namespace, events, mut awake, reads, attention, reconciled, rights } = self;
         loop {
             awake.borrow_and_update();
             match crate::dev::api::resource_of(&client, &gvk).await {
@@ -172,7 +181,10 @@ impl Watch {
                         Ok(()) = awake.changed() => continue,
                     };
                     if let Err(why) = ended {
-                        rights.lacks(&gvk, why).await;
+                        let is_told = reconciled.borrow().contains(&gvk);
+                        if !is_told {
+                            rights.lacks(&gvk, why).await;
+                        }
                         tokio::select! {
                             () = tokio::time::sleep(FORBIDDEN_PAUSE) => {}
                             Ok(()) = awake.changed() => {}

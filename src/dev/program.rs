@@ -212,8 +212,11 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
                 None => return,
                 Some(true) => {}
                 Some(false) => {
-                    return waits(&supervisor, "your word: you have not allowed opdev to build and start it")
-                        .await;
+                    let refused = "your word: you have not allowed opdev to build and start it (key R asks again)";
+                    waits(&supervisor, refused).await;
+                    if stopping.run_until_cancelled(trust.granted(&permission)).await.is_none() {
+                        return;
+                    }
                 }
             }
         }
@@ -321,11 +324,11 @@ fn serving(place: &Place<'_>, port: u16, environment: &mut Environment) -> Resul
     }
     // controller-runtime looks below the folder for temporary files unless it is told otherwise; one of its own keeps
     // the programs of several projects apart.
-    let temporary = place.state_folder.folder("tmp")?.path().to_owned();
-    let folder = temporary.join("k8s-webhook-server").join("serving-certs");
+    let temporary = place.state_folder.folder("tmp")?;
+    let folder = temporary.folder("k8s-webhook-server")?.folder("serving-certs")?;
     let Some(authority) = place.connection.certify_webhooks(&folder)? else { return Ok(None) };
     for variables in [&mut environment.plain, &mut environment.traced] {
-        variables.insert("TMPDIR".to_owned(), temporary.display().to_string());
+        variables.insert("TMPDIR".to_owned(), temporary.path().display().to_string());
     }
     let project = place.project.name.clone();
     let (client, events) = (place.connection.client.clone(), place.events.clone());

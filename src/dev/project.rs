@@ -4,6 +4,7 @@
 
 use super::private_folder::{PrivateFolder, STATE};
 use super::settings::Settings;
+use super::type_files::read_small;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -74,9 +75,11 @@ impl Project {
         let own_layout = !existing(&["config/types", "config/reconcilers"]).is_empty();
         let kubebuilder = root.join("PROJECT").is_file()
             && !existing(&["api", "apis", "pkg/apis", "config/crd"]).is_empty();
-        let go_operator = std::fs::read_to_string(root.join("go.mod"))
-            .is_ok_and(|text| text.contains("sigs.k8s.io/controller-runtime "));
-        let kubebuilder = kubebuilder || go_operator;
+        let go_operator = || {
+            let go_mod = read_small(&root.join("go.mod")).unwrap_or_default();
+            go_mod.contains("sigs.k8s.io/controller-runtime ")
+        };
+        let kubebuilder = kubebuilder || go_operator();
         if settings_file.is_none() && watches.is_none() && !own_layout && !kubebuilder {
             return Ok(None);
         }
@@ -130,6 +133,18 @@ impl Project {
     /// Where it cannot be created, is a link, is not this user's alone, or is tracked by git.
     pub fn state_folder(&self) -> Result<PrivateFolder> {
         PrivateFolder::state(&self.root.join(STATE))
+    }
+
+    /// The path of `watches.yaml` and its text, or why it cannot be read; `None` where the project has none.
+    pub(super) fn watches_text(&self) -> Option<(String, Result<String, String>)> {
+        let named = self.watches.as_ref()?;
+        let path = self.root.join(named);
+        let text = match path.metadata() {
+            // A pipe or a device may never end.
+            Ok(about) if !about.is_file() => Err("it is no file".to_owned()),
+            Ok(_) | Err(_) => std::fs::read_to_string(path).map_err(|error| error.to_string()),
+        };
+        Some((named.display().to_string(), text))
     }
 
     /// A path as it stands in events: relative to the root where it lies inside.
@@ -198,6 +213,11 @@ mod tests {
     fn a_go_module_with_types_and_controller_runtime_is_a_project() {
         let folder = folder(&["go.mod", "api/core/v1/a_types.go"]);
         assert!(Project::discover(Some(folder.path()), folder.path()).is_err());
+        // Reading it would never end.
+        std::os::unix::fs::symlink("/dev/zero", folder.path().join("endless")).unwrap();
+        fs::rename(folder.path().join("endless"), folder.path().join("go.mod")).unwrap();
+        assert!(Project::discover(Some(folder.path()), folder.path()).is_err());
+        fs::remove_file(folder.path().join("go.mod")).unwrap();
         let text = "module example.com/a\n\nrequire (\n\tsigs.k8s.io/controller-runtime v0.24.1\n)\n";
         fs::write(folder.path().join("go.mod"), text).unwrap();
         let project = Project::discover(None, &folder.path().join("api/core")).unwrap();

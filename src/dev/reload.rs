@@ -9,7 +9,7 @@ use super::trust::{self, Trust};
 use super::watcher::{self, Batch, Watcher};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Place, Released, ReloadFailed, Severity,
+    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed, Severity,
     ShadowDecision, SourcesChanged, Verdict,
 };
 use crate::operator::manager::ManagerRequest;
@@ -37,6 +37,8 @@ pub(super) struct Reloader {
     pub(super) options: Arc<Options>,
     /// What the user allows the project.
     pub(super) trust: Trust,
+    /// What the operator's own program needs the user's word for.
+    pub(super) program: Option<Permission>,
     pub(super) client: Client,
     pub(super) events: EventSink,
     /// CRDs are written unless it holds.
@@ -185,8 +187,9 @@ impl Reloader {
 
     /// Whether the user has answered all that the project wants; asks where not.
     async fn is_answered(&self) -> bool {
-        let project = self.project.clone();
-        let wanted = tokio::task::spawn_blocking(move || trust::wanted(&project)).await.unwrap_or_default();
+        let (project, program) = (self.project.clone(), self.program.clone());
+        let looking = tokio::task::spawn_blocking(move || trust::wanted_beside(&project, program));
+        let wanted = looking.await.unwrap_or_default();
         match self.trust.ask(&wanted, &self.events).await {
             Ok(answered) => answered,
             Err(error) => {

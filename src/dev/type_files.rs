@@ -256,7 +256,7 @@ fn text(root: &Path, path: &str) -> Option<String> {
 }
 
 /// A file's text; nothing where it is too large to be source, or no text.
-fn read_small(path: &Path) -> Option<String> {
+pub(super) fn read_small(path: &Path) -> Option<String> {
     let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
     if size > MAX_FILE { None } else { std::fs::read_to_string(path).ok() }
 }

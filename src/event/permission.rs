@@ -92,7 +92,7 @@ pub struct TrustAsked {
     pub at: Timestamp,
     /// The project's root folder.
     pub root: String,
-    /// All that the project wants, in the order of the kinds of permission.
+    /// All that the project wants and the user has not refused, in the order of the kinds of permission.
     pub wanted: Vec<Permission>,
     /// Those of `wanted` that were not answered yet.
     pub unanswered: Vec<Permission>,

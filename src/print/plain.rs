@@ -61,7 +61,8 @@ pub fn plain(event: &Event) -> Option<String> {
             None => return None,
         },
     };
-    Some(format!("{} {text}", time(at)))
+    // Names in files and answers of servers are whatever somebody wrote.
+    Some(format!("{} {}", time(at), words::visible_line(&text)))
 }
 
 fn trust_asked(asked: &TrustAsked) -> String {
@@ -70,7 +71,7 @@ fn trust_asked(asked: &TrustAsked) -> String {
     format!(
         "trust      the project is not trusted to {}; nothing new of its files is used until you run `opdev trust` and save \
          a file",
-        words::visible_line(&wants.join("; "))
+        wants.join("; ")
     )
 }
 
@@ -84,7 +85,7 @@ fn trust_answered(answered: &TrustAnswered) -> String {
         TrustAnswer::Refuse => "refused",
     };
     let what: Vec<String> = answered.permissions.iter().map(ToString::to_string).collect();
-    format!("trust      {word}: {}", words::visible_line(&what.join("; ")))
+    format!("trust      {word}: {}", what.join("; "))
 }
 
 /// UTC, to the millisecond; as wide as ever where an event has no time.

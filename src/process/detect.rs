@@ -308,7 +308,7 @@ impl Sources {
             for path in entries.map(|entry| entry.path()) {
                 let name =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                if name.ends_with(".go") && !name.ends_with("_test.go") {
+                if name.ends_with(".go") && !name.ends_with("_test.go") && path.is_file() {
                     let text = std::fs::read_to_string(&path).unwrap_or_default();
                     found.take(dir, &folder, &text);
                 }

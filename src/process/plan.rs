@@ -1,6 +1,7 @@
 //! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that comes of
 //! them and of the project's own files. Plain data.
 
+use crate::event::words::shell_word;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -113,24 +114,27 @@ impl Plan {
     }
 
     /// The commands that are run, whole: the program with the variables that are set for it, and its build, empty where
-    /// there is none. This is what the user is asked about.
+    /// there is none. This is what the user is asked about, so other words make another text.
     pub fn commands(&self) -> (String, String) {
+        let text = |words: &[String]| {
+            words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+        };
         let mut program: Vec<String> =
             self.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
         let build = match &self.build {
             Build::Go { package, flags, ldflags } => {
                 program.push(package.clone());
-                let mut words = vec!["go build".to_owned()];
+                let mut words = vec!["go".to_owned(), "build".to_owned()];
                 words.extend(flags.iter().cloned());
                 words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
                 words.push(package.clone());
-                words.join(" ")
+                text(&words)
             }
-            Build::Command(words) => words.join(" "),
+            Build::Command(words) => text(words),
             Build::None => String::new(),
         };
         program.extend(self.command.iter().cloned());
-        (program.join(" "), build)
+        (text(&program), build)
     }
 
     /// The build in words; `None` where there is nothing to build.

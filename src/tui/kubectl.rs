@@ -1,5 +1,6 @@
 //! The kubectl command that does what a key did, or shows what is selected. Pure.
 
+use crate::event::words::shell_word;
 use crate::event::{Propagation, Request};
 use crate::state::State;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -8,7 +9,7 @@ use opdev_object::meta::{Gvk, ObjectRef};
 pub(super) fn of(request: &Request, state: &State) -> Option<String> {
     let rest = match request {
         Request::Apply { path } => {
-            format!("apply --server-side --field-manager=opdev --force-conflicts -f {}", quoted(path))
+            format!("apply --server-side --field-manager=opdev --force-conflicts -f {}", shell_word(path))
         }
         Request::Scale { object, replicas } => format!("scale --replicas={replicas} {}", target(object)),
         Request::Delete { object, propagation, grace } => {
@@ -72,9 +73,9 @@ pub(super) fn get(object: &ObjectRef, state: &State) -> String {
 fn kubectl(state: &State) -> String {
     let started = state.started.as_ref();
     match started.and_then(|started| started.kubeconfig.as_ref()) {
-        Some(path) => format!("KUBECONFIG={} kubectl ", quoted(path)),
+        Some(path) => format!("KUBECONFIG={} kubectl ", shell_word(path)),
         None => match started.map(|started| &started.cluster).filter(|cluster| !cluster.embedded) {
-            Some(cluster) => format!("kubectl --context {} ", quoted(&cluster.name)),
+            Some(cluster) => format!("kubectl --context {} ", shell_word(&cluster.name)),
             None => "kubectl ".to_owned(),
         },
     }
@@ -87,13 +88,4 @@ fn target(object: &ObjectRef) -> String {
     let namespace =
         object.namespace.as_ref().map_or_else(String::new, |namespace| format!(" -n {namespace}"));
     format!("{kind}/{}{namespace}", object.name)
-}
-
-/// Safe for a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-~:@".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -65,17 +65,22 @@ pub(super) fn wrap(text: &str, cells: usize) -> Vec<String> {
     let cells = cells.max(1);
     let mut lines = Vec::new();
     for line in text.split('\n') {
-        let mut at = String::new();
+        // Counted along: measured anew at each character, a long text without width would hold the screen up.
+        let (mut at, mut used) = (String::new(), 0);
         for word in line.split_inclusive(' ') {
-            if !at.is_empty() && width(&at) + width(word.trim_end()) > cells {
+            if !at.is_empty() && used + width(word.trim_end()) > cells {
                 lines.push(at.trim_end().to_owned());
-                at = String::new();
+                (at, used) = (String::new(), 0);
             }
             for c in word.chars() {
-                if width(&at) + c.width().unwrap_or(0) > cells && c != ' ' {
+                // It makes the character before it wider.
+                let more = if c == '\u{fe0f}' { 1 } else { cell(c) };
+                if used + more > cells && c != ' ' {
                     lines.push(std::mem::take(&mut at));
+                    used = 0;
                 }
                 at.push(c);
+                used += more;
             }
         }
         lines.push(at.trim_end().to_owned());
@@ -230,6 +235,10 @@ mod tests {
         assert_eq!(wrap("one two three", 8), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
         assert_eq!(wrap("a\n\nb", 4), ["a", "", "b"]);
+        assert_eq!(wrap("⚠\u{fe0f}⚠\u{fe0f}⚠\u{fe0f}", 4), ["⚠\u{fe0f}⚠\u{fe0f}", "⚠\u{fe0f}"]);
+        // Takes minutes where the line is measured at each character.
+        let marks = format!("a{}", "\u{301}".repeat(500_000));
+        assert_eq!(wrap(&marks, 4), [marks]);
     }
 
     #[test]

@@ -20,24 +20,31 @@ impl Certificates {
         std::env::temp_dir().join("k8s-webhook-server").join("serving-certs")
     }
 
-    /// Writes a certificate of the plane's own authority, its key, and the authority.
+    /// Writes a certificate of the plane's own authority, its key, and the authority into the folder that
+    /// `--webhook-certs` names.
     ///
     /// # Errors
     /// Where the folder cannot be made or written to.
-    pub fn write(plane: &ControlPlane, folder: &Path) -> Result<Certificates> {
-        let folder = std::path::absolute(folder)?;
-        let private = PrivateFolder::named(&folder).context("--webhook-certs")?;
+    pub fn write_named(plane: &ControlPlane, folder: &Path) -> Result<Certificates> {
+        let folder = PrivateFolder::named(&std::path::absolute(folder)?);
+        folder.and_then(|folder| Self::write(plane, &folder)).context("--webhook-certs")
+    }
+
+    /// The same into a folder that is open.
+    ///
+    /// # Errors
+    /// Where the folder cannot be written to.
+    pub fn write(plane: &ControlPlane, folder: &PrivateFolder) -> Result<Certificates> {
         let pair = plane.webhook_certificate()?;
         let mut files = Vec::new();
         // The key comes first: whoever watches the certificate reads both when it changes.
         for (name, text) in
             [("tls.key", pair.key), ("tls.crt", pair.certificate), ("ca.crt", plane.authority())]
         {
-            let path = folder.join(name);
-            private.write(name, text.as_bytes()).context("--webhook-certs")?;
-            files.push((path, text));
+            folder.write(name, text.as_bytes())?;
+            files.push((folder.path().join(name), text));
         }
-        Ok(Certificates { folder, files })
+        Ok(Certificates { folder: folder.path().to_owned(), files })
     }
 
     /// Takes away what was written, unless somebody else has written there meanwhile.

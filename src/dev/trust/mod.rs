@@ -10,9 +10,10 @@ mod wanted;
 
 pub use store::{Store, TrustedProject};
 pub use wanted::wanted;
+pub(super) use wanted::{applied_on_start, wanted_beside};
 
 use super::project::Project;
-use crate::event::words::visible_line;
+use crate::event::words::{shell_word, visible_line};
 use crate::event::{Event, Permission, TrustAnswer, TrustAnswered, TrustAsked};
 use crate::tap::EventSink;
 use anyhow::{Result, bail};
@@ -67,6 +68,13 @@ impl Trust {
         self.grants(permission)
     }
 
+    /// Waits until the permission is given, however often it is refused before.
+    pub(super) async fn granted(&self, permission: &Permission) {
+        let mut changes = self.decided.subscribe();
+        // The sender lives as long as `self`.
+        let _ = changes.wait_for(|decided| decided.granted.contains(permission)).await;
+    }
+
     /// Counts the answers; it changes with each of them.
     pub(super) fn answers(&self) -> watch::Receiver<u64> {
         self.answers.subscribe()
@@ -102,12 +110,13 @@ impl Trust {
             self.withdraw(events).await;
             return Ok(true);
         }
-        let asked = TrustAsked {
-            at: Timestamp::now(),
-            root: self.root.display().to_string(),
-            wanted: wanted.to_vec(),
-            unanswered,
+        // What the user has refused is neither shown as allowed nor remembered with the rest.
+        let wanted = {
+            let decided = self.decided.borrow();
+            wanted.iter().filter(|one| !decided.refused.contains(one)).cloned().collect()
         };
+        let root = self.root.display().to_string();
+        let asked = TrustAsked { at: Timestamp::now(), root, wanted, unanswered };
         let again =
             self.decided.borrow().asked.as_ref().is_some_and(|before| {
                 (&before.wanted, &before.unanswered) == (&asked.wanted, &asked.unanswered)
@@ -164,7 +173,7 @@ impl Trust {
         Ok(match answer {
             TrustAnswer::Once => "allowed until opdev ends".to_owned(),
             TrustAnswer::Trust => {
-                format!("trusted; `opdev trust --revoke --project {}` takes it back", asked.root)
+                format!("trusted; `opdev trust --revoke --project {}` takes it back", shell_word(&asked.root))
             }
             TrustAnswer::Refuse => "refused: opdev does none of it".to_owned(),
         })

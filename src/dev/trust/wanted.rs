@@ -9,32 +9,43 @@ use crate::sources::load::environment_variables;
 /// Everything that the project wants and the user has to allow, each once, in the order of the kinds of permission.
 /// Another part of opdev that does more than render and apply adds its permissions here.
 pub fn wanted(project: &Project) -> Vec<Permission> {
+    wanted_beside(project, Program::of(project).permission())
+}
+
+/// The same, where the operator's own program is known: to look for it reads every Go file of the project.
+pub(in crate::dev) fn wanted_beside(project: &Project, program: Option<Permission>) -> Vec<Permission> {
     let mut wanted = reconcilers(project);
     wanted.extend(variables(project));
-    wanted.extend(Program::of(project).permission());
+    wanted.extend(program);
     wanted.sort();
     wanted.dedup();
     wanted
 }
 
-/// What reconcilers may reach. A file that is applied at every start counts where they reach anything.
+/// What reconcilers may reach, and the files that are applied at every start.
 fn reconcilers(project: &Project) -> Vec<Permission> {
     let settings = &project.settings;
     let programs =
         settings.allow.programs.iter().map(|program| Permission::RunProgram { program: program.clone() });
     let hosts = settings.allow.hosts.iter().map(|host| Permission::ReachHost { host: host.clone() });
-    let mut wanted: Vec<Permission> = programs.chain(hosts).collect();
-    if !wanted.is_empty() {
-        let files = settings.apply_on_start.iter();
-        wanted.extend(files.map(|file| Permission::ApplyOnStart { file: file.clone() }));
-    }
-    wanted
+    let files = applied_on_start(project).into_iter().filter_map(|(_, permission)| permission);
+    programs.chain(hosts).chain(files).collect()
+}
+
+/// The files that are applied at every start, each with what the user has to allow first: nothing where reconcilers reach
+/// nothing.
+pub(in crate::dev) fn applied_on_start(project: &Project) -> Vec<(String, Option<Permission>)> {
+    let settings = &project.settings;
+    let reach = !settings.allow.programs.is_empty() || !settings.allow.hosts.is_empty();
+    let file = |file: &String| {
+        (file.clone(), reach.then(|| Permission::ApplyOnStart { file: file.clone() }))
+    };
+    settings.apply_on_start.iter().map(file).collect()
 }
 
 /// Variables of the user's environment in `overrideValues`.
 fn variables(project: &Project) -> Vec<Permission> {
-    let Some(path) = &project.watches else { return Vec::new() };
     // A file that cannot be read names no variable; loading it says why.
-    let text = std::fs::read_to_string(project.root.join(path)).unwrap_or_default();
-    environment_variables(&path.display().to_string(), &text)
+    let Some((path, Ok(text))) = project.watches_text() else { return Vec::new() };
+    environment_variables(&path, &text)
 }

@@ -8,7 +8,7 @@ use crate::operator::reconcile::CHART_LABEL;
 use crate::operator::watch::cache::Raw;
 use crate::operator::watch::hub::{Hub, Shared};
 use crate::operator::watch::mapping::{Primary, primaries_of};
-use crate::operator::watch::stream::{Follow, Said, Streams};
+use crate::operator::watch::stream::{FORBIDDEN_HINT, Follow, Said, Streams};
 use crate::sources::{Reconciler, Sources, Watch};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_types::contract::Read;
@@ -29,7 +29,8 @@ pub(super) struct Message {
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) wakes: Vec<Wake>,
-    pub(super) problem: Option<String>,
+    /// What keeps a kind from being watched, and what to do about it.
+    pub(super) problem: Option<(String, Option<String>)>,
 }
 
 /// What a pass wants to be followed, and what it has seen.
@@ -330,6 +331,7 @@ impl Kinds {
         }
         let Some(follow) = self.ids.get(&message.stream).cloned() else { return Heard::default() };
         let Some(stream) = self.open.get_mut(&follow) else { return Heard::default() };
+        let forbidden = matches!(message.said, Said::Forbidden(_));
         let happened = match message.said {
             Said::Event(raw) => {
                 if !matches!(raw, Raw::Init) {
@@ -351,13 +353,14 @@ impl Kinds {
                 stream.cache.write().broke();
                 return Heard::default();
             }
-            Said::Broken(problem) | Said::Forbidden(problem) => {
+            Said::Broken(why) | Said::Forbidden(why) => {
                 let gvk = &follow.gvk;
-                let problem = format!("cannot watch {} ({}): {problem}", gvk.kind, gvk.api_version());
+                let problem = format!("cannot watch {} ({}): {why}", gvk.kind, gvk.api_version());
+                let hint = forbidden.then(|| FORBIDDEN_HINT.to_owned());
                 let new = stream.problem.as_ref() != Some(&problem);
                 stream.cache.write().broke();
                 stream.problem = Some(problem.clone());
-                return Heard { wakes: Vec::new(), problem: new.then_some(problem) };
+                return Heard { wakes: Vec::new(), problem: new.then_some((problem, hint)) };
             }
         };
         if let Some(first) = happened.first() {

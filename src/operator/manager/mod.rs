@@ -267,8 +267,8 @@ impl Manager {
     /// Takes what a stream says.
     async fn hear(&mut self, message: Message) {
         let heard = self.kinds.hear(message).await;
-        if let Some(problem) = heard.problem {
-            self.notice(Level::Warn, problem, None, None).await;
+        if let Some((problem, hint)) = heard.problem {
+            self.notice(Level::Warn, problem, hint, None).await;
         }
         for Wake { key, kind, mark, gone, leaving, echo, listed } in heard.wakes {
             if listed && !self.has_begun(&key) {

@@ -52,6 +52,9 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long a refusal for want of a right stands before it is tried again.
 pub(crate) const FORBIDDEN_PAUSE: Duration = Duration::from_secs(300);
+/// What to do about such a refusal.
+pub(crate) const FORBIDDEN_HINT: &str = "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; \
+                                         opdev tries again after 5 minutes, or with key R";
 /// How often a kind that is not served is looked for although no CRD has changed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
