@@ -18,12 +18,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Requests that are under way at once.
 const WRITERS: usize = 16;
 
-pub fn runtime() -> tokio::runtime::Runtime {
+pub(crate) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap()
 }
 
 /// Our server as a process: until its standard input ends. Its first line is the kubeconfig, as JSON.
-pub async fn serve(config: Config) {
+pub(crate) async fn serve(config: Config) {
     let plane = ControlPlane::start_with(config).await.unwrap();
     let listening = plane.listen(Listen::default()).await.unwrap();
     let mut out = std::io::stdout();
@@ -33,24 +33,24 @@ pub async fn serve(config: Config) {
     plane.stop().await;
 }
 
-pub async fn client(kubeconfig: &str) -> Client {
+pub(crate) async fn client(kubeconfig: &str) -> Client {
     let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
     let config =
         kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
     Client::try_from(config).unwrap()
 }
 
-pub fn get(path: &str) -> Request<Vec<u8>> {
+pub(crate) fn get(path: &str) -> Request<Vec<u8>> {
     Request::get(path).body(Vec::new()).unwrap()
 }
 
-pub fn send(method: &str, path: &str, media_type: &str, body: &Value) -> Request<Vec<u8>> {
+pub(crate) fn send(method: &str, path: &str, media_type: &str, body: &Value) -> Request<Vec<u8>> {
     let request = Request::builder().method(method).uri(path).header("content-type", media_type);
     request.body(body.to_string().into_bytes()).unwrap()
 }
 
 /// Sends one request for each number, from as many tasks as may be under way at once.
-pub async fn many(
+pub(crate) async fn many(
     client: &Client,
     numbers: Range<usize>,
     request: impl Fn(usize) -> Request<Vec<u8>> + Copy + Send + 'static,

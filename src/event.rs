@@ -20,6 +20,7 @@ mod preferences;
 mod process;
 mod reconcile;
 mod request;
+pub mod shell;
 mod spelling;
 mod traced_pass;
 mod values;
@@ -391,7 +392,7 @@ pub struct QueueChanged {
 }
 
 /// A log line of opdev or of the operator, already masked.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LogLine {
     /// When.
     pub at: Timestamp,

@@ -7,7 +7,8 @@ use crate::dev::data::DataFolder;
 use crate::dev::lock::Lock;
 use crate::dev::owner::Owner;
 use crate::dev::private_folder::PrivateFolder;
-use crate::event::words::{shell_word, visible};
+use crate::event::shell;
+use crate::event::words::visible;
 use anyhow::{Context, Result};
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, gaps};
 use std::fs;
@@ -79,7 +80,7 @@ const LAST_WAIT: Duration = Duration::from_millis(500);
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
     let result = match &args.envtest_assets {
-        Some(folder) => crate::envtest::write(folder, quoted),
+        Some(folder) => crate::envtest::write(folder, shell::word),
         None => serve(args),
     };
     match result {
@@ -149,7 +150,8 @@ async fn served(args: &ServeArgs) -> Result<()> {
 
 /// The kubeconfig is written by one process only.
 fn lock_kubeconfig(path: &Path) -> Result<Lock> {
-    let lock = PrivateFolder::of_file(path).and_then(|(folder, name)| Lock::of(&folder, &name, "opdev serve"));
+    let lock =
+        PrivateFolder::of_file(path).and_then(|(folder, name)| Lock::of(&folder, &name, "opdev serve"));
     match lock.with_context(|| format!("{} cannot be written", path.display()))? {
         Ok(lock) => Ok(lock),
         Err(holder) => anyhow::bail!(
@@ -171,13 +173,13 @@ fn announce(kubeconfig: &Path, address: SocketAddr, told: &Told<'_>, began: Inst
     let mut text = format!(
         "control plane ready at https://{address} after {} ms\n\n  export KUBECONFIG={}\n  kubectl get namespaces\n\n",
         began.elapsed().as_millis(),
-        shell_word(&kubeconfig.display().to_string()),
+        shell::word(&kubeconfig.display().to_string()),
     );
     if let Some(data) = told.kept {
         text.push_str(&format!("objects are kept in {}\n\n", data.display()));
     }
     text.extend(told.certificates.map(|found| {
-        let folder = shell_word(&found.folder.display().to_string());
+        let folder = shell::word(&found.folder.display().to_string());
         format!("webhook servers on this machine find tls.crt and tls.key in {folder}\n\n")
     }));
     text.push_str(&differences(told.rbac));
@@ -233,6 +235,5 @@ mod tests {
     }
 
     #[test]
-    fn a_path_survives_a_shell() {
-    }
+    fn a_path_survives_a_shell() {}
 }

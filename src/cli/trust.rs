@@ -2,7 +2,8 @@
 
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
-use crate::event::words::{shell_word, visible_line};
+use crate::event::shell;
+use crate::event::words::visible_line;
 use anyhow::{Context as _, Result, bail};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,7 @@ pub(super) fn run(args: &TrustArgs) -> Result<()> {
 
 /// The command that trusts a project, to be named in messages.
 pub(super) fn command(root: &Path) -> String {
-    format!("opdev trust --project {}", shell_word(&root.display().to_string()))
+    format!("opdev trust --project {}", shell::word(&root.display().to_string()))
 }
 
 fn find(args: &TrustArgs) -> Result<Project> {

@@ -19,8 +19,7 @@ use super::private_folder::PrivateFolder;
 use super::traced::Tracing;
 use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
-use crate::tap::EventSink;
-use crate::tap::attribute::PassNumbers;
+use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result, bail};
 use kube::Client;
 use kubeconfig::{Merged, Target};
@@ -28,7 +27,6 @@ use link::Link;
 use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User, Webhooks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 pub(crate) use tend::Tender;
 pub use webhooks::Certificates;
@@ -244,10 +242,13 @@ impl Connection {
     ///
     /// # Errors
     /// Where the socket cannot be made.
-    pub(super) fn trace(&self, socket: &Path, events: EventSink) -> Result<Option<(Tracing, [String; 2])>> {
+    pub(super) fn trace(
+        &self,
+        socket: &Path,
+        events: EventSink,
+        numbers: PassNumbers,
+    ) -> Result<Option<(Tracing, [String; 2])>> {
         let Some((plane, Some(listening))) = &self.plane else { return Ok(None) };
-        // Apart from the numbers of opdev's own passes.
-        let numbers = PassNumbers::new(AtomicU64::new(FIRST_OF_PROGRAMS));
         let tracing = Tracing::start(socket, plane, User::admin(), events, numbers)?;
         let kubeconfigs = [false, true].map(|added| tracing.kubeconfig(listening, &self.namespace, added));
         Ok(Some((tracing, kubeconfigs)))
@@ -290,9 +291,6 @@ pub const RENEWED: &str = "the objects in the data folder were not kept by you o
 /// To whoever says how webhooks are reached on a cluster of its own.
 const NOT_HERE: &str = "--webhook, --strict-webhooks and --webhook-certs count on the embedded control plane only: this \
                         cluster reaches webhooks by itself; add --embedded to try them here";
-
-/// Passes of programs are counted from here.
-const FIRST_OF_PROGRAMS: u64 = 1_000_000;
 
 /// How long the first answer may take.
 const PATIENCE: Duration = Duration::from_secs(15);

@@ -24,13 +24,13 @@ use super::service_account::Keeper;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished,
-    RequestId, RequestOutcome, RequestStarted, Started,
+    Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished, RequestId,
+    RequestOutcome, RequestStarted, Started,
 };
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
-use crate::tap::EventSink;
+use crate::tap::{EventSink, PassNumbers};
 use announce::{announce, notice};
 use anyhow::{Context as _, Result, bail};
 use futures::FutureExt as _;
@@ -230,6 +230,7 @@ impl Running {
             poll: input.poll || project.settings.reload.poll,
         };
         tasks.spawn(follow_files(reloader, first, shutdown.clone()));
+        let numbers = PassNumbers::default();
         // Of its own: who leaves may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
         let (client, keeper) = acting.unzip();
@@ -238,6 +239,7 @@ impl Running {
             client: client.unwrap_or_else(|| connection.client.clone()),
             sources: sources.clone(),
             events: events.clone(),
+            numbers: numbers.clone(),
             requests: from_user,
             settings: Settings {
                 namespace: namespace.clone(),
@@ -277,7 +279,7 @@ impl Running {
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
-        let program = program.start(place(input, opened, &sources)).await;
+        let program = program.start(place(input, opened, &sources, &numbers)).await;
         Running {
             carrier,
             sources,
@@ -455,6 +457,7 @@ fn place<'a>(
     input: &'a Input,
     opened: &'a Opened,
     sources: &'a watch::Receiver<Arc<Sources>>,
+    numbers: &'a PassNumbers,
 ) -> program::Place<'a> {
     program::Place {
         project: &input.project,
@@ -462,6 +465,7 @@ fn place<'a>(
         connection: &opened.connection,
         choice: &opened.choice,
         events: &opened.events,
+        numbers,
         sources,
         trust: &input.trust,
         poll: input.poll,

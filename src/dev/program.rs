@@ -19,8 +19,8 @@ use crate::process::webhooks::{self, Webhooks};
 use crate::process::{self, Ask, BeforeStart, Build, Environment, Plan, Start, Supervisor};
 use crate::sources::load::OwnProgram;
 use crate::sources::{Shown, Sources};
-use crate::tap::EventSink;
 use crate::tap::traced::ReconcileNow;
+use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use serving::{Serving, free_lease, host_name};
@@ -87,6 +87,8 @@ pub(super) struct Place<'a> {
     pub(super) connection: &'a Connection,
     pub(super) choice: &'a Choice,
     pub(super) events: &'a EventSink,
+    /// The numbers of passes.
+    pub(super) numbers: &'a PassNumbers,
     /// What serves; the program waits for the first set, with which its kinds are there.
     pub(super) sources: &'a watch::Receiver<Arc<Sources>>,
     /// What the user allows the project.
@@ -186,6 +188,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
         folder: place.state_folder.path().to_owned(),
         cache: cache_folder(place.state_folder.path()),
         events: place.events.clone(),
+        traced: tracing.as_ref().map(|tracing| tracing.printed()),
         asked,
         ready,
         starts,
@@ -212,7 +215,8 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
                 None => return,
                 Some(true) => {}
                 Some(false) => {
-                    let refused = "your word: you have not allowed opdev to build and start it (key R asks again)";
+                    let refused =
+                        "your word: you have not allowed opdev to build and start it (key R asks again)";
                     waits(&supervisor, refused).await;
                     if stopping.run_until_cancelled(trust.granted(&permission)).await.is_none() {
                         return;
@@ -231,21 +235,22 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
 /// what the files that are added to its build tell.
 async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<Tracing>> {
     let socket = process::trace::socket_path(place.state_folder.path());
-    let traced = place.connection.trace(&socket, place.events.clone()).and_then(|traced| {
-        let Some((tracing, [plain, added])) = traced else { return Ok(None) };
-        let ways = [
-            (&mut environment.plain, "process.kubeconfig", plain),
-            (&mut environment.traced, "traced.kubeconfig", added),
-        ];
-        for (variables, name, text) in ways {
-            let path = place.state_folder.path().join(name);
-            place.state_folder.write(name, text.as_bytes())?;
-            variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
-        }
-        let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
-        environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-        Ok(Some(Arc::new(tracing)))
-    });
+    let traced =
+        place.connection.trace(&socket, place.events.clone(), place.numbers.clone()).and_then(|traced| {
+            let Some((tracing, [plain, added])) = traced else { return Ok(None) };
+            let ways = [
+                (&mut environment.plain, "process.kubeconfig", plain),
+                (&mut environment.traced, "traced.kubeconfig", added),
+            ];
+            for (variables, name, text) in ways {
+                let path = place.state_folder.path().join(name);
+                place.state_folder.write(name, text.as_bytes())?;
+                variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
+            }
+            let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
+            environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+            Ok(Some(Arc::new(tracing)))
+        });
     match traced {
         Ok(tracing) => tracing,
         Err(error) => {

@@ -4,7 +4,6 @@
 
 use super::private_folder::{PrivateFolder, STATE};
 use super::settings::Settings;
-use super::type_files::read_small;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -76,7 +75,7 @@ impl Project {
         let kubebuilder = root.join("PROJECT").is_file()
             && !existing(&["api", "apis", "pkg/apis", "config/crd"]).is_empty();
         let go_operator = || {
-            let go_mod = read_small(&root.join("go.mod")).unwrap_or_default();
+            let go_mod = crate::process::small_text(&root.join("go.mod")).unwrap_or_default();
             go_mod.contains("sigs.k8s.io/controller-runtime ")
         };
         let kubebuilder = kubebuilder || go_operator();

@@ -9,8 +9,8 @@ use super::trust::{self, Trust};
 use super::watcher::{self, Batch, Watcher};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed, Severity,
-    ShadowDecision, SourcesChanged, Verdict,
+    Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
+    Severity, ShadowDecision, SourcesChanged, Verdict,
 };
 use crate::operator::manager::ManagerRequest;
 use crate::operator::read_only::ReadOnly;

@@ -3,10 +3,10 @@
 
 use crate::event::{Event, Level, Notice};
 use crate::process::trace::{AUTH_PROVIDER, Listener};
-use crate::tap::EventSink;
-use crate::tap::attribute::{Attribution, PassNumbers};
+use crate::tap::attribute::Attribution;
 use crate::tap::observed::{ObservedCall, ObservedEvent, Seen};
-use crate::tap::traced::{ReconcileNow, Traced};
+use crate::tap::traced::{PrintedLine, ReconcileNow, Traced};
+use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use opdev_controlplane::{
@@ -29,6 +29,7 @@ pub struct Tracing {
     listener: Listener,
     token: ObservedToken,
     starts: Sender<Start>,
+    printed: Sender<PrintedLine>,
     faults: Arc<Faults>,
     task: JoinHandle<()>,
 }
@@ -51,13 +52,14 @@ impl Tracing {
         let (listener, records) = Listener::start(socket)?;
         let (observations, seen) = mpsc::channel(ROOM);
         let (starts, starting) = mpsc::channel(16);
+        let (printed, lines) = mpsc::channel(ROOM);
         let faults = Arc::new(Faults::default());
         let dropped = Arc::new(AtomicU64::new(0));
         let copies = Copies { observations, faults: Arc::clone(&faults), dropped: Arc::clone(&dropped) };
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
-        let from = Sources { records, seen, starting, dropped };
+        let from = Sources { records, seen, starting, lines, dropped };
         let task = tokio::spawn(from.run(Attribution::new(numbers), events));
-        Ok(Tracing { listener, token, starts, faults, task })
+        Ok(Tracing { listener, token, starts, printed, faults, task })
     }
 
     /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build.
@@ -73,6 +75,11 @@ impl Tracing {
     /// Says that a process is about to start because these files were saved. Wait for it before the start.
     pub async fn starting(&self, files: Vec<String>, sources: u64) {
         _ = self.starts.send((files, sources)).await;
+    }
+
+    /// Where printed lines go that the process tells, too, so that each is shown once.
+    pub fn printed(&self) -> Sender<PrintedLine> {
+        self.printed.clone()
     }
 
     /// Asks the process to reconcile an object now. Says whether there is one that can be asked.
@@ -124,6 +131,7 @@ struct Sources {
     records: Receiver<Traced>,
     seen: Receiver<Observation>,
     starting: Receiver<Start>,
+    lines: Receiver<PrintedLine>,
     dropped: Arc<AtomicU64>,
 }
 
@@ -149,6 +157,10 @@ impl Sources {
                         }
                         out.extend(attribution.see(Seen::Traced(record)));
                     }
+                    None => return,
+                },
+                line = self.lines.recv() => match line {
+                    Some(line) => out.extend(attribution.see(Seen::Printed(line))),
                     None => return,
                 },
             }

@@ -2,6 +2,7 @@
 //! hold kinds or RBAC markers, and the files themselves for `opdev_types::go`. Only reads, and only below the root, in
 //! folders that `replace` names and in the module cache.
 
+use crate::process::{small_file, small_text};
 use anyhow::{Context as _, Result, bail};
 use opdev_types::go::Files;
 use opdev_types::pin::{self, Inputs, Output, Settings, Source};
@@ -9,9 +10,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Deepest folder that is looked into, and the largest file that counts as source.
+/// Deepest folder that is looked into.
 const MAX_DEPTH: usize = 32;
-const MAX_FILE: u64 = 8 << 20;
 /// Folders of types where no Makefile names any.
 const USUAL: [&str; 4] = ["api", "apis", "pkg/apis", "config/types"];
 /// Folders of generated CRDs.
@@ -157,7 +157,7 @@ fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTr
             files.push(entry.path());
         }
     }
-    let texts = files.iter().filter_map(|file| read_small(file));
+    let texts = files.iter().filter_map(|file| small_text(file));
     let holds = match wanted {
         Wanted::Rbac => texts.into_iter().any(|text| text.contains("+kubebuilder:rbac")),
         Wanted::Copies => {
@@ -218,7 +218,7 @@ fn place_outputs(root: &Path, settings: &mut Settings) {
             .flatten()
             .map(|entry| entry.path())
             .filter(|path| path.extension().is_some_and(|end| end == "yaml"));
-        yaml.filter_map(|path| read_small(&path))
+        yaml.filter_map(|path| small_text(&path))
             .any(|text| text.contains("controller-gen.kubebuilder.io/version"))
     };
     for call in &mut settings.invocations {
@@ -252,13 +252,7 @@ fn committed(root: &Path, settings: &Settings) -> Vec<(String, String)> {
 }
 
 fn text(root: &Path, path: &str) -> Option<String> {
-    read_small(&root.join(path))
-}
-
-/// A file's text; nothing where it is too large to be source, or no text.
-pub(super) fn read_small(path: &Path) -> Option<String> {
-    let size = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
-    if size > MAX_FILE { None } else { std::fs::read_to_string(path).ok() }
+    small_text(&root.join(path))
 }
 
 /// The module cache of this machine: `GOMODCACHE`, `GOPATH/pkg/mod`, or `~/go/pkg/mod`, where there is one.
@@ -309,9 +303,7 @@ impl Disk {
 
 impl Files for Disk {
     fn read(&self, path: &str) -> Option<Arc<str>> {
-        let path = self.root.join(path);
-        let size = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file)?.len();
-        let bytes = (size <= MAX_FILE).then(|| std::fs::read(&path).ok()).flatten()?;
+        let bytes = small_file(&self.root.join(path))?;
         Some(opdev_types::go::source(&bytes).into())
     }
 

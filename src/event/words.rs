@@ -407,15 +407,6 @@ pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
-/// A word as a shell takes it: as it is, or between single quotes.
-pub fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%~".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
-}
-
 /// Whether a character does something to the terminal or the text around it instead of being seen.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
@@ -508,12 +499,6 @@ pub fn traced(level: Option<TraceLevel>) -> &'static str {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_shell_reads_one_word() {
-        assert_eq!(shell_word("/a/b-c.yaml"), "/a/b-c.yaml");
-        assert_eq!(shell_word("/a b/it's"), "'/a b/it'\\''s'");
-        assert_eq!(shell_word(""), "''");
-    }
     use opdev_object::meta::Gvk;
 
     fn watch(relation: Relation, event: WatchEvent, fields: &[(&str, &str, &str)], own: bool) -> Cause {

@@ -2,6 +2,7 @@
 //! Reads files and runs nothing: whether the project's program may be started is asked for later.
 
 use super::plan::{Build, Plan, STOP_AFTER, Settings, usual_globs};
+use super::small_file::small_text;
 use super::tree;
 use crate::sources;
 use anyhow::{Context as _, Result, bail};
@@ -113,14 +114,14 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
 
 /// Whether a folder is the root of a Go operator.
 fn is_go_operator(dir: &Path) -> bool {
-    let Ok(module) = std::fs::read_to_string(dir.join("go.mod")) else { return false };
-    let project = std::fs::read_to_string(dir.join("PROJECT")).unwrap_or_default();
+    let Some(module) = small_text(&dir.join("go.mod")) else { return false };
+    let project = small_text(&dir.join("PROJECT")).unwrap_or_default();
     project.contains("go.kubebuilder.io/") || module.contains("sigs.k8s.io/controller-runtime ")
 }
 
 /// The main package of a Go operator and how its own Makefile builds and runs it.
 fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) -> Result<Plan> {
-    let makefile = std::fs::read_to_string(dir.join("Makefile")).unwrap_or_default();
+    let makefile = small_text(&dir.join("Makefile")).unwrap_or_default();
     let commands = pin::commands(&[Source { path: "Makefile", text: &makefile }], "");
     let run = GoCommand::of(&commands, "run", "run");
     let build = GoCommand::of(&commands, "build", "build");
@@ -147,7 +148,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         env.extend(found.env.clone().into_iter().filter(|(name, _)| !is_of_cluster(name)));
         command.extend(found.arguments.iter().cloned());
     }
-    let module = std::fs::read_to_string(dir.join("go.mod")).unwrap_or_default();
+    let module = small_text(&dir.join("go.mod")).unwrap_or_default();
     let charts = watches && module.contains("operator-framework/helm-operator-plugins");
     let build = Build::Go { package: package.clone(), flags, ldflags };
     let mut watch = usual_globs(&[], &build);
@@ -309,7 +310,7 @@ impl Sources {
                 let name =
                     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 if name.ends_with(".go") && !name.ends_with("_test.go") && path.is_file() {
-                    let text = std::fs::read_to_string(&path).unwrap_or_default();
+                    let text = small_text(&path).unwrap_or_default();
                     found.take(dir, &folder, &text);
                 }
             }
@@ -432,6 +433,15 @@ mod tests {
         for glob in ["helm-charts/**", "watches.yaml", "files/*.yaml"] {
             assert!(found.watch.iter().any(|known| known == glob), "{glob}: {:?}", found.watch);
         }
+    }
+
+    /// Nobody has trusted the project yet.
+    #[test]
+    fn files_that_never_end_are_not_read() {
+        let folder = project(&[("go.mod", MODULE), ("main.go", MAIN)]);
+        let link = |path: &str| std::os::unix::fs::symlink("/dev/zero", folder.path().join(path)).unwrap();
+        ["Makefile", "PROJECT", "endless.go"].map(link);
+        assert_eq!(plan(&folder).words, "go .");
     }
 
     #[test]

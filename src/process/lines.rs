@@ -4,11 +4,13 @@
 use super::logs;
 use crate::event::{Event, Level, LogLine};
 use crate::tap::EventSink;
+use crate::tap::traced::PrintedLine;
 use jiff::Timestamp;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::sync::mpsc;
 
 /// Bytes of a line; the rest of a longer one is left out.
 const LONGEST: usize = 16 << 10;
@@ -39,10 +41,8 @@ impl Tail {
     }
 }
 
-/// Reads one pipe to its end. `target` names the process in its log lines.
-pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, target: String, events: EventSink, tail: Tail) {
-    let mut told =
-        Told { target, events, room: BURST, filled: Instant::now(), dropped: 0, said: Instant::now() };
+/// Reads one pipe to its end.
+pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, mut told: Told, tail: Tail) {
     let mut bytes = vec![0; 64 << 10];
     let mut line: Vec<u8> = Vec::new();
     let mut entry = logs::Joiner::default();
@@ -81,9 +81,10 @@ pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, target: String, eve
 }
 
 /// The way of lines to the log pane, with a limit.
-struct Told {
+pub(super) struct Told {
     target: String,
     events: EventSink,
+    traced: Option<mpsc::Sender<PrintedLine>>,
     room: f64,
     filled: Instant,
     dropped: u64,
@@ -91,6 +92,12 @@ struct Told {
 }
 
 impl Told {
+    /// `target` names the process in its log lines. Lines that its trace tells, too, go to `traced`.
+    pub(super) fn new(target: String, events: EventSink, traced: Option<mpsc::Sender<PrintedLine>>) -> Told {
+        let now = Instant::now();
+        Told { target, events, traced, room: BURST, filled: now, dropped: 0, said: now }
+    }
+
     /// Whether one more line may be told; counts it otherwise.
     fn has_room(&mut self) -> bool {
         if self.room < 1.0 {
@@ -110,7 +117,19 @@ impl Told {
         let Some(entry) = entry else { return };
         let target = if entry.logger.is_empty() { self.target.clone() } else { entry.logger.clone() };
         let (level, message) = (entry.level.unwrap_or(Level::Info), entry.text());
-        self.events.log(LogLine { at, level, target, message, reconcile: None });
+        let line = LogLine { at, level, target, message, reconcile: None };
+        let line = match (&self.traced, entry.name) {
+            (Some(traced), Some(name)) => {
+                let printed = PrintedLine { name, line, stack: entry.stack() };
+                match traced.try_send(printed) {
+                    Ok(()) => return,
+                    // Better twice than never.
+                    Err(refused) => refused.into_inner().line,
+                }
+            }
+            _ => line,
+        };
+        self.events.log(line);
     }
 
     fn report(&mut self) {
@@ -118,6 +137,32 @@ impl Told {
             self.events.try_emit(Event::LogDropped { lines: self.dropped });
             self.dropped = 0;
             self.said = Instant::now();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn only_lines_with_a_name_go_to_the_trace_and_none_is_lost_without_it() {
+        let text = "{\"msg\":\"plain\"}\n{\"msg\":\"named\",\"opdev\":\"7.1\"}\n";
+        let (events, mut shown) = EventSink::channel(8);
+        let (traced, mut named) = mpsc::channel(8);
+        let told = |traced| Told::new("operator".to_owned(), events.clone(), traced);
+        follow(text.as_bytes(), told(Some(traced.clone())), Tail::default()).await;
+        let mut message = || match shown.try_recv() {
+            Ok(Event::Log(line)) => Some(line.message),
+            _ => None,
+        };
+        assert_eq!((message().as_deref(), message()), (Some("plain"), None));
+        assert_eq!(named.recv().await.unwrap().line.message, "named");
+        // Without a trace, and where it has ended.
+        drop(named);
+        for traced in [None, Some(traced)] {
+            follow(text.as_bytes(), told(traced), Tail::default()).await;
+            assert_eq!((message().as_deref(), message().as_deref()), (Some("plain"), Some("named")));
         }
     }
 }

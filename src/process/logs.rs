@@ -2,6 +2,7 @@
 //! whatever else as it is. Nothing is configured; the shape is looked at line by line. Pure.
 
 use crate::event::{Level, mask};
+use crate::tap::traced::LineName;
 use serde_json::{Map, Value};
 
 /// A line, and what followed it without a beginning of its own.
@@ -18,6 +19,8 @@ pub(super) struct Entry {
     pub(super) object: Option<String>,
     /// Lines that belong to it, such as a stack.
     pub(super) more: Vec<String>,
+    /// Its name where the trace tells it, too.
+    pub(super) name: Option<LineName>,
 }
 
 /// Lines of a stack that are shown.
@@ -36,10 +39,15 @@ impl Entry {
         for (key, value) in self.fields.iter().filter(|(key, _)| key != "error" && key != "err") {
             text.push_str(&format!(" {key}={value}"));
         }
-        for line in self.more.iter().take(MOST) {
-            text.push_str(&format!("\n{line}"));
+        if !self.more.is_empty() {
+            text.push_str(&format!("\n{}", self.stack()));
         }
         text
+    }
+
+    /// The lines that belong to it, as far as they are shown.
+    pub(super) fn stack(&self) -> String {
+        self.more[..self.more.len().min(MOST)].join("\n")
     }
 }
 
@@ -145,13 +153,16 @@ fn take_fields(entry: &mut Entry, fields: &Map<String, Value>) {
         (Some(Value::Object(object)), _, _) => object_name(object),
         _ => None,
     };
+    entry.name = word(LineName::FIELD).and_then(LineName::read);
+    let named = entry.name.is_some();
     let kind = word("controllerKind").map(str::to_owned);
     let same = |value: &Value| value.as_object().and_then(object_name) == entry.object;
     let shown: Vec<(String, String)> = fields
         .iter()
         .filter(|(key, value)| {
             let repeats = kind.as_deref() == Some(key.as_str()) && same(value);
-            !ABOUT.contains(&key.as_str()) && *key != "object" && !repeats
+            let names = named && *key == LineName::FIELD;
+            !ABOUT.contains(&key.as_str()) && *key != "object" && !repeats && !names
         })
         .map(|(key, value)| {
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -385,6 +396,8 @@ mod tests {
             ("\u{1b}[31mred\u{1b}[0m text", "-||red text"),
             ("just words", "-||just words"),
             ("panic: oh", "Error||panic: oh"),
+            ("2026-11-23T08:00:00Z\tINFO\ta\tb\t{\"opdev\": \"4711.12\", \"n\": 3}", "Info|a|b n=3"),
+            ("{\"level\":\"info\",\"msg\":\"b\",\"opdev\":\"a word\"}", "Info||b opdev=a word"),
         ];
         for (line, expected) in cases {
             assert_eq!(told(line), expected, "{line}");

@@ -2,6 +2,7 @@
 //! `config/manager`, with the patches of the kustomizations that lead there. Literal values and the downward API are
 //! taken; what a Secret or a ConfigMap holds is named and left out. Reads files; builds no kustomization in full.
 
+use super::small_file::small_text;
 use opdev_object::{facts, patch, strategic, yaml};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +76,7 @@ pub fn read(root: &Path, pod: Pod<'_>) -> Option<Deployed> {
 fn kustomization(folder: &Path) -> Option<Value> {
     let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let path = names.iter().map(|name| folder.join(name)).find(|path| path.is_file())?;
-    yaml::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    yaml::from_str(&small_text(&path)?).ok()
 }
 
 /// The Deployments below a kustomization, with its patches.
@@ -97,7 +98,7 @@ fn gather(folder: &Path, found: &mut Vec<Manifest>, seen: &mut BTreeSet<PathBuf>
     }
     let inner = &mut found[from..];
     let read = |entry: &Value| match (entry["path"].as_str(), entry["patch"].as_str()) {
-        (Some(path), _) => std::fs::read_to_string(folder.join(path)).ok(),
+        (Some(path), _) => small_text(&folder.join(path)),
         (None, inline) => inline.map(str::to_owned),
     };
     let entries = ["patches", "patchesJson6902"].iter().flat_map(|list| items(&kustomization[*list]));
@@ -108,11 +109,7 @@ fn gather(folder: &Path, found: &mut Vec<Manifest>, seen: &mut BTreeSet<PathBuf>
             .for_each(|one| apply(&mut one.object, &text));
     }
     for text in texts(&kustomization["patchesStrategicMerge"]) {
-        let text = if text.contains('\n') {
-            Some(text.to_owned())
-        } else {
-            std::fs::read_to_string(folder.join(text)).ok()
-        };
+        let text = if text.contains('\n') { Some(text.to_owned()) } else { small_text(&folder.join(text)) };
         if let Some(text) = text {
             inner.iter_mut().for_each(|one| apply(&mut one.object, &text));
         }
@@ -128,7 +125,7 @@ fn texts(list: &Value) -> impl Iterator<Item = &str> {
 }
 
 fn deployments(path: &Path) -> Vec<Manifest> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = small_text(path).unwrap_or_default();
     documents(&text)
         .filter(|object| object["kind"] == "Deployment")
         .map(|object| Manifest { file: path.to_owned(), object })
@@ -350,5 +347,7 @@ spec:
             ("config/manager/kustomization.yaml", "resources: [../default]\n"),
         ]);
         assert_eq!(read(circle.path(), pod), None);
+        let endless = project(&[("config/manager/kustomization.yaml", "resources: [/dev/zero]\n")]);
+        assert_eq!(read(endless.path(), pod), None);
     }
 }

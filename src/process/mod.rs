@@ -11,6 +11,7 @@ mod lines;
 mod logs;
 pub mod manager_manifest;
 mod plan;
+mod small_file;
 mod supervise;
 pub mod trace;
 mod tree;
@@ -18,4 +19,5 @@ pub mod webhooks;
 
 pub use detect::detect;
 pub use plan::{Build, Plan, Settings, TraceWish};
+pub use small_file::{small_file, small_text};
 pub use supervise::{Ask, BeforeStart, Environment, Start, Supervisor};

@@ -1,7 +1,7 @@
 //! What opdev is to build, start and watch: the settings under `operator:` in `opdev.yaml`, and the plan that comes of
 //! them and of the project's own files. Plain data.
 
-use crate::event::words::shell_word;
+use crate::event::shell;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -116,11 +116,8 @@ impl Plan {
     /// The commands that are run, whole: the program with the variables that are set for it, and its build, empty where
     /// there is none. This is what the user is asked about, so other words make another text.
     pub fn commands(&self) -> (String, String) {
-        let text = |words: &[String]| {
-            words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-        };
-        let mut program: Vec<String> =
-            self.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let variables = self.env.iter().map(|(name, value)| format!("{name}={}", shell::word(value)));
+        let mut program: Vec<String> = Vec::new();
         let build = match &self.build {
             Build::Go { package, flags, ldflags } => {
                 program.push(package.clone());
@@ -128,13 +125,14 @@ impl Plan {
                 words.extend(flags.iter().cloned());
                 words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
                 words.push(package.clone());
-                text(&words)
+                shell::line(&words)
             }
-            Build::Command(words) => text(words),
+            Build::Command(words) => shell::line(words),
             Build::None => String::new(),
         };
         program.extend(self.command.iter().cloned());
-        (text(&program), build)
+        let program: Vec<String> = variables.chain([shell::line(&program)]).collect();
+        (program.join(" "), build)
     }
 
     /// The build in words; `None` where there is nothing to build.

@@ -5,7 +5,7 @@
 use super::build::{Builder, Built, Outcome};
 use super::child::{Child, Launch, status_words};
 use super::crash::{self, Crashes};
-use super::lines::{self, Tail};
+use super::lines::{self, Tail, Told};
 use super::plan::Plan;
 use super::trace::Rung;
 use super::tree::Tree;
@@ -15,6 +15,7 @@ use crate::event::{
     ReloadFailed, words,
 };
 use crate::tap::EventSink;
+use crate::tap::traced::PrintedLine;
 use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -79,6 +80,8 @@ pub struct Supervisor {
     pub cache: PathBuf,
     /// Where facts go.
     pub events: EventSink,
+    /// Where printed lines go that the trace tells, too; `None` where the program is not traced.
+    pub traced: Option<mpsc::Sender<PrintedLine>>,
     /// What is asked for.
     pub asked: mpsc::Receiver<Ask>,
     /// The environment, once the program may start; else what it waits for, in words.
@@ -360,10 +363,10 @@ impl Life {
             Err(error) => return self.refused(format!("{error:#}")).await,
         };
         let tail = Tail::default();
-        let target = self.target();
+        let told = || Told::new(self.target(), self.input.events.clone(), self.input.traced.clone());
         let readers = vec![
-            tokio::spawn(lines::follow(stdout, target.clone(), self.input.events.clone(), tail.clone())),
-            tokio::spawn(lines::follow(stderr, target, self.input.events.clone(), tail.clone())),
+            tokio::spawn(lines::follow(stdout, told(), tail.clone())),
+            tokio::spawn(lines::follow(stderr, told(), tail.clone())),
         ];
         let since_save = match (&files[..], self.saved_at.take()) {
             ([_, ..], Some(at)) => at.elapsed(),

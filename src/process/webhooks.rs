@@ -2,6 +2,7 @@
 //! over so that an API server on this machine reaches the program by URL. Reads files; writes nothing.
 
 use super::manager_manifest::documents;
+use super::small_file::small_text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -103,7 +104,7 @@ fn objects(folder: &Path) -> Vec<Value> {
         .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"))
         .collect();
     files.sort();
-    let texts = files.iter().filter_map(|path| std::fs::read_to_string(path).ok());
+    let texts = files.iter().filter_map(|path| small_text(path));
     texts.flat_map(|text| documents(&text).collect::<Vec<_>>()).collect()
 }
 

@@ -16,11 +16,23 @@ use http::{HeaderMap, Method, Request, StatusCode};
 use http_body_util::BodyExt;
 use serde::Deserialize;
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 tokio::task_local! {
     static RECORDER: Arc<Recorder>;
+}
+
+/// Numbers of passes from 1 on, shared by all whose passes stand on one screen. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct PassNumbers(Arc<AtomicU64>);
+
+impl PassNumbers {
+    /// The number of the pass that begins now.
+    pub fn next(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1
+    }
 }
 
 /// Collects the calls of one pass.

@@ -2,7 +2,7 @@
 //! Plain data; `attribute` decides to which pass a call belongs.
 
 use super::Target;
-use super::traced::Traced;
+use super::traced::{PrintedLine, Traced};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +13,8 @@ use serde_json::Value;
 pub enum Seen {
     /// The process said something.
     Traced(Traced),
+    /// The process printed a line that it tells, too.
+    Printed(PrintedLine),
     /// A call was answered.
     Call(ObservedCall),
     /// A watch delivered an event.

@@ -1,6 +1,7 @@
 //! What a traced process tells of its controllers, as it comes over its socket: one record a line.
 //! Plain data; `attribute` makes passes of it, `process::trace` reads it off the socket.
 
+use crate::event::LogLine;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -268,6 +269,40 @@ pub struct LogRecord {
     pub error: String,
     /// Keys with their values in text, but for what names controller and request.
     pub values: Vec<(String, String)>,
+    /// The name of the line where the process prints it, too; empty where it does not.
+    pub printed: String,
+}
+
+/// The name of a line that a process both prints and tells, such as `4711.12`: its process id and a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LineName {
+    /// The process id.
+    pub pid: u32,
+    /// Counted from 1.
+    pub number: u64,
+}
+
+impl LineName {
+    /// The field of a printed line that holds its name.
+    pub const FIELD: &str = "opdev";
+
+    /// Reads a name; `None` where the text is none.
+    pub fn read(text: &str) -> Option<LineName> {
+        let (pid, number) = text.split_once('.')?;
+        Some(LineName { pid: pid.parse().ok()?, number: number.parse().ok()? })
+    }
+}
+
+/// A line that a process has printed, and that it tells over its socket, too.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrintedLine {
+    /// Its name.
+    pub name: LineName,
+    /// The line as it was printed, whole.
+    pub line: LogLine,
+    /// The stack that was printed below it, which the record lacks; empty where there is none.
+    pub stack: String,
 }
 
 /// A wish: put this object into the queue of this controller now.

@@ -1,7 +1,6 @@
 //! The kubectl command that does what a key did, or shows what is selected. Pure.
 
-use crate::event::words::shell_word;
-use crate::event::{Propagation, Request};
+use crate::event::{Propagation, Request, shell};
 use crate::state::State;
 use opdev_object::meta::{Gvk, ObjectRef};
 
@@ -9,7 +8,7 @@ use opdev_object::meta::{Gvk, ObjectRef};
 pub(super) fn of(request: &Request, state: &State) -> Option<String> {
     let rest = match request {
         Request::Apply { path } => {
-            format!("apply --server-side --field-manager=opdev --force-conflicts -f {}", shell_word(path))
+            format!("apply --server-side --field-manager=opdev --force-conflicts -f {}", shell::word(path))
         }
         Request::Scale { object, replicas } => format!("scale --replicas={replicas} {}", target(object)),
         Request::Delete { object, propagation, grace } => {
@@ -73,9 +72,9 @@ pub(super) fn get(object: &ObjectRef, state: &State) -> String {
 fn kubectl(state: &State) -> String {
     let started = state.started.as_ref();
     match started.and_then(|started| started.kubeconfig.as_ref()) {
-        Some(path) => format!("KUBECONFIG={} kubectl ", shell_word(path)),
+        Some(path) => format!("KUBECONFIG={} kubectl ", shell::word(path)),
         None => match started.map(|started| &started.cluster).filter(|cluster| !cluster.embedded) {
-            Some(cluster) => format!("kubectl --context {} ", shell_word(&cluster.name)),
+            Some(cluster) => format!("kubectl --context {} ", shell::word(&cluster.name)),
             None => "kubectl ".to_owned(),
         },
     }

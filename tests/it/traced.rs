@@ -7,16 +7,15 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams,
 use kube::core::GroupVersionKind;
 use opdev::dev::faults::{Fault, Matching, Rule};
 use opdev::dev::traced::Tracing;
-use opdev::event::{Action, CauseKind, Event, FindingKind, Outcome, Reconcile};
+use opdev::event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcome, Reconcile};
 use opdev::process::trace::{ManagerOptions, Rung, environment, overlay, socket_path};
-use opdev::tap::EventSink;
-use opdev::tap::traced::ReconcileNow;
+use opdev::tap::traced::{LineName, PrintedLine, ReconcileNow};
+use opdev::tap::{EventSink, PassNumbers};
 use opdev_controlplane::{ControlPlane, Listen, Listening, Passage, User};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -91,7 +90,7 @@ impl World {
                 kept.lock().unwrap().push(event);
             }
         });
-        let numbers = Arc::new(AtomicU64::new(1));
+        let numbers = PassNumbers::default();
         let tracing =
             Tracing::start(&socket_path(folder.path()), &plane, User::admin(), sink, numbers).unwrap();
         let child = spawn(&binary, &tracing, &listening, folder.path());
@@ -253,6 +252,44 @@ async fn every_write_belongs_to_its_pass_and_every_pass_has_a_cause() {
         matches!(event, Event::Log(line) if line.message.starts_with("sailing ships=") && line.reconcile.is_some())
     });
     assert!(lines.count() >= 30);
+    each_line_is_shown_once(&world).await;
+}
+
+/// What the program has printed is put beside what it has told, as `opdev run` does.
+async fn each_line_is_shown_once(world: &World) {
+    let shown = |text: &str| {
+        let events = world.events.lock().unwrap();
+        let is = |event: &&Event| matches!(event, Event::Log(line) if line.message.starts_with(text));
+        events.iter().filter(is).count()
+    };
+    let log = std::fs::read_to_string(world.folder.path().join("log")).unwrap();
+    let printed: Vec<LineName> = log
+        .lines()
+        .filter(|line| line.contains("\tsailing\t"))
+        .map(|line| {
+            let fields: serde_json::Value = serde_json::from_str(line.rsplit('\t').next().unwrap()).unwrap();
+            LineName::read(fields[LineName::FIELD].as_str().unwrap()).unwrap()
+        })
+        .collect();
+    let told = shown("sailing");
+    assert_eq!(printed.len(), told, "each line that is told is printed with its name");
+    let print = |name: LineName, message: &str| {
+        let line = LogLine {
+            at: jiff::Timestamp::now(),
+            level: Level::Info,
+            target: String::new(),
+            message: message.to_owned(),
+            reconcile: None,
+        };
+        world.tracing.printed().try_send(PrintedLine { name, line, stack: String::new() }).unwrap();
+    };
+    for name in &printed {
+        print(*name, "sailing as it was printed");
+    }
+    // Whatever nobody tells is shown, and shows that all before it was looked at.
+    print(LineName { pid: 0, number: 1 }, "of nobody");
+    world.until("the last line", |_| shown("of nobody") == 1).await;
+    assert_eq!(shown("sailing"), told, "a line is shown twice");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -99,7 +99,9 @@ impl Labels {
             Some(_) => self.subresource.clear(),
             None => {
                 let Labels { group, resource, subresource, version, .. } = self;
-                [group, resource, subresource, version].map(String::clear);
+                for part in [group, resource, subresource, version] {
+                    part.clear();
+                }
             }
         }
     }

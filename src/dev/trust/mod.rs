@@ -13,7 +13,8 @@ pub use wanted::wanted;
 pub(super) use wanted::{applied_on_start, wanted_beside};
 
 use super::project::Project;
-use crate::event::words::{shell_word, visible_line};
+use crate::event::shell;
+use crate::event::words::visible_line;
 use crate::event::{Event, Permission, TrustAnswer, TrustAnswered, TrustAsked};
 use crate::tap::EventSink;
 use anyhow::{Result, bail};
@@ -173,7 +174,10 @@ impl Trust {
         Ok(match answer {
             TrustAnswer::Once => "allowed until opdev ends".to_owned(),
             TrustAnswer::Trust => {
-                format!("trusted; `opdev trust --revoke --project {}` takes it back", shell_word(&asked.root))
+                format!(
+                    "trusted; `opdev trust --revoke --project {}` takes it back",
+                    shell::word(&asked.root)
+                )
             }
             TrustAnswer::Refuse => "refused: opdev does none of it".to_owned(),
         })

@@ -37,9 +37,7 @@ fn reconcilers(project: &Project) -> Vec<Permission> {
 pub(in crate::dev) fn applied_on_start(project: &Project) -> Vec<(String, Option<Permission>)> {
     let settings = &project.settings;
     let reach = !settings.allow.programs.is_empty() || !settings.allow.hosts.is_empty();
-    let file = |file: &String| {
-        (file.clone(), reach.then(|| Permission::ApplyOnStart { file: file.clone() }))
-    };
+    let file = |file: &String| (file.clone(), reach.then(|| Permission::ApplyOnStart { file: file.clone() }));
     settings.apply_on_start.iter().map(file).collect()
 }
 

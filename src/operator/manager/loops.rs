@@ -58,7 +58,7 @@ impl Manager {
         match self.step(object).and_then(|_| self.one_primary(object)) {
             Ok(key) => {
                 // An older check of the same object is answered by its dropped sender.
-                self.checks.insert(key, Check { before: self.passes, settled: false, reply });
+                self.checks.insert(key, Check { before: self.newest_pass, settled: false, reply });
             }
             Err(why) => drop(reply.send(Err(why))),
         }

@@ -23,7 +23,7 @@ use crate::event::{
     mask, words,
 };
 use crate::sources::{Sources, Watch};
-use crate::tap::{EventSink, Recorder, Tap};
+use crate::tap::{EventSink, PassNumbers, Recorder, Tap};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
@@ -46,6 +46,8 @@ pub struct ManagerInput {
     pub sources: watch::Receiver<Arc<Sources>>,
     /// Where facts go.
     pub events: EventSink,
+    /// The numbers of passes.
+    pub numbers: PassNumbers,
     /// What the user asks for.
     pub requests: mpsc::Receiver<ManagerRequest>,
     /// How to run.
@@ -113,9 +115,9 @@ const LEAVE: Duration = Duration::from_secs(5);
 
 /// Runs until the shutdown token fires, then lets running passes end.
 pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
-    let ManagerInput { client, mut sources, events, mut requests, settings, shutdown } = input;
+    let ManagerInput { client, mut sources, events, numbers, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
-    let mut manager = Manager::new(client, events, settings, shutdown.child_token(), inbox);
+    let mut manager = Manager::new(client, (events, numbers), settings, shutdown.child_token(), inbox);
     let first = sources.borrow_and_update().clone();
     manager.serve(first).await;
     loop {
@@ -163,7 +165,9 @@ struct Manager {
     running: HashMap<tokio::task::Id, Running>,
     memories: HashMap<ObjectKey, reconcile::Memory>,
     reload: Option<Reload>,
-    passes: u64,
+    numbers: PassNumbers,
+    /// The number of the pass that was begun last.
+    newest_pass: u64,
     told: QueueChanged,
     told_pauses: Vec<Paused>,
     loops: Loops,
@@ -179,7 +183,7 @@ struct Manager {
 impl Manager {
     fn new(
         client: kube::Client,
-        events: EventSink,
+        (events, numbers): (EventSink, PassNumbers),
         settings: Settings,
         cancel: CancellationToken,
         inbox: mpsc::Sender<Message>,
@@ -203,7 +207,8 @@ impl Manager {
             running: HashMap::new(),
             memories: HashMap::new(),
             reload: None,
-            passes: 0,
+            numbers,
+            newest_pass: 0,
             told: QueueChanged::default(),
             told_pauses: Vec::new(),
             loops: Loops::default(),
@@ -402,12 +407,12 @@ impl Manager {
                 self.queue.forget(&taken.key);
                 continue;
             };
-            self.passes += 1;
+            self.newest_pass = self.numbers.next();
             let secrets = self.secrets_of(&taken.key, &watch);
             pass::cover_causes(&mut taken.causes, &secrets);
             let object = self.kinds.reference(&taken.key, &watch.gvk);
             let started = ReconcileStarted {
-                id: self.passes,
+                id: self.newest_pass,
                 at: Timestamp::now(),
                 object: object.clone(),
                 causes: taken.causes.clone(),
@@ -430,7 +435,7 @@ impl Manager {
             let work = Arc::clone(&recorder).scope(reconcile::run(job));
             let handle = self.workers.spawn(work);
             let running = Running {
-                id: self.passes,
+                id: self.newest_pass,
                 at: Timestamp::now(),
                 object,
                 taken,

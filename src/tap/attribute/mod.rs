@@ -5,23 +5,25 @@
 mod causes;
 mod checks;
 mod pass;
+mod printed;
 mod versions;
 
 #[cfg(test)]
 mod tests;
 
+use super::PassNumbers;
 use super::observed::{ObservedCall, ObservedEvent, Seen};
-use super::traced::{Begin, ControllerAdded, End, LogRecord, Record, Traced};
+use super::traced::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
 use crate::event::{Event, Level, LogLine, Notice, Reconcile, TraceLevel, mask};
 use checks::{Known, Memory};
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 pub(super) use pass::plural as plural_of;
 use pass::{Open, Write};
+use printed::Printed;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use versions::Versions;
 
 /// Passes that have ended and may still get a late call.
@@ -32,9 +34,6 @@ const EARLY: usize = 1024;
 const WRITES: usize = 20_000;
 /// Secrets that are looked for in texts.
 const SECRETS: usize = 2_000;
-
-/// The number of the next pass; shared with whoever else numbers passes on the same screen.
-pub type PassNumbers = Arc<AtomicU64>;
 
 /// What is known of a process, and what becomes events of it.
 #[derive(Debug)]
@@ -54,6 +53,7 @@ pub struct Attribution {
     sources: u64,
     secrets: Vec<String>,
     memory: Memory,
+    printed: Printed,
     /// Calls of passes that have not begun yet: a call may be seen before the process has said so.
     early: VecDeque<(String, ObservedCall, Option<Write>)>,
     /// Calls of passes that never began.
@@ -76,6 +76,7 @@ impl Attribution {
             sources: 0,
             secrets: Vec::new(),
             memory: Memory::default(),
+            printed: Printed::default(),
             early: VecDeque::new(),
             unknown: 0,
         }
@@ -107,6 +108,10 @@ impl Attribution {
     pub fn see(&mut self, seen: Seen) -> Vec<Event> {
         match seen {
             Seen::Traced(traced) => self.hear(traced),
+            Seen::Printed(printed) => {
+                let line = self.printed.printed(printed);
+                line.map(|line| self.masked(line)).into_iter().collect()
+            }
             Seen::Call(call) => self.call(call),
             Seen::Event(event) => {
                 self.event(&event);
@@ -126,7 +131,13 @@ impl Attribution {
                 }
                 Vec::new()
             }
-            Record::Log(line) => vec![Event::Log(self.log(&line))],
+            Record::Log(record) => {
+                let mut line = self.log(&record);
+                if let Some(name) = LineName::read(&record.printed) {
+                    self.printed.told(name, &mut line);
+                }
+                vec![self.masked(line)]
+            }
             Record::Controller(added) => {
                 self.controllers.insert(added.name.clone(), added);
                 Vec::new()
@@ -143,12 +154,20 @@ impl Attribution {
                 &format!("the trace socket got a line that is no record ({why}): {line}"),
                 "only the operator that opdev starts should write to this socket",
             )],
-            Record::Hello(_) | Record::Manager(_) | Record::Closed => Vec::new(),
+            Record::Hello(hello) => {
+                self.printed.connected(traced.process, hello.pid);
+                Vec::new()
+            }
+            Record::Closed => {
+                let left = self.printed.closed(traced.process);
+                left.into_iter().map(|line| self.masked(line)).collect()
+            }
+            Record::Manager(_) => Vec::new(),
         }
     }
 
     fn begin(&mut self, begin: &Begin) -> Option<Event> {
-        let number = self.numbers.fetch_add(1, Ordering::Relaxed);
+        let number = self.numbers.next();
         let known = self.controllers.get(&begin.controller);
         let (group, kind) = known.map(|c| (c.group.as_str(), c.kind.as_str())).unwrap_or_default();
         let mut object = ObjectRef {
@@ -432,9 +451,14 @@ impl Attribution {
             at: time(line.t),
             level,
             target: if line.logger.is_empty() { "operator".to_owned() } else { line.logger.clone() },
-            message: mask::text(&message, &self.secrets),
+            message,
             reconcile: self.number_of(&line.id),
         }
+    }
+
+    fn masked(&self, mut line: LogLine) -> Event {
+        line.message = mask::text(&line.message, &self.secrets);
+        Event::Log(line)
     }
 }
 

@@ -5,7 +5,7 @@ use kube::core::GroupVersionKind;
 use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use opdev::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
-use opdev::tap::EventSink;
+use opdev::tap::{EventSink, PassNumbers};
 use opdev_controlplane::ControlPlane;
 use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -208,6 +208,7 @@ impl World {
             client: client.clone(),
             sources: changed,
             events: sink,
+            numbers: PassNumbers::default(),
             requests: asked,
             settings,
             shutdown: shutdown.clone(),

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"runtime/debug"
 	"runtime/pprof"
@@ -536,9 +537,17 @@ type opdevTraceLog struct {
 	Message string      `json:"message"`
 	Error   string      `json:"error,omitempty"`
 	Values  [][2]string `json:"values,omitempty"`
+	Printed string      `json:"printed,omitempty"`
 }
 
-func (s opdevTraceSink) record(id string, level int, message string, err error, values []any) {
+// The key under which a printed line names its record, and how many lines have been named.
+const opdevTracePrintedKey = "opdev"
+
+var opdevTracePrinted atomic.Uint64
+
+// Records a line of a pass. The answer is the values to print: where the line is printed, too, the first of them names
+// the record, so that opdev shows the line once. A line whose record found no room has no name.
+func (s opdevTraceSink) record(id string, level int, message string, err error, values []any, printed bool) []any {
 	line := opdevTraceLog{
 		Record: "log", T: time.Now().UnixNano(), ID: id, Level: level, Logger: s.name,
 		Message: opdevTraceShort(message, 4*1024),
@@ -547,21 +556,28 @@ func (s opdevTraceSink) record(id string, level int, message string, err error, 
 		line.Error = opdevTraceShort(err.Error(), 4*1024)
 	}
 	line.Values = opdevTraceTexts(opdevTraceTexts(nil, s.values), values)
-	opdevTraceSend(line)
+	if printed {
+		line.Printed = fmt.Sprintf("%d.%d", os.Getpid(), opdevTracePrinted.Add(1))
+	}
+	if !opdevTraceSend(line) || !printed {
+		return values
+	}
+	return append([]any{opdevTracePrintedKey, line.Printed}, values...)
 }
 
 func (s opdevTraceSink) Info(level int, message string, values ...any) {
+	printed := s.inner.Enabled(level)
 	if id := s.pass(); id != "" {
-		s.record(id, level, message, nil, values)
+		values = s.record(id, level, message, nil, values, printed)
 	}
-	if s.inner.Enabled(level) {
+	if printed {
 		s.inner.Info(level, message, values...)
 	}
 }
 
 func (s opdevTraceSink) Error(err error, message string, values ...any) {
 	if id := s.pass(); id != "" {
-		s.record(id, -1, message, err, values)
+		values = s.record(id, -1, message, err, values, true)
 	}
 	s.inner.Error(err, message, values...)
 }

@@ -126,12 +126,14 @@ func opdevTraceSayHello() opdevTraceHello {
 	return hello
 }
 
-// Never blocks: a record without room is dropped and counted.
-func opdevTraceSend(record any) {
+// Never blocks: a record without room is dropped and counted. Says whether there was room.
+func opdevTraceSend(record any) bool {
 	select {
 	case opdevTraceRecords <- record:
+		return true
 	default:
 		opdevTraceDropped.Add(1)
+		return false
 	}
 }
 
