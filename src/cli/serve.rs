@@ -80,7 +80,7 @@ const LAST_WAIT: Duration = Duration::from_millis(500);
 /// Serves until a signal comes.
 pub fn run(args: &ServeArgs) -> ExitCode {
     let result = match &args.envtest_assets {
-        Some(folder) => crate::envtest::write(folder, shell::word),
+        Some(folder) => crate::envtest::write(folder, |path| shell::word(&path.display().to_string())),
         None => serve(args),
     };
     match result {
