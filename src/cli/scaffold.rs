@@ -180,9 +180,9 @@ fn api_options(kind: &KindArgs, reconciler: ReconcilerArg, force: bool, here: &P
         bail!("--crd-schema values is for charts; the CRD of a type has the fields of its Go struct");
     }
     let reconciler = match reconciler {
-        ReconcilerArg::Chart => {
-            Reconciler::Chart(kind.helm_chart.as_deref().map(|chart| disk::chart(chart, here)).transpose()?)
-        }
+        ReconcilerArg::Chart => Reconciler::Chart(
+            kind.helm_chart.as_deref().map(|chart| disk::chart(chart, here).map(Box::new)).transpose()?,
+        ),
         ReconcilerArg::Ts => Reconciler::TypeScript,
         ReconcilerArg::Templates => Reconciler::Templates,
         ReconcilerArg::None => Reconciler::Nothing,

@@ -28,6 +28,7 @@ use crate::event::{
     RequestOutcome, RequestStarted, Started,
 };
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
+use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
 use crate::sources::load::{Loaded, Options};
 use crate::tap::{EventSink, PassNumbers};
@@ -193,6 +194,11 @@ struct Running {
     awake: watch::Sender<u64>,
 }
 
+/// The operator's settings on this cluster.
+fn settings_here(input: &Input, namespace: &Option<String>, read_only: ReadOnly) -> Settings {
+    Settings { namespace: namespace.clone(), read_only, ..input.operator.clone() }
+}
+
 impl Running {
     async fn start(
         input: &Input,
@@ -241,11 +247,7 @@ impl Running {
             events: events.clone(),
             numbers: numbers.clone(),
             requests: from_user,
-            settings: Settings {
-                namespace: namespace.clone(),
-                read_only: read_only.clone(),
-                ..input.operator.clone()
-            },
+            settings: settings_here(input, &namespace, read_only),
             shutdown: operator_stop.clone(),
         };
         let operator = tasks.spawn(async move {

@@ -124,7 +124,7 @@ pub fn write(root: &Path, draft: &Draft<'_>) -> Result<()> {
         match file.action {
             Action::Keep | Action::Conflict => {}
             Action::Create | Action::Update | Action::Replace => {
-                undo.write(path, &file.content).context("nothing was changed")?
+                undo.write(path, &file.content).context("nothing was changed")?;
             }
         }
     }

@@ -79,7 +79,7 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
     };
     draft.update("PROJECT", project_file::with_resource(&text, &api.project, &resource));
     match &options.reconciler {
-        Reconciler::Chart(source) => chart::add(&api, source.as_ref(), options.crd_schema, draft)?,
+        Reconciler::Chart(source) => chart::add(&api, source.as_deref(), options.crd_schema, draft)?,
         Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, draft)?,
         Reconciler::Templates => typed::add(&api, typed::Body::Templates, draft)?,
         Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, draft)?,

@@ -66,7 +66,7 @@ impl ChartSource {
 #[derive(Clone, Debug)]
 pub enum Reconciler {
     /// A chart; `None` for a new small one that bears the kind's name.
-    Chart(Option<ChartSource>),
+    Chart(Option<Box<ChartSource>>),
     /// A script `config/reconcilers/<kind>.ts`.
     TypeScript,
     /// A folder of Go templates `config/reconcilers/<kind>/`.
