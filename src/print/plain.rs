@@ -8,6 +8,9 @@ use crate::event::{
 };
 use jiff::Timestamp;
 
+/// The beginning of a line that belongs to the one above it.
+const BELOW: &str = "\n             ";
+
 /// The event as one line without colours and without a line break; `None` where it is no fact worth a line.
 pub fn plain(event: &Event) -> Option<String> {
     let (at, text) = match event {
@@ -61,8 +64,9 @@ pub fn plain(event: &Event) -> Option<String> {
             None => return None,
         },
     };
-    // Names in files and answers of servers are whatever somebody wrote.
-    Some(format!("{} {}", time(at), words::visible_line(&text)))
+    // Names in files and answers of servers are whatever somebody wrote: only lines below a notice are lines.
+    let lines: Vec<String> = text.split(BELOW).map(words::visible_line).collect();
+    Some(format!("{} {}", time(at), lines.join(BELOW)))
 }
 
 fn trust_asked(asked: &TrustAsked) -> String {
@@ -338,6 +342,6 @@ fn noticed(notice: &Notice) -> String {
     let about = notice.object.as_ref().map_or_else(String::new, |object| format!("{object}: "));
     let mut lines = notice.hint.as_deref().map(words::lines).unwrap_or_default().into_iter();
     let hint = lines.next().map_or_else(String::new, |hint| format!(" ({hint})"));
-    let below: String = lines.map(|line| format!("\n             {line}")).collect();
+    let below: String = lines.map(|line| format!("{BELOW}{line}")).collect();
     format!("{word} {about}{}{hint}{below}", words::one_line(&notice.message))
 }

@@ -72,6 +72,18 @@ async fn nothing_runs_before_the_answer_and_nothing_after_a_refusal() {
     let loaded = |event: &Event| matches!(event, Event::SourcesChanged(_));
     assert!(!opdev.since(0).iter().any(loaded), "sources were loaded before the answer");
     answer(&mut opdev, TrustAnswer::Refuse, &asked).await;
+    // Not applied by itself, but by the user's own hand.
+    opdev
+        .wait("sources without what was refused", 0, |event| match event {
+            Event::SourcesChanged(_) => Some(()),
+            _ => None,
+        })
+        .await;
+    let seen =
+        |event: &Event| matches!(event, Event::ObjectSeen(seen) if seen.object_ref.gvk.kind == "Gadget");
+    assert!(!opdev.since(0).iter().any(seen), "a sample was applied that the user had refused");
+    let outcome = opdev.ask(Request::Apply { path: gadget::SAMPLE.to_owned() }).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
     let refused = opdev.reconcile("the refused pass", 0, |pass| pass.outcome == Outcome::Failed).await;
     let why = serde_json::to_string(&refused.failure).unwrap();
     assert!(why.contains("you have not allowed this project to"), "{why}");
