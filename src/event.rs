@@ -21,7 +21,6 @@ mod process;
 mod reconcile;
 mod request;
 pub mod shell;
-mod spelling;
 mod traced_pass;
 mod values;
 pub mod words;
@@ -49,7 +48,6 @@ pub use reconcile::{
     Relation, ReleaseChange, ReleaseStep, Requeue, Step, TraceLevel, WatchEvent,
 };
 pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
-pub use spelling::nearest;
 pub use traced_pass::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
 pub use values::{EffectiveValue, ValueFrom, ValuesExplained};
 

@@ -154,7 +154,7 @@ fn only_known(only: &[String], loaded: &Loaded) -> Result<()> {
         if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(wanted)) {
             continue;
         }
-        match crate::sources::nearest(wanted, &kinds) {
+        match opdev_object::spelling::nearest(wanted, kinds.iter().copied()) {
             Some(near) => bail!("--only {wanted}: the project has no such kind; did you mean {near}?"),
             None if kinds.is_empty() => bail!("--only {wanted}: the project has no kinds"),
             None => bail!("--only {wanted}: the project has no such kind; it has {}", kinds.join(", ")),

@@ -3,9 +3,10 @@
 
 use super::user_settings;
 use super::watcher::{WatchSet, Watcher};
-use crate::event::{Binding, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice, nearest};
+use crate::event::{Binding, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice};
 use crate::tap::EventSink;
 use jiff::Timestamp;
+use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind, Node};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -155,7 +156,7 @@ impl File<'_> {
                 // The project's file holds more than this; `settings` judges it.
                 name if self.own => {
                     let name = name.unwrap_or_default();
-                    let hint = nearest(name, &SECTIONS).map(|near| format!("did you mean `{near}`?"));
+                    let hint = nearest(name, SECTIONS).map(|near| format!("did you mean `{near}`?"));
                     let hint = hint.or_else(|| Some(format!("there are {}", SECTIONS.join(", "))));
                     all.problems.push(problem(self.place(key), format!("unknown setting `{name}`"), hint));
                 }

@@ -4,6 +4,7 @@ use crate::event::{Diagnostic, OnExit, Place, Severity};
 use crate::operator::manager::OnSave;
 use crate::process;
 use anyhow::{Context as _, Result, anyhow};
+use opdev_object::spelling::nearest;
 use opdev_object::yaml;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
@@ -79,7 +80,7 @@ fn on_save<'de, D: Deserializer<'de>>(from: D) -> Result<Option<OnSave>, D::Erro
 }
 
 fn unknown_on_save(word: &str) -> String {
-    let near = crate::sources::nearest(word, &["rewrite", "upgrade"]);
+    let near = nearest(word, ["rewrite", "upgrade"]);
     let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     format!("`{word}` is not known for reload; use `rewrite` or `upgrade`{near}")
 }
@@ -164,7 +165,7 @@ fn unknown_key(file: &str, text: &str, key: &str) -> Option<Diagnostic> {
     } else if LATER.contains(&key) {
         (format!("the setting `{key}` has no effect yet"), None)
     } else {
-        let hint = crate::sources::nearest(key, &KEYS).map(|near| format!("did you mean `{near}`?"));
+        let hint = nearest(key, KEYS).map(|near| format!("did you mean `{near}`?"));
         (format!("unknown setting `{key}`"), hint)
     };
     Some(warning(file, (line, 1), message, hint))
@@ -178,7 +179,7 @@ fn unknown_below(file: &str, text: &str, (part, key): (&str, &str), known: &[&st
     let mut lines = text.lines().enumerate().skip_while(|(_, line)| !line.starts_with(part));
     let found = lines.find(|(_, line)| line.trim_start().starts_with(key));
     let place = found.map_or((0, 0), |(at, line)| (at + 1, line.len() - line.trim_start().len() + 1));
-    let hint = crate::sources::nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+    let hint = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
     Some(warning(file, place, format!("unknown setting `{part}.{key}`"), hint))
 }
 

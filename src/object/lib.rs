@@ -1,7 +1,7 @@
 //! JSON values as Kubernetes objects: paths, differences, patches, field sets, schemas, YAML.
 //! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema`
 //! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
-//! for server-side apply, `selector` for label and field selectors, `structural` and `definition` for CRDs.
+//! for server-side apply, `selector` for label and field selectors, `spelling` for mistyped words, `structural` and `definition` for CRDs.
 
 pub mod apply;
 pub mod cel;
@@ -21,6 +21,7 @@ pub mod quote;
 mod random;
 pub mod schema;
 pub mod selector;
+pub mod spelling;
 pub mod strategic;
 pub mod structural;
 pub mod yaml;

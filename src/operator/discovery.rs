@@ -5,6 +5,7 @@ use super::api::{ApiError, answer_of};
 use crate::tap::Tap;
 use http::Request;
 use opdev_object::meta::Gvk;
+use opdev_object::spelling::nearest;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -105,7 +106,7 @@ impl Served {
 
     fn nearest(&self, kind: &str) -> Option<&Gvk> {
         let kinds: Vec<&str> = self.resources.keys().map(|gvk| gvk.kind.as_str()).collect();
-        let near = crate::sources::nearest(kind, &kinds)?;
+        let near = nearest(kind, kinds)?;
         self.resources.keys().find(|gvk| gvk.kind == near)
     }
 

@@ -12,7 +12,6 @@ mod reconcilers;
 pub mod values;
 mod watches;
 
-pub use crate::event::nearest;
 use crate::event::{Diagnostic, Sample};
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;

@@ -1,10 +1,11 @@
 //! Finds the reconcilers among the project's files, matches each to its kind, and loads those whose files changed.
 //! Remembers each one's last good program. Pure: texts in, programs and diagnostics out; `load` makes watches of them.
 
+use super::broken;
 use super::files::{Files, hash, problem};
-use super::{broken, nearest};
 use crate::event::{Diagnostic, Place};
 use opdev_object::meta::Gvk;
+use opdev_object::spelling::nearest;
 use opdev_types::contract::Program;
 use opdev_types::program;
 use std::collections::{BTreeMap, BTreeSet};
@@ -324,7 +325,7 @@ fn kind(
             let kinds: Vec<&str> = defined.iter().map(|one| one.gvk.kind.as_str()).collect();
             let mut why =
                 problem(path, format!("{path} reconciles no kind: none is named {}", candidate.named));
-            why.hint = Some(match nearest(&candidate.named, &kinds) {
+            why.hint = Some(match nearest(&candidate.named, kinds.iter().copied()) {
                 Some(near) => format!("did you mean {}?", near.to_lowercase()),
                 None if kinds.is_empty() => {
                     "the project has no types yet: put Go types into config/types, or CRDs into config/crd"

@@ -3,6 +3,7 @@
 
 use crate::event::{Diagnostic, Place, Severity};
 use opdev_object::meta::Gvk;
+use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind, Node};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -123,7 +124,7 @@ impl Reader<'_> {
         for (key, _) in pairs {
             let name = key.as_str().unwrap_or_default();
             if !KEYS.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-                let hint = super::nearest(name, &KEYS).map(|near| format!("did you mean `{near}`?"));
+                let hint = nearest(name, KEYS).map(|near| format!("did you mean `{near}`?"));
                 let message = format!("unknown key `{name}` has no effect");
                 self.report(Severity::Warning, self.place(key), message, hint);
             }

@@ -3,7 +3,8 @@
 
 use super::action::{ACTIONS, Action, Do};
 use super::keys::{Chord, Key};
-use crate::event::{Binding, Diagnostic, Severity, nearest};
+use crate::event::{Binding, Diagnostic, Severity};
+use opdev_object::spelling::nearest;
 use std::collections::BTreeMap;
 
 /// Which key does what.
@@ -136,7 +137,7 @@ fn collide(a: &Chord, b: &Chord) -> bool {
 
 fn unknown(binding: &Binding) -> Diagnostic {
     let ids: Vec<&str> = ACTIONS.iter().map(|action| action.id).collect();
-    let hint = nearest(&binding.action, &ids).map(|near| format!("did you mean `{near}`?"));
+    let hint = nearest(&binding.action, ids).map(|near| format!("did you mean `{near}`?"));
     let hint = hint.or_else(|| Some("docs/keys.md and the help (?) name all actions".to_owned()));
     told(binding, format!("there is no action `{}`", binding.action), hint)
 }

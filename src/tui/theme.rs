@@ -1,7 +1,8 @@
 //! How each role looks, read from the files in `assets/themes`, which are built in, or from one of the user's own.
 //! Colour is never the only sign: every role that matters has a symbol or a word, too.
 
-use crate::event::{Diagnostic, Place, Severity, ThemeChoice, nearest, words};
+use crate::event::{Diagnostic, Place, Severity, ThemeChoice, words};
+use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind};
 use ratatui::style::{Color, Modifier, Style};
 use std::sync::OnceLock;
@@ -132,7 +133,8 @@ impl Theme {
         }
         Theme::named(&choice.name).ok_or_else(|| {
             let names: Vec<&str> = Theme::names().collect();
-            let near = nearest(&choice.name, &names).map(|near| format!("did you mean `{near}`?"));
+            let near =
+                nearest(&choice.name, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             let hint = near.unwrap_or_else(|| format!("there are {}, and auto", names.join(", ")));
             problem(choice.place.clone(), format!("there is no theme `{}`", choice.name), Some(hint))
         })
@@ -159,7 +161,7 @@ fn read(file: &str, text: &str) -> Result<Theme, Box<Diagnostic>> {
         let name = role.to_text().unwrap_or_default();
         let Some((_, known)) = ROLES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = ROLES.iter().map(|(name, _)| *name).collect();
-            let hint = nearest(&name, &names).map(|near| format!("did you mean `{near}`?"));
+            let hint = nearest(&name, names.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             let hint = hint.unwrap_or_else(|| format!("there are {}", names.join(", ")));
             return Err(problem(
                 at(role.line, role.column),

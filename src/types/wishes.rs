@@ -135,28 +135,3 @@ fn seconds(text: &str) -> Option<f64> {
     }
     Some(total)
 }
-
-/// The known word that is nearest to a misspelt one, if any is near.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    let (best, distance) = known
-        .iter()
-        .map(|candidate| (*candidate, distance(&word.to_lowercase(), &candidate.to_lowercase())))
-        .min_by_key(|(_, distance)| *distance)?;
-    (distance <= 1 + word.chars().count() / 3).then_some(best)
-}
-
-/// Edits from one word to another.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(64).enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}

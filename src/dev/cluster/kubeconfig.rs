@@ -6,6 +6,7 @@ use super::proxies;
 use crate::event::words;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use opdev_object::spelling::nearest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -139,7 +140,7 @@ impl Merged {
         let found = kubeconfig.contexts.iter().find(|one| one.name == context);
         let Some(entry) = found.and_then(|one| one.context.clone()) else {
             let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            let near = crate::sources::nearest(context, &names);
+            let near = nearest(context, names.iter().copied());
             let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
             bail!(
                 "the kubeconfig has no context {context}; it has {known}\n  where: {}\n  to do: {near}name one with --context, {OR_EMBEDDED}",

@@ -5,6 +5,7 @@ use super::scope::{Scope, Template};
 use crate::chart::Chart;
 use crate::explain;
 use crate::template::{Compat, ExecError, ParseError, TemplateSet, function_names};
+use opdev_object::spelling::nearest;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -125,37 +126,6 @@ fn between<'t>(text: &'t str, before: &str, after: &str) -> Option<&'t str> {
     let start = text.find(before)? + before.len();
     let end = text[start..].find(after)?;
     Some(&text[start..start + end])
-}
-
-/// The known name that is nearest to a misspelt one, if any is near.
-fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let lower = word.to_lowercase();
-    let (distance, best) = known
-        .filter(|candidate| candidate.len().abs_diff(word.len()) <= 8 && *candidate != word)
-        .map(|candidate| (edits(&lower, &candidate.to_lowercase()), candidate))
-        .min()?;
-    (distance <= 1 + word.chars().count() / 5).then_some(best)
-}
-
-/// Letters to insert, remove, replace, or swap with the next one.
-fn edits(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().take(64).collect();
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let mut least = (rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]))
-                .min(row[j - 1] + 1)
-                .min(rows[i - 1][j] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                least = least.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(least);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use super::kind::{Bound, Kind, Object, join};
 use super::lex::Fault;
 use super::shape::reserved;
 use super::signatures::{Signature, names, signatures};
+use crate::spelling::nearest;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -482,33 +483,4 @@ fn unwrapped(kind: Kind) -> Kind {
         Kind::Optional(inner) => *inner,
         other => other,
     }
-}
-
-/// The name that differs least, where it does not differ much.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = match name.chars().count() {
-        0..=2 => 0,
-        3..=5 => 1,
-        _ => 2,
-    };
-    known
-        .map(|other| (distance(&name.to_lowercase(), &other.to_lowercase()), other))
-        .filter(|(distance, other)| *distance <= limit && *other != name)
-        .min()
-        .map(|(_, other)| other)
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (corner + usize::from(x != y)).min(above + 1).min(row[j] + 1);
-            corner = above;
-        }
-    }
-    row[b.len()]
 }

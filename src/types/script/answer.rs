@@ -6,6 +6,7 @@ use super::trace::{Failure, caught};
 use crate::contract::{Desired, EventWish, Patch, Release};
 use crate::diagnostic::Diagnostic;
 use crate::wishes;
+use opdev_object::spelling::nearest;
 use rquickjs::{CatchResultExt, Coerced, Ctx, Function, Object, Value};
 use serde_json::{Map, Value as Json};
 use std::sync::Arc;
@@ -288,9 +289,7 @@ type Fault = (Vec<String>, String);
 fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
     for key in answer.keys() {
         if !KEYS.contains(&key.as_str()) {
-            let near = wishes::nearest(key, &KEYS)
-                .map(|near| format!("; did you mean `{near}`?"))
-                .unwrap_or_default();
+            let near = nearest(key, KEYS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
             return Err((vec![part(key)], format!("is not a part of an answer{near}")));
         }
     }

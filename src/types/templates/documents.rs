@@ -5,6 +5,7 @@ use super::Output;
 use crate::contract::{Desired, Patch, Release};
 use crate::diagnostic::Diagnostic;
 use crate::wishes;
+use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
 
@@ -122,7 +123,7 @@ impl Document<'_> {
     fn release(&self, fields: &Map<String, Value>, desired: &mut Desired) -> Step<()> {
         let known = ["apiVersion", "kind", "metadata", "name", "namespace", "chart", "values"];
         if let Some(key) = fields.keys().find(|key| !known.contains(&key.as_str())) {
-            let near = wishes::nearest(key, &known)
+            let near = nearest(key, known.iter().copied())
                 .map(|near| format!("; did you mean {near}?"))
                 .unwrap_or_default();
             return Err(self.fault(&[format!(".{key}")], &format!("is not a part of a Release{near}")));

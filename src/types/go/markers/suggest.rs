@@ -4,6 +4,7 @@
 use super::inventory::{DECLARATIVE, Target, all};
 use super::{lookup, split};
 use crate::go::profile::Profile;
+use opdev_object::spelling::distance;
 
 /// What is odd and what to do, for a marker that was not understood on such a target; `None` where it is none of
 /// our business.
@@ -55,8 +56,7 @@ pub(crate) fn unknown(text: &str, target: Target, profile: &Profile) -> Option<(
     let best = all()
         .keys()
         .filter_map(|known| {
-            let distance =
-                candidates.iter().map(|written| distance(&normal(written), &normal(known))).min()?;
+            let distance = candidates.iter().map(|written| distance(written, known)).min()?;
             Some((distance, known))
         })
         .min();
@@ -93,32 +93,4 @@ fn misprefixed(name: &str) -> Option<(String, String)> {
 
 fn matches_tag(name: &str, tag: &str) -> bool {
     name.strip_prefix(tag).is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
-}
-
-fn normal(name: &str) -> String {
-    name.to_lowercase()
-}
-
-/// How many characters to insert, drop, change or swap; hopeless pairs are cut short.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(80).collect(), b.chars().take(80).collect());
-    if a.len().abs_diff(b.len()) > 5 {
-        return usize::MAX / 2;
-    }
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    rows[0] = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let change = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = change.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }

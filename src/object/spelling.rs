@@ -1,0 +1,54 @@
+//! Which known word was probably meant by a mistyped one.
+
+/// No more characters of a word are compared: words come from files and may be of any length.
+const LONGEST: usize = 80;
+
+/// How many characters to insert, remove, replace or swap with the next one, case left aside.
+#[must_use]
+pub fn distance(a: &str, b: &str) -> usize {
+    let start = |word: &str| word.chars().take(LONGEST).flat_map(char::to_lowercase).collect::<String>();
+    strsim::osa_distance(&start(a), &start(b))
+}
+
+/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters, and one for
+/// shorter words. A word of one or two characters has none but in another case: any other is as near.
+///
+/// ```
+/// use opdev_object::spelling::nearest;
+/// assert_eq!(nearest("replcas", ["image", "replicas"]), Some("replicas"));
+/// assert_eq!(nearest("port", ["image", "replicas"]), None);
+/// ```
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let length = word.chars().count();
+    let most = if length < 3 { 0 } else { length / 3 };
+    known
+        .into_iter()
+        .filter(|candidate| *candidate != word && candidate.chars().count().abs_diff(length) <= most)
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(distance, _)| *distance <= most)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_meant() {
+        let known = ["replicas", "image", "imagePullPolicy", "size"];
+        for (word, meant) in [
+            ("replcias", Some("replicas")),
+            ("REPLICAS", Some("replicas")),
+            ("imag", Some("image")),
+            ("imagepullpolici", Some("imagePullPolicy")),
+            ("s", None),
+            ("siz", Some("size")),
+            ("port", None),
+            ("image", None),
+        ] {
+            assert_eq!(nearest(word, known), meant, "{word}");
+        }
+        assert_eq!(nearest(&"x".repeat(1 << 20), known), None);
+    }
+}
