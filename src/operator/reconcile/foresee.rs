@@ -54,6 +54,7 @@ impl Pass {
             .await
             .map_err(|error| Fault::plain(error.context("failed to retrieve release history")))?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
+        let values = self.engine.values_for(&history, values).map_err(Fault::plain)?;
         let changes =
             self.engine.foresee(&history, &Wish { chart, spec, values }).await.map_err(Fault::plain)?;
         Ok(waits(words(&changes)))

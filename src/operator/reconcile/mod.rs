@@ -170,13 +170,14 @@ impl Pass {
                 })?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
         self.status.set(INITIALIZED, true, "", "");
-        let wanted = Wish { chart, spec, values };
         let mut history = history;
         let healed =
             history.heal(&self.engine.api, &self.engine.owner).await.map_err(Fault::irreconcilable)?;
         if let Some(notice) = healed {
             self.engine.say(notice, None);
         }
+        let values = self.engine.values_for(&history, values).map_err(Fault::irreconcilable)?;
+        let wanted = Wish { chart, spec, values };
         self.engine.say_ignored_annotations(&self.parent.object);
         let mine = [FINALIZER, LEGACY_FINALIZER];
         self.parent.add_finalizer(&self.engine.api, FINALIZER, &mine).await.map_err(Fault::plain)?;

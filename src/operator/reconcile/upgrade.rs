@@ -20,6 +20,7 @@ use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::{self, HookEvent};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// After so many passes in a row that render something new from the same input, the chart is at fault.
@@ -127,6 +128,31 @@ impl Engine {
             ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => next,
         };
         Ok(Some((rendered, decision)))
+    }
+
+    /// The values of the next revision. Helm's upgrade that is given no values takes those of the deployed revision, and
+    /// the Operator SDK's operator gives none where the spec is empty (`reuseValues` in Helm's `pkg/action/upgrade.go`).
+    pub(super) fn values_for(&mut self, history: &History, values: Value) -> anyhow::Result<Value> {
+        let is_empty = |values: &Value| values.as_object().is_none_or(serde_json::Map::is_empty);
+        if !is_empty(&values) {
+            return Ok(values);
+        }
+        let Some(deployed) = history.deployed()? else { return Ok(values) };
+        let kept = deployed.release.config;
+        if is_empty(&kept) {
+            return Ok(values);
+        }
+        let names: Vec<&str> =
+            kept.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str)).collect();
+        self.say(
+            format!(
+                "the spec is empty, so that Helm keeps the values of revision {}: {}",
+                deployed.release.version,
+                names.join(", ")
+            ),
+            Some("write a value into the spec instead of removing the last one: any value ends this"),
+        );
+        Ok(kept)
     }
 
     /// What is not as it was when the deployed revision was made.

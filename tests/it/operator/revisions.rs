@@ -91,6 +91,33 @@ async fn a_saved_chart_whose_hook_differs_is_an_upgrade() {
     world.stop().await;
 }
 
+/// Helm's upgrade copies the values of the deployed revision where it is given none.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spec_that_becomes_empty_keeps_the_values_as_in_production() {
+    let mut world = World::start(vec![web(chart("web", &[("templates/all.yaml", CONFIG)]))]).await;
+    world.create_web("site", json!({"greeting": "two", "unused": 1})).await;
+    world.outcome("site", Outcome::Installed).await;
+    world.patch(&world.webs(), "site", json!({"spec": {"greeting": null, "unused": null}})).await;
+    let said = world
+        .until("that the values stay", |event| match event {
+            Event::Noticed(notice) if notice.message.contains("the spec is empty") => {
+                Some(notice.message.clone())
+            }
+            _ => None,
+        })
+        .await;
+    assert_eq!(said, "the spec is empty, so that Helm keeps the values of revision 1: greeting, unused");
+    world.outcome("site", Outcome::Unchanged).await;
+    world.greeting("site-config", "two").await;
+    assert_eq!(world.revisions("site").await, ["1 deployed"]);
+
+    world.patch(&world.webs(), "site", json!({"spec": {"unused": 2}})).await;
+    world.outcome("site", Outcome::Upgraded).await;
+    world.greeting("site-config", "hello").await;
+    assert_eq!(world.revisions("site").await, ["1 superseded", "2 deployed"]);
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_user_may_say_what_a_save_does() {
     for (on_save, step, revision, why) in [
