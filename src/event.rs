@@ -15,6 +15,7 @@ mod millis;
 mod missing;
 mod pause;
 mod permission;
+mod plan;
 mod pod_log;
 mod preferences;
 mod process;
@@ -32,14 +33,14 @@ pub use connection::{
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
-    Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowObject, ShadowRun, TypeChanged, Verdict,
-    Weight,
+    Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowRun, TypeChanged, Verdict, Weight,
 };
 pub use leaving::{Asker, Destination, Leaving, OnExit};
 pub use loops::{LoopField, LoopFound, LoopKind};
 pub use missing::MissingRule;
 pub use pause::{PauseScope, Paused};
 pub use permission::{Permission, TrustAnswer, TrustAnswered, TrustAsked};
+pub use plan::{HookAhead, Plan, ReleaseAhead, ShadowObject, Skipped, StepAhead, TypeAhead};
 pub use pod_log::{LogSource, PodLine, PodLog};
 pub use preferences::{Binding, Preferences, ThemeChoice};
 pub use process::{BuildChanged, BuildState, ProcessChanged, ProcessExit, ProcessState};
@@ -78,6 +79,11 @@ pub enum Event {
     Held(Arc<Held>),
     /// A held change waits no longer.
     Released(Released),
+    /// Saved charts wait for the user's word from now on, or go live at once again.
+    HoldChanged {
+        /// Whether they wait.
+        on: bool,
+    },
     /// The project wants something that the user has to allow; nothing of its files is used before the answer.
     TrustAsked(Arc<TrustAsked>),
     /// The user has answered what the project wants, or its files do not want it any more.

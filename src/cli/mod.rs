@@ -3,6 +3,7 @@
 
 mod crd;
 mod logging;
+mod plan;
 pub mod render;
 mod run;
 mod scaffold;
@@ -27,6 +28,7 @@ struct Cli {
 enum Command {
     /// Run the operator of this project, reload what you save, and show what happens
     Run(run::RunArgs),
+    Plan(plan::PlanArgs),
     Init(scaffold::InitArgs),
     Create(scaffold::CreateArgs),
     Serve(serve::ServeArgs),
@@ -75,6 +77,7 @@ pub fn main() -> ExitCode {
         }
     };
     let result = match command {
+        Command::Plan(args) => return code(plan::run(args)),
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),
         Command::DeepCopy(args) => return code(crd::deep_copy(&args)),

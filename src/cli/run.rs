@@ -20,7 +20,7 @@ use crate::sources;
 use crate::tap::EventSink;
 use crate::{print, tui};
 use anyhow::{Context as _, Result, anyhow, bail};
-use opdev_controlplane::Webhooks;
+use opdev_controlplane::{Controllers, Webhooks};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::mpsc as std_mpsc;
@@ -69,6 +69,9 @@ pub(super) struct RunArgs {
     /// Reconcile only this kind; the others are shown. May be given more than once
     #[arg(long, value_name = "KIND")]
     only: Vec<String>,
+    /// Let saved charts wait for your word, with a list of what they would change; `H` answers, `g h` ends it
+    #[arg(long)]
+    hold: bool,
     /// Look at the files twice a second instead of listening to the kernel
     #[arg(long)]
     poll: bool,
@@ -105,7 +108,7 @@ fn on_exit(text: &str) -> Result<OnExit, String> {
     }
 }
 
-fn compat(text: &str) -> Result<HelmCompat, String> {
+pub(super) fn compat(text: &str) -> Result<HelmCompat, String> {
     match text {
         "3" => Ok(HelmCompat::V3),
         "4" => Ok(HelmCompat::V4),
@@ -292,6 +295,7 @@ fn input(
             service_account: args.as_serviceaccount,
             webhooks,
             webhook_certificates: args.webhooks.folder(),
+            controllers: Controllers::default(),
             owner: Owner::of_user(),
         },
         on_exit: args.on_exit.or(project.settings.on_exit),
@@ -301,6 +305,7 @@ fn input(
         all_namespaces,
         only: args.only,
         poll: args.poll,
+        hold: args.hold,
         state_folder,
         log_file: Some(log.file.clone()),
         began,

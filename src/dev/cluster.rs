@@ -24,7 +24,7 @@ use anyhow::{Context as _, Result, bail};
 use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
-use opdev_controlplane::{Config, ControlPlane, Listen, Listening, User, Webhooks};
+use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, User, Webhooks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,6 +53,8 @@ pub struct Choice {
     pub webhooks: Webhooks,
     /// The folder for the certificate of webhook servers on this machine.
     pub webhook_certificates: Option<PathBuf>,
+    /// Which controllers run on the embedded control plane.
+    pub controllers: Controllers,
     /// Whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
 }
@@ -113,12 +115,28 @@ impl Connection {
         }
     }
 
+    /// Whether a choice leads to the embedded control plane.
+    ///
+    /// # Errors
+    /// Where the kubeconfig cannot be read.
+    pub fn is_embedded(choice: &Choice) -> Result<bool> {
+        if choice.embedded {
+            return Ok(true);
+        }
+        if choice.context.as_deref().is_some_and(|name| !name.is_empty()) {
+            return Ok(false);
+        }
+        let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+        Ok(merged.is_none_or(|merged| merged.current().is_none()))
+    }
+
     async fn embedded(choice: &Choice, state_folder: &PrivateFolder) -> Result<Connection> {
         let namespace = choice.namespace.clone().unwrap_or_else(|| "default".to_owned());
         let data = state_folder.folder(data::NAME)?;
         let data = DataFolder::take(&data, "opdev run", choice.fresh, &choice.owner)?;
         let mut config = Config::default();
         config.data_dir = Some(data.path.clone());
+        config.controllers = choice.controllers;
         config.rbac = choice.service_account.is_some();
         config.webhooks = choice.webhooks.clone();
         let plane = ControlPlane::start_with(config).await;

@@ -2,8 +2,11 @@
 //! (`crds/weigh.rs`), tried with a dry run, applied, and waited for until they are established. Holds back what would
 //! hurt until the user says so. Never deletes one: that would delete its objects.
 
+mod ahead;
 mod published;
 mod weigh;
+
+pub(super) use ahead::foresee;
 
 use super::requests::told;
 use crate::dev::api::{MANAGER, is_not_found, send};

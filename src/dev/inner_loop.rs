@@ -63,6 +63,8 @@ pub struct Input {
     pub only: Vec<String>,
     /// Whether to poll files rather than to listen to the kernel.
     pub poll: bool,
+    /// Whether saved charts wait for the user's word.
+    pub hold: bool,
     /// The folder for the kubeconfig.
     pub state_folder: PrivateFolder,
     /// The log file, to be named on screen.
@@ -234,6 +236,7 @@ impl Running {
             publish: publish.clone(),
             asked,
             poll: input.poll || project.settings.reload.poll,
+            hold: input.hold,
         };
         tasks.spawn(follow_files(reloader, first, shutdown.clone()));
         let numbers = PassNumbers::default();

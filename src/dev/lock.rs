@@ -72,6 +72,25 @@ impl Lock {
             .with_context(cannot)?;
         Ok(Ok(Lock(file)))
     }
+
+    /// Who holds the lock of a file; nobody where it is free.
+    ///
+    /// # Errors
+    /// Where the file cannot be opened.
+    pub fn holder(folder: &PrivateFolder, name: &str) -> Result<Option<Holder>> {
+        if folder.read(name)?.is_none() {
+            return Ok(None);
+        }
+        let mut file = folder.open_file(name)?;
+        let mut text = String::new();
+        let _ = file.read_to_string(&mut text);
+        let known: Option<Holder> = serde_json::from_str(&text).ok();
+        Ok(match file.try_lock_shared() {
+            Ok(()) => None,
+            Err(TryLockError::WouldBlock) => known,
+            Err(TryLockError::Error(_)) => known.filter(|holder| is_alive(holder.pid)),
+        })
+    }
 }
 
 impl Drop for Lock {

@@ -24,6 +24,7 @@ pub mod lock;
 pub mod manifests;
 mod observe;
 pub mod owner;
+pub mod plan;
 mod pod_logs;
 mod preferences;
 pub mod private_folder;

@@ -53,6 +53,8 @@ pub(super) struct Reloader {
     pub(super) asked: mpsc::Receiver<Ask>,
     /// Whether to poll rather than listen.
     pub(super) poll: bool,
+    /// Whether saved charts wait for the user's word from the start.
+    pub(super) hold: bool,
 }
 
 /// What changes from load to load.
@@ -61,7 +63,9 @@ struct Memory {
     crds: Crds,
     /// When CRDs that failed for a moment are tried again, and how often they were.
     retry: Option<(tokio::time::Instant, u32)>,
-    /// Reconcilers that wait for the user's word, by the names of the questions.
+    /// Whether saved charts wait for the user's word.
+    hold: bool,
+    /// Reconcilers and charts that wait for the user's word, by the names of the questions.
     held: Vec<(String, Gvk)>,
     plurals: Vec<(Gvk, String)>,
 }
@@ -94,7 +98,11 @@ impl Reloader {
     ) -> Result<()> {
         let (files, loaded) = first;
         let crds = Crds::new(self.cautious);
-        let mut memory = Memory { files, crds, retry: None, held: Vec::new(), plurals: Vec::new() };
+        let hold = self.hold;
+        let mut memory = Memory { files, crds, retry: None, hold, held: Vec::new(), plurals: Vec::new() };
+        if hold {
+            self.events.emit(Event::HoldChanged { on: true }).await;
+        }
         if let Some(loaded) = loaded {
             self.bring_live(&mut memory, loaded, Vec::new()).await;
         }
@@ -115,6 +123,11 @@ impl Reloader {
                 Ok(()) = answers.changed() => (None, false),
                 asked = self.asked.recv() => match asked {
                     Some(Ask::Reload) => (None, true),
+                    Some(Ask::Hold { on }) => {
+                        memory.hold = on;
+                        self.events.emit(Event::HoldChanged { on }).await;
+                        continue;
+                    }
                     Some(Ask::Answer { id, apply, reply }) => {
                         let answer = self.answer_held(&mut memory, &id, apply).await;
                         // Whoever asked may be gone.
@@ -259,7 +272,7 @@ impl Reloader {
         Ok(format!("the type of {} {what}", kind.kind))
     }
 
-    /// The user's word about a held reconciler.
+    /// The user's word about a held reconciler or chart.
     async fn answer_program(
         &self,
         memory: &mut Memory,
@@ -267,16 +280,15 @@ impl Reloader {
         kind: Gvk,
         apply: bool,
     ) -> Result<String, String> {
+        let serving = self.publish.borrow().watch(&kind.group, &kind.kind).cloned();
+        let chart = serving.as_ref().is_some_and(|watch| watch.chart().is_some());
+        let named = if chart { "the saved chart" } else { "the new reconciler" };
         let loader = &mut memory.files.loader;
         let (loaded, verdict, what) = if apply {
-            (loader.accept(&kind), Verdict::Applied, "runs")
+            (loader.accept(&kind), Verdict::Applied, if chart { "serves" } else { "runs" })
         } else {
-            let message = format!("the new reconciler of {} was discarded; the older one runs", kind.kind);
-            let place = self.publish.borrow().watch(&kind.group, &kind.kind).map(|watch| Place {
-                file: watch.path().to_owned(),
-                line: 0,
-                column: 0,
-            });
+            let message = format!("{named} of {} was discarded; the older one goes on", kind.kind);
+            let place = serving.map(|watch| Place { file: watch.path().to_owned(), line: 0, column: 0 });
             let problem = Diagnostic {
                 severity: Severity::Error,
                 message,
@@ -291,10 +303,10 @@ impl Reloader {
         let Some(loaded) = loaded else { return Err(format!("{id} is not held any more")) };
         let files: Vec<String> = loaded.sources.files.clone();
         self.publish_set(memory, loaded, files, Vec::new()).await;
-        Ok(format!("the new reconciler of {} {what}", kind.kind))
+        Ok(format!("{named} of {} {what}", kind.kind))
     }
 
-    /// New programs are tried on every object before they take over.
+    /// New programs, and charts where saved ones are held, are tried on every object before they take over.
     async fn try_out(&self, memory: &mut Memory, loaded: &mut Loaded, files: &[String]) {
         // Whatever waited has been replaced, or undone, by this load.
         let still = |kind: &Gvk| memory.files.loader.waits(kind);
@@ -310,7 +322,12 @@ impl Reloader {
         }
         for trial in std::mem::take(&mut loaded.trials) {
             let number = loaded.sources.number;
-            let Some(verdict) = shadow::run(&self.operator, &trial, files, number).await else { continue };
+            let verdict = match (trial.watch.chart().is_some(), memory.hold) {
+                (true, false) => None,
+                (true, true) => Some(shadow::hold(&self.operator, &trial, files, number).await),
+                (false, _) => shadow::run(&self.operator, &trial, files, number).await,
+            };
+            let Some(verdict) = verdict else { continue };
             let refused = verdict.run.decision == ShadowDecision::Refused;
             self.events.emit(Event::ShadowRun(Arc::new(verdict.run))).await;
             let Some(problem) = verdict.problem else { continue };

@@ -154,6 +154,10 @@ impl Requests {
                 Request::Check { object } => self.check(object.clone()).await,
                 Request::ApplyHeld { id } => self.answer(id, true).await,
                 Request::DiscardHeld { id } => self.answer(id, false).await,
+                Request::HoldCharts { on } => {
+                    self.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
+                    Ok(Done::default())
+                }
                 Request::Trust { answer, permissions } => {
                     Ok(Done::said(self.trust.answer(*answer, permissions, &self.events).await?))
                 }

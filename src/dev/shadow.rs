@@ -1,9 +1,10 @@
 //! The shadow run of a saved reconciler: the operator tries it on every known object, and what it would do decides
-//! whether it takes over, is refused, or waits for the user's word. Writes nothing.
+//! whether it takes over, is refused, or waits for the user's word. Where saved charts are held, one that would change
+//! anything waits. Writes nothing.
 
 use crate::event::{
     Action, Diagnostic, Held, HeldChange, Hurt, Place, Severity, ShadowDecision, ShadowObject, ShadowRun,
-    words,
+    Skipped, words,
 };
 use crate::operator::manager::{ManagerRequest, Shadowed};
 use crate::sources::Watch;
@@ -37,9 +38,7 @@ pub(super) async fn run(
 ) -> Option<Verdict> {
     let begun = Instant::now();
     let new = ask(operator, &trial.watch).await?;
-    for (object, why) in &new.skipped {
-        tracing::info!("the shadow run says nothing about {object}: {why}");
-    }
+    note_skipped(&new);
     // Only where it matters: what the running one does right now is not the new one's fault.
     let matters = new.deletions().next().is_some() || new.problem().is_some();
     let old =
@@ -80,6 +79,93 @@ pub(super) async fn run(
         }
     };
     Some(Verdict { run, problem, held })
+}
+
+/// Tries a saved chart; where it would change anything, it waits.
+pub(super) async fn hold(
+    operator: &mpsc::Sender<ManagerRequest>,
+    trial: &Trial,
+    files: &[String],
+    number: u64,
+) -> Verdict {
+    let begun = Instant::now();
+    let asked = ask(operator, &trial.watch).await;
+    let why = asked.as_ref().map_or_else(
+        || Some("the operator did not say in time what the chart would do".to_owned()),
+        reason_to_wait,
+    );
+    let found = asked.unwrap_or_default();
+    note_skipped(&found);
+    let decision = if why.is_some() { ShadowDecision::Held } else { ShadowDecision::Switched };
+    let kind = trial.watch.gvk.clone();
+    let hurts = hurts(&found.objects);
+    let run = ShadowRun {
+        at: Timestamp::now(),
+        kind: kind.clone(),
+        files: files.to_vec(),
+        ran: found.ran,
+        objects: found.objects,
+        decision,
+        took: begun.elapsed(),
+    };
+    let Some(why) = why else { return Verdict { run, problem: None, held: None } };
+    let held = Held { change: HeldChange::Chart, why, ..held(&run, hurts, number) };
+    let problem = Diagnostic {
+        severity: Severity::Error,
+        message: format!("the saved chart of {} is held: {}", kind.kind, held.why),
+        place: Some(Place { file: trial.watch.path().to_owned(), line: 0, column: 0 }),
+        excerpt: None,
+        hint: Some("H answers; undoing the edit clears it".to_owned()),
+        kind: Some(kind),
+    };
+    Verdict { run, problem: Some(problem), held: Some(held) }
+}
+
+fn note_skipped(found: &Shadowed) {
+    for Skipped { object, why } in &found.skipped {
+        tracing::info!("the shadow run says nothing about {object}: {why}");
+    }
+}
+
+/// Why a saved chart waits; nothing where no object would change.
+fn reason_to_wait(found: &Shadowed) -> Option<String> {
+    let acts = |object: &&ShadowObject| {
+        !object.children.is_empty() || !object.hooks.is_empty() || object.problem.is_some()
+    };
+    let changing = found.objects.iter().filter(acts).count();
+    let skipped = found.skipped.len();
+    let unknown = if skipped > 0 { format!("; nothing is known of {skipped} more") } else { String::new() };
+    let fails = found.problem().map(|problem| format!("; {}", words::one_line(&problem.message)));
+    let what = match changing {
+        0 if skipped == 0 => return None,
+        0 => "no object that could be tried would change".to_owned(),
+        1 => "a reconcile of 1 object would change something".to_owned(),
+        n => format!("reconciles of {n} objects would change something"),
+    };
+    Some(format!("{what}{unknown}{}", fails.unwrap_or_default()))
+}
+
+/// What would be done, deletions first.
+fn hurts(objects: &[ShadowObject]) -> Vec<Hurt> {
+    let mut all = Vec::new();
+    for parent in objects {
+        for child in &parent.children {
+            let first = child.changes.first();
+            let (rank, message) = match child.action {
+                Action::Deleted => (0, format!("deleted, for {} does not have it any more", parent.object)),
+                Action::Updated => (1, format!("changed for {}", parent.object)),
+                Action::Created => (2, format!("created for {}", parent.object)),
+            };
+            let field = first.map(|change| change.path.to_string()).unwrap_or_default();
+            all.push((rank, Hurt { object: child.object.clone(), field, message }));
+        }
+        for hook in &parent.hooks {
+            let message = format!("runs as the {} hook of {}", hook.event, parent.object);
+            all.push((3, Hurt { object: hook.object.clone(), field: String::new(), message }));
+        }
+    }
+    all.sort_by_key(|(rank, _)| *rank);
+    all.into_iter().map(|(_, hurt)| hurt).collect()
 }
 
 async fn ask(operator: &mpsc::Sender<ManagerRequest>, watch: &Arc<Watch>) -> Option<Shadowed> {
@@ -172,10 +258,10 @@ mod tests {
         let object = ShadowObject {
             object: reference("Set", parent),
             children: deleted.iter().map(change).collect(),
-            status: vec![],
             problem,
+            ..ShadowObject::default()
         };
-        Shadowed { objects: vec![object], ran: 1, skipped: vec![] }
+        Shadowed { objects: vec![object], ran: 1, ..Shadowed::default() }
     }
 
     #[test]
@@ -186,6 +272,20 @@ mod tests {
         assert_eq!(found[0].object.name, "p2");
         assert_eq!(found[0].message, "deleted, for Set a would not list it any more");
         assert!(new_deletions(&old, &old).is_empty());
+    }
+
+    #[test]
+    fn a_chart_that_changes_nothing_does_not_wait() {
+        assert_eq!(reason_to_wait(&Shadowed { ran: 3, ..Shadowed::default() }), None);
+        let one = shadowed("a", &["p1"], Some("immutable"));
+        assert_eq!(
+            reason_to_wait(&one).unwrap(),
+            "a reconcile of 1 object would change something; immutable"
+        );
+        let found = hurts(&one.objects);
+        assert_eq!(found[0].message, "deleted, for Set a does not have it any more");
+        let skipped = Skipped { object: reference("Set", "b"), why: "gone".to_owned() };
+        assert!(reason_to_wait(&Shadowed { skipped: vec![skipped], ..Shadowed::default() }).is_some());
     }
 
     #[test]

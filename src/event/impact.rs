@@ -1,9 +1,8 @@
 //! What a saved type file or reconciler does to what is in the cluster: facts before and after, and the ones that
 //! wait for the user's word. Plain data; `dev` decides, the screen shows.
 
-use super::{Diagnostic, ObjectChange, Place, changes, millis};
+use super::{Place, ShadowObject, millis};
 use jiff::Timestamp;
-use opdev_object::diff::Change;
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -82,6 +81,8 @@ pub enum HeldChange {
     Type,
     /// Of a reconciler: the older one keeps running.
     Reconciler,
+    /// Of a chart, where saved charts are held: the older one keeps serving.
+    Chart,
 }
 
 /// A change waits for the user's word; until then all goes on as before.
@@ -131,7 +132,7 @@ pub struct Released {
     pub verdict: Verdict,
 }
 
-/// A saved reconciler ran on every known object without side effects, before it took over.
+/// A saved reconciler, or a saved chart that is held, ran on every known object without side effects, before it took over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ShadowRun {
@@ -152,28 +153,13 @@ pub struct ShadowRun {
     pub took: Duration,
 }
 
-/// What a reconciler would do to one object.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ShadowObject {
-    /// Which.
-    pub object: ObjectRef,
-    /// Its children.
-    pub children: Vec<ObjectChange>,
-    /// Its status, masked.
-    #[serde(with = "changes")]
-    pub status: Vec<Change>,
-    /// What it threw.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub problem: Option<Diagnostic>,
-}
-
 /// What came of a shadow run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ShadowDecision {
     /// The new reconciler runs.
     Switched,
-    /// It waits for the user's word, for it would delete something.
+    /// It waits for the user's word: it would delete something, or saved charts are held.
     Held,
     /// It threw; the older one keeps running.
     Refused,

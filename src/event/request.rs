@@ -127,6 +127,11 @@ pub enum Request {
         /// The `id` of the held change.
         id: String,
     },
+    /// Let saved charts wait for the user's word from now on, or go live at once again.
+    HoldCharts {
+        /// Whether they wait.
+        on: bool,
+    },
     /// Answer what the project wants beyond rendering and applying.
     Trust {
         /// The answer.

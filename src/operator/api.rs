@@ -166,6 +166,25 @@ impl Api {
         Ok(self.wrote(at.resource, live.and_then(meta::resource_version), applied))
     }
 
+    /// What applying would make of an object, in a dry run: nothing is written.
+    pub(crate) async fn try_apply(
+        &self,
+        at: &At<'_>,
+        object: &Value,
+        manager: &str,
+    ) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={}&force=true&dryRun=All", at.path(""), escape(manager));
+        let applied = self.send(Method::PATCH, path, Some(object), APPLY).await?;
+        Ok(at.resource.complete(applied))
+    }
+
+    /// What replacing would make of an object, in a dry run: nothing is written.
+    pub(crate) async fn try_update(&self, at: &At<'_>, object: &Value) -> Result<Value, ApiError> {
+        let path = format!("{}?fieldManager={OWN_MANAGER}&dryRun=All", at.path(""));
+        let updated = self.send(Method::PUT, path, Some(object), JSON).await?;
+        Ok(at.resource.complete(updated))
+    }
+
     /// Merges a patch into an object.
     pub(crate) async fn merge(&self, at: &At<'_>, patch: &Value) -> Result<Value, ApiError> {
         let path = format!("{}?fieldManager={OWN_MANAGER}", at.path(""));
@@ -228,6 +247,17 @@ impl Api {
         if self.read_only.holds() && method != Method::GET {
             return Err(ApiError::ReadOnly);
         }
+        self.send(method, path, body, content).await
+    }
+
+    /// The same for reads and for dry runs, which are also made where nothing may be written.
+    async fn send(
+        &self,
+        method: Method,
+        path: String,
+        body: Option<&Value>,
+        content: &str,
+    ) -> Result<Value, ApiError> {
         let mut request = Request::builder().method(method).uri(path);
         if body.is_some() {
             request = request.header(http::header::CONTENT_TYPE, content);

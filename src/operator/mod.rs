@@ -4,6 +4,7 @@
 mod api;
 mod discovery;
 mod echo;
+mod foresight;
 mod loops;
 pub mod manager;
 mod queue;
@@ -11,6 +12,7 @@ pub mod read_only;
 mod reconcile;
 mod settings;
 mod shadowed;
+pub use foresight::foresee;
 pub use reconcile::end_programs;
 mod watch;
 pub mod watching;

@@ -1,18 +1,20 @@
-//! What a trial run of a new program has found.
+//! What a trial run of a chart or a program has found.
 
-use crate::event::{Action, Diagnostic, ShadowObject};
+use crate::event::{Action, Diagnostic, ShadowObject, Skipped};
 use opdev_object::meta::ObjectRef;
 
-/// What a program would do to the objects of its kind.
+/// What a reconciler would do to the objects of its kind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shadowed {
-    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases show as
-    /// objects of kind `Release` in the group `helm.sh`.
+    /// The objects that it would treat otherwise than they are now, and those on which it failed. Releases of programs
+    /// show as objects of kind `Release` in the group `helm.sh`.
     pub objects: Vec<ShadowObject>,
+    /// The objects with which it would do nothing.
+    pub unchanged: Vec<ObjectRef>,
     /// On how many objects it ran.
     pub ran: u32,
     /// Objects about which nothing can be told, and why: such as that the program would have run something.
-    pub skipped: Vec<(ObjectRef, String)>,
+    pub skipped: Vec<Skipped>,
 }
 
 impl Shadowed {

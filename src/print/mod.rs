@@ -1,11 +1,13 @@
-//! Events as lines, for a terminal that is none, for scripts and for `.opdev/events.jsonl`. Writes nothing itself.
+//! Events as lines, and plans as text, for a terminal that is none, for scripts and for `.opdev/events.jsonl`. Writes nothing itself.
 //! `docs/events.md` names every event and field.
 
 mod plain;
+mod plan;
 #[cfg(test)]
 mod tests;
 
 pub use plain::plain;
+pub use plan::plan;
 
 use crate::event::Event;
 

@@ -22,6 +22,8 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::ShadowRun(run) => (Some(run.at), shadow_run(run)),
         Event::Held(held) => (Some(held.at), self::held(held)),
         Event::Released(released) => (Some(released.at), self::released(released)),
+        Event::HoldChanged { on: true } => (None, "hold       saved charts wait for your word".to_owned()),
+        Event::HoldChanged { on: false } => (None, "hold       saved charts go live at once".to_owned()),
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
         Event::Reconciled(pass) => (Some(pass.at), reconciled(pass)),
@@ -246,8 +248,8 @@ fn hurts(objects: &[crate::event::Hurt], more: u32) -> String {
 
 fn shadow_run(run: &ShadowRun) -> String {
     let decision = match run.decision {
-        ShadowDecision::Switched => "the new reconciler runs",
-        ShadowDecision::Held => "held, for it would delete objects",
+        ShadowDecision::Switched => "it takes over",
+        ShadowDecision::Held => "it waits for your word",
         ShadowDecision::Refused => "refused, the older reconciler keeps running",
     };
     format!("shadow     {} on {} in {}; {decision}", run.kind.kind, words::shadow(run), words::took(run.took))
@@ -257,6 +259,7 @@ fn held(held: &Held) -> String {
     let goes_on = match held.change {
         HeldChange::Type => "the CRD stays as it is",
         HeldChange::Reconciler => "the older reconciler keeps running",
+        HeldChange::Chart => "the older chart keeps serving",
     };
     let findings: String =
         held.findings.iter().map(|finding| format!("; {}", words::finding(finding))).collect();

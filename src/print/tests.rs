@@ -9,9 +9,9 @@ use crate::event::{
     PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection,
     ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
     ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
-    ShadowDecision, ShadowObject, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble,
-    TroubleKind, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, ValueFrom, ValuesExplained,
-    Verdict, WatchEvent, Weight,
+    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble, TroubleKind,
+    TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, ValueFrom, ValuesExplained, Verdict,
+    WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -203,12 +203,7 @@ fn impact() -> Vec<Event> {
             at: at(),
             kind: kind(),
             files: vec!["config/reconcilers/a.ts".to_owned()],
-            objects: vec![ShadowObject {
-                object: object("A"),
-                children: reconcile().objects,
-                status: reconcile().status,
-                problem: Some(problem()),
-            }],
+            objects: vec![super::plan::tests::shadow_object()],
             ran: 3,
             decision,
             took: Duration::from_millis(4),
@@ -222,6 +217,9 @@ fn impact() -> Vec<Event> {
         Event::TypeChanged(Arc::new(changed)),
         held(HeldChange::Type),
         held(HeldChange::Reconciler),
+        held(HeldChange::Chart),
+        Event::HoldChanged { on: true },
+        Event::HoldChanged { on: false },
         shadow(ShadowDecision::Switched),
         shadow(ShadowDecision::Held),
         shadow(ShadowDecision::Refused),
@@ -506,6 +504,7 @@ fn variant(event: &Event) -> usize {
         Event::ShadowRun(_) => 16,
         Event::Held(_) => 17,
         Event::Released(_) => 18,
+        Event::HoldChanged { .. } => 36,
         Event::PreferencesChanged(_) => 19,
         Event::PausesChanged { .. } => 20,
         Event::PodLog(_) => 21,
@@ -527,7 +526,7 @@ fn variant(event: &Event) -> usize {
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..36).collect());
+    assert_eq!(seen, (0..37).collect());
 }
 
 #[test]

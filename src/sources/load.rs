@@ -1,6 +1,7 @@
 //! Texts and file sets in, a numbered set of sources out. Remembers the last good version of each part (`charts`,
 //! `definitions`, `reconcilers`), so that a broken edit replaces nothing. Pure: `dev/files.rs` reads the disk.
 
+mod hold;
 mod trial;
 
 pub use super::files::{Files, Options, OwnProgram};
@@ -33,7 +34,8 @@ pub struct Loaded {
     pub affected: Vec<Gvk>,
     /// Problems that keep the newest files from serving.
     pub errors: Vec<Diagnostic>,
-    /// Programs that take the place of another one in this set: to be tried before it is published.
+    /// Charts and programs that take the place of another one in this set: programs are to be tried before it is
+    /// published, charts where the user wants to look first.
     pub trials: Vec<Trial>,
 }
 
@@ -60,6 +62,7 @@ pub struct Loader {
     charts: Charts,
     definitions: Definitions,
     reconcilers: Reconcilers,
+    held: hold::HeldCharts,
     content: u64,
 }
 
@@ -92,11 +95,15 @@ impl Loader {
         let mut definitions = self.definitions.load(files, &mut diagnostics);
         let fresh = self.charts.load(&self.entries, &files.charts, &new.charts, forced);
         let mut all = Vec::new();
+        let mut held = std::mem::take(&mut self.held);
         for entry in &self.entries {
-            let (watch, is_affected) = self.chart_watch(entry, files, number, &fresh);
+            let loaded = self.chart_watch(entry, files, number, &fresh);
+            let content = new.charts.get(entry.chart.as_str()).copied();
+            let (watch, is_affected) = held.keep(loaded, content, forced);
             diagnostics.extend(watch.broken.clone());
             all.push((watch, is_affected));
         }
+        self.held = held;
         for (watch, _) in &all {
             let defines = |one: &Arc<Definition>| {
                 one.gvk().is_some_and(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)

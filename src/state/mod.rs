@@ -118,6 +118,8 @@ pub struct State {
     pub paused: Arc<[Paused]>,
     /// What the project wants and the user has not answered.
     pub trust: Option<Arc<TrustAsked>>,
+    /// Whether saved charts wait for the user's word.
+    pub hold: bool,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
     pub impact: Impact,
     /// Log lines.

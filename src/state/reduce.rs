@@ -33,6 +33,7 @@ impl State {
             Event::ShadowRun(run) => self.impact.shadow_run(run),
             Event::Held(held) => self.impact.hold(held),
             Event::Released(released) => self.impact.release(&released),
+            Event::HoldChanged { on } => self.hold = on,
             Event::TrustAsked(asked) => self.trust = Some(asked),
             Event::TrustAnswered(_) => self.trust = None,
             Event::ObjectSeen(seen) => self.object_seen(seen),

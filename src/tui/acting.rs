@@ -158,6 +158,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),
+        Do::HoldCharts => return ask(view, Request::HoldCharts { on: !state.hold }),
         Do::AddRules => return ask(view, Request::AddRules),
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
         Do::Step => return all(view, state, "Step", |object| Request::Step { object }),

@@ -31,6 +31,7 @@ pub enum Do {
     Show(Tab),
     See(See),
     Held,
+    HoldCharts,
     Unlock,
     Freeze,
     Zoom,
@@ -255,6 +256,12 @@ pub static ACTIONS: &[Action] = &[
         "held",
         "Answer what waits for your word: a change, or what the project wants to be trusted with.",
     ),
+    action("hold-charts", Do::HoldCharts, &["g h"], Section::Act)
+        .about(
+            "hold charts",
+            "Let saved charts wait for your word, with what they would change, or go live at once.",
+        )
+        .also(&["hold"]),
     action("add-rules", Do::AddRules, &["A"], Section::Act)
         .about(
             "add rules",
@@ -282,7 +289,7 @@ pub static ACTIONS: &[Action] = &[
         .about("log", "Show the log.")
         .footer(&[Pane::Reconciles]),
     action("impact", Do::ShowImpact, &["i"], Section::Look)
-        .about("impact", "Show what the last saved type or reconciler changes."),
+        .about("impact", "Show what the last saved type, reconciler or held chart changes."),
     action("describe", Do::Show(Tab::Describe), &["d"], Section::Look)
         .about(
             "describe",

@@ -133,6 +133,9 @@ fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> 
             left = left.and(Role::Text, format!(" · ns {namespace}"));
         }
     }
+    if state.hold {
+        left = left.and(Role::Busy, " · charts held");
+    }
     left = header_counts(state, view, left);
     if view.leaving || state.stopping.is_some() {
         left = left.and(Role::Bad, " · stopping");

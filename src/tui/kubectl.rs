@@ -38,6 +38,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Step { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
+        | Request::HoldCharts { .. }
         | Request::Trust { .. }
         | Request::New { .. }
         | Request::Edited { .. }

@@ -148,6 +148,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Scale
         | Do::Delete
         | Do::Held
+        | Do::HoldCharts
         | Do::Reconcile
         | Do::Pause
         | Do::PauseKind

@@ -144,6 +144,7 @@ impl Opdev {
             all_namespaces: None,
             only: Vec::new(),
             poll,
+            hold: false,
             state_folder,
             log_file: None,
             on_exit: None,
@@ -261,6 +262,16 @@ impl Opdev {
     /// Waits until it has ended by itself.
     pub(crate) async fn ended(self) {
         tokio::time::timeout(PATIENCE, self.task).await.expect("opdev does not end").unwrap().unwrap();
+    }
+
+    /// Stops in good order and moves the project, with all that opdev keeps in it, to another folder.
+    pub(crate) async fn stop_keeping(self, to: &Path) {
+        let root = self.root.clone();
+        self.shutdown.cancel();
+        tokio::time::timeout(PATIENCE, self.task).await.expect("opdev does not stop").unwrap().unwrap();
+        drop(self.ask);
+        tokio::time::timeout(PATIENCE, self.bus).await.expect("the bus does not end").unwrap();
+        copy(&root, to);
     }
 
     /// Stops in good order.

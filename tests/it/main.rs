@@ -20,6 +20,7 @@ mod inner_loop;
 mod observed;
 mod operator;
 mod oracle;
+mod plan;
 mod planted;
 mod process;
 mod pty;

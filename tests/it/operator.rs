@@ -7,6 +7,7 @@ mod history;
 mod install;
 mod loops;
 mod paused;
+mod planned;
 mod revisions;
 mod scripted;
 mod typed;

@@ -348,12 +348,26 @@ impl Service<Request<Body>> for Link {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-        if !reads && self.0.read_only.holds() {
+        if !reads && !is_dry_run(&request) && self.0.read_only.holds() {
             return std::future::ready(refusal()).boxed();
         }
         let link = self.clone();
         async move { link.answer(request, TRIES).await.map_err(BoxError::from) }.boxed()
     }
+}
+
+/// Whether a request changes nothing, for the API server is to try it only. Nothing but a server-side apply counts: a
+/// server that knows no dry runs does not know that either.
+fn is_dry_run(request: &Request<Body>) -> bool {
+    let mut asked =
+        request.uri().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let dry = asked.clone().filter(|(name, _)| *name == "dryRun").map(|(_, value)| value).collect::<Vec<_>>();
+    let content = request.headers().get(http::header::CONTENT_TYPE);
+    let applies = content.is_some_and(|kind| kind.as_bytes().starts_with(b"application/apply-patch+yaml"));
+    request.method() == Method::PATCH
+        && applies
+        && dry == ["All"]
+        && asked.any(|(name, _)| name == "fieldManager")
 }
 
 /// What a write gets while the cluster is read-only.
@@ -365,4 +379,25 @@ fn refusal() -> Result<Response<Body>, BoxError> {
     *response.status_mut() = StatusCode::FORBIDDEN;
     response.headers_mut().insert(http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_dry_run_of_an_apply_passes_for_a_read() {
+        let is = |method: &str, uri: &str, content: &str| {
+            let request = Request::builder().method(method).uri(uri);
+            is_dry_run(&request.header("content-type", content).body(Body::empty()).unwrap())
+        };
+        let apply = "application/apply-patch+yaml";
+        assert!(is("PATCH", "/api/v1/pods/a?fieldManager=helm&force=true&dryRun=All", apply));
+        assert!(!is("PATCH", "/api/v1/pods/a?fieldManager=helm&force=true", apply));
+        assert!(!is("PATCH", "/api/v1/pods/a?fieldManager=helm&dryRun=", apply));
+        assert!(!is("PATCH", "/api/v1/pods/a?fieldManager=helm&dryRun=All&dryRun=None", apply));
+        assert!(!is("PATCH", "/api/v1/pods/a?fieldManager=helm&dryRun=All", "application/merge-patch+json"));
+        assert!(!is("PUT", "/api/v1/pods/a?fieldManager=helm&dryRun=All", "application/json"));
+        assert!(!is("DELETE", "/api/v1/pods/a?fieldManager=helm&dryRun=All", apply));
+    }
 }

@@ -18,6 +18,8 @@ pub(super) fn of(request: &Request) -> String {
         Request::Check { object } => format!("check {object}"),
         Request::ApplyHeld { id } => format!("let {} through", subject(id)),
         Request::DiscardHeld { id } => format!("discard {}", subject(id)),
+        Request::HoldCharts { on: true } => "hold saved charts".to_owned(),
+        Request::HoldCharts { on: false } => "let saved charts go live".to_owned(),
         Request::Edit { object } => format!("edit {object}"),
         Request::New { from: NewFrom::Sample { path } } => format!("new from {path}"),
         Request::New { from: NewFrom::Kind { gvk } } => format!("new {}", gvk.kind),
@@ -84,6 +86,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Check { .. } => "check",
         Request::ApplyHeld { .. } => "let through",
         Request::DiscardHeld { .. } | Request::Discard { .. } => "discard",
+        Request::HoldCharts { .. } => "hold",
         Request::Edit { .. } => "edit",
         Request::New { .. } => "make",
         Request::Edited { .. } => "check",
@@ -126,6 +129,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Quit { .. }
         | Request::Reconcile { .. }
         | Request::DiscardHeld { .. }
+        | Request::HoldCharts { .. }
         | Request::Unlock { .. }
         | Request::Trust { .. }
         | Request::AddRules
@@ -177,6 +181,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Check { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
+        | Request::HoldCharts { .. }
         | Request::Unlock { .. }
         | Request::Trust { .. }
         | Request::Freeze { .. }
@@ -210,6 +215,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Step { .. }
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
+        | Request::HoldCharts { .. }
         | Request::Edit { .. }
         | Request::New { .. }
         | Request::AddRules

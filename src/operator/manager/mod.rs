@@ -101,15 +101,17 @@ pub enum ManagerRequest {
         /// Whether it is lost.
         lost: bool,
     },
-    /// Try a program that does not serve yet on every known object of its kind. Nothing is written.
+    /// Try a chart or a program that does not serve yet on every known object of its kind. Nothing is written.
     Shadow {
-        /// The kind with its new program.
+        /// The kind with its new chart or program.
         watch: Arc<Watch>,
         /// Where the answer goes; nobody need wait for it.
         reply: oneshot::Sender<Shadowed>,
     },
 }
 
+/// How long a trial of all objects may take.
+const TRIAL: Duration = Duration::from_secs(10);
 /// How long running passes get to end when opdev stops.
 const LEAVE: Duration = Duration::from_secs(5);
 
@@ -382,17 +384,21 @@ impl Manager {
                     kind: watch.gvk.kind.clone(),
                     ..ObjectKey::default()
                 };
-                let trial = reconcile::shadow::Trial {
+                let known = self.memories.iter().filter(|(of, _)| kind_of(of) == kind_of(&key));
+                let trial = reconcile::trial::Trial {
                     kinds: self.kinds.children_of(&key),
                     watch,
                     objects,
                     api: self.api.clone(),
                     hub: self.kinds.hub(),
                     settings: Arc::clone(&self.settings),
+                    memories: known.map(|(key, memory)| (key.clone(), memory.for_trial())).collect(),
+                    ask: reconcile::foretell::Ask::Server,
+                    longest: TRIAL,
                 };
                 tokio::spawn(async move {
                     // Whoever asked may have saved again meanwhile.
-                    let _ = reply.send(reconcile::shadow::run(trial).await);
+                    let _ = reply.send(reconcile::trial::run(trial).await);
                 });
             }
         }

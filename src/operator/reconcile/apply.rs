@@ -2,9 +2,9 @@
 //! left the manifest), then the writes, kind by kind. An object that already is as wanted is not written.
 
 use super::compare::{changes, covers};
+use super::foretell::{Ask, Foretold, Intent, foretell, removal};
 use super::inject::{ReleaseNames, is_kept, ownership_conflict};
 use super::objects::{PARALLEL, Wanted, live};
-use super::overlay::overlay;
 use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, ApiError, Deletion, HELM_MANAGER};
 use crate::tap::change::managers_of;
@@ -99,25 +99,25 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The writes as what they would change.
-    pub(super) fn preview(&self) -> Vec<ObjectChange> {
-        let change = |wanted: &Wanted, action, changes| ObjectChange {
-            object: wanted.reference(),
-            action,
-            changes,
-            taken_from: Vec::new(),
+    /// What the writes would do.
+    pub(super) async fn foretell(&self, api: &Api, force: Force, ask: Ask) -> Foretold {
+        let intents: Vec<Intent<'_>> = self
+            .write
+            .iter()
+            .map(|Planned { wanted, live }| Intent {
+                wanted,
+                live: live.as_ref(),
+                manager: HELM_MANAGER,
+                force,
+            })
+            .collect();
+        let mut found = foretell(api, &intents, ask).await;
+        // What is on its way out already is not deleted by this pass.
+        let leaves = |planned: &&Planned| {
+            planned.live.as_ref().is_some_and(|live| meta::deletion_timestamp(live).is_none())
         };
-        let writes = self.write.iter().filter_map(|planned| {
-            let Some(live) = &planned.live else {
-                return Some(change(&planned.wanted, Action::Created, Vec::new()));
-            };
-            let mut after = live.clone();
-            overlay(&mut after, &planned.wanted.object);
-            let changed = mask::changes(&planned.wanted.resource.gvk.kind, changes(live, &after));
-            (!changed.is_empty()).then(|| change(&planned.wanted, Action::Updated, changed))
-        });
-        let removals = self.remove.iter().map(|planned| change(&planned.wanted, Action::Deleted, Vec::new()));
-        writes.chain(removals).collect()
+        found.changes.extend(self.remove.iter().filter(leaves).map(|one| removal(one.wanted.reference())));
+        found
     }
 
     /// Carries the plan out. What was done before an error stays in `effects`.

@@ -1,16 +1,31 @@
-//! What a pass would do where nothing may be written: the same reads, rendering and plan as a real one, put into
-//! words. Read `upgrade` for what then happens.
+//! What a pass of a chart would do, found without writing: the same reads, rendering, decision and plan as a real one.
+//! Read `upgrade` for what then happens.
 
-use super::apply::Plan;
+use super::apply::{Force, Plan};
+use super::decide::Decision;
 use super::engine::Engine;
-use super::pass::Pass;
-use super::release::History;
-use super::render::{Identity, Lookups};
+use super::foretell::{Ask, Foretold, removal};
+use super::hooks;
+use super::inject::is_kept;
+use super::objects::{self, Wanted};
+use super::pass::{FINALIZER, LEGACY_FINALIZER, Pass};
+use super::release::{History, Stored};
+use super::render::{Identity, Lookups, Rendered};
+use super::upgrade::SURPLUS_LIMIT;
 use super::verdict::{Fault, Verdict};
 use super::wish::Wish;
-use super::{objects, values};
-use crate::event::{Action, ObjectChange, Outcome};
-use opdev_object::meta;
+use crate::event::{
+    Action, Diagnostic, HookAhead, ObjectChange, Outcome, Place, ReleaseAhead, ReleaseStep, Severity,
+    ShadowObject, StepAhead, mask,
+};
+use crate::operator::api::ApiError;
+use crate::sources::values;
+use opdev_helm::chart::Chart;
+use opdev_helm::manifest::{Hook, HookEvent};
+use opdev_helm::release::StoredHook;
+use opdev_object::meta::{self, Gvk, ObjectRef};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// How many objects are named.
 const NAMED: usize = 5;
@@ -36,6 +51,16 @@ pub(super) fn words(changes: &[ObjectChange]) -> String {
     format!("read-only: it would {named}{more}")
 }
 
+/// What a pass would do.
+#[derive(Default)]
+struct Ahead {
+    foretold: Foretold,
+    hooks: Vec<HookAhead>,
+    release: Option<ReleaseAhead>,
+    /// The manifest whose objects would be written.
+    manifest: String,
+}
+
 impl Pass {
     /// The words for what the pass would do.
     pub(super) async fn foresee(&mut self) -> Result<Verdict, Fault> {
@@ -46,51 +71,311 @@ impl Pass {
         if !self.watch.picks(&self.parent.object) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
-        let chart = self.chart()?;
-        let spec = values::spec(&self.parent.object).map_err(Fault::plain)?;
-        let values = values::with_overrides(&spec, &self.engine.fed.overrides).map_err(Fault::plain)?;
+        let ahead = self.ahead(Ask::Nobody).await?;
+        Ok(waits(words(&ahead.foretold.changes)))
+    }
+
+    /// What the pass would do, masked.
+    pub(super) async fn shadow(&mut self, ask: Ask) -> ShadowObject {
+        let mut found = ShadowObject { object: self.parent.reference.clone(), ..ShadowObject::default() };
+        match self.ahead(ask).await {
+            Ok(ahead) => {
+                found.problem = self.refusal(&ahead);
+                found.children = ahead.foretold.changes;
+                found.unsure = ahead.foretold.unsure;
+                found.hooks = ahead.hooks;
+                found.release = ahead.release;
+            }
+            Err(fault) => {
+                let failed = fault.into_failed();
+                let message = failed.chain.join(": ");
+                found.problem = Some(match failed.diagnostic {
+                    Some(diagnostic) => diagnostic,
+                    None => self.problem(message, None),
+                });
+            }
+        }
+        self.cover(&mut found);
+        found
+    }
+
+    /// Masks what is secret.
+    fn cover(&self, found: &mut ShadowObject) {
+        let secrets = self.secrets();
+        found.children.iter_mut().for_each(|child| mask::values_of(&mut child.changes, &secrets));
+        found.unsure.iter_mut().for_each(|why| *why = mask::text(why, &secrets));
+        if let Some(release) = &mut found.release {
+            release.why = mask::text(&release.why, &secrets);
+        }
+        if let Some(problem) = &mut found.problem {
+            problem.message = mask::text(&problem.message, &secrets);
+            problem.excerpt = problem.excerpt.as_deref().map(|text| mask::text(text, &secrets));
+        }
+    }
+
+    fn problem(&self, message: String, place: Option<Place>) -> Diagnostic {
+        let kind = Some(self.parent.reference.gvk.clone());
+        Diagnostic { severity: Severity::Error, message, place, excerpt: None, hint: None, kind }
+    }
+
+    /// The first write that the API server would refuse, with the template it comes from.
+    fn refusal(&self, ahead: &Ahead) -> Option<Diagnostic> {
+        let (object, message) = ahead.foretold.refused.first()?;
+        let source = template_of(&ahead.manifest, object);
+        let place =
+            source.map(|file| Place { file: format!("{}/{file}", self.engine.fed.path), line: 0, column: 0 });
+        let more = match ahead.foretold.refused.len() - 1 {
+            0 => String::new(),
+            n => format!(" (and {n} more)"),
+        };
+        Some(self.problem(format!("the API server would refuse {object}: {message}{more}"), place))
+    }
+
+    async fn ahead(&mut self, ask: Ask) -> Result<Ahead, Fault> {
         let (api, namespace) = (self.engine.api.clone(), self.engine.namespace.clone());
         let history = History::read(&api, &namespace, &self.parent.reference.name)
             .await
             .map_err(|error| Fault::plain(error.context("failed to retrieve release history")))?;
+        if meta::deletion_timestamp(&self.parent.object).is_some() {
+            let mine = [FINALIZER, LEGACY_FINALIZER];
+            let ours = meta::finalizers(&self.parent.object).iter().any(|name| mine.contains(name));
+            if !ours || !history.belongs_to(&self.engine.owner) || history.is_empty() {
+                return Ok(Ahead::default());
+            }
+            return self.engine.uninstall_ahead(&history).await.map_err(Fault::plain);
+        }
+        if !self.watch.picks(&self.parent.object) {
+            return Ok(Ahead::default());
+        }
+        let chart = self.chart()?;
+        self.check_name()?;
+        let spec = values::spec(&self.parent.object).map_err(Fault::plain)?;
+        let values = values::with_overrides(&spec, &self.engine.fed.overrides).map_err(Fault::plain)?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
         let values = self.engine.values_for(&history, values).map_err(Fault::plain)?;
-        let changes =
-            self.engine.foresee(&history, &Wish { chart, spec, values }).await.map_err(Fault::plain)?;
-        Ok(waits(words(&changes)))
+        self.engine.ahead(&history, &Wish { chart, spec, values }, ask).await.map_err(Fault::plain)
     }
 }
 
 impl Engine {
-    /// What bringing the release to what is wished for would change.
-    async fn foresee(&mut self, history: &History, wish: &Wish) -> anyhow::Result<Vec<ObjectChange>> {
-        let chart = wish.chart.name();
-        let (before, manifest) = match history.deployed()? {
-            None => {
-                let identity = Identity { revision: 1, install: true };
-                (Vec::new(), self.render(wish, identity, Lookups::Live).await?.manifest)
-            }
-            Some(deployed) => {
-                self.manifests.push(deployed.release.manifest.clone());
-                let identity = Identity { revision: history.next_revision(), install: false };
-                let rendered = self.render(wish, identity, Lookups::Live).await?.manifest;
-                (self.wanted(&deployed.release.manifest, chart).await.unwrap_or_default(), rendered)
+    /// What bringing the release to what is wished for would do.
+    async fn ahead(&mut self, history: &History, wish: &Wish, ask: Ask) -> anyhow::Result<Ahead> {
+        // What differs from render to render is told by real passes.
+        self.memory.compared = Some(self.changed_in);
+        match history.deployed()? {
+            None => self.install_ahead(wish, ask).await,
+            Some(deployed) => self.follow_ahead(history, deployed, wish, ask).await,
+        }
+    }
+
+    async fn install_ahead(&mut self, wish: &Wish, ask: Ask) -> anyhow::Result<Ahead> {
+        let (mut created, coming) = self.crds_ahead(&wish.chart).await?;
+        let identity = Identity { revision: 1, install: true };
+        let rendered = self.render(wish, identity, Lookups::Live).await?;
+        self.note("render");
+        let (wanted, later) = self.wanted_with(&rendered.manifest, wish.chart.name(), &coming).await?;
+        self.refuse_twins(&wanted, &rendered.manifest)?;
+        let namespace = self.namespace.clone();
+        let names = self.names(&namespace, wish.chart.name());
+        let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
+        self.note("plan");
+        let mut foretold = plan.foretell(&self.api, Force::No, ask).await;
+        created.append(&mut foretold.changes);
+        created.extend(later.into_iter().map(creation));
+        foretold.changes = created;
+        let hooks = self.hooks_ahead(&rendered.hooks, [HookEvent::PreInstall, HookEvent::PostInstall]);
+        let release = ReleaseAhead {
+            step: StepAhead::Install,
+            from: None,
+            to: Some(1),
+            why: "no revision is deployed".to_owned(),
+            files: Vec::new(),
+        };
+        Ok(self.found(foretold, hooks, Some(release), rendered.manifest))
+    }
+
+    async fn follow_ahead(
+        &mut self,
+        history: &History,
+        deployed: Stored,
+        wish: &Wish,
+        ask: Ask,
+    ) -> anyhow::Result<Ahead> {
+        self.manifests.push(deployed.release.manifest.clone());
+        let candidate = self.candidate(history, &deployed, wish).await?;
+        self.note("render");
+        let again = self.memory.sources == self.changed_in && self.memory.surplus >= SURPLUS_LIMIT;
+        let stays = |decision: &Decision| decision.surplus.is_some() && again;
+        let Some((rendered, decision)) = candidate.filter(|(_, decision)| !stays(decision)) else {
+            return self.repair_ahead(deployed, ask).await;
+        };
+        let before = self.wanted(&deployed.release.manifest, wish.chart.name()).await.unwrap_or_default();
+        let wanted = self.wanted(&rendered.manifest, wish.chart.name()).await?;
+        self.refuse_twins(&wanted, &rendered.manifest)?;
+        let namespace = self.namespace.clone();
+        let names = self.names(&namespace, wish.chart.name());
+        let plan = Plan::make(&self.api, wanted, &before, Some(("update", names))).await?;
+        self.note("plan");
+        let foretold = plan.foretell(&self.api, self.upgrade_force(), ask).await;
+        let version = deployed.release.version;
+        let (step, to, hooks) = match decision.step {
+            ReleaseStep::Rewritten => (StepAhead::Rewrite, version, Vec::new()),
+            ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => {
+                let events = [HookEvent::PreUpgrade, HookEvent::PostUpgrade];
+                (StepAhead::Upgrade, history.next_revision(), self.hooks_ahead(&rendered.hooks, events))
             }
         };
-        self.note("render");
+        let files = self.differing(&deployed.release.manifest, &rendered);
+        let release = ReleaseAhead { step, from: Some(version), to: Some(to), why: decision.why, files };
+        Ok(self.found(foretold, hooks, Some(release), rendered.manifest))
+    }
+
+    async fn repair_ahead(&mut self, deployed: Stored, ask: Ask) -> anyhow::Result<Ahead> {
+        let manifest = deployed.release.manifest;
+        let wanted = self.wanted(&manifest, &self.chart_label()).await?;
+        let plan = Plan::make(&self.api, wanted.clone(), &wanted, None).await?;
+        self.note("plan");
+        let foretold = plan.foretell(&self.api, Force::No, ask).await;
+        Ok(self.found(foretold, Vec::new(), None, manifest))
+    }
+
+    async fn uninstall_ahead(&mut self, history: &History) -> anyhow::Result<Ahead> {
+        let manifests = history.live_manifests()?;
+        let (hooks, chart) = history.newest_hooks()?;
+        let wanted = self.stored_objects(&manifests, &chart).await?;
+        let live = objects::live(&self.api, &wanted).await?;
+        let goes = |live: &Option<Value>| {
+            live.as_ref().is_some_and(|live| !is_kept(live) && meta::deletion_timestamp(live).is_none())
+        };
+        let gone = wanted.iter().zip(&live).filter(|(_, live)| goes(live));
+        let changes = gone.map(|(wanted, _)| removal(wanted.reference())).collect();
+        let runs = self.stored_hooks_ahead(&hooks, [HookEvent::PreDelete, HookEvent::PostDelete]);
+        let from = history.deployed()?.map(|deployed| deployed.release.version);
+        let release = ReleaseAhead {
+            step: StepAhead::Uninstall,
+            from,
+            to: None,
+            why: "the custom resource is being deleted".to_owned(),
+            files: Vec::new(),
+        };
+        let foretold = Foretold { changes, ..Foretold::default() };
+        Ok(self.found(foretold, runs, Some(release), String::new()))
+    }
+
+    fn found(
+        &mut self,
+        foretold: Foretold,
+        hooks: Vec<HookAhead>,
+        release: Option<ReleaseAhead>,
+        manifest: String,
+    ) -> Ahead {
         self.manifests.push(manifest.clone());
         self.dependents = objects::kinds(&manifest);
-        let wanted = self.wanted(&manifest, chart).await?;
-        let plan = Plan::make(&self.api, wanted, &before, None).await?;
-        self.note("plan");
-        Ok(plan.preview())
+        Ahead { foretold, hooks, release, manifest }
     }
+
+    /// The chart's CRDs that do not exist yet, and the groups and kinds that they will serve.
+    async fn crds_ahead(&self, chart: &Chart) -> anyhow::Result<(Vec<ObjectChange>, Vec<(String, String)>)> {
+        let namespace = self.namespace.clone();
+        let (mut created, mut coming) = (Vec::new(), Vec::new());
+        for file in chart.crds() {
+            for object in objects::parse(&file.content)? {
+                let text = |pointer: &str| {
+                    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+                };
+                let kind = (text("/spec/group"), text("/spec/names/kind"));
+                let names = self.names(&namespace, chart.name());
+                let wanted = objects::want(&self.api, object, &self.owner, names).await?;
+                if self.api.get(&wanted.at()).await?.is_none() {
+                    created.push(creation(wanted.reference()));
+                    coming.push(kind);
+                }
+            }
+        }
+        Ok((created, coming))
+    }
+
+    /// The objects of a manifest, and references to those whose kinds will be served once the chart's CRDs are there.
+    async fn wanted_with(
+        &self,
+        manifest: &str,
+        chart: &str,
+        coming: &[(String, String)],
+    ) -> anyhow::Result<(Vec<Wanted>, Vec<ObjectRef>)> {
+        let namespace = self.namespace.clone();
+        let (mut wanted, mut later) = (Vec::new(), Vec::new());
+        for object in objects::parse(manifest)? {
+            if let Some(gvk) = Gvk::of(&object)
+                && coming.iter().any(|(group, kind)| *group == gvk.group && *kind == gvk.kind)
+                && matches!(self.api.resource(&gvk).await, Err(ApiError::NotServed(_)))
+            {
+                let name = meta::name(&object).unwrap_or_default().to_owned();
+                let namespace = Some(meta::namespace(&object).unwrap_or(&namespace).to_owned());
+                later.push(ObjectRef { gvk, namespace, name, uid: None });
+                continue;
+            }
+            let names = self.names(&namespace, chart);
+            wanted.push(objects::want(&self.api, object, &self.owner, names).await?);
+        }
+        Ok((wanted, later))
+    }
+
+    fn hooks_ahead(&self, all: &[Hook], events: [HookEvent; 2]) -> Vec<HookAhead> {
+        let stored: Vec<StoredHook> = all.iter().map(StoredHook::from).collect();
+        self.stored_hooks_ahead(&stored, events)
+    }
+
+    fn stored_hooks_ahead(&self, all: &[StoredHook], events: [HookEvent; 2]) -> Vec<HookAhead> {
+        let mut found = Vec::new();
+        for event in events {
+            for at in hooks::order(event, all) {
+                for object in objects::parse(&all[at].manifest).unwrap_or_default() {
+                    let Some(mut reference) = ObjectRef::of(&object) else { continue };
+                    reference.namespace.get_or_insert_with(|| self.namespace.clone());
+                    found.push(HookAhead { event: hooks::word(event).to_owned(), object: reference });
+                }
+            }
+        }
+        found
+    }
+
+    /// The templates whose output is not what it was, relative to the project's root.
+    fn differing(&self, before: &str, rendered: &Rendered) -> Vec<String> {
+        let mut outputs: BTreeMap<&str, [Vec<&str>; 2]> = BTreeMap::new();
+        for (side, manifest) in [before, &rendered.manifest].into_iter().enumerate() {
+            for (source, document) in objects::sources(manifest) {
+                outputs.entry(source).or_default()[side].push(document.trim());
+            }
+        }
+        let differing = outputs.into_iter().filter(|(_, [before, after])| before != after);
+        differing.map(|(source, _)| format!("{}/{}", self.fed.path, below(source))).collect()
+    }
+}
+
+fn creation(object: ObjectRef) -> ObjectChange {
+    ObjectChange { object, action: Action::Created, changes: Vec::new(), taken_from: Vec::new() }
+}
+
+/// A template's path below its chart's folder.
+fn below(source: &str) -> &str {
+    source.split_once('/').map_or(source, |(_, file)| file)
+}
+
+/// The template whose output holds an object.
+fn template_of(manifest: &str, wanted: &ObjectRef) -> Option<String> {
+    objects::sources(manifest).find_map(|(source, document)| {
+        let found = objects::parse(document).unwrap_or_default();
+        let same = |object: &Value| {
+            Gvk::of(object).is_some_and(|gvk| gvk.group == wanted.gvk.group && gvk.kind == wanted.gvk.kind)
+                && meta::name(object) == Some(wanted.name.as_str())
+        };
+        found.iter().any(same).then(|| below(source).to_owned())
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use opdev_object::meta::{Gvk, ObjectRef};
 
     #[test]
     fn what_would_be_done_is_named_and_bounded() {
@@ -110,5 +395,18 @@ mod tests {
         assert!(one.starts_with("read-only: it would create Deployment") && one.ends_with("web"), "{one}");
         let many: Vec<_> = (0..9).map(|n| change(&n.to_string(), Action::Deleted)).collect();
         assert!(words(&many).ends_with(", and 4 more"));
+    }
+
+    #[test]
+    fn a_refused_object_leads_to_its_template() {
+        let manifest = "---\n# Source: web/templates/a.yaml\nkind: Service\napiVersion: v1\nmetadata: {name: a}\n---\n\
+                        # Source: web/charts/db/templates/b.yaml\nkind: Service\napiVersion: v1\nmetadata: {name: b}\n";
+        let object = |name: &str| ObjectRef {
+            gvk: Gvk::new("", "v1", "Service"),
+            name: name.to_owned(),
+            ..ObjectRef::default()
+        };
+        assert_eq!(template_of(manifest, &object("b")).unwrap(), "charts/db/templates/b.yaml");
+        assert_eq!(template_of(manifest, &object("c")), None);
     }
 }

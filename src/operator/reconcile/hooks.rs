@@ -55,12 +55,7 @@ impl Hooks {
         hooks: &mut [StoredHook],
         effects: &mut Effects,
     ) -> anyhow::Result<()> {
-        let mut order: Vec<usize> =
-            (0..hooks.len()).filter(|at| hooks[*at].events.contains(&event)).collect();
-        order.sort_by(|a, b| {
-            let (a, b) = (&hooks[*a], &hooks[*b]);
-            a.weight.cmp(&b.weight).then_with(|| a.name.cmp(&b.name))
-        });
+        let order = self::order(event, hooks);
         let mut done: Vec<(Wanted, bool)> = Vec::new();
         for at in order {
             let hook = &mut hooks[at];
@@ -159,7 +154,18 @@ fn has(hook: &StoredHook, policy: &str) -> bool {
     hook.delete_policies.iter().any(|own| own == policy)
 }
 
-fn word(event: HookEvent) -> &'static str {
+/// The hooks of an event in the order in which they run.
+pub(super) fn order(event: HookEvent, hooks: &[StoredHook]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..hooks.len()).filter(|at| hooks[*at].events.contains(&event)).collect();
+    order.sort_by(|a, b| {
+        let (a, b) = (&hooks[*a], &hooks[*b]);
+        a.weight.cmp(&b.weight).then_with(|| a.name.cmp(&b.name))
+    });
+    order
+}
+
+/// The event as annotations name it.
+pub(super) fn word(event: HookEvent) -> &'static str {
     match event {
         HookEvent::PreInstall => "pre-install",
         HookEvent::PostInstall => "post-install",

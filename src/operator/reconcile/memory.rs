@@ -59,6 +59,19 @@ impl Memory {
         &self.secrets
     }
 
+    /// What a trial run starts from: what a real pass would, without what was said and recorded.
+    pub(in crate::operator) fn for_trial(&self) -> Memory {
+        Memory {
+            spec: self.spec.clone(),
+            sources: self.sources,
+            seed: self.seed,
+            revision: self.revision,
+            surplus: self.surplus,
+            secrets: self.secrets.clone(),
+            ..Memory::default()
+        }
+    }
+
     /// Whether own writes lead to no pass for now.
     pub(in crate::operator) fn is_paused(&self) -> bool {
         self.program.as_ref().is_some_and(|program| program.is_paused())

@@ -10,6 +10,7 @@ mod decide;
 mod engine;
 mod explain;
 mod foresee;
+pub(super) mod foretell;
 mod hooks;
 mod inject;
 mod memory;
@@ -25,6 +26,7 @@ mod render;
 mod renders;
 mod rollback;
 mod status;
+pub(super) mod trial;
 mod twins;
 mod uninstall;
 mod upgrade;
@@ -35,11 +37,11 @@ mod wish;
 pub(super) use inject::CHART_LABEL;
 pub(super) use memory::{Job, Memory};
 pub(super) use pass::FINALIZER;
-pub(super) use program::shadow;
 pub(super) use renders::Renders;
 pub(super) use verdict::Report;
 
 use super::api::{ApiError, At};
+use super::discovery::Resource;
 use crate::event::{ObjectChange, Outcome, Requeue, mask};
 use crate::sources::broken::chart_secrets;
 use crate::sources::values;
@@ -82,21 +84,38 @@ pub(super) async fn run(job: Job) -> Report {
 
 async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
     let began = Instant::now();
-    let Job { object: reference, watch, api, settings, cancel, renders, memory, .. } = job;
     let read = async {
-        let resource = api.resource(&reference.gvk).await?;
+        let reference = &job.object;
+        let resource = job.api.resource(&reference.gvk).await?;
         let at = At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };
-        let object = api.get(&at).await?;
+        let object = job.api.get(&at).await?;
         Ok::<_, ApiError>((Arc::clone(&resource), object))
     };
-    let (resource, object) = match read.await {
+    let read = match read.await {
         Ok((resource, Some(object))) => (resource, object),
         Ok((_, None)) | Err(ApiError::NotServed(_)) => return Report::gone(),
         Err(error) => {
             let error = anyhow::Error::new(error).context("could not get the custom resource");
-            return Report { memory, ..Report::failed(verdict::chain(&error)) };
+            return Report { memory: job.memory, ..Report::failed(verdict::chain(&error)) };
         }
     };
+    let mut pass = chart_pass(job, fed, read, began);
+    pass.engine.note("read");
+    let verdict = match pass.reconcile().await {
+        Ok(verdict) => Ok(verdict),
+        Err(fault) => Err(pass.tell_fault(fault).await),
+    };
+    pass.report(verdict)
+}
+
+/// A pass of a chart for an object that was read.
+fn chart_pass(
+    job: Job,
+    fed: Arc<ChartReconciler>,
+    (resource, object): (Arc<Resource>, Value),
+    began: Instant,
+) -> Pass {
+    let Job { object: reference, watch, api, settings, cancel, renders, memory, .. } = job;
     let owner = Owner {
         gvk: reference.gvk.clone(),
         namespace: reference.namespace.clone(),
@@ -131,19 +150,13 @@ async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
         changes: Vec::new(),
         again: None,
     };
-    let mut pass = Pass {
+    Pass {
         watch,
         status: Status::of(&object, jiff::Timestamp::now()),
         status_before: object.get("status").cloned().unwrap_or(Value::Null),
         parent: Parent { reference, resource, object },
         engine,
-    };
-    pass.engine.note("read");
-    let verdict = match pass.reconcile().await {
-        Ok(verdict) => Ok(verdict),
-        Err(fault) => Err(pass.tell_fault(fault).await),
-    };
-    pass.report(verdict)
+    }
 }
 
 impl Pass {

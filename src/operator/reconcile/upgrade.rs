@@ -24,7 +24,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// After so many passes in a row that render something new from the same input, the chart is at fault.
-const SURPLUS_LIMIT: u32 = 3;
+pub(super) const SURPLUS_LIMIT: u32 = 3;
 /// What to do about a chart that is never done.
 const STABLE: &str = "make it once and keep it: take the value from the custom resource, or from the Secret that is there \
                       already with `lookup` and `dryRunOption: server`";
@@ -99,7 +99,7 @@ impl Engine {
 
     /// The chart as it renders now and what to do with it, where it is not what is deployed. It is rendered as the next
     /// revision, as the Operator SDK's operator does; where it reads which revision it is, as the deployed one, too.
-    async fn candidate(
+    pub(super) async fn candidate(
         &mut self,
         history: &History,
         deployed: &Stored,
@@ -438,11 +438,11 @@ impl Engine {
             .await;
     }
 
-    fn upgrade_force(&self) -> Force {
+    pub(super) fn upgrade_force(&self) -> Force {
         if self.force.upgrade { Force::Replace } else { Force::No }
     }
 
-    fn names<'a>(&'a self, namespace: &'a str, chart: &'a str) -> ReleaseNames<'a> {
+    pub(super) fn names<'a>(&'a self, namespace: &'a str, chart: &'a str) -> ReleaseNames<'a> {
         ReleaseNames { name: &self.name, namespace, chart }
     }
 

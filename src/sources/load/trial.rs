@@ -1,38 +1,45 @@
-//! Programs that are new but do not serve yet: tried first, then let in, refused, or held for the user's word. Until
-//! then the older program stays in the set. Pure.
+//! Programs and charts that are new but do not serve yet: tried first, then let in, refused, or held for the user's word.
+//! Until then the older one stays in the set. Pure; `hold` remembers held charts, `sources/reconcilers.rs` held programs.
 
 use super::{Loaded, Loader};
 use crate::event::Diagnostic;
-use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
+use crate::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev_object::meta::Gvk;
 use std::sync::Arc;
 
-/// A program that would take the place of another one.
+/// A chart or a program that would take the place of another one.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// The kind with its new program.
+    /// The kind with its new chart or program.
     pub watch: Arc<Watch>,
     /// The kind with the one that runs.
     pub before: Arc<Watch>,
 }
 
 impl Loader {
-    /// The programs of a new set that would take the place of another one.
+    /// The charts and programs of a new set that would take the place of another one.
     pub(super) fn trials(&self, watches: &[Arc<Watch>], number: u64) -> Vec<Trial> {
         let trial = |watch: &&Arc<Watch>| {
             let before = self.before.as_ref()?.watch(&watch.gvk.group, &watch.gvk.kind)?;
-            let (new, old) = (watch.program()?, before.program()?);
-            let both = new.program.is_some() && old.program.is_some();
-            (both && watch.changed_in == number && new.files != old.files)
+            let other = match (&watch.reconciler, &before.reconciler) {
+                (Reconciler::Type(new), Reconciler::Type(old)) => new.files != old.files,
+                (Reconciler::Chart(new), Reconciler::Chart(old)) => !is_same(new, old),
+                (Reconciler::Type(_) | Reconciler::Chart(_), _) => false,
+            };
+            let both = watch.is_loaded() && before.is_loaded();
+            (both && other && watch.changed_in == number)
                 .then(|| Trial { watch: Arc::clone(watch), before: Arc::clone(before) })
         };
         watches.iter().filter_map(|watch| trial(&watch)).collect()
     }
 
-    /// The new program does not serve: the older one stays in the set. Where it `waits`, [`Loader::accept`] may let it in
+    /// The new one does not serve: the older one stays in the set. Where it `waits`, [`Loader::accept`] may let it in
     /// later.
     pub fn hold_back(&mut self, loaded: &mut Loaded, trial: &Trial, problem: &Diagnostic, waits: bool) {
-        self.reconcilers.hold_back(trial.watch.path(), problem, waits);
+        match &trial.watch.reconciler {
+            Reconciler::Chart(_) => self.held.hold(trial, problem, waits),
+            Reconciler::Type(_) => self.reconcilers.hold_back(trial.watch.path(), problem, waits),
+        }
         let older = Watch { broken: Some(problem.clone()), ..Watch::clone(&trial.before) };
         let mut sources = Sources::clone(&loaded.sources);
         replace(&mut sources, older);
@@ -41,15 +48,20 @@ impl Loader {
         self.take(sources, loaded);
     }
 
-    /// Whether a program waits for a kind.
+    /// Whether a chart or a program waits for a kind.
     pub fn waits(&self, gvk: &Gvk) -> bool {
         let watch = self.before.as_ref().and_then(|before| before.watch(&gvk.group, &gvk.kind));
-        watch.is_some_and(|watch| self.reconcilers.waits(watch.path()))
+        watch.is_some_and(|watch| self.reconcilers.waits(watch.path())) || self.held.waits(gvk)
     }
 
-    /// The program that waits for a kind serves from now on; a new set, or `None` where none waits.
+    /// What waits for a kind serves from now on; a new set, or `None` where nothing waits.
     pub fn accept(&mut self, gvk: &Gvk) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;
+        if let Some(newest) = self.held.accept(gvk) {
+            let newest = Watch { changed_in: sources.number, broken: None, ..Watch::clone(&newest) };
+            replace(&mut sources, newest);
+            return Some(self.publish(sources, vec![gvk.clone()]));
+        }
         let program = watch.program()?;
         let (newest, files) = self.reconcilers.accept(&program.path)?;
         let reconciler = TypeReconciler { program: Some(newest), files, ..TypeReconciler::clone(program) };
@@ -63,10 +75,12 @@ impl Loader {
         Some(self.publish(sources, vec![gvk.clone()]))
     }
 
-    /// The program that waits for a kind is dropped; a new set that says why it does not serve.
+    /// What waits for a kind is dropped; a new set that says why it does not serve.
     pub fn discard(&mut self, gvk: &Gvk, problem: &Diagnostic) -> Option<Loaded> {
         let (watch, mut sources) = self.next(gvk)?;
-        self.reconcilers.discard(watch.path(), problem);
+        if !self.held.discard(gvk, problem) {
+            self.reconcilers.discard(watch.path(), problem);
+        }
         replace(&mut sources, Watch { broken: Some(problem.clone()), ..Watch::clone(&watch) });
         Some(self.publish(sources, Vec::new()))
     }
@@ -102,6 +116,15 @@ impl Loader {
         self.before = Some(Arc::clone(&sources));
         Loaded { kinds: sources.kinds(), sources, affected, errors: Vec::new(), trials: Vec::new() }
     }
+}
+
+/// Whether two charts that feed a kind render the same.
+fn is_same(new: &ChartReconciler, old: &ChartReconciler) -> bool {
+    let chart = match (&new.chart, &old.chart) {
+        (Some(new), Some(old)) => Arc::ptr_eq(new, old),
+        (Some(_) | None, _) => false,
+    };
+    chart && new.overrides == old.overrides && new.dry_run_option == old.dry_run_option
 }
 
 fn replace(sources: &mut Sources, watch: Watch) {

@@ -121,7 +121,7 @@ fn type_changed(changed: &TypeChanged, view: &ViewState, width: usize) -> Vec<Ro
 
 fn shadow(run: &ShadowRun, view: &ViewState, width: usize) -> Vec<Row> {
     let (sign, decision) = match run.decision {
-        ShadowDecision::Switched => (Role::Good, "runs"),
+        ShadowDecision::Switched => (Role::Good, "took over"),
         ShadowDecision::Held => (Role::Bad, "is held"),
         ShadowDecision::Refused => (Role::Bad, "was refused"),
     };
@@ -136,7 +136,29 @@ fn shadow(run: &ShadowRun, view: &ViewState, width: usize) -> Vec<Row> {
         if let Some(problem) = &object.problem {
             rows.extend(pass::diagnostic(problem, width, true));
         }
+        if let Some(release) = &object.release {
+            let files = if release.files.is_empty() {
+                String::new()
+            } else {
+                format!(", because of {}", words::files(&release.files))
+            };
+            rows.extend(
+                wrap(&format!("{}{files}", release.why), width.saturating_sub(6).max(10))
+                    .into_iter()
+                    .map(|line| Row::new(Role::Dim, format!("     {line}"))),
+            );
+        }
         rows.extend(object.children.iter().flat_map(child));
+        for hook in &object.hooks {
+            let text = format!("     ! hook {} {} would run", hook.event, hook.object);
+            rows.push(Row::new(Role::Changed, text));
+        }
+        for why in &object.unsure {
+            rows.push(Row::new(
+                Role::Dim,
+                format!("     ? not asked of the API server: {}", words::one_line(why)),
+            ));
+        }
         if !object.status.is_empty() {
             rows.push(Row::new(Role::Changed, "     ~ status"));
             rows.extend(changes::rows(&object.status, 4));

@@ -34,7 +34,11 @@ fn what(held: &Held, cells: usize) -> Vec<Row> {
         rows.extend(impact::findings(&held.findings, cells));
     }
     if !held.objects.is_empty() {
-        rows.push(Row::new(Role::Title, " Whom it hurts"));
+        let title = match held.change {
+            HeldChange::Type | HeldChange::Reconciler => " Whom it hurts",
+            HeldChange::Chart => " What it would do",
+        };
+        rows.push(Row::new(Role::Title, title));
         rows.extend(impact::hurts(&held.objects, held.more, cells));
     }
     rows.push(Row::default());
@@ -44,6 +48,9 @@ fn what(held: &Held, cells: usize) -> Vec<Row> {
         }
         HeldChange::Reconciler => {
             "Until you answer, the older reconciler keeps running. Undoing the edit clears this."
+        }
+        HeldChange::Chart => {
+            "Until you answer, the older chart keeps serving. Undoing the edit clears this; the impact tab has every field."
         }
     };
     rows.extend(text(Role::Dim, goes_on));
@@ -55,6 +62,7 @@ fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
     let apply = match held.change {
         HeldChange::Type => "Apply all the same",
         HeldChange::Reconciler => "Switch all the same",
+        HeldChange::Chart => "Let it go live",
     };
     vec![
         Row::default(),

@@ -416,7 +416,7 @@ pub(in crate::tui) fn shadow_run() -> Vec<Event> {
                 change(Action::Deleted, "Service", json!({}), json!({})),
             ],
             status: diff(&json!({"status": {"nodes": ["a"]}}), &json!({"status": {"nodes": []}})),
-            problem: None,
+            ..ShadowObject::default()
         }],
         ran: 2,
         decision: ShadowDecision::Held,

@@ -18,6 +18,13 @@ use std::sync::Arc;
 /// The API server's limit for a field manager's name.
 const LONGEST_MANAGER: usize = 128;
 
+/// A patch as it is applied.
+struct Ready {
+    wanted: Wanted,
+    live: Option<Arc<Value>>,
+    gvk: Gvk,
+}
+
 impl Pass {
     /// Carries the patches out.
     pub(super) async fn put_patches(&mut self, desired: &Desired) -> Result<(), Fault> {
@@ -53,6 +60,32 @@ impl Pass {
     }
 
     async fn put_patch(&mut self, patch: &Patch) -> Result<(ObjectKey, Gvk), Fault> {
+        let Ready { wanted, live, gvk } = self.ready_patch(patch).await?;
+        let key = wanted.key();
+        if live.is_none() && !patch.create {
+            self.say(
+                format!("{key} does not exist: a patch creates nothing"),
+                Some("make it a child, or wait for it"),
+            );
+            return Ok((key, gvk));
+        }
+        let live = live.as_deref();
+        let manager = self.patch_manager();
+        let hash = hash(&wanted.object);
+        if live.is_none_or(|live| self.differs(&key, live, &wanted.object, hash, &manager)) {
+            let after = self.api.apply(&wanted.at(), "", &wanted.object, live, &manager).await;
+            let after = after.with_context(|| format!("could not patch {key}")).map_err(Fault::plain)?;
+            self.note_write(&wanted, live, after, hash, &manager);
+        }
+        if let Some(status) = patch.object.get("status") {
+            let resource = Arc::clone(&wanted.resource);
+            self.patch_status(&wanted, live.unwrap_or(&Value::Null), status, &resource).await?;
+        }
+        Ok((key, gvk))
+    }
+
+    /// A patch as it is applied, and the object as it is.
+    async fn ready_patch(&mut self, patch: &Patch) -> Result<Ready, Fault> {
         let mut object = bare(&patch.object);
         let gvk =
             Gvk::of(&object).ok_or_else(|| Fault::plain(anyhow!("a patch has no apiVersion or no kind")))?;
@@ -65,29 +98,28 @@ impl Pass {
         let namespace = meta::namespace(&object).map(str::to_owned);
         // A change of what was patched leads to a pass that puts it back.
         self.done.reads.push(Read { gvk: gvk.clone(), namespace, name: Some(name), selector: String::new() });
-        let wanted = Wanted { object, resource: Arc::clone(&resource) };
-        let key = wanted.key();
+        let wanted = Wanted { object, resource };
         let live = self.live(&wanted).await?;
-        if live.is_none() && !patch.create {
-            self.say(
-                format!("{key} does not exist: a patch creates nothing"),
-                Some("make it a child, or wait for it"),
-            );
-            return Ok((key, gvk));
-        }
-        let live = live.as_deref();
-        let wanted = self.with_owner(wanted, live.unwrap_or(&Value::Null), patch.own);
+        let wanted = self.with_owner(wanted, live.as_deref().unwrap_or(&Value::Null), patch.own);
+        Ok(Ready { wanted, live, gvk })
+    }
+
+    /// The patches that would write something, each with the object as it is. What cannot be told is left out.
+    pub(super) async fn patches_ahead(&mut self, desired: &Desired) -> Vec<(Wanted, Option<Arc<Value>>)> {
         let manager = self.patch_manager();
-        let hash = hash(&wanted.object);
-        if live.is_none_or(|live| self.differs(&key, live, &wanted.object, hash, &manager)) {
-            let after = self.api.apply(&wanted.at(), "", &wanted.object, live, &manager).await;
-            let after = after.with_context(|| format!("could not patch {key}")).map_err(Fault::plain)?;
-            self.note_write(&wanted, live, after, hash, &manager);
+        let mut found = Vec::new();
+        for patch in &desired.patches {
+            let Ok(Ready { wanted, live, .. }) = self.ready_patch(patch).await else { continue };
+            let (key, hash) = (wanted.key(), hash(&wanted.object));
+            let writes = match live.as_deref() {
+                Some(live) => self.differs(&key, live, &wanted.object, hash, &manager),
+                None => patch.create,
+            };
+            if writes {
+                found.push((wanted, live));
+            }
         }
-        if let Some(status) = patch.object.get("status") {
-            self.patch_status(&wanted, live.unwrap_or(&Value::Null), status, &resource).await?;
-        }
-        Ok((key, gvk))
+        found
     }
 
     async fn patch_status(
@@ -165,7 +197,7 @@ impl Pass {
     }
 
     /// Two custom resources of a kind that patch one object must not take each other's fields away.
-    fn patch_manager(&self) -> String {
+    pub(super) fn patch_manager(&self) -> String {
         let owner = &self.owner;
         let place = owner.namespace.as_deref().map_or(String::new(), |namespace| format!("{namespace}/"));
         let full = format!("{}/{place}{}", self.manager, owner.name);

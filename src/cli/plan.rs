@@ -1,0 +1,131 @@
+//! `opdev plan`: what reconciles would do, before they do it. Exit codes: 0 nothing would change, 2 something would, 1 something
+//! would fail, or no plan can be made.
+
+use crate::dev::cluster::Choice;
+use crate::dev::owner::Owner;
+use crate::dev::plan::{self, PlanInput, Selector};
+use crate::dev::project::Project;
+use crate::dev::trust::{self, Store, Trust};
+use crate::dev::user_settings;
+use crate::event::words::escaped_json;
+use crate::operator::manager::{HelmCompat, Settings};
+use crate::print;
+use anyhow::{Context as _, Result, bail};
+use opdev_controlplane::Webhooks;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Show what a reconcile of each object would do with the files as they are. Writes nothing
+#[derive(Debug, clap::Args)]
+pub(super) struct PlanArgs {
+    /// Only these objects; default: all of the project's kinds
+    #[arg(value_name = "KIND[/[NAMESPACE/]NAME]")]
+    objects: Vec<Selector>,
+    /// Use the embedded control plane, whatever the kubeconfig says: the one of an `opdev run` in this project, else a copy
+    /// of what it keeps
+    #[arg(long, conflicts_with_all = ["context", "kubeconfig"])]
+    embedded: bool,
+    /// Use this context of the kubeconfig instead of the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Use this kubeconfig instead of KUBECONFIG or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Look at this namespace only
+    #[arg(short, long, value_name = "NAME", conflicts_with = "all_namespaces")]
+    namespace: Option<String>,
+    /// Look at all namespaces (the default with the embedded control plane)
+    #[arg(short = 'A', long)]
+    all_namespaces: bool,
+    /// The project's folder instead of the nearest one above the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Ask the API server for no dry run: compare what is rendered with what is there
+    #[arg(long)]
+    offline: bool,
+    /// Show every field that would change, with all of its value
+    #[arg(long)]
+    diff: bool,
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
+    output: Format,
+    /// Render charts as this Helm does
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::run::compat)]
+    helm_compat: HelmCompat,
+}
+
+/// How a plan is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Something would change.
+const CHANGES: u8 = 2;
+/// How long threads that are still at work may take at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// Prints the plan.
+pub(super) fn run(args: PlanArgs) -> Result<ExitCode> {
+    let (format, diff) = (args.output, args.diff);
+    let input = input(args)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let _log = super::logging::to_stderr();
+    let planned = runtime.block_on(plan::plan(input));
+    runtime.shutdown_timeout(LAST_WAIT);
+    let planned = planned?;
+    let text = match format {
+        Format::Text => print::plan(&planned, diff),
+        Format::Json => format!("{}\n", escaped_json(serde_json::to_string(&planned)?)),
+    };
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.into()),
+        Ok(()) | Err(_) => {}
+    }
+    Ok(match (planned.fails(), planned.changes()) {
+        (true, _) => ExitCode::FAILURE,
+        (false, true) => ExitCode::from(CHANGES),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+fn input(args: PlanArgs) -> Result<PlanInput> {
+    let from = std::env::current_dir().context("the working directory cannot be read")?;
+    let project = Project::discover(args.project.as_deref(), &from)?;
+    let trust = Trust::of(&project.root, Store::of_user());
+    let unanswered = trust.unanswered(&trust::wanted(&project))?;
+    if !unanswered.is_empty() {
+        bail!("{}", trust::refusal(&project, &unanswered, &super::trust::command(&project.root)));
+    }
+    let all_namespaces = match (args.all_namespaces, &args.namespace) {
+        (true, _) => Some(true),
+        (false, Some(_)) => Some(false),
+        (false, None) => None,
+    };
+    Ok(PlanInput {
+        cluster: Choice {
+            embedded: args.embedded,
+            context: args.context,
+            kubeconfig: args.kubeconfig,
+            namespace: args.namespace.or_else(|| project.settings.namespace.clone()),
+            allow_contexts: user_settings::allow_contexts()?,
+            webhooks: Webhooks::default(),
+            owner: Owner::of_user(),
+            ..Choice::default()
+        },
+        operator: Settings {
+            helm_compat: args.helm_compat,
+            on_save: project.settings.reload.release.unwrap_or_default(),
+            ..Settings::default()
+        },
+        project,
+        trust,
+        all_namespaces,
+        objects: args.objects,
+        offline: args.offline,
+    })
+}

@@ -1,0 +1,255 @@
+//! What reconciles with the project's files as they are would do to everything that is there. Writes nothing, neither to
+//! the cluster nor into the project. Starts no operator: `operator::foresee` tries each object.
+
+use super::cluster::{Choice, Connection};
+use super::crds;
+use super::files;
+use super::lock::Lock;
+use super::owner::Owner;
+use super::private_folder::{PrivateFolder, STATE};
+use super::program::Program;
+use super::project::Project;
+use super::reload;
+use super::trust::Trust;
+use crate::event::{Diagnostic, Plan, Protection, Severity, Skipped};
+use crate::operator::foresee;
+use crate::operator::manager::Settings;
+use crate::sources::Sources;
+use anyhow::{Context as _, Result, bail};
+use opdev_controlplane::Controllers;
+use opdev_object::meta::{Gvk, ObjectRef};
+use opdev_object::spelling::nearest;
+use std::path::Path;
+use std::str::FromStr;
+
+/// What to plan.
+pub struct PlanInput {
+    /// The project.
+    pub project: Project,
+    /// What the user allows the project.
+    pub trust: Trust,
+    /// Which cluster.
+    pub cluster: Choice,
+    /// How the operator would run; namespace and read-only are filled in here.
+    pub operator: Settings,
+    /// Whether objects of all namespaces are looked at; `None` leaves it to the cluster's kind.
+    pub all_namespaces: Option<bool>,
+    /// Which objects; empty means all.
+    pub objects: Vec<Selector>,
+    /// Whether the API server is asked for no dry run.
+    pub offline: bool,
+}
+
+/// Objects as the command line names them: `KIND`, `KIND/NAME` or `KIND/NAMESPACE/NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    kind: String,
+    namespace: Option<String>,
+    name: Option<String>,
+}
+
+impl FromStr for Selector {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let wrong = || format!("{text}: expected KIND, KIND/NAME or KIND/NAMESPACE/NAME");
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(wrong());
+        }
+        let own = |text: &str| Some(text.to_owned());
+        let (kind, namespace, name) = match parts.as_slice() {
+            [kind] => (kind, None, None),
+            [kind, name] => (kind, None, own(name)),
+            [kind, namespace, name] => (kind, own(namespace), own(name)),
+            _ => return Err(wrong()),
+        };
+        Ok(Selector { kind: (*kind).to_owned(), namespace, name })
+    }
+}
+
+impl std::fmt::Display for Selector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.kind)?;
+        let parts = self.namespace.iter().chain(&self.name);
+        parts.into_iter().try_for_each(|part| write!(f, "/{part}"))
+    }
+}
+
+impl Selector {
+    fn takes(&self, object: &ObjectRef) -> bool {
+        self.kind.eq_ignore_ascii_case(&object.gvk.kind)
+            && self.name.as_ref().is_none_or(|name| *name == object.name)
+            && self.namespace.as_ref().is_none_or(|own| Some(own) == object.namespace.as_ref())
+    }
+}
+
+/// Plans.
+///
+/// # Errors
+/// Where the project cannot be read, no API server can be reached, or an object that is named is not there.
+pub async fn plan(input: PlanInput) -> Result<Plan> {
+    let (sources, problems) = read(&input)?;
+    kinds_known(&input.objects, &sources)?;
+    let place = Place::of(&input.cluster, &input.project)?;
+    let connection = Connection::open(&place.choice, &place.folder).await?;
+    let planned = look(&input, &connection, &sources, problems).await;
+    connection.close().await;
+    planned
+}
+
+/// Reads the project once. What is broken in it comes beside.
+fn read(input: &PlanInput) -> Result<(Sources, Vec<Diagnostic>)> {
+    let project = &input.project;
+    let options = files::options(project, &[], Program::of(project).reconciles());
+    let allowed = (&options, &input.trust);
+    let (_, loaded) = reload::load(project, allowed, files::Memory::default(), &[], None, false);
+    let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
+    let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();
+    let problems = of_settings.chain(loaded.errors).collect();
+    Ok((Sources::clone(&loaded.sources), problems))
+}
+
+fn kinds_known(objects: &[Selector], sources: &Sources) -> Result<()> {
+    let watched = sources.watches.iter().map(|watch| watch.gvk.kind.as_str());
+    let kinds: Vec<&str> = watched.chain(sources.shown.iter().map(|shown| shown.gvk.kind.as_str())).collect();
+    for selector in objects {
+        if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(&selector.kind)) {
+            continue;
+        }
+        match nearest(&selector.kind, kinds.iter().copied()) {
+            Some(near) => bail!("{selector}: the project has no such kind; did you mean {near}?"),
+            None => bail!("{selector}: the project has no such kind; it has {}", kinds.join(", ")),
+        }
+    }
+    Ok(())
+}
+
+async fn look(
+    input: &PlanInput,
+    connection: &Connection,
+    sources: &Sources,
+    problems: Vec<Diagnostic>,
+) -> Result<Plan> {
+    let mut plan = Plan {
+        project: input.project.name.clone(),
+        cluster: connection.cluster.name.clone(),
+        problems,
+        ..Plan::default()
+    };
+    let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
+    let settings =
+        Settings { namespace: (!all).then(|| connection.namespace.clone()), ..input.operator.clone() };
+    let asked = |object: &ObjectRef| {
+        input.objects.is_empty() || input.objects.iter().any(|selector| selector.takes(object))
+    };
+    let kind_asked = |gvk: &Gvk| {
+        let of = |selector: &Selector| selector.kind.eq_ignore_ascii_case(&gvk.kind);
+        input.objects.is_empty() || input.objects.iter().any(of)
+    };
+    let cautious = connection.cluster.protection != Protection::Local;
+    plan.types = crds::foresee(&connection.client, &sources.definitions, cautious, input.offline).await?;
+    plan.types.retain(|one| kind_asked(&one.kind));
+    for watch in sources.watches.iter().filter(|watch| kind_asked(&watch.gvk)) {
+        let found = foresee(&connection.client, &settings, watch, asked, input.offline)
+            .await
+            .with_context(|| format!("the objects of {} cannot be listed", watch.gvk.kind))?;
+        plan.objects.extend(found.objects);
+        plan.unchanged.extend(found.unchanged);
+        plan.skipped.extend(found.skipped);
+    }
+    for shown in sources.shown.iter().filter(|shown| kind_asked(&shown.gvk)) {
+        let Some(program) = &shown.program else { continue };
+        let object = ObjectRef { gvk: shown.gvk.clone(), ..ObjectRef::default() };
+        let why = format!("{program} reconciles it, and opdev cannot tell what a program would do");
+        plan.skipped.push(Skipped { object, why });
+    }
+    let mut known = plan.objects.iter().map(|one| &one.object).chain(&plan.unchanged);
+    let mut skipped = plan.skipped.iter().map(|one| &one.object);
+    for selector in input.objects.iter().filter(|selector| selector.name.is_some()) {
+        if !known.any(|object| selector.takes(object)) && !skipped.any(|object| selector.takes(object)) {
+            let namespace = settings.namespace.as_deref().unwrap_or("any namespace");
+            bail!("{selector} is not there (looked in {namespace} on {})", plan.cluster);
+        }
+    }
+    Ok(plan)
+}
+
+/// Where to look, and what must stay there meanwhile.
+struct Place {
+    choice: Choice,
+    folder: PrivateFolder,
+    _copy: tempfile::TempDir,
+}
+
+impl Place {
+    /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
+    /// of what it keeps, on which nothing acts: a plan changes nothing.
+    fn of(choice: &Choice, project: &Project) -> Result<Place> {
+        let copy = tempfile::tempdir().context("no folder for a copy of the objects can be made")?;
+        let folder = PrivateFolder::make(&copy.path().join(STATE))?;
+        let choice = match Connection::is_embedded(choice)? {
+            false => choice.clone(),
+            true => match running(project)? {
+                Some(kubeconfig) => {
+                    Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice.clone() }
+                }
+                None => {
+                    let kept = project.root.join(STATE).join(super::data::NAME);
+                    copy_objects(&kept, &folder.folder(super::data::NAME)?)?;
+                    let owner = Owner::at(&copy.path().join("owner"));
+                    let controllers = Controllers::None;
+                    Choice { embedded: true, fresh: false, controllers, owner, ..choice.clone() }
+                }
+            },
+        };
+        Ok(Place { choice, folder, _copy: copy })
+    }
+}
+
+/// The kubeconfig of the embedded control plane of an opdev that runs in this project.
+fn running(project: &Project) -> Result<Option<std::path::PathBuf>> {
+    let Some(state) = PrivateFolder::open(&project.root.join(STATE))? else { return Ok(None) };
+    let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
+    let names = [format!("kubeconfig-{}", holder.pid), "kubeconfig".to_owned()];
+    Ok(names.into_iter().map(|name| state.path().join(name)).find(|path| path.is_file()))
+}
+
+/// Copies what a control plane keeps; nothing where it keeps nothing.
+fn copy_objects(from: &Path, to: &PrivateFolder) -> Result<()> {
+    let Some(from) = PrivateFolder::open(from)? else { return Ok(()) };
+    for name in from.names()? {
+        let Some(name) = name.to_str().filter(|name| *name != "lock") else { continue };
+        // A folder beside the store is nothing of the store.
+        if from.path().join(name).is_file()
+            && let Some(bytes) = from.read(name)?
+        {
+            to.write(name, &bytes)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_by_kind_namespace_and_name() {
+        let object = |namespace: &str, name: &str| ObjectRef {
+            gvk: Gvk::new("cache.my.domain", "v1", "Memcached"),
+            namespace: Some(namespace.to_owned()),
+            name: name.to_owned(),
+            uid: None,
+        };
+        let takes =
+            |text: &str, namespace, name| text.parse::<Selector>().unwrap().takes(&object(namespace, name));
+        assert!(takes("memcached", "a", "x") && takes("Memcached/x", "a", "x"));
+        assert!(takes("memcached/a/x", "a", "x") && !takes("memcached/b/x", "a", "x"));
+        assert!(!takes("memcached/y", "a", "x") && !takes("other", "a", "x"));
+        for wrong in ["", "a/", "a//b", "a/b/c/d"] {
+            assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
+        }
+        assert_eq!("a/b/c".parse::<Selector>().unwrap().to_string(), "a/b/c");
+    }
+}

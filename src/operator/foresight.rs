@@ -1,0 +1,63 @@
+//! What reconciles would do, asked without a running operator: objects are listed, tried, and nothing is watched or
+//! written. Read `reconcile/trial.rs` for how each one is tried.
+
+use super::api::{Api, ApiError};
+use super::discovery::Discovery;
+use super::echo::Echo;
+use super::read_only::ReadOnly;
+use super::reconcile::foretell::Ask;
+use super::reconcile::trial::{self, Trial};
+use super::settings::Settings;
+use super::shadowed::Shadowed;
+use super::watch::hub::Hub;
+use crate::sources::Watch;
+use crate::tap::Tap;
+use opdev_object::meta::{self, ObjectRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long all objects of one kind may take.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// What passes of the objects of one kind would do. `picks` chooses among the objects; with `offline` the API server is
+/// asked for no dry run.
+///
+/// # Errors
+/// Where the objects cannot be listed. A kind that is not served has none.
+pub async fn foresee(
+    client: &kube::Client,
+    settings: &Settings,
+    watch: &Arc<Watch>,
+    picks: impl Fn(&ObjectRef) -> bool,
+    offline: bool,
+) -> anyhow::Result<Shadowed> {
+    let tap = Tap::new(client.clone());
+    let discovery = Arc::new(Discovery::new(tap.clone()));
+    let api = Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: ReadOnly::new(true) };
+    let resource = match api.resource(&watch.gvk).await {
+        Ok(resource) => resource,
+        Err(ApiError::NotServed(_)) => return Ok(Shadowed::default()),
+        Err(error) => return Err(error.into()),
+    };
+    let namespace = settings.namespace.as_deref();
+    let inside = |namespace: Option<&str>| {
+        settings.only.is_empty() || namespace.is_none_or(|own| settings.only.iter().any(|name| name == own))
+    };
+    let objects = api.list(&resource, namespace, "").await?;
+    let objects = objects.into_iter().filter(|object| {
+        inside(meta::namespace(object)) && ObjectRef::of(object).is_some_and(|object| picks(&object))
+    });
+    let trial = Trial {
+        watch: Arc::clone(watch),
+        objects: objects.map(Arc::new).collect(),
+        api,
+        hub: Arc::new(Hub::new(settings.namespace.clone())),
+        settings: Arc::new(settings.clone()),
+        kinds: Vec::new(),
+        memories: HashMap::new(),
+        ask: if offline { Ask::Nobody } else { Ask::Server },
+        longest: LONGEST,
+    };
+    Ok(trial::run(trial).await)
+}

@@ -1,0 +1,191 @@
+//! What writes would make of objects: asked of the API server as dry runs, and computed where it may not be asked.
+//! Writes nothing.
+
+use super::apply::Force;
+use super::compare::changes;
+use super::objects::{PARALLEL, Wanted};
+use super::overlay::overlay;
+use crate::event::{Action, ObjectChange, mask};
+use crate::operator::api::{Api, ApiError};
+use crate::tap::change::managers_of;
+use futures::stream::{self, StreamExt};
+use opdev_object::meta::{self, ObjectRef};
+use serde_json::Value;
+
+/// Who says what a write would do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::operator) enum Ask {
+    /// The API server, in dry runs.
+    Server,
+    /// Nobody: what would be written is laid over what is there.
+    Nobody,
+}
+
+/// One write that may be made.
+pub(super) struct Intent<'a> {
+    pub(super) wanted: &'a Wanted,
+    pub(super) live: Option<&'a Value>,
+    pub(super) manager: &'a str,
+    pub(super) force: Force,
+}
+
+/// What writes would do.
+#[derive(Debug, Default)]
+pub(super) struct Foretold {
+    /// In the order of the writes; those that change nothing are left out.
+    pub(super) changes: Vec<ObjectChange>,
+    /// What the API server would refuse, in its words.
+    pub(super) refused: Vec<(ObjectRef, String)>,
+    /// What it could not be asked about, and why.
+    pub(super) unsure: Vec<String>,
+}
+
+/// What one dry run has said.
+enum Answer {
+    After(Value),
+    Refused(String),
+    Unknown(String),
+}
+
+/// What these writes would do.
+pub(super) async fn foretell(api: &Api, intents: &[Intent<'_>], ask: Ask) -> Foretold {
+    let mut calls = Vec::with_capacity(intents.len());
+    for intent in intents {
+        calls.push(try_out(api, intent, ask));
+    }
+    let answers: Vec<Option<Answer>> = stream::iter(calls).buffered(PARALLEL).collect().await;
+    let coming: Vec<&str> =
+        intents.iter().filter(|one| one.live.is_none()).map(|one| one.wanted.at().name).collect();
+    let mut found = Foretold::default();
+    for (intent, answer) in intents.iter().zip(answers) {
+        let after = match answer {
+            Some(Answer::After(after)) => after,
+            // It is there once the writes before this one are made.
+            Some(Answer::Refused(message)) if names_one(&message, &coming) => computed(intent),
+            Some(Answer::Refused(message)) => {
+                found.refused.push((intent.wanted.reference(), message));
+                computed(intent)
+            }
+            Some(Answer::Unknown(why)) => {
+                found.unsure.push(format!("{}: {why}", intent.wanted.reference()));
+                computed(intent)
+            }
+            None => computed(intent),
+        };
+        found.changes.extend(change(intent, &after));
+    }
+    found
+}
+
+/// Whether a refusal says that something is missing which is about to be created.
+fn names_one(message: &str, coming: &[&str]) -> bool {
+    message.contains("not found") && coming.iter().any(|name| message.contains(&format!("{name:?}")))
+}
+
+async fn try_out(api: &Api, intent: &Intent<'_>, ask: Ask) -> Option<Answer> {
+    if ask == Ask::Nobody {
+        return None;
+    }
+    let Intent { wanted, live, manager, force } = intent;
+    let applied = match (live, force) {
+        (Some(live), Force::Replace) => replaced(api, wanted, live).await,
+        (Some(live), Force::Fallback) => match api.try_apply(&wanted.at(), &wanted.object, manager).await {
+            Err(ApiError::Refused { code: 422, .. }) => replaced(api, wanted, live).await,
+            other => other,
+        },
+        (Some(_), Force::No) | (None, _) => api.try_apply(&wanted.at(), &wanted.object, manager).await,
+    };
+    Some(match applied {
+        Ok(after) => Answer::After(after),
+        Err(error) => judge(&error),
+    })
+}
+
+async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiError> {
+    let mut object = wanted.object.clone();
+    if let Some(version) = meta::resource_version(live) {
+        object["metadata"]["resourceVersion"] = Value::from(version);
+    }
+    api.try_update(&wanted.at(), &object).await
+}
+
+/// Whether the write itself would be refused, or only the question was.
+fn judge(error: &ApiError) -> Answer {
+    let text = error.to_string();
+    match error {
+        // Who may not write may not try to write either; the operator may have other rights.
+        ApiError::Refused { code: 403, message, .. } if message.contains("is forbidden: User ") => {
+            Answer::Unknown(text)
+        }
+        // A webhook that has side effects refuses dry runs.
+        ApiError::Refused { message, .. } if message.contains("does not support dry run") => {
+            Answer::Unknown(text)
+        }
+        ApiError::Refused { code: 400 | 403 | 404 | 409 | 413 | 415 | 422, .. } => Answer::Refused(text),
+        ApiError::Refused { .. } | ApiError::Unreachable(_) | ApiError::NotServed(_) | ApiError::ReadOnly => {
+            Answer::Unknown(text)
+        }
+    }
+}
+
+/// What the write would make of the object, as far as that can be told without the API server.
+fn computed(intent: &Intent<'_>) -> Value {
+    let mut after = intent.live.cloned().unwrap_or(Value::Null);
+    overlay(&mut after, &intent.wanted.object);
+    after
+}
+
+fn change(intent: &Intent<'_>, after: &Value) -> Option<ObjectChange> {
+    let object = intent.wanted.reference();
+    let Some(live) = intent.live else {
+        return Some(ObjectChange {
+            object,
+            action: Action::Created,
+            changes: Vec::new(),
+            taken_from: Vec::new(),
+        });
+    };
+    let changed = changes(live, after);
+    let mut taken_from: Vec<String> = changed
+        .iter()
+        .filter(|change| change.old.is_some())
+        .flat_map(|change| managers_of(live, &change.path, intent.manager))
+        .collect();
+    taken_from.sort();
+    taken_from.dedup();
+    let changes = mask::changes(&object.gvk.kind, changed);
+    (!changes.is_empty()).then(|| ObjectChange { object, action: Action::Updated, changes, taken_from })
+}
+
+/// The removal of an object.
+pub(super) fn removal(object: ObjectRef) -> ObjectChange {
+    ObjectChange { object, action: Action::Deleted, changes: Vec::new(), taken_from: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(code: u16, message: &str) -> ApiError {
+        ApiError::Refused { code, reason: String::new(), message: message.to_owned() }
+    }
+
+    #[test]
+    fn what_the_server_would_refuse_is_told_from_what_it_could_not_be_asked() {
+        let is_refused = |error: ApiError| matches!(judge(&error), Answer::Refused(_));
+        assert!(is_refused(refused(422, "spec.selector: field is immutable")));
+        assert!(is_refused(refused(403, "exceeded quota: pods")));
+        assert!(!is_refused(refused(403, "pods \"a\" is forbidden: User \"u\" cannot patch resource")));
+        assert!(!is_refused(refused(400, "admission webhook \"a\" does not support dry run")));
+        assert!(!is_refused(refused(500, "oh")));
+        assert!(!is_refused(ApiError::Unreachable("gone".to_owned())));
+    }
+
+    #[test]
+    fn what_is_about_to_be_created_is_not_missing() {
+        let message = "error looking up service account default/web: serviceaccount \"web\" not found";
+        assert!(names_one(message, &["db", "web"]));
+        assert!(!names_one(message, &["we"]));
+        assert!(!names_one("\"web\" already exists", &["web"]));
+    }
+}

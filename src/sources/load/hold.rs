@@ -1,0 +1,98 @@
+//! Charts that wait for the user's word: the older one stays in the set, load after load, until it is answered or the
+//! edit is undone. Pure.
+
+use crate::event::Diagnostic;
+use crate::sources::files::hash;
+use crate::sources::{Watch, load::Trial};
+use opdev_object::meta::Gvk;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type Kind = (String, String);
+
+/// What is held of each kind that a chart feeds.
+#[derive(Debug, Default)]
+pub(super) struct HeldCharts {
+    waiting: BTreeMap<Kind, Waiting>,
+    /// What the newest files of each kind are known by.
+    prints: BTreeMap<Kind, u64>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    /// What the files that are held are known by.
+    print: u64,
+    /// What serves meanwhile.
+    older: Arc<Watch>,
+    /// What waits; `None` once the user has dropped it, or it was broken since.
+    newest: Option<Arc<Watch>>,
+    problem: Diagnostic,
+}
+
+fn key(gvk: &Gvk) -> Kind {
+    (gvk.group.clone(), gvk.kind.clone())
+}
+
+/// What a chart and its override values are known by; `content` stands for the chart's files.
+fn print(watch: &Watch, content: Option<u64>) -> u64 {
+    let overrides = watch.chart().map(|chart| (&chart.path, &chart.overrides, &chart.dry_run_option));
+    hash(&(content, overrides))
+}
+
+impl HeldCharts {
+    /// The watch that serves: the one that was loaded, or the older one while that is held. `content` stands for the
+    /// files of its chart, `forced` tries again what was dropped.
+    pub(super) fn keep(
+        &mut self,
+        (watch, affected): (Watch, bool),
+        content: Option<u64>,
+        forced: bool,
+    ) -> (Watch, bool) {
+        let kind = key(&watch.gvk);
+        let print = print(&watch, content);
+        self.prints.insert(kind.clone(), print);
+        let Some(waiting) = self.waiting.get_mut(&kind) else { return (watch, affected) };
+        if let Some(broken) = &watch.broken {
+            // The chart that loaded last is the one that was held: it must not slip in.
+            waiting.newest = None;
+            waiting.problem = broken.clone();
+        } else if waiting.print != print || forced {
+            self.waiting.remove(&kind);
+            return (watch, affected);
+        }
+        let older = Watch { broken: Some(waiting.problem.clone()), ..Watch::clone(&waiting.older) };
+        (older, false)
+    }
+
+    /// Holds a chart: it waits, or, where it does not, it is dropped.
+    pub(super) fn hold(&mut self, trial: &Trial, problem: &Diagnostic, waits: bool) {
+        let kind = key(&trial.watch.gvk);
+        let Some(print) = self.prints.get(&kind).copied() else { return };
+        let waiting = Waiting {
+            print,
+            older: Arc::clone(&trial.before),
+            newest: waits.then(|| Arc::clone(&trial.watch)),
+            problem: problem.clone(),
+        };
+        self.waiting.insert(kind, waiting);
+    }
+
+    /// Whether a chart of a kind waits.
+    pub(super) fn waits(&self, gvk: &Gvk) -> bool {
+        self.waiting.get(&key(gvk)).is_some_and(|waiting| waiting.newest.is_some())
+    }
+
+    /// The chart that waits, which is held no longer.
+    pub(super) fn accept(&mut self, gvk: &Gvk) -> Option<Arc<Watch>> {
+        let newest = self.waiting.get(&key(gvk))?.newest.clone()?;
+        self.waiting.remove(&key(gvk));
+        Some(newest)
+    }
+
+    /// The chart that waits is dropped. False where none does.
+    pub(super) fn discard(&mut self, gvk: &Gvk, problem: &Diagnostic) -> bool {
+        let Some(waiting) = self.waiting.get_mut(&key(gvk)) else { return false };
+        waiting.problem = problem.clone();
+        waiting.newest.take().is_some()
+    }
+}
