@@ -8,6 +8,7 @@ pub mod event;
 pub mod operator;
 pub mod print;
 pub mod process;
+pub mod pull;
 pub mod scaffold;
 pub mod sources;
 pub mod state;

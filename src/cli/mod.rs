@@ -1,7 +1,10 @@
 //! Commands and their wiring; the only room that knows everyone. One file a command.
 //! Exit codes: 0 done, 1 failed, 2 wrong usage.
 
+mod begin;
 mod crd;
+mod dependency;
+mod far;
 mod logging;
 mod plan;
 pub mod render;
@@ -33,6 +36,8 @@ enum Command {
     Create(scaffold::CreateArgs),
     Serve(serve::ServeArgs),
     Render(render::RenderArgs),
+    #[command(visible_alias = "dep")]
+    Dependency(dependency::DependencyArgs),
     Crd(crd::CrdArgs),
     Rbac(crd::RbacArgs),
     #[command(name = "deepcopy")]
@@ -86,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Create(args) => scaffold::create(&args),
         Command::Serve(args) => return serve::run(&args),
         Command::Render(args) => return render::run(&args),
+        Command::Dependency(args) => dependency::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Trust(args) => trust::run(&args),
     };

@@ -1,8 +1,10 @@
 //! `opdev render`: what `helm template` prints, byte for byte. Starts no runtime, asks no cluster.
 
+use super::far::AccessArgs;
 use crate::event::words::visible;
+use crate::pull::{self, ChartRequest, Homes};
 use anyhow::{Context as _, Result, bail};
-use opdev_helm::chart::{Chart, Unread, read_dir_late};
+use opdev_helm::chart::{Chart, FileSet, Unread, read_dir_late, unpack};
 use opdev_helm::dependencies;
 use opdev_helm::engine::{
     Capabilities, Compat, Environment, ParseCache, ReleaseInfo, RenderError, RenderInput, Rendered, render,
@@ -19,7 +21,8 @@ use std::sync::Arc;
 /// Render a chart and print the manifests, as `helm template` does
 #[derive(Debug, clap::Args)]
 pub struct RenderArgs {
-    /// The release's name (default `release-name`) and the chart's folder or archive
+    /// The release's name (default `release-name`) and the chart: a folder, an archive, `oci://host/path`, an address, or
+    /// `repository/chart`
     #[arg(value_name = "[NAME] CHART", num_args = 1..=2, required = true)]
     pub names: Vec<String>,
     /// A file of values; may be given several times
@@ -70,6 +73,14 @@ pub struct RenderArgs {
     /// Print what was rendered even if it is no YAML
     #[arg(long)]
     pub debug: bool,
+    /// The address of the chart repository that has the chart
+    #[arg(long, value_name = "URL")]
+    pub repo: Option<String>,
+    /// The version of a chart that is downloaded, or a range; default: the newest release
+    #[arg(long, value_name = "VERSION")]
+    pub version: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
 }
 
 /// Runs the command.
@@ -98,7 +109,7 @@ fn output(args: &RenderArgs) -> Result<String> {
     };
     check_release_name(name)?;
     let compat = if args.helm_compat == "4" { Compat::V4 } else { Compat::V3 };
-    let (chart, unread) = load(Path::new(path), compat)?;
+    let (chart, unread) = load(args, path, compat)?;
     let (values, layers) = user_values(args, compat)?;
     if args.explain_values {
         return explained(&chart, &values, &layers);
@@ -188,11 +199,32 @@ fn whole(unread: &Unread) -> Result<()> {
     unread.failed().map_or(Ok(()), |why| bail!("{why}"))
 }
 
-fn load(path: &Path, compat: Compat) -> Result<(Chart, Unread)> {
-    if !path.exists() {
-        bail!("path \"{}\" not found", path.display());
+/// The files of the chart. A path that is there wins over a repository of that name, as in Helm.
+fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
+    let path = Path::new(reference);
+    if args.repo.is_none() {
+        if path.exists() {
+            return Ok(read_dir_late(path)?);
+        }
+        if !pull::is_far(reference) {
+            bail!("path \"{}\" not found", path.display());
+        }
     }
-    let (files, unread) = read_dir_late(path)?;
+    let request = ChartRequest {
+        reference: reference.to_owned(),
+        repository: args.repo.clone().unwrap_or_default(),
+        version: args.version.clone().unwrap_or_default().trim().to_owned(),
+        access: args.access.access()?,
+    };
+    let found = pull::download(&request, &Homes::from_environment())?;
+    for note in &found.notes {
+        let _ = writeln!(std::io::stderr(), "{}", visible(note));
+    }
+    Ok((unpack(&found.archive)?, Unread::default()))
+}
+
+fn load(args: &RenderArgs, reference: &str, compat: Compat) -> Result<(Chart, Unread)> {
+    let (files, unread) = files(args, reference)?;
     let chart = Chart::load_for(&files, compat)?;
     if chart.metadata.kind == "library" {
         bail!("library charts are not installable");
@@ -200,7 +232,7 @@ fn load(path: &Path, compat: Compat) -> Result<(Chart, Unread)> {
     let missing = dependencies::missing(&chart);
     if !missing.is_empty() {
         bail!(
-            "An error occurred while checking for chart dependencies. You may need to run `helm dependency build` to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: {}",
+            "An error occurred while checking for chart dependencies. You may need to run `opdev dependency build` to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: {}",
             missing.join(", ")
         );
     }

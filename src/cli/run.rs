@@ -1,5 +1,6 @@
 //! `opdev run`: finds the project, sets logging up, and joins the inner loop with the terminal or a printer.
 
+use super::begin;
 use super::logging;
 use super::signals;
 use super::webhooks::WebhookArgs;
@@ -22,7 +23,7 @@ use crate::{print, tui};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::{Controllers, Webhooks};
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc as std_mpsc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -138,7 +139,7 @@ impl RunArgs {
 /// Runs until the user quits or a signal comes.
 pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let from = std::env::current_dir().context("the working directory cannot be read")?;
-    let project = Project::discover(args.project.as_deref(), &from)?;
+    let project = project(&args, &from)?;
     if args.max_concurrent_reconciles == Some(0) {
         bail!("--max-concurrent-reconciles must be at least 1");
     }
@@ -210,6 +211,13 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     end_programs();
     runtime.shutdown_timeout(Duration::from_secs(1));
     result.and(screen_result).and(bus_result)
+}
+
+/// The project to run. Where there is none, and somebody to ask, one may be made here.
+fn project(args: &RunArgs, from: &Path) -> Result<Project> {
+    let found = Project::discover(args.project.as_deref(), from);
+    let asks = found.is_err() && args.project.is_none() && args.output() == Output::Panes;
+    if asks && begin::offer(from)? { Project::discover(None, from) } else { found }
 }
 
 /// What the user allows the project. Where nobody can be asked, all that it wants must be trusted already.

@@ -1,9 +1,13 @@
 //! `opdev init` and `opdev create api`: a new project, and a new kind in it. Asks no cluster, runs no other program.
 
+use super::far::AccessArgs;
 use crate::dev::scaffold::{self as disk, OnDisk};
 use crate::dev::type_files;
 use crate::event::words::visible;
-use crate::scaffold::{self, Action, ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
+use crate::pull::{ChartRequest, Homes};
+use crate::scaffold::{
+    self, Action, ApiOptions, ChartSource, CrdSchema, Draft, InitOptions, Layout, Reconciler,
+};
 use anyhow::{Context as _, Result, bail};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
@@ -52,9 +56,18 @@ struct KindArgs {
     /// Whether objects of the kind live in namespaces
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     namespaced: bool,
-    /// The chart that reconciles the kind: a folder or a .tgz
+    /// The chart that reconciles the kind: a folder, a .tgz, its address, oci://HOST/PATH, REPOSITORY/CHART, or its name in
+    /// --helm-chart-repo
     #[arg(long, value_name = "CHART")]
     helm_chart: Option<String>,
+    /// The address of the chart repository that has the chart
+    #[arg(long, value_name = "URL", requires = "helm_chart")]
+    helm_chart_repo: Option<String>,
+    /// The chart's version, or a range; default: the newest release
+    #[arg(long, value_name = "VERSION", requires = "helm_chart")]
+    helm_chart_version: Option<String>,
+    #[command(flatten)]
+    access: AccessArgs,
     /// What the CRD of a chart's kind says of its fields: any, or those of the chart's values
     #[arg(long, value_enum, default_value_t = SchemaArg::Open)]
     crd_schema: SchemaArg,
@@ -181,7 +194,10 @@ fn api_options(kind: &KindArgs, reconciler: ReconcilerArg, force: bool, here: &P
     }
     let reconciler = match reconciler {
         ReconcilerArg::Chart => Reconciler::Chart(
-            kind.helm_chart.as_deref().map(|chart| disk::chart(chart, here).map(Box::new)).transpose()?,
+            kind.helm_chart
+                .as_deref()
+                .map(|chart| chart_source(kind, chart, here).map(Box::new))
+                .transpose()?,
         ),
         ReconcilerArg::Ts => Reconciler::TypeScript,
         ReconcilerArg::Templates => Reconciler::Templates,
@@ -200,6 +216,27 @@ fn api_options(kind: &KindArgs, reconciler: ReconcilerArg, force: bool, here: &P
         },
         force,
     })
+}
+
+/// The chart that was named, downloaded where it is elsewhere.
+fn chart_source(kind: &KindArgs, chart: &str, here: &Path) -> Result<ChartSource> {
+    let request = ChartRequest {
+        reference: chart.to_owned(),
+        repository: kind.helm_chart_repo.clone().unwrap_or_default(),
+        version: kind.helm_chart_version.clone().unwrap_or_default(),
+        access: kind.access.access()?,
+    };
+    let source = disk::chart(&request, here, &Homes::from_environment())?;
+    let missing = opdev_helm::dependencies::missing(&source.chart);
+    if !missing.is_empty() {
+        let said = format!(
+            "warning: the chart depends on {}, which charts/ lacks: run opdev dependency build helm-charts/{}\n",
+            missing.join(", "),
+            source.chart.name()
+        );
+        let _ = std::io::stderr().lock().write_all(visible(&said).as_bytes());
+    }
+    Ok(source)
 }
 
 /// Writes the files, and says what became of each.

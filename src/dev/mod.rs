@@ -5,6 +5,7 @@
 mod api;
 mod ask;
 pub mod bus;
+pub mod chart_dependencies;
 pub mod cluster;
 mod contexts;
 mod copies;

@@ -1,7 +1,8 @@
-//! Writes what `scaffold` plans: all files or none. Reads charts from folders and archives.
+//! Writes what `scaffold` plans: all files or none. Reads charts from folders and archives, and has them downloaded.
 
 use super::files::links_out;
 use super::private_folder::write_in_project;
+use crate::pull::{self, ChartRequest, Homes};
 use crate::scaffold::{Action, ChartSource, Draft, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, FileSet};
@@ -36,23 +37,32 @@ impl ProjectFiles for OnDisk {
     }
 }
 
-/// The chart that a reference names: a folder, or an archive `.tgz`.
+/// The chart that a request names. A folder or an archive `.tgz` that is here wins over a repository of that name.
 ///
 /// # Errors
-/// What is wrong with the chart, or that the reference is of a kind that cannot be read yet.
-pub fn chart(reference: &str, here: &Path) -> Result<ChartSource> {
-    let path = here.join(reference);
-    if !path.exists() {
-        let remote = reference.contains("://")
-            || (reference.split('/').count() == 2 && !reference.starts_with(['.', '/', '~']));
-        if remote {
-            bail!(
-                "{reference} is not a folder or an archive here, and opdev does not download charts yet: `helm pull` it and \
-                 name the .tgz"
-            );
-        }
-        bail!("path {reference:?} not found: --helm-chart takes the folder or the .tgz of a chart");
+/// What is wrong with the chart, or why it cannot be downloaded.
+pub fn chart(request: &ChartRequest, here: &Path, homes: &Homes) -> Result<ChartSource> {
+    let reference = &request.reference;
+    let is_here = request.repository.is_empty() && here.join(reference).exists();
+    if is_here {
+        return local_chart(reference, here);
     }
+    if request.repository.is_empty() && !pull::is_far(reference) {
+        bail!(
+            "path {reference:?} not found: --helm-chart takes a chart's folder or .tgz, its address, oci://HOST/PATH or \
+             REPOSITORY/CHART; with --helm-chart-repo URL its name"
+        );
+    }
+    let found = pull::download(request, homes)?;
+    let files = chart::unpack(&found.archive).with_context(|| format!("the chart {reference}"))?;
+    if files.get("Chart.yaml").is_none() {
+        bail!("{reference} is not a chart: it has no Chart.yaml");
+    }
+    ChartSource::load(reference, files, Vec::new())
+}
+
+fn local_chart(reference: &str, here: &Path) -> Result<ChartSource> {
+    let path = here.join(reference);
     let read = chart::read_dir(&path).with_context(|| format!("the chart {reference} cannot be read"))?;
     if read.get("Chart.yaml").is_none() {
         bail!("{reference} is not a chart: it has no Chart.yaml");
@@ -268,7 +278,7 @@ mod tests {
         fs::write(folder.path().join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 0.1.0\n").unwrap();
         std::os::unix::fs::symlink(&target, folder.path().join("values.yaml")).unwrap();
         std::os::unix::fs::symlink("Chart.yaml", folder.path().join("inside.yaml")).unwrap();
-        let links = chart(".", folder.path()).unwrap().links_out;
+        let links = local_chart(".", folder.path()).unwrap().links_out;
         let target = target.canonicalize().unwrap().display().to_string();
         assert_eq!(links, [("values.yaml".to_owned(), target)]);
     }
@@ -276,11 +286,18 @@ mod tests {
     #[test]
     fn a_chart_that_is_far_away_is_told_apart_from_a_wrong_path() {
         let folder = tempfile::tempdir().unwrap();
-        let far = chart("oci://example.com/a/b", folder.path()).unwrap_err().to_string();
-        assert!(far.contains("helm pull"), "{far}");
-        let wrong = chart("./nothing", folder.path()).unwrap_err().to_string();
-        assert!(wrong.contains("not found"), "{wrong}");
-        let none = chart(".", folder.path()).unwrap_err().to_string();
+        let none = folder.path().join("none");
+        let homes =
+            Homes { repositories: none.clone(), cached_indexes: none.clone(), logins: vec![none.clone()] };
+        let refused = |reference: &str| {
+            let request = ChartRequest { reference: reference.to_owned(), ..ChartRequest::default() };
+            chart(&request, folder.path(), &homes).unwrap_err().to_string()
+        };
+        let far = refused("stable/web");
+        assert!(far.contains("repo stable not found") && far.contains("helm repo add"), "{far}");
+        let wrong = refused("./nothing");
+        assert!(wrong.contains("not found: --helm-chart"), "{wrong}");
+        let none = refused(".");
         assert!(none.contains("no Chart.yaml"), "{none}");
     }
 }

@@ -4,8 +4,10 @@
 use super::broken::{self, Trials};
 use super::files::{Prints, problem};
 use super::watches::Entry;
-use crate::event::Diagnostic;
+use crate::event::{Diagnostic, Place};
 use opdev_helm::chart::{Chart, FileSet};
+use opdev_helm::dependencies;
+use opdev_object::yaml::{self, Node};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -148,6 +150,7 @@ fn checked(
         };
         loaded
             .map_err(|error| Box::new(broken::chart(path, files, &error)))
+            .and_then(|chart| lacks(path, files, &chart).map_or(Ok(chart), Err))
             .and_then(|chart| broken::check(path, &chart, strict, trials).map(|renders| (chart, renders)))
     };
     // A chart that trips over a bug of opdev is one broken chart, not the end of the operator.
@@ -156,4 +159,25 @@ fn checked(
         broken.hint = Some("the log has the details; the other kinds go on".to_owned());
         Err(Box::new(broken))
     })
+}
+
+/// A chart whose dependencies were not downloaded would install without them. Nothing is downloaded unasked.
+fn lacks(path: &str, files: &FileSet, chart: &Chart) -> Option<Box<Diagnostic>> {
+    let missing = dependencies::missing(chart);
+    let first = missing.first()?;
+    let message = format!("found in Chart.yaml, but missing in charts/ directory: {}", missing.join(", "));
+    let mut broken = problem(path, message);
+    broken.hint = Some(format!("`opdev dependency build {path}` downloads them"));
+    let list = if files.get("requirements.yaml").is_some() { "requirements.yaml" } else { "Chart.yaml" };
+    let text = files.get(list).map(|data| String::from_utf8_lossy(data).into_owned()).unwrap_or_default();
+    if let Ok(node) = yaml::parse(&text) {
+        let items = node.get("dependencies").map(Node::items).unwrap_or_default();
+        let name = |item: &&Node| item.get("name").and_then(Node::to_text).as_deref() == Some(first);
+        if let Some(item) = items.iter().find(name) {
+            broken.excerpt = broken::excerpt(&text, item.line, item.column);
+            let file = format!("{}/{list}", path.trim_end_matches('/'));
+            broken.place = Some(Place { file, line: item.line, column: item.column });
+        }
+    }
+    Some(Box::new(broken))
 }

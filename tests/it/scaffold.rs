@@ -394,7 +394,7 @@ fn names_that_kubernetes_does_not_take_are_refused() {
         (&["init", "--domain", "_.x"], "domain"),
         (&["init", "--kind", "site", "--group", "web", "--version", "v1"], "uppercase"),
         (&["init", "--kind", "Site", "--group", "web", "--version", "1"], "version must match"),
-        (&["init", "--helm-chart", "oci://example.com/charts/a"], "helm pull"),
+        (&["init", "--helm-chart", "stable/a"], "repo stable not found"),
         (&["init", "--helm-chart", "./nothing"], "not found"),
         (&["create", "api", "--kind", "Site"], "opdev init"),
     ] {
@@ -402,4 +402,85 @@ fn names_that_kubernetes_does_not_take_are_refused() {
         assert!(error.contains(part), "{args:?}: {error}");
     }
     assert!(files(folder.path()).is_empty());
+}
+
+#[test]
+fn run_in_an_empty_folder_or_beside_a_chart_offers_a_project() {
+    let answered = |folder: &Path, answer: &str| {
+        let mut command = portable_pty::CommandBuilder::new(env!("CARGO_BIN_EXE_opdev"));
+        command.args(["run", "--embedded"]);
+        command.cwd(folder);
+        command.env("HOME", folder.parent().unwrap());
+        let mut pty = crate::pty::Pty::start(command, (120, 40));
+        pty.wait_for("Press enter to run that now");
+        pty.keys(answer);
+        pty
+    };
+    let folder = scratch();
+    let site = folder.path().join("site-operator");
+    fs::create_dir(&site).unwrap();
+    let mut left = answered(&site, "n\r");
+    assert_eq!(left.wait_exit().exit_code(), 1);
+    assert!(files(&site).is_empty());
+    let mut pty = answered(&site, "\r");
+    pty.wait_for("Site");
+    pty.wait_for("reconcile");
+    pty.keys("q");
+    assert!(pty.wait_exit().success());
+    assert!(site.join("helm-charts/site/Chart.yaml").is_file() && site.join("PROJECT").is_file());
+
+    let holder = folder.path().join("cache-operator");
+    fs::create_dir(&holder).unwrap();
+    done(&holder, &["init", "--project", "made", "--helm-chart", &chart()]);
+    fs::rename(holder.join("made/helm-charts/memcached"), holder.join("memcached")).unwrap();
+    fs::remove_dir_all(holder.join("made")).unwrap();
+    let mut pty = answered(&holder, "\r");
+    pty.wait_for("Memcached");
+    pty.keys("q");
+    assert!(pty.wait_exit().success());
+    assert!(holder.join("helm-charts/memcached/Chart.yaml").is_file());
+}
+
+/// Each chart of a folder `charts/`: a project of it, a run, its sample. Istio's charts want a namespace that no chart makes.
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs OPDEV_CORPUS, a folder that holds charts/ with public charts; takes minutes"]
+async fn each_chart_of_a_corpus_begins_a_project_whose_sample_installs() {
+    let corpus = std::env::var_os("OPDEV_CORPUS").expect("OPDEV_CORPUS names no folder");
+    let mut charts: Vec<_> = fs::read_dir(Path::new(&corpus).join("charts"))
+        .unwrap()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.join("Chart.yaml").is_file())
+        .collect();
+    charts.sort();
+    assert!(!charts.is_empty());
+    let mut refused = Vec::new();
+    for chart in &charts {
+        let reference = chart.display().to_string();
+        let embedded = Choice { embedded: true, ..Choice::default() };
+        let mut running = Opdev::start_against(embedded, |root| {
+            for part in ["charts", "config", "samples"] {
+                fs::remove_dir_all(root.join(part)).unwrap();
+            }
+            done(root, &["init", "--project-name", "made", "--helm-chart", &reference]);
+        })
+        .await;
+        let samples = files(&running.root.join("config/samples"));
+        let sample = samples.iter().find(|path| !path.ends_with("kustomization.yaml")).unwrap();
+        let path = sample.strip_prefix(&running.root).unwrap().display().to_string();
+        let mark = running.mark();
+        running.ask(Request::Apply { path }).await;
+        let outcome = running
+            .wait("the first pass", mark, |event| match event {
+                Event::Reconciled(pass) if pass.outcome != Outcome::Unchanged => Some(pass.outcome),
+                _ => None,
+            })
+            .await;
+        if outcome != Outcome::Installed {
+            refused.push(chart.file_name().unwrap().to_string_lossy().into_owned());
+        }
+        running.stop().await;
+    }
+    refused.retain(|name| !["istio-base", "istio-istio-discovery"].contains(&name.as_str()));
+    assert!(refused.is_empty(), "{} of {}: {refused:?}", refused.len(), charts.len());
 }

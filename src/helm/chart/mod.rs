@@ -25,6 +25,14 @@ pub fn path_matches(pattern: &str, path: &str) -> bool {
     ignore::matches(pattern, path).unwrap_or(false)
 }
 
+/// The files of a chart's archive, by path from the chart's folder.
+///
+/// # Errors
+/// Bytes that are no archive, paths that leave the chart's folder, or more than 100 MiB of content.
+pub fn unpack(archive: &[u8]) -> Result<FileSet, ChartError> {
+    archive::unpack(archive, &archive::Budget::new())
+}
+
 use crate::template::Compat;
 use serde_json::{Map, Value};
 use std::sync::Arc;

@@ -1,0 +1,33 @@
+//! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what is no dependency
+//! any more goes last.
+
+use super::private_folder::write_in_project;
+use crate::pull::Plan;
+use anyhow::{Context as _, Result};
+use std::path::Path;
+
+/// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not written.
+///
+/// # Errors
+/// What cannot be written. Each file is there whole or as it was.
+pub fn write(chart: &Path, plan: &Plan) -> Result<()> {
+    for (name, archive) in &plan.archives {
+        let relative = Path::new("charts").join(name);
+        if std::fs::read(chart.join(&relative)).is_ok_and(|present| present == *archive) {
+            continue;
+        }
+        write_in_project(chart, &relative, archive)?;
+    }
+    if let Some((name, text)) = &plan.lock {
+        write_in_project(chart, Path::new(name), text.as_bytes())?;
+    }
+    let folder = chart.join("charts");
+    if plan.outdated.is_empty() || folder.is_symlink() {
+        return Ok(());
+    }
+    for name in &plan.outdated {
+        let path = folder.join(name);
+        std::fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,25 @@
+//! Charts from afar: chart repositories with an index, and OCI registries. Downloads, checks and decides; never writes a
+//! file, never asks a cluster, and downloads nothing unless a command was asked to. Files and words are Helm's:
+//! `homes` finds them, `repositories` and `logins` read them. Begin with [`download`] for one chart and with
+//! [`Dependencies`] for those that a chart lists; `dev/chart_dependencies.rs` writes what the latter plan.
+
+mod access;
+mod chart;
+mod dependencies;
+mod homes;
+mod index;
+mod listing;
+mod lock;
+mod logins;
+mod origins;
+mod pack;
+mod reference;
+mod registry;
+mod repositories;
+mod web;
+
+pub use access::Access;
+pub use chart::{ChartRequest, Downloaded, download, is_far};
+pub use dependencies::{Dependencies, Plan};
+pub use homes::Homes;
+pub use listing::list;

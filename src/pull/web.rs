@@ -1,0 +1,234 @@
+//! HTTP for charts: bounded answers, redirects that leave credentials behind where they leave the server, errors without
+//! what may be secret in an address.
+
+use super::Access;
+use anyhow::{Context as _, Result, anyhow, bail};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use secrecy::{ExposeSecret as _, SecretString};
+use std::path::Path;
+use std::time::Duration;
+use ureq::http::{HeaderMap, Response};
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, parse_pem};
+use ureq::{Agent, Body};
+use url::Url;
+
+/// The bytes that an index or an archive may have.
+pub(super) const LARGEST: u64 = 100 << 20;
+/// How long a server may take to be reached, and then to begin its answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a body may take.
+const LONGEST: Duration = Duration::from_secs(600);
+const REDIRECTS: usize = 10;
+
+/// Asks servers that are reached in one way.
+pub(super) struct Web {
+    agent: Agent,
+    pub(super) access: Access,
+}
+
+/// What a server has answered.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Vec<u8>,
+    /// The address that was asked at last, for messages.
+    pub(super) from: String,
+}
+
+/// A request.
+pub(super) struct Ask<'a> {
+    pub(super) url: &'a Url,
+    pub(super) accept: &'a str,
+    /// The header `Authorization`, for the server of `url` only.
+    pub(super) authorization: Option<&'a SecretString>,
+    /// Bytes that the answer may have.
+    pub(super) largest: u64,
+}
+
+impl Web {
+    /// # Errors
+    /// Files of certificates that cannot be read.
+    pub(super) fn new(access: &Access) -> Result<Web> {
+        let agent = Agent::config_builder()
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .http_status_as_error(false)
+            .timeout_connect(Some(PATIENCE))
+            .timeout_recv_response(Some(PATIENCE))
+            .timeout_recv_body(Some(LONGEST))
+            .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
+            // An archive comes as it is stored, or its digest would not fit.
+            .accept_encoding("")
+            .tls_config(tls(access)?)
+            .build()
+            .into();
+        Ok(Web { agent, access: access.clone() })
+    }
+
+    /// The header of basic authentication, where there is a login and the address is on the server of `owner`.
+    pub(super) fn basic_for(&self, url: &Url, owner: &Url) -> Option<SecretString> {
+        let theirs = self.access.pass_to_all_hosts || url.origin() == owner.origin();
+        (theirs && self.access.has_login()).then(|| basic(&self.access.username, &self.access.password))
+    }
+
+    /// Fetches what an address holds.
+    ///
+    /// # Errors
+    /// `failed to fetch URL : 404 Not Found`, as Helm says it; or why the server cannot be reached.
+    pub(super) fn fetch(&self, url: &Url, owner: &Url, accept: &str) -> Result<Vec<u8>> {
+        let authorization = self.basic_for(url, owner);
+        let ask = Ask { url, accept, authorization: authorization.as_ref(), largest: LARGEST };
+        let answer = self.send(&ask)?;
+        if answer.status != 200 {
+            let reason = ureq::http::StatusCode::from_u16(answer.status)
+                .ok()
+                .and_then(|status| status.canonical_reason())
+                .unwrap_or_default();
+            bail!("failed to fetch {} : {} {reason}", answer.from, answer.status);
+        }
+        Ok(answer.body)
+    }
+
+    /// Sends a GET and follows redirects.
+    ///
+    /// # Errors
+    /// Why there is no whole answer.
+    pub(super) fn send(&self, ask: &Ask<'_>) -> Result<Answer> {
+        let mut url = ask.url.clone();
+        let mut authorization = ask.authorization.cloned();
+        for _ in 0..=REDIRECTS {
+            let response = self.once(&url, ask.accept, authorization.as_ref())?;
+            let Some(next) = redirect(&url, &response)? else {
+                return whole(response, &url, ask.largest);
+            };
+            if next.origin() != url.origin() {
+                authorization = None;
+            }
+            url = next;
+        }
+        bail!("{}: stopped after {REDIRECTS} redirects", shown(ask.url))
+    }
+
+    /// Sends a form, for a token of a registry.
+    ///
+    /// # Errors
+    /// Why there is no whole answer.
+    pub(super) fn post_form(&self, url: &Url, fields: &[(&str, &str)], largest: u64) -> Result<Answer> {
+        let sent = self.agent.post(url.as_str()).send_form(fields.iter().copied());
+        whole(sent.map_err(|error| unreachable(url, &error))?, url, largest)
+    }
+
+    fn once(&self, url: &Url, accept: &str, authorization: Option<&SecretString>) -> Result<Response<Body>> {
+        if !matches!(url.scheme(), "http" | "https") {
+            bail!("could not find protocol handler for: {}", url.scheme());
+        }
+        let mut bare = url.clone();
+        let _ = bare.set_username("");
+        let _ = bare.set_password(None);
+        let mut request = self.agent.get(bare.as_str()).header("Accept", accept);
+        // A user in the address counts where nothing else does, as in Go.
+        let of_address = (!url.username().is_empty()).then(|| basic_of_address(url));
+        if let Some(header) = authorization.or(of_address.as_ref()) {
+            request = request.header("Authorization", header.expose_secret());
+        }
+        request.call().map_err(|error| unreachable(url, &error))
+    }
+}
+
+/// The header of basic authentication.
+pub(super) fn basic(username: &str, password: &SecretString) -> SecretString {
+    let both = SecretString::from(format!("{username}:{}", password.expose_secret()));
+    format!("Basic {}", BASE64_STANDARD.encode(both.expose_secret())).into()
+}
+
+fn basic_of_address(url: &Url) -> SecretString {
+    let plain = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+    basic(&plain(url.username()), &plain(url.password().unwrap_or_default()).into())
+}
+
+/// An address without user, password, query and fragment: those may be secret.
+pub(super) fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    url.to_string()
+}
+
+/// The same for an address as a user has written it; left alone where nothing in it may be secret.
+pub(super) fn shown_text(text: &str) -> String {
+    match Url::parse(text) {
+        Ok(url) if !url.username().is_empty() || url.password().is_some() || url.query().is_some() => {
+            shown(&url)
+        }
+        Ok(_) => text.to_owned(),
+        // What is no address may still hold a password.
+        Err(_) => text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned(),
+    }
+}
+
+fn unreachable(url: &Url, error: &ureq::Error) -> anyhow::Error {
+    anyhow!("{}: {error}", shown(url))
+}
+
+fn redirect(from: &Url, response: &Response<Body>) -> Result<Option<Url>> {
+    if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let Some(to) = response.headers().get("location") else { return Ok(None) };
+    let next = to.to_str().ok().and_then(|to| from.join(to).ok());
+    next.map(Some).with_context(|| format!("{}: the redirect leads to no address", shown(from)))
+}
+
+fn whole(mut response: Response<Body>, url: &Url, largest: u64) -> Result<Answer> {
+    let from = shown(url);
+    let body =
+        response.body_mut().with_config().limit(largest).read_to_vec().map_err(|error| match error {
+            ureq::Error::BodyExceedsLimit(_) => anyhow!("{from}: the answer is larger than {largest} bytes"),
+            error => anyhow!("{from}: the download was cut: {error}"),
+        })?;
+    // A server may close early and call it the end.
+    let wanted =
+        response.headers().get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
+    let is_coded = response.headers().contains_key("content-encoding");
+    if wanted.is_some_and(|wanted: usize| !is_coded && wanted != body.len()) {
+        bail!("{from}: the download was cut after {} bytes", body.len());
+    }
+    let (head, _) = response.into_parts();
+    Ok(Answer { status: head.status.as_u16(), headers: head.headers, body, from })
+}
+
+fn tls(access: &Access) -> Result<TlsConfig> {
+    let mut tls = TlsConfig::builder().disable_verification(access.skip_verification);
+    tls = tls.root_certs(match &access.ca_file {
+        Some(file) => RootCerts::from(certificates(file)?),
+        None => RootCerts::PlatformVerifier,
+    });
+    if let (Some(certificate), Some(key)) = (&access.cert_file, &access.key_file) {
+        let chain = certificates(certificate)?;
+        let key = PrivateKey::from_pem(&read(key)?)
+            .map_err(|_| anyhow!("{} holds no private key in PEM", key.display()))?;
+        tls = tls.client_cert(Some(ClientCert::new_with_certs(&chain, key)));
+    }
+    Ok(tls.build())
+}
+
+fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>> {
+    let pem = read(file)?;
+    let found: Vec<_> = parse_pem(&pem)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if found.is_empty() {
+        bail!("{} holds no certificate in PEM", file.display());
+    }
+    Ok(found)
+}
+
+fn read(file: &Path) -> Result<Vec<u8>> {
+    std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))
+}

@@ -1,0 +1,456 @@
+//! Charts from afar, as a user takes them: repositories, registries, dependencies; what is refused, what is never told.
+//! `peers` holds the results against real Helm and a real registry.
+
+mod peers;
+mod shelf;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use sha2::{Digest as _, Sha256};
+use shelf::{Reply, Shelf};
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// A chart's archive.
+pub(crate) fn archive(name: &str, version: &str) -> Vec<u8> {
+    let chart = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+    let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {of: {{ .Chart.Version | quote }}}\n";
+    packed(&[
+        (&format!("{name}/Chart.yaml"), chart.as_bytes()),
+        (&format!("{name}/values.yaml"), b"size: 1\n"),
+        (&format!("{name}/templates/map.yaml"), map.as_bytes()),
+    ])
+}
+
+/// An archive of any paths, also of hostile ones.
+fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    for (path, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        tar.append(&header, *content).unwrap();
+    }
+    tar.into_inner().unwrap().finish().unwrap()
+}
+
+pub(crate) fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An index of charts: name, version, address and digest of each archive.
+fn index(entries: &[(&str, &str, &str, &str)]) -> String {
+    let mut text = "apiVersion: v1\ngenerated: \"2024-01-01T00:00:00Z\"\nentries:\n".to_owned();
+    let mut names: Vec<_> = entries.iter().map(|entry| entry.0).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        text.push_str(&format!("  {name}:\n"));
+        for (_, version, url, digest) in entries.iter().filter(|entry| entry.0 == name) {
+            text.push_str(&format!("  - {{apiVersion: v2, name: {name}, version: {version:?}, urls: [{url:?}], digest: {digest:?}}}\n"));
+        }
+    }
+    text
+}
+
+/// Puts a repository with one chart `web` on a shelf.
+fn repository(shelf: &Shelf, folder: &str, versions: &[&str]) -> String {
+    let names: Vec<String> = versions.iter().map(|version| format!("web-{version}.tgz")).collect();
+    let digests: Vec<String> = versions.iter().map(|version| sha256(&archive("web", version))).collect();
+    let entries: Vec<_> = versions
+        .iter()
+        .zip(names.iter().zip(&digests))
+        .map(|(version, (name, digest))| ("web", *version, name.as_str(), digest.as_str()))
+        .collect();
+    shelf.put(&format!("{folder}/index.yaml"), Reply::of(index(&entries)));
+    for (version, name) in versions.iter().zip(&names) {
+        shelf.put(&format!("{folder}/{name}"), Reply::of(archive("web", version)));
+    }
+    format!("{}{folder}", shelf.url)
+}
+
+/// A folder with a chart `app` of some dependencies, and Helm's files.
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    fn new(dependencies: &str) -> Desk {
+        let folder = tempfile::Builder::new().prefix("desk-").tempdir().unwrap();
+        let desk = Desk { folder };
+        desk.write("app/Chart.yaml", &format!("apiVersion: v2\nname: app\nversion: 0.1.0\n{dependencies}"));
+        desk
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn repositories(&self, text: &str) {
+        self.write("helm/repositories.yaml", &format!("apiVersion: \"\"\nrepositories:\n{text}"));
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .current_dir(self.path())
+            .env("HOME", self.path())
+            .env("HELM_CONFIG_HOME", self.path().join("helm"))
+            .env("HELM_CACHE_HOME", self.path().join("cache"))
+            .env("HELM_DATA_HOME", self.path().join("data"))
+            .env("NO_PROXY", "*")
+            .stdin(Stdio::null());
+        for name in
+            ["KUBECONFIG", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "DOCKER_CONFIG", "http_proxy", "https_proxy"]
+        {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn opdev(&self, args: &[&str]) -> Output {
+        self.command(Path::new(env!("CARGO_BIN_EXE_opdev"))).args(args).output().unwrap()
+    }
+
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.opdev(args);
+        assert!(output.status.success(), "{args:?}: {}", said(&output));
+        said(&output)
+    }
+
+    fn refused(&self, args: &[&str]) -> String {
+        let output = self.opdev(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", said(&output));
+        said(&output)
+    }
+
+    /// The archives in `charts/` with their bytes.
+    fn charts(&self) -> Vec<(String, Vec<u8>)> {
+        let entries = fs::read_dir(self.path().join("app/charts")).into_iter().flatten().flatten();
+        let files = entries.filter(|entry| entry.path().is_file());
+        let mut found: Vec<_> = files
+            .map(|file| (file.file_name().into_string().unwrap(), fs::read(file.path()).unwrap()))
+            .collect();
+        found.sort();
+        found
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.charts().into_iter().map(|(name, _)| name).collect()
+    }
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn on(repository: &str, version: &str) -> String {
+    format!("dependencies:\n- {{name: web, version: {version:?}, repository: {repository:?}}}\n")
+}
+
+#[test]
+fn dependencies_are_downloaded_locked_and_built_again() {
+    let shelf = Shelf::open();
+    let url = repository(&shelf, "/charts", &["1.0.0", "1.2.0", "2.0.0"]);
+    let desk = Desk::new(&on(&url, "^1"));
+    let out = desk.done(&["dependency", "update", "app"]);
+    assert!(out.contains("Getting updates for unmanaged Helm repositories...\n"), "{out}");
+    assert!(out.contains(&format!("Downloading web from repo {url}\n")), "{out}");
+    assert_eq!(desk.charts(), [("web-1.2.0.tgz".to_owned(), archive("web", "1.2.0"))]);
+    let lock = fs::read_to_string(desk.path().join("app/Chart.lock")).unwrap();
+    assert!(lock.contains("version: 1.2.0") && lock.contains("generated: \"20"), "{lock}");
+    assert!(desk.done(&["render", "app"]).contains("of: \"1.2.0\""));
+    // A newer version does not matter to a lock that fits; nor is the lock written again.
+    repository(&shelf, "/charts", &["1.0.0", "1.2.0", "1.3.0"]);
+    fs::remove_file(desk.path().join("app/charts/web-1.2.0.tgz")).unwrap();
+    desk.done(&["dep", "build", "app"]);
+    assert_eq!(desk.names(), ["web-1.2.0.tgz"]);
+    assert_eq!(fs::read_to_string(desk.path().join("app/Chart.lock")).unwrap(), lock);
+    // An update takes the newer one, and the old archive goes.
+    desk.write("app/charts/notes.txt", "mine\n");
+    let out = desk.done(&["dependency", "update", "app"]);
+    assert_eq!(desk.names(), ["notes.txt", "web-1.3.0.tgz"], "{out}");
+    desk.write("app/Chart.yaml", &format!("apiVersion: v2\nname: app\nversion: 0.1.0\n{}", on(&url, "^2")));
+    let error = desk.refused(&["dependency", "build", "app"]);
+    assert!(error.contains("the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update the dependencies"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_changes_nothing() {
+    let shelf = Shelf::open();
+    let whole = archive("web", "1.0.0");
+    let digest = sha256(&whole);
+    let cases: [(&str, Reply, &str, &str); 6] = [
+        ("wrong", Reply::of(whole.clone()), "0000", "the index of the repository says 0000"),
+        ("cut", Reply::of(whole.clone()).cut(), &digest, "the download was cut"),
+        ("gone", Reply::to("/nowhere.tgz"), &digest, "404"),
+        ("loop", Reply::to("/loop/web-1.0.0.tgz"), &digest, "stopped after 10 redirects"),
+        ("text", Reply::of("no archive"), "", "is no chart: gzip"),
+        ("other", Reply::of(archive("evil", "1.0.0")), "", "holds the chart \"evil\", not \"web\""),
+    ];
+    for (name, reply, digest, part) in cases {
+        shelf.put(
+            &format!("/{name}/index.yaml"),
+            Reply::of(index(&[("web", "1.0.0", "web-1.0.0.tgz", digest)])),
+        );
+        shelf.put(&format!("/{name}/web-1.0.0.tgz"), reply);
+        let desk = Desk::new(&on(&format!("{}/{name}", shelf.url), "*"));
+        let error = desk.refused(&["dependency", "update", "app"]);
+        assert!(error.contains(part), "{name}: {error}");
+        assert!(desk.names().is_empty() && !desk.path().join("app/Chart.lock").exists(), "{name}");
+    }
+}
+
+#[test]
+fn hostile_archives_write_nothing_outside() {
+    let shelf = Shelf::open();
+    let chart: &[u8] = b"apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    let zeros = vec![0; 1 << 20];
+    (0..120).for_each(|_| bomb.write_all(&zeros).unwrap());
+    let hostile = [
+        (
+            "parent",
+            packed(&[("web/Chart.yaml", chart), ("web/../../../escaped.yaml", b"x")]),
+            "parent directory",
+        ),
+        ("bomb", bomb.finish().unwrap(), "larger than the maximum size"),
+        ("bare", packed(&[("Chart.yaml", chart)]), "chart yaml not in base directory"),
+    ];
+    for (name, archive, part) in hostile {
+        shelf.put(&format!("/{name}/web-1.0.0.tgz"), Reply::of(archive));
+        let desk = Desk::new("");
+        let address = format!("{}/{name}/web-1.0.0.tgz", shelf.url);
+        let error = desk.refused(&["init", "--project", "p", "--helm-chart", &address]);
+        assert!(error.contains(part), "{name}: {error}");
+        assert!(!desk.path().join("p").exists() && !desk.path().join("escaped.yaml").exists(), "{name}");
+    }
+    // A link in an archive is no file: nothing is read or written through it.
+    let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
+    let mut header = tar::Header::new_gnu();
+    header.set_size(chart.len() as u64);
+    header.set_mode(0o644);
+    tar.append_data(&mut header, "web/Chart.yaml", chart).unwrap();
+    let mut link = tar::Header::new_gnu();
+    link.set_entry_type(tar::EntryType::Symlink);
+    link.set_size(0);
+    tar.append_link(&mut link, "web/values.yaml", "/etc/passwd").unwrap();
+    shelf.put("/link/web-1.0.0.tgz", Reply::of(tar.into_inner().unwrap().finish().unwrap()));
+    let desk = Desk::new("");
+    desk.done(&["init", "--project", "p", "--helm-chart", &format!("{}/link/web-1.0.0.tgz", shelf.url)]);
+    assert!(!desk.path().join("p/helm-charts/web/values.yaml").exists());
+}
+
+const ANN: &str = "Basic YW5uOnNlc2FtZS03Nw==";
+const PASSWORD: &str = "sesame-77";
+
+#[test]
+fn credentials_go_to_their_server_only_and_are_never_told() {
+    let (shelf, other) = (Shelf::open(), Shelf::open());
+    let web = archive("web", "1.0.0");
+    let elsewhere = format!("{}/web-1.0.0.tgz", other.url);
+    let entries = [
+        ("web", "1.0.0", "web-1.0.0.tgz", ""),
+        ("web", "2.0.0", elsewhere.as_str(), ""),
+        ("web", "3.0.0", "moved.tgz", ""),
+    ];
+    shelf.put("/index.yaml", Reply::of(index(&entries)).behind(ANN, "Basic realm=x"));
+    shelf.put("/web-1.0.0.tgz", Reply::of(web.clone()).behind(ANN, "Basic realm=x"));
+    shelf.put("/moved.tgz", Reply::to(&elsewhere));
+    other.put("/web-1.0.0.tgz", Reply::of(web));
+    let desk = Desk::new(&on("@mine", "1.0.0"));
+    let known = format!("- {{name: mine, url: {:?}, username: ann, password: {PASSWORD}}}\n", shelf.url);
+    desk.repositories(&known);
+    desk.done(&["dependency", "update", "app"]);
+    assert!(shelf.asked().iter().all(|(_, authorization)| authorization == ANN));
+    for version in ["2.0.0", "3.0.0"] {
+        desk.write(
+            "app/Chart.yaml",
+            &format!("apiVersion: v2\nname: app\nversion: 0.1.0\n{}", on("@mine", version)),
+        );
+        desk.done(&["dependency", "update", "app"]);
+        assert_eq!(other.asked(), [("/web-1.0.0.tgz".to_owned(), String::new())], "{version}");
+    }
+    // With pass_credentials_all the other server gets them, too, as in Helm.
+    desk.repositories(&known.replace("}\n", ", pass_credentials_all: true}\n"));
+    desk.write(
+        "app/Chart.yaml",
+        &format!("apiVersion: v2\nname: app\nversion: 0.1.0\n{}", on("@mine", "2.0.0")),
+    );
+    desk.done(&["dependency", "update", "app"]);
+    assert_eq!(other.asked()[0].1, ANN);
+    // Neither a wrong password nor one in an address is shown.
+    desk.repositories(&format!(
+        "- {{name: mine, url: {:?}, username: ann, password: wrong-{PASSWORD}}}\n",
+        shelf.url
+    ));
+    let error = desk.refused(&["dependency", "update", "app"]);
+    assert!(error.contains("401") && !error.contains(PASSWORD), "{error}");
+    let address = format!("http://ann:wrong-{PASSWORD}@127.0.0.1:{}/?token={PASSWORD}", shelf.port);
+    desk.write(
+        "app/Chart.yaml",
+        &format!("apiVersion: v2\nname: app\nversion: 0.1.0\n{}", on(&address, "1.0.0")),
+    );
+    let error = desk.refused(&["dependency", "update", "app"]);
+    assert!(error.contains("401") && !error.contains(PASSWORD), "{error}");
+}
+
+#[test]
+fn charts_of_repositories_and_addresses_render_and_begin_projects() {
+    let shelf = Shelf::open();
+    let url = repository(&shelf, "/charts", &["1.0.0", "1.2.0", "2.0.0-rc.1"]);
+    let desk = Desk::new("");
+    assert!(desk.done(&["render", "web", "--repo", &url]).contains("of: \"1.2.0\""));
+    assert!(desk.done(&["render", "web", "--repo", &url, "--version", "<1.2"]).contains("of: \"1.0.0\""));
+    assert!(desk.done(&["render", "r", &format!("{url}/web-2.0.0-rc.1.tgz")]).contains("2.0.0-rc.1"));
+    let error = desk.refused(&["render", "web", "--repo", &url, "--version", "9"]);
+    assert!(error.contains(&format!("chart \"web\" version \"9\" not found in {url} repository")), "{error}");
+    let none = format!("{}/none", shelf.url);
+    let error = desk.refused(&["render", "web", "--repo", &none]);
+    assert!(error.contains(&format!("looks like \"{none}\" is not a valid chart repository or cannot be reached: failed to fetch {none}/index.yaml : 404")), "{error}");
+    let error = desk.refused(&["render", "stable/web"]);
+    assert!(error.contains("repo stable not found"), "{error}");
+    desk.repositories(&format!("- {{name: stable, url: {url:?}}}\n"));
+    assert!(desk.done(&["render", "stable/web"]).contains("of: \"1.2.0\""));
+    // What `helm repo update` has seen counts, as in Helm.
+    desk.write("cache/repository/stable-index.yaml", &index(&[("web", "1.0.0", "web-1.0.0.tgz", "")]));
+    assert!(desk.done(&["render", "stable/web"]).contains("of: \"1.0.0\""));
+
+    desk.done(&[
+        "init",
+        "--project",
+        "p",
+        "--helm-chart",
+        "web",
+        "--helm-chart-repo",
+        &url,
+        "--helm-chart-version",
+        "~1.0",
+    ]);
+    let project = desk.path().join("p");
+    assert!(
+        fs::read_to_string(project.join("helm-charts/web/Chart.yaml")).unwrap().contains("version: 1.0.0")
+    );
+    assert!(fs::read_to_string(project.join("watches.yaml")).unwrap().contains("chart: helm-charts/web"));
+    let output = desk.opdev(&["init", "--project", "q", "--helm-chart-repo", &url]);
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("--helm-chart"), "{}", said(&output));
+}
+
+/// A registry of one chart that wants a token.
+fn registry(shelf: &Shelf, tags: &str) -> String {
+    let content = archive("web", "1.2.0+b.1");
+    let manifest = serde_json::json!({
+        "schemaVersion": 2,
+        "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json", "digest": format!("sha256:{}", sha256(b"{}")), "size": 2},
+        "layers": [{
+            "mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
+            "digest": format!("sha256:{}", sha256(&content)), "size": content.len(),
+        }],
+    })
+    .to_string();
+    let challenge =
+        format!("Bearer realm=\"{}/token\",service=\"reg\",scope=\"repository:charts/web:pull\"", shelf.url);
+    let behind = |reply: Reply| reply.behind("Bearer t0k3n-55", &challenge);
+    shelf.put("/token", Reply::of("{\"token\": \"t0k3n-55\"}").behind(ANN, "Basic realm=x"));
+    shelf.put("/v2/charts/web/tags/list", behind(Reply::of(format!("{{\"tags\": [{tags}]}}"))));
+    shelf.put(&format!("/v2/charts/web/blobs/sha256:{}", sha256(&content)), behind(Reply::of(content)));
+    let digest = format!("sha256:{}", sha256(manifest.as_bytes()));
+    shelf.put("/v2/charts/web/manifests/1.2.0_b.1", behind(Reply::of(manifest.clone())));
+    shelf.put(&format!("/v2/charts/web/manifests/{digest}"), behind(Reply::of(manifest)));
+    digest
+}
+
+#[test]
+fn charts_of_registries_come_with_a_login_and_checked_digests() {
+    let shelf = Shelf::open();
+    let digest = registry(&shelf, "\"1.0.0\", \"1.2.0_b.1\", \"2.0.0-rc.1\", \"latest\", \"v3.0.0\"");
+    let desk = Desk::new("");
+    let host = format!("127.0.0.1:{}", shelf.port);
+    let chart = format!("oci://{host}/charts/web");
+    let error = desk.refused(&["render", &chart, "--plain-http"]);
+    assert!(error.contains("response status code 401") && error.contains("helm registry login"), "{error}");
+    desk.write(
+        "helm/registry/config.json",
+        &format!("{{\"auths\": {{\"{host}\": {{\"auth\": \"YW5uOnNlc2FtZS03Nw==\"}}}}}}"),
+    );
+    let out = desk.done(&["render", &chart, "--plain-http"]);
+    assert!(out.contains("of: \"1.2.0+b.1\"") && out.contains(&format!("Digest: {digest}")), "{out}");
+    for pinned in [format!("{chart}:1.2.0_b.1"), format!("{chart}:1.2.0+b.1"), format!("{chart}@{digest}")] {
+        assert!(desk.done(&["render", &pinned, "--plain-http"]).contains("of: \"1.2.0+b.1\""), "{pinned}");
+    }
+    desk.done(&["init", "--project", "p", "--helm-chart", &chart, "--plain-http"]);
+    assert!(desk.path().join("p/helm-charts/web/Chart.yaml").is_file());
+    desk.write(
+        "app/Chart.yaml",
+        &format!(
+            "apiVersion: v2\nname: app\nversion: 0.1.0\n{}",
+            on(&format!("oci://{host}/charts"), "^1.1.0")
+        ),
+    );
+    desk.done(&["dependency", "update", "app", "--plain-http"]);
+    assert_eq!(desk.charts(), [("web-1.2.0+b.1.tgz".to_owned(), archive("web", "1.2.0+b.1"))]);
+
+    let error =
+        desk.refused(&["render", &format!("{chart}:1.2.0_b.1"), "--version", "1.0.0", "--plain-http"]);
+    assert!(error.contains("chart reference and version mismatch: 1.0.0 is not 1.2.0+b.1"), "{error}");
+    let error = desk.refused(&["render", &chart, "--version", "^9", "--plain-http"]);
+    assert!(error.contains("could not locate a version matching provided version string ^9"), "{error}");
+    shelf.put(&format!("/v2/charts/web/manifests/{digest}"), Reply::of("{\"changed\": true}"));
+    let error = desk.refused(&["render", &format!("{chart}@{digest}"), "--plain-http"]);
+    assert!(error.contains("the digest of the manifest is") && error.contains(&digest), "{error}");
+    shelf.put(
+        &format!("/v2/charts/web/blobs/sha256:{}", sha256(&archive("web", "1.2.0+b.1"))),
+        Reply::of(archive("web", "6.6.6")),
+    );
+    let error = desk.refused(&["render", &format!("{chart}:1.2.0+b.1"), "--plain-http"]);
+    assert!(error.contains("the digest of the chart is"), "{error}");
+    // The password went to the registry's server for tokens and nowhere else; the token is told nowhere.
+    for (path, authorization) in shelf.asked() {
+        assert!(authorization != ANN || path.starts_with("/token?"), "{path}");
+    }
+    assert!(!error.contains(PASSWORD) && !error.contains("t0k3n-55"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chart_without_its_dependencies_does_not_run_and_names_the_command() {
+    use crate::inner_loop::Opdev;
+    use opdev::event::{Event, KindHealth, KindStatus};
+    let shelf = Shelf::open();
+    let url = repository(&shelf, "/charts", &["1.0.0"]);
+    let opdev = Opdev::start().await;
+    let mark = opdev.mark();
+    opdev.edit("charts/memcached/Chart.yaml", |text| text + &on(&url, "1.0.0"));
+    let failed = opdev
+        .wait("the chart is broken", mark, |event| match event {
+            Event::ReloadFailed(failed) => Some(failed.clone()),
+            _ => None,
+        })
+        .await;
+    let told =
+        failed.diagnostics.iter().find(|one| one.message.contains("missing in charts/ directory: web"));
+    let told = told.unwrap_or_else(|| panic!("{failed:?}"));
+    assert_eq!(told.hint.as_deref(), Some("`opdev dependency build charts/memcached` downloads them"));
+    assert_eq!(told.place.as_ref().unwrap().file, "charts/memcached/Chart.yaml");
+    assert!(shelf.asked().is_empty(), "nothing is downloaded unasked");
+    let (chart, mark) = (opdev.root.join("charts/memcached"), opdev.mark());
+    Desk::new("").done(&["dependency", "build", chart.to_str().unwrap()]);
+    let serves = |kind: &KindStatus| kind.gvk.kind == "Memcached" && kind.health == KindHealth::Serving;
+    opdev
+        .wait("the chart is whole", mark, |event| match event {
+            Event::SourcesChanged(changed) => changed.kinds.iter().any(serves).then_some(()),
+            _ => None,
+        })
+        .await;
+    opdev.stop().await;
+}

@@ -1,0 +1,118 @@
+//! A web server on loopback that holds what a test puts on it, and remembers who asked for what.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+/// What the server answers for a path.
+#[derive(Clone)]
+pub(super) struct Reply {
+    status: u16,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+    /// The body ends before it is whole.
+    cut: bool,
+    /// The `Authorization` without which the answer is 401, and the challenge that goes with it.
+    wants: Option<(String, String)>,
+}
+
+impl Reply {
+    pub(super) fn of(body: impl Into<Vec<u8>>) -> Reply {
+        Reply { status: 200, headers: Vec::new(), body: body.into(), cut: false, wants: None }
+    }
+
+    pub(super) fn to(address: &str) -> Reply {
+        Reply { status: 302, ..Reply::of("") }.with("Location", address)
+    }
+
+    pub(super) fn with(mut self, name: &str, value: &str) -> Reply {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(super) fn cut(self) -> Reply {
+        Reply { cut: true, ..self }
+    }
+
+    pub(super) fn behind(self, authorization: &str, challenge: &str) -> Reply {
+        Reply { wants: Some((authorization.to_owned(), challenge.to_owned())), ..self }
+    }
+}
+
+/// Path with query, and the header `Authorization`.
+type Asked = (String, String);
+
+pub(super) struct Shelf {
+    pub(super) url: String,
+    pub(super) port: u16,
+    replies: Arc<Mutex<BTreeMap<String, Reply>>>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Shelf {
+    pub(super) fn open() -> Shelf {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shelf = Shelf {
+            url: format!("http://127.0.0.1:{port}"),
+            port,
+            replies: Arc::default(),
+            asked: Arc::default(),
+        };
+        let (replies, asked) = (Arc::clone(&shelf.replies), Arc::clone(&shelf.asked));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (replies, asked) = (Arc::clone(&replies), Arc::clone(&asked));
+                std::thread::spawn(move || answer(stream, &replies, &asked));
+            }
+        });
+        shelf
+    }
+
+    pub(super) fn put(&self, path: &str, reply: Reply) {
+        self.replies.lock().unwrap().insert(path.to_owned(), reply);
+    }
+
+    /// What was asked for since the last call.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+fn answer(stream: TcpStream, replies: &Mutex<BTreeMap<String, Reply>>, asked: &Mutex<Vec<Asked>>) {
+    let mut reader = BufReader::new(stream);
+    let mut line = String::new();
+    if reader.read_line(&mut line).unwrap_or(0) == 0 {
+        return;
+    }
+    let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut authorization = String::new();
+    loop {
+        line.clear();
+        if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("authorization")
+        {
+            value.trim().clone_into(&mut authorization);
+        }
+    }
+    asked.lock().unwrap().push((target.clone(), authorization.clone()));
+    let path = target.split('?').next().unwrap_or_default();
+    let found = replies.lock().unwrap().get(path).cloned();
+    let mut reply = found.unwrap_or_else(|| Reply { status: 404, ..Reply::of("{}") });
+    if let Some((wanted, challenge)) = &reply.wants
+        && *wanted != authorization
+    {
+        reply = Reply { status: 401, ..Reply::of("{}") }.with("WWW-Authenticate", challenge);
+    }
+    let mut head = format!("HTTP/1.1 {} X\r\nContent-Length: {}\r\n", reply.status, reply.body.len());
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("Connection: close\r\n\r\n");
+    let body = if reply.cut { &reply.body[..reply.body.len() / 2] } else { &reply.body };
+    let _ = reader.get_mut().write_all(&[head.as_bytes(), body].concat());
+}
