@@ -10,6 +10,7 @@ use crate::dev::type_files;
 use crate::event::words::visible;
 use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
+use opdev_types::pin::{self, CrdFlags, ObjectFlags, Output, RbacFlags};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use std::process::ExitCode;
 /// What all three commands take.
 #[derive(Debug, clap::Args)]
 pub(super) struct SourceArgs {
-    /// Packages, as `./api/...` or `./api/v1`; default: those in the Makefile's call of controller-gen, else ./...
+    /// Packages, as `./api/...`, `./api/v1` or an import path; default: those in the project's call of controller-gen, else
+    /// ./... Flags of controller-gen count, too: `crd:maxDescLen=0 paths=./api/... output:crd:dir=deploy`
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
     /// The project's folder; default: the nearest one above the working directory
@@ -80,12 +82,12 @@ pub(super) struct DeepCopyArgs {
 
 /// Runs `opdev deepcopy`.
 pub(super) fn deep_copy(args: &DeepCopyArgs) -> Result<ExitCode> {
-    run(&args.sources, &asked(&args.sources), deep_copies::deep_copies)
+    run(&args.sources, &asked(&args.sources)?, deep_copies::deep_copies)
 }
 
 /// Runs `opdev crd`.
 pub(super) fn crd(args: &CrdArgs) -> Result<ExitCode> {
-    run(&args.manifest.sources, &manifest(&args.manifest, false), manifests::crds)
+    run(&args.manifest.sources, &manifest(&args.manifest, false)?, manifests::crds)
 }
 
 /// Runs `opdev rbac`.
@@ -100,30 +102,50 @@ pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
         let written = std::io::stdout().lock().write_all(text.as_bytes());
         return Ok(if written.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
-    run(&args.manifest.sources, &manifest(&args.manifest, args.from_charts), manifests::roles)
+    run(&args.manifest.sources, &manifest(&args.manifest, args.from_charts)?, manifests::roles)
 }
 
 /// Says which rights were used and are not allowed, and which are allowed and were not used.
 fn observed(args: &RbacArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = type_files::root(args.manifest.sources.project.as_deref(), &here)?;
-    let made = manifests::roles(&root, &manifest(&args.manifest, args.from_charts))?;
+    let made = manifests::roles(&root, &manifest(&args.manifest, args.from_charts)?)?;
     let (text, missing) = rights::compared(&root, &made)?;
     let written = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(if missing || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn asked(args: &SourceArgs) -> Asked {
-    Asked {
-        paths: args.paths.clone(),
-        output: args.output.clone(),
+/// What the command line asks for: package patterns, and flags in controller-gen's own form.
+fn asked(args: &SourceArgs) -> Result<Asked> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let (flags, mut paths): (Vec<String>, Vec<String>) =
+        args.paths.iter().cloned().partition(|word| pin::is_flag(word));
+    let (given, warnings) = pin::given(&flags);
+    if let Some(warning) = warnings.first() {
+        anyhow::bail!("{}", warning.message);
+    }
+    paths.extend(given.paths);
+    // Headers are named as seen from here, those of the project's calls as seen from where these run.
+    let from_here = |file: Option<String>| file.map(|file| here.join(file).display().to_string());
+    let outputs = [given.crd_output, given.rbac_output, given.object_output.flatten()];
+    let output = outputs.into_iter().flatten().find_map(|output| match output {
+        Output::Folder(folder) => Some(PathBuf::from(folder)),
+        Output::Stdout => Some(PathBuf::from("-")),
+        Output::Nothing => None,
+    });
+    Ok(Asked {
+        paths,
+        output: args.output.clone().or(output),
+        crd: given.crd.map(|flags| CrdFlags { header_file: from_here(flags.header_file), ..flags }),
+        rbac: given.rbac.map(|flags| RbacFlags { header_file: from_here(flags.header_file), ..flags }),
+        object: given.object.map(|flags| ObjectFlags { header_file: from_here(flags.header_file), ..flags }),
         year: jiff::Zoned::now().year().to_string(),
         ..Asked::default()
-    }
+    })
 }
 
-fn manifest(args: &ManifestArgs, charts: bool) -> Asked {
-    Asked { version: args.version_profile.clone(), charts, ..asked(&args.sources) }
+fn manifest(args: &ManifestArgs, charts: bool) -> Result<Asked> {
+    Ok(Asked { version: args.version_profile.clone(), charts, ..asked(&args.sources)? })
 }
 
 fn run(args: &SourceArgs, asked: &Asked, make: fn(&Path, &Asked) -> Result<Made>) -> Result<ExitCode> {
@@ -131,6 +153,9 @@ fn run(args: &SourceArgs, asked: &Asked, make: fn(&Path, &Asked) -> Result<Made>
     let root = type_files::root(args.project.as_deref(), &here)?;
     let made = make(&root, asked)?;
     let mut told = String::new();
+    if let Some(assumed) = &made.assumed {
+        let _ = writeln!(told, "no call of controller-gen was found in this project; assumed: {assumed}");
+    }
     for diagnostic in &made.diagnostics {
         tell(&mut told, diagnostic);
     }

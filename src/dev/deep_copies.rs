@@ -52,7 +52,12 @@ impl DeepCopies {
         let settings = type_files::settings(&self.root, &asked.year);
         let mut made = Made { version: "v0.21.0".to_owned(), ..Made::default() };
         for call in self.calls(&settings, asked) {
-            let Some(flags) = &call.object else { continue };
+            let Some(flags) = asked.object.as_ref().or(call.object.as_ref()) else { continue };
+            if call.place.is_none() {
+                let header = flags.header_file.as_ref().map(|file| format!(":headerFile={file}"));
+                let (header, paths) = (header.unwrap_or_default(), call.paths.join(" paths="));
+                made.assumed = Some(format!("object{header} paths={paths}"));
+            }
             if call.object_output == Some(Output::Nothing) && asked.output.is_none() {
                 continue;
             }

@@ -13,7 +13,7 @@ use opdev_object::meta::Gvk;
 use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
 use opdev_types::go::{Generator, Options, Profile, RbacMarker};
-use opdev_types::pin::{CrdFlags, Invocation, Output, Settings};
+use opdev_types::pin::{CrdFlags, Invocation, ObjectFlags, Output, RbacFlags, Settings};
 use opdev_types::rbac::charts::ChartKind;
 use opdev_types::rbac::{self, Merging, Rule};
 use serde_json::{Map, Value};
@@ -29,6 +29,12 @@ pub struct Asked {
     pub version: Option<String>,
     /// The folder to write to in place of the Makefile's, as it is seen from the working directory.
     pub output: Option<PathBuf>,
+    /// The flags of `crd` in place of those of the project's calls.
+    pub crd: Option<CrdFlags>,
+    /// The flags of `rbac` in place of those of the project's calls.
+    pub rbac: Option<RbacFlags>,
+    /// The flags of `object` in place of those of the project's calls.
+    pub object: Option<ObjectFlags>,
     /// Also the rules that the charts of `watches.yaml` need.
     pub charts: bool,
     /// This year, for headers.
@@ -57,6 +63,8 @@ pub struct Made {
     pub broken: Vec<String>,
     /// The release of controller-gen that was followed, and why.
     pub version: String,
+    /// The flags that were assumed, where the project does not call controller-gen.
+    pub assumed: Option<String>,
 }
 
 impl Made {
@@ -95,6 +103,37 @@ impl<'a> Run<'a> {
         let disk = Disk::new(root);
         made.diagnostics.extend(said.iter().map(|one| shown(&disk, one)));
         Run { root, asked, settings, profile, disk, made }
+    }
+
+    /// The project's calls of one generator; the one that kubebuilder scaffolds where it has none and the user names
+    /// flags or packages.
+    fn calls(&self, of: impl Fn(&Invocation) -> bool, flags: bool) -> Vec<Invocation> {
+        let mut calls: Vec<Invocation> =
+            self.settings.invocations.iter().filter(|call| of(call)).cloned().collect();
+        if calls.is_empty() && (flags || !self.asked.paths.is_empty()) {
+            calls.push(Invocation::scaffolded());
+        }
+        calls
+    }
+
+    /// Notes which flags are assumed for a call that stands nowhere in the project.
+    fn assume(&mut self, call: &Invocation, generator: &str) {
+        if call.place.is_some() {
+            return;
+        }
+        let paths = if self.asked.paths.is_empty() { &call.paths } else { &self.asked.paths };
+        let output = if generator.starts_with("rbac") { &call.rbac_output } else { &call.crd_output };
+        let output = match (&self.asked.output, output) {
+            (Some(folder), _) => format!("dir={}", folder.display()),
+            (None, Output::Folder(folder)) => format!("dir={folder}"),
+            (None, Output::Stdout) => "stdout".to_owned(),
+            (None, Output::Nothing) => "none".to_owned(),
+        };
+        self.made.assumed = Some(format!(
+            "{generator} paths={} output:{output}, controller-gen {}",
+            paths.join(" paths="),
+            self.made.version
+        ));
     }
 
     /// The folders of a call: those of the patterns the user names, or of the call itself.
@@ -157,8 +196,20 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
     let mut run = Run::new(root, asked);
     let mut generator = Generator::new();
     let mut patterns = Vec::new();
-    for call in run.settings.invocations.clone() {
-        let Some(flags) = &call.crd else { continue };
+    let calls = run.calls(|call| call.crd.is_some(), asked.crd.is_some());
+    if calls.is_empty()
+        && let Some(place) = run.settings.invocations.iter().find_map(|call| call.place.as_ref())
+    {
+        bail!(
+            "{}:{} calls controller-gen for roles alone, so that this project asks for no CRDs; name the packages with \
+             kinds, as `opdev crd ./api/...`",
+            place.file,
+            place.line
+        );
+    }
+    for call in calls {
+        let Some(flags) = asked.crd.as_ref().or(call.crd.as_ref()) else { continue };
+        run.assume(&call, "crd");
         let header = run.header(&call, flags.header_file.as_ref(), &flags.year)?;
         let packages = run.packages(&call, Wanted::Kinds);
         patterns.extend(call.paths.iter().cloned());
@@ -201,8 +252,9 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
 pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
     let mut run = Run::new(root, asked);
     let mut generator = Generator::new();
-    for call in run.settings.invocations.clone() {
-        let Some(flags) = &call.rbac else { continue };
+    for call in run.calls(|call| call.rbac.is_some(), asked.rbac.is_some()) {
+        let Some(flags) = asked.rbac.as_ref().or(call.rbac.as_ref()) else { continue };
+        run.assume(&call, &format!("rbac:roleName={}", flags.role_name));
         let header = run.header(&call, flags.header_file.as_ref(), &flags.year)?;
         let packages = run.packages(&call, Wanted::Rbac);
         let options = Options { profile: run.profile.clone(), ..Options::default() };

@@ -63,13 +63,21 @@ pub fn settings(root: &Path, year: &str) -> Settings {
     let go_mod = go_mod(root);
     let makefiles: Vec<Source<'_>> =
         makefiles.iter().map(|(path, text)| Source { path: path.as_str(), text }).collect();
-    let inputs = Inputs {
+    let mut inputs = Inputs {
         makefiles: &makefiles,
+        scripts: &[],
         go_mod: go_mod.as_ref().map(|(path, text)| Source { path, text }),
         crds: &[],
         year,
     };
     let mut settings = pin::settings(&inputs);
+    let is_called = settings.invocations.iter().any(|call| call.place.is_some());
+    let scripts = if is_called { Vec::new() } else { scripts(root) };
+    let scripts: Vec<Source<'_>> = scripts.iter().map(|(path, text)| Source { path, text }).collect();
+    if !scripts.is_empty() {
+        inputs.scripts = &scripts;
+        settings = pin::settings(&inputs);
+    }
     place_outputs(root, &mut settings);
     if settings.version.is_none() {
         let crds = committed(root, &settings);
@@ -101,6 +109,7 @@ fn go_mod(root: &Path) -> Option<(String, String)> {
 /// The files that [`settings`] reads, relative to the root: a change of one may change every CRD.
 pub fn setting_files(root: &Path) -> Vec<String> {
     let mut files: Vec<String> = makefiles(root).into_iter().map(|(path, _)| path).collect();
+    files.extend(scripts(root).into_iter().map(|(path, _)| path));
     files.extend(
         ["go.mod", "go.work"].into_iter().filter(|file| root.join(file).is_file()).map(str::to_owned),
     );
@@ -110,18 +119,9 @@ pub fn setting_files(root: &Path) -> Vec<String> {
 /// The folders, relative to the root, that some package patterns mean and that hold what is wanted: `./...`,
 /// `./api/v1`, a Go file, or an import path of the project's own module.
 pub fn packages(root: &Path, folder: &str, patterns: &[String], wanted: Wanted) -> Vec<String> {
-    let module = text(root, "go.mod").and_then(|text| {
-        text.lines().find_map(|line| Some(line.strip_prefix("module ")?.trim().trim_matches('"').to_owned()))
-    });
     let mut found = BTreeSet::new();
     for pattern in patterns {
-        let inside = module.as_ref().and_then(|module| pattern.strip_prefix(module.as_str()));
-        let pattern = match inside {
-            Some(rest) if rest.is_empty() || rest.starts_with('/') => {
-                format!("./{}", rest.trim_start_matches('/'))
-            }
-            _ => pattern.clone(),
-        };
+        let pattern = by_import_path(root, folder, pattern).unwrap_or_else(|| pattern.clone());
         let (path, deep) = match pattern.strip_suffix("...") {
             Some(path) => (path.trim_end_matches('/'), true),
             None => (pattern.as_str(), false),
@@ -139,6 +139,30 @@ pub fn packages(root: &Path, folder: &str, patterns: &[String], wanted: Wanted) 
         if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
     };
     found.iter().map(shown).collect()
+}
+
+/// The folder that an import path means, with its `/...` where it has one: of the project's own module, or of one that
+/// `go.mod` requires. `None` where the pattern is no import path.
+fn by_import_path(root: &Path, folder: &str, pattern: &str) -> Option<String> {
+    let (path, deep) = match pattern.strip_suffix("/...") {
+        Some(path) => (path, "/..."),
+        None => (pattern, ""),
+    };
+    let root = root.canonicalize().ok()?;
+    let (file, text) = go_mod(&root)?;
+    let module = text
+        .lines()
+        .find_map(|line| Some(line.strip_prefix("module ")?.trim().trim_matches('"').to_owned()))?;
+    if let Some(rest) = path.strip_prefix(&module)
+        && (rest.is_empty() || rest.starts_with('/'))
+    {
+        let own = root.join(file.trim_end_matches("go.mod")).join(rest.trim_start_matches('/'));
+        return Some(format!("{}{deep}", own.display()));
+    }
+    let first = path.split('/').next()?;
+    let could_be = first.contains('.') && !first.starts_with('.') && !root.join(folder).join(path).exists();
+    let found = could_be.then(|| opdev_types::go::package_folder(&Disk::new(&root), path))??;
+    Some(format!("{}{deep}", root.join(found).display()))
 }
 
 fn walk(folder: &Path, deep: bool, depth: usize, wanted: Wanted, found: &mut BTreeSet<PathBuf>) {
@@ -197,14 +221,38 @@ fn makefiles(root: &Path) -> Vec<(String, String)> {
     found
 }
 
+/// Shell scripts and Go files that may call controller-gen, by path.
+fn scripts(root: &Path) -> Vec<(String, String)> {
+    let mut paths = Vec::new();
+    for folder in
+        ["", "hack", "scripts", "script", "build", "ci", "tools", "dev", "api", "apis", "pkg", "magefiles"]
+    {
+        let depth = if folder.is_empty() { 0 } else { 3 };
+        files_below(root, Path::new(folder), depth, &["sh", "bash", "go"], &mut paths);
+    }
+    paths.sort();
+    let calls = |path: &str, text: &str| {
+        text.contains("controller-gen")
+            && (!path.ends_with(".go")
+                || ["//go:generate", "magefile/mage", "exec.Command"].iter().any(|word| text.contains(word)))
+    };
+    let texts = paths.into_iter().filter_map(|path| Some((path.clone(), text(root, &path)?)));
+    texts.filter(|(path, text)| calls(path, text)).collect()
+}
+
 fn parts_below(root: &Path, folder: &Path, depth: usize, found: &mut Vec<String>) {
+    files_below(root, folder, depth, &["mk"], found);
+}
+
+fn files_below(root: &Path, folder: &Path, depth: usize, endings: &[&str], found: &mut Vec<String>) {
     let Ok(entries) = std::fs::read_dir(root.join(folder)) else { return };
     for entry in entries.flatten() {
         let path = folder.join(entry.file_name());
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let ending = path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default();
         if is_dir && depth > 0 {
-            parts_below(root, &path, depth - 1, found);
-        } else if path.extension().is_some_and(|end| end == "mk") {
+            files_below(root, &path, depth - 1, endings, found);
+        } else if endings.contains(&ending) {
             found.push(path.display().to_string());
         }
     }
@@ -396,6 +444,45 @@ mod tests {
         assert_eq!(found(&["example.com/park/api/..."], Wanted::Kinds), ["api/v1"]);
         assert_eq!(found(&["./api/v1/a_types.go", "./api"], Wanted::Kinds), ["api/v1"]);
         assert_eq!(found(&["./none/..."], Wanted::Kinds), [""; 0]);
+    }
+
+    #[test]
+    fn a_package_can_be_named_by_an_import_path() {
+        let folder = project(&[
+            (
+                "go.mod",
+                "module example.com/park\n\nrequire example.com/other v1.0.0\n\nreplace example.com/other => ./staging/other\n",
+            ),
+            ("operators/a/PROJECT", ""),
+            ("operators/a/api/v1/a_types.go", KIND),
+            ("staging/other/go.mod", "module example.com/other\n"),
+            ("staging/other/apis/v2/a_types.go", KIND),
+        ]);
+        let found = |root: &str, pattern: &str| {
+            packages(&folder.path().join(root), "", &[pattern.to_owned()], Wanted::Kinds)
+        };
+        assert_eq!(found("operators/a", "example.com/park/operators/a/api/..."), ["api/v1"]);
+        assert_eq!(found("", "example.com/park/operators/a/api/v1"), ["operators/a/api/v1"]);
+        assert_eq!(found("", "example.com/other/apis/v2"), ["staging/other/apis/v2"]);
+        assert_eq!(found("", "example.com/missing/v2"), [""; 0]);
+    }
+
+    #[test]
+    fn a_call_in_a_script_counts_where_the_makefile_has_none() {
+        let folder = project(&[
+            ("PROJECT", ""),
+            ("Makefile", "generate:\n\t./hack/generate.sh\n"),
+            (
+                "hack/generate.sh",
+                "cd \"$(dirname \"$0\")/..\"\ncontroller-gen crd:maxDescLen=0 paths=./api/... output:dir=deploy\n",
+            ),
+            ("api/v1/a_types.go", KIND),
+        ]);
+        let found = settings(folder.path(), "2026");
+        let call = &found.invocations[0];
+        assert_eq!((call.paths[0].as_str(), call.folder.as_str()), ("./api/...", ""));
+        assert_eq!(call.place.as_ref().unwrap().file, "hack/generate.sh");
+        assert_eq!(call.crd.as_ref().unwrap().max_description, Some(0));
     }
 
     #[test]

@@ -93,3 +93,17 @@ fn rules_that_may_cost_too_much_are_refused() {
     assert!(found[0].starts_with("spec.validation.openAPIV3Schema.properties[spec].items."), "{found:?}");
     assert!(faults(&one(&matched), None).is_empty());
 }
+
+/// controller-gen puts two defaults of one field into `allOf`; a real server takes no default there.
+#[test]
+fn defaults_of_controller_gen_that_a_server_refuses_are_refused() {
+    let text = include_str!("../../../tests/golden/types/go/expected/v0.21.0/twice.example.com_twices.yaml");
+    let mut crd = crate::yaml::from_str(text).unwrap();
+    complete(&mut crd);
+    let refused: Vec<String> = validate(&crd).iter().map(ToString::to_string).collect();
+    let own = "spec.validation.openAPIV3Schema.properties[spec].properties[own].allOf";
+    for branch in 0..2 {
+        let wanted = format!("{own}[{branch}].default: Forbidden: must be undefined to be structural");
+        assert!(refused.contains(&wanted), "{refused:#?}");
+    }
+}

@@ -1,6 +1,8 @@
 //! Types whose source is not on the machine: built-in Kubernetes types from the schema facts (which know no
 //! descriptions), types of the standard library by name, and for the rest a diagnostic that names the module.
 
+mod markers;
+
 use super::build::Builder;
 use super::imports::Missing;
 use super::known;
@@ -30,7 +32,7 @@ pub(crate) fn schema(builder: &mut Builder<'_>, id: &TypeId, missing: &Missing) 
         if builder.without_source.insert(module.0.clone()) {
             let version = if module.1.is_empty() { String::new() } else { format!(" {}", module.1) };
             let message = format!(
-                "the source of {}{version} is not on this machine: schemas of Kubernetes {} are used, and descriptions are missing",
+                "the source of {}{version} is not on this machine: its types have the schemas of Kubernetes {} instead, without descriptions",
                 module.0,
                 opdev_object::facts::KUBERNETES_MINOR
             );
@@ -71,6 +73,9 @@ fn module_of(package: &str, missing: &Missing) -> (String, String) {
 /// A built-in type of Kubernetes.
 fn built_in(package: &str, name: &str) -> Option<Schema> {
     let rest = package.strip_prefix("k8s.io/")?;
+    if package == "k8s.io/apimachinery/pkg/apis/meta/v1" && name == "Condition" {
+        return Some(condition());
+    }
     if package == "k8s.io/apimachinery/pkg/apis/meta/v1" && name == "TypeMeta" {
         let text = Arc::new(Schema::of("string"));
         let properties = ["apiVersion", "kind"].into_iter().map(|name| (name.into(), text.clone()));
@@ -87,10 +92,14 @@ fn built_in(package: &str, name: &str) -> Option<Schema> {
         });
     }
     let definition = format!("io.k8s.{}.{name}", rest.replace('/', "."));
-    Some(from_json(facts().raw(&definition)?, 0))
+    let mut schema = from_json(facts().raw(&definition)?, true, 0);
+    markers::amend(name, &mut schema);
+    Some(schema)
 }
 
-fn from_json(value: &Value, depth: usize) -> Schema {
+/// A schema of the facts. OpenAPI has a default for each value that cannot be missing (`""`, `0`), which no marker of the
+/// Go type gave: of fields that must be there, of items and of values of maps. `markers` knows the others.
+fn from_json(value: &Value, may_be_missing: bool, depth: usize) -> Schema {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(Into::into);
     let names = |name: &str| -> Vec<Arc<str>> {
         let list = value.get(name).and_then(Value::as_array).into_iter().flatten();
@@ -99,33 +108,33 @@ fn from_json(value: &Value, depth: usize) -> Schema {
     if depth > 30 {
         return Schema::default();
     }
-    let inner = |value: &Value| Arc::new(from_json(value, depth + 1));
+    let inner = |value: &Value| Arc::new(from_json(value, false, depth + 1));
     if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
         return Schema { reference: type_of(reference), ..Schema::default() };
     }
     // A reference with something beside it stands alone in an allOf.
     if let Some([only]) = value.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
-        return from_json(only, depth + 1);
+        return from_json(only, may_be_missing, depth + 1);
     }
     let mut required = names("required");
     required.sort();
+    let field = |name: &str, value: &Value| {
+        let optional = !required.iter().any(|required| **required == *name);
+        Arc::new(from_json(value, optional, depth + 1))
+    };
+    let properties = value.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let properties = properties.map(|(name, schema)| (name.as_str().into(), field(name, schema))).collect();
     Schema {
         kind: text("type"),
         format: text("format"),
         default: value
             .get("default")
-            .filter(|default| !default.as_object().is_some_and(serde_json::Map::is_empty))
+            .filter(|default| may_be_missing && !default.as_object().is_some_and(serde_json::Map::is_empty))
             .cloned()
             .map(Arc::new),
         required,
         items: value.get("items").map(inner),
-        properties: value
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .map(|(name, schema)| (name.as_str().into(), inner(schema)))
-            .collect(),
+        properties,
         additional: value.get("additionalProperties").map(|values| match values {
             Value::Bool(_) => Additional::Anything,
             values => Additional::Schema(inner(values)),
@@ -139,8 +148,43 @@ fn from_json(value: &Value, depth: usize) -> Schema {
     }
 }
 
+/// `metav1.Condition`, whose Go type has markers that OpenAPI does not show.
+fn condition() -> Schema {
+    let text = |most: Option<u32>, least: Option<u32>, pattern: Option<&str>| Schema {
+        max_length: most.map(Value::from),
+        min_length: least.map(Value::from),
+        pattern: pattern.map(Into::into),
+        ..Schema::of("string")
+    };
+    let reason = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
+    let status = Schema {
+        choices: ["True", "False", "Unknown"].into_iter().map(Value::from).collect(),
+        ..Schema::of("string")
+    };
+    let generation =
+        Schema { format: Some("int64".into()), minimum: Some(Value::from(0)), ..Schema::of("integer") };
+    let time = Schema { format: Some("date-time".into()), ..Schema::of("string") };
+    let properties = [
+        ("type", text(Some(316), None, Some(markers::QUALIFIED_NAME))),
+        ("status", status),
+        ("observedGeneration", generation),
+        ("lastTransitionTime", time),
+        ("reason", text(Some(1024), Some(1), Some(reason))),
+        ("message", text(Some(32768), None, None)),
+    ];
+    let required = ["lastTransitionTime", "message", "reason", "status", "type"];
+    Schema {
+        properties: properties.into_iter().map(|(name, schema)| (name.into(), Arc::new(schema))).collect(),
+        required: required.into_iter().map(Into::into).collect(),
+        ..Schema::of("object")
+    }
+}
+
 /// `io.k8s.api.core.v1.PodSpec` as a Go type.
 fn type_of(definition: &str) -> Option<TypeId> {
     let (package, name) = definition.strip_prefix("io.k8s.")?.rsplit_once('.')?;
     Some(TypeId { package: format!("k8s.io/{}", package.replace('.', "/")).into(), name: name.into() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,7 +51,7 @@ fn expected(folder: &Path) -> BTreeMap<String, Value> {
 }
 
 /// Paths at which two values differ.
-fn differences(path: &str, want: &Value, have: &Value, out: &mut Vec<String>) {
+pub(crate) fn differences(path: &str, want: &Value, have: &Value, out: &mut Vec<String>) {
     match (want, have) {
         (Value::Object(want), Value::Object(have)) => {
             for key in want.keys().chain(have.keys().filter(|key| !want.contains_key(*key))) {

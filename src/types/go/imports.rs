@@ -252,7 +252,27 @@ impl Modules {
                 Some((near, path))
             })
             .max_by_key(|(near, _)| *near);
-        best.map_or(dir, |(_, path)| path)
+        best.map_or_else(|| self.cached_path(&dir).unwrap_or(dir), |(_, path)| path)
+    }
+
+    /// The import path of a folder in the module cache: without the version, capitals as they were.
+    fn cached_path(&self, dir: &str) -> Option<String> {
+        let inside = dir.strip_prefix(self.cache.as_deref()?)?.strip_prefix('/')?;
+        let (module, rest) = inside.split_once('@')?;
+        let rest = rest.split_once('/').map_or("", |(_, rest)| rest);
+        let mut path = String::with_capacity(inside.len());
+        let mut capital = false;
+        for c in module.chars() {
+            match c {
+                '!' => capital = true,
+                c if capital => {
+                    path.push(c.to_ascii_uppercase());
+                    capital = false;
+                }
+                c => path.push(c),
+            }
+        }
+        Some(if rest.is_empty() { path } else { format!("{path}/{rest}") })
     }
 
     /// Where a package lies.

@@ -39,6 +39,11 @@ pub use profile::{Level, Profile};
 use crate::diagnostic::Diagnostic;
 use std::sync::Arc;
 
+/// The folder of a package by its import path: of the project's module, of one beside it, or of one that it requires.
+pub fn package_folder(files: &dyn Files, import_path: &str) -> Option<String> {
+    imports::Modules::of(files, ".").find(files, import_path, None).ok().map(|found| found.dir)
+}
+
 /// Makes CRDs. Keeps what it parsed, so that after one saved file one file is parsed again.
 #[derive(Debug, Default)]
 pub struct Generator {

@@ -10,6 +10,9 @@ const MAX_TEXT: usize = 64 * 1024;
 const MAX_DEPTH: usize = 24;
 const MAX_REFERENCES: usize = 4096;
 
+/// Stands for the project's folder where a text names it as a whole path: `$(CURDIR)`, `$(abspath api)`.
+pub(super) const ROOT: char = '\u{1}';
+
 /// One command of a recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Command {
@@ -42,6 +45,36 @@ pub(super) struct Makefile {
 pub(super) struct Variable {
     text: String,
     pub(super) place: Place,
+}
+
+/// A path without `.` parts, and without `..` parts behind a name.
+pub(super) fn without_dots(path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    for part in path.split('/').filter(|part| *part != ".") {
+        match part {
+            ".." if parts.last().is_some_and(|last| !matches!(*last, ".." | "")) => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+impl Command {
+    /// The command with whole paths below the project's folder as paths from the folder it runs in.
+    pub(super) fn from_folder(mut self) -> Command {
+        let folder = self.folder.replace(ROOT, "");
+        let inside = self.folder.starts_with(ROOT) || !self.folder.starts_with('/');
+        let folder = without_dots(folder.trim_start_matches('/'));
+        let down = folder.split('/').filter(|part| !matches!(*part, "" | "..")).count();
+        let up = if down == 0 { ".".to_owned() } else { vec![".."; down].join("/") };
+        for word in &mut self.words {
+            *word = word.replace(ROOT, &up);
+        }
+        if inside {
+            self.folder = folder;
+        }
+        self
+    }
 }
 
 impl Makefile {
@@ -118,7 +151,8 @@ impl Makefile {
                 if let [cd, to] = words.as_slice()
                     && cd == "cd"
                 {
-                    folder = if folder.is_empty() { to.clone() } else { format!("{folder}/{to}") };
+                    let whole = to.starts_with([ROOT, '/']) || folder.is_empty();
+                    folder = if whole { to.clone() } else { format!("{folder}/{to}") };
                     continue;
                 }
                 let (target, folder, place) = (target.clone(), folder.clone(), place.clone());
@@ -165,10 +199,18 @@ impl Makefile {
         let (function, argument) = inner.split_once([' ', '\t']).unwrap_or((inner, ""));
         match function {
             "shell" => out.text.push_str(&self.shell(argument.trim())),
-            "CURDIR" | "PWD" => out.text.push('.'),
-            "abspath" | "realpath" | "strip" | "firstword" => {
-                self.expand_into(out, argument.trim(), depth + 1);
+            "CURDIR" | "PWD" => out.text.push(ROOT),
+            "abspath" | "realpath" => {
+                let mut path = Expansion { text: String::new(), references: out.references };
+                self.expand_into(&mut path, argument.trim(), depth + 1);
+                out.references = path.references;
+                if !path.text.starts_with([ROOT, '/']) {
+                    out.text.push(ROOT);
+                    out.text.push('/');
+                }
+                out.text.push_str(&path.text);
             }
+            "strip" | "firstword" => self.expand_into(out, argument.trim(), depth + 1),
             _ if argument.is_empty() => {
                 let before = out.text.len();
                 if let Some(variable) = self.variables.get(function) {
@@ -188,7 +230,7 @@ impl Makefile {
     fn shell(&self, command: &str) -> String {
         let is_date = command.starts_with("date") && command.contains("%Y") && !command.contains("%m");
         if command == "pwd" || command.starts_with("git rev-parse --show-toplevel") {
-            ".".to_owned()
+            ROOT.to_string()
         } else if is_date {
             self.year.clone()
         } else if command.ends_with("controller-gen") {
@@ -200,7 +242,7 @@ impl Makefile {
 }
 
 /// Whether a variable is named after controller-gen: `CONTROLLER_GEN`, `CONTROLLER-GEN`, `controllergen`.
-fn names_controller_gen(name: &str) -> bool {
+pub(super) fn names_controller_gen(name: &str) -> bool {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     name.to_ascii_lowercase().ends_with("controllergen")
 }
@@ -230,7 +272,7 @@ fn assignment(line: &str) -> Option<Assignment<'_>> {
 }
 
 /// Lines with their continuations joined, and the number of the first.
-fn logical_lines(text: &str) -> Vec<(String, u32)> {
+pub(super) fn logical_lines(text: &str) -> Vec<(String, u32)> {
     let mut lines: Vec<(String, u32)> = Vec::new();
     let mut open = false;
     for (line, number) in text.lines().zip(1_u32..) {
@@ -251,7 +293,7 @@ fn logical_lines(text: &str) -> Vec<(String, u32)> {
 }
 
 /// Where the bracket that opens a text is closed.
-fn closing(text: &str) -> Option<usize> {
+pub(super) fn closing(text: &str) -> Option<usize> {
     let (open, close) = if text.starts_with('(') { ('(', ')') } else { ('{', '}') };
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -268,7 +310,7 @@ fn closing(text: &str) -> Option<usize> {
 }
 
 /// The commands of a shell line, each as its words.
-fn shell_commands(line: &str) -> Vec<Vec<String>> {
+pub(super) fn shell_commands(line: &str) -> Vec<Vec<String>> {
     let mut commands = vec![Vec::new()];
     let mut word: Option<String> = None;
     let mut quote = None;

@@ -3,10 +3,11 @@
 
 mod makefile;
 mod options;
+mod scripts;
 
 use crate::diagnostic::{Diagnostic, Place};
 use makefile::{Command, Makefile};
-pub use options::{CrdFlags, ObjectFlags, Output, RbacFlags};
+pub use options::{CrdFlags, Given, ObjectFlags, Output, RbacFlags};
 
 /// A text and the path it came from.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +70,9 @@ pub struct Settings {
 pub struct Inputs<'a> {
     /// The Makefile, then files that it includes.
     pub makefiles: &'a [Source<'a>],
+    /// Shell scripts, and Go files with `//go:generate` lines or targets of mage, that name controller-gen: they count
+    /// where the Makefile does not call it.
+    pub scripts: &'a [Source<'a>],
     /// `go.mod`.
     pub go_mod: Option<Source<'a>>,
     /// Committed CRDs.
@@ -101,8 +105,10 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
     let makefile = Makefile::read(inputs.makefiles, inputs.year);
     let mut found = Settings { version: version(inputs, &makefile), ..Settings::default() };
     let mut all = Vec::new();
-    for command in makefile.commands() {
-        if let Some(flags) = flags_of(&command) {
+    let mut read = |commands: Vec<Command>, all: &mut Vec<Invocation>| {
+        for command in commands {
+            let command = command.from_folder();
+            let Some(flags) = flags_of(&command) else { continue };
             let Some(call) = options::invocation(&command, flags, &mut found.diagnostics) else { continue };
             if call.object.is_some() {
                 found.object_calls.push(call.clone());
@@ -111,6 +117,11 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
                 all.push(call);
             }
         }
+    };
+    read(makefile.commands(), &mut all);
+    if all.is_empty() {
+        let scripts = inputs.scripts.iter().flat_map(|file| scripts::commands(file, inputs.year));
+        read(scripts.collect(), &mut all);
     }
     let in_manifests = |call: &Invocation| call.target.split_whitespace().any(|name| name == "manifests");
     let any = all.iter().any(|call| in_manifests(call) && call.crd.is_some());
@@ -119,7 +130,8 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
         found.object_calls.retain(in_generate);
     }
     found.invocations = if any { all.into_iter().filter(in_manifests).collect() } else { all };
-    if found.invocations.iter().all(|call| call.crd.is_none()) {
+    // A project that asks for roles alone gets nothing on top.
+    if found.invocations.is_empty() {
         found.invocations.push(Invocation::scaffolded());
     }
     found
@@ -141,6 +153,24 @@ impl Invocation {
             place: None,
         }
     }
+}
+
+/// Whether a word is a flag of controller-gen and no package pattern: `crd:maxDescLen=0`, `paths=./...`.
+pub fn is_flag(word: &str) -> bool {
+    let name = word.split(['=', ':']).next().unwrap_or_default();
+    match name {
+        "crd" | "rbac" | "object" => name.len() == word.len() || word[name.len()..].starts_with(':'),
+        "paths" => word.starts_with("paths="),
+        "output" => word.starts_with("output:"),
+        _ => false,
+    }
+}
+
+/// What flags in controller-gen's own form say, and what is wrong with them.
+pub fn given(words: &[String]) -> (Given, Vec<Diagnostic>) {
+    let mut said = Vec::new();
+    let given = options::given(words, &mut |message| said.push(Diagnostic::warning(message, None)));
+    (given.unwrap_or_default(), said)
 }
 
 /// The flags of a command that calls controller-gen, directly or through `go run` or `go tool`.
@@ -192,9 +222,27 @@ fn version(inputs: &Inputs<'_>, makefile: &Makefile) -> Option<Version> {
             inputs.go_mod.as_ref().and_then(|source| in_text(source, &["sigs.k8s.io/controller-tools "]))
         })
         .or_else(|| {
-            let marks = ["controller-gen.kubebuilder.io/version:"];
-            inputs.crds.iter().find_map(|source| in_text(source, &marks))
+            of_most(
+                inputs
+                    .crds
+                    .iter()
+                    .filter_map(|source| in_text(source, &["controller-gen.kubebuilder.io/version:"]))
+                    .collect(),
+            )
         })
+}
+
+/// The release that most of the committed CRDs were made with: one that was left behind says little of the others.
+fn of_most(mut found: Vec<Version>) -> Option<Version> {
+    let all = found.len();
+    let count = |text: &str, found: &[Version]| found.iter().filter(|one| one.text == text).count();
+    let best = (0..all).rev().max_by_key(|index| count(&found[*index].text, &found))?;
+    let many = count(&found[best].text, &found);
+    let mut version = found.swap_remove(best);
+    if many < all {
+        version.said_by = format!("{many} of {all} committed CRDs, as {}", version.said_by);
+    }
+    Some(version)
 }
 
 /// The release a text begins with: `v0.18.0`, `0.18.0`, in quotes or not.

@@ -57,26 +57,29 @@ pub enum Output {
     Nothing,
 }
 
-/// The call that some flags make up; `None` where it only prints something.
-pub(super) fn invocation(
-    command: &Command,
-    flags: &[String],
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Option<Invocation> {
-    let mut call = Invocation {
-        target: command.target.clone(),
-        folder: command.folder.clone(),
-        paths: Vec::new(),
-        crd: None,
-        rbac: None,
-        object: None,
-        crd_output: Output::Folder("config/crd".to_owned()),
-        rbac_output: Output::Folder("config/rbac".to_owned()),
-        object_output: None,
-        place: Some(command.place.clone()),
-    };
-    let (mut default, mut crd_output, mut rbac_output) = (None, None, None);
-    let mut object_output = None;
+/// What some flags say; what they do not say is `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Given {
+    /// Package patterns.
+    pub paths: Vec<String>,
+    /// The flags of `crd`.
+    pub crd: Option<CrdFlags>,
+    /// The flags of `rbac`.
+    pub rbac: Option<RbacFlags>,
+    /// The flags of `object`.
+    pub object: Option<ObjectFlags>,
+    /// Where CRDs go.
+    pub crd_output: Option<Output>,
+    /// Where roles go.
+    pub rbac_output: Option<Output>,
+    /// Where copy methods go; `Some(None)` is beside the types.
+    pub object_output: Option<Option<Output>>,
+}
+
+/// Reads flags; `None` where the call only prints something.
+pub(super) fn given(flags: &[String], warn: &mut impl FnMut(String)) -> Option<Given> {
+    let mut given = Given::default();
+    let mut default = None;
     for flag in flags {
         if flag.starts_with('>') {
             break;
@@ -85,41 +88,55 @@ pub(super) fn invocation(
             return None;
         }
         let flag = flag.trim_start_matches('+');
-        let mut warn = |message: String| {
-            diagnostics.push(Diagnostic::warning(message, Some(command.place.clone())));
-        };
         if let Some(paths) = flag.strip_prefix("paths=") {
-            call.paths.extend(list(paths));
+            given.paths.extend(list(paths));
         } else if let Some(rest) = flag.strip_prefix("output:") {
             if let Some(output) = code_output(rest) {
-                object_output = output;
+                given.object_output = Some(output);
             }
             match output(rest) {
                 Some(("", output)) => default = Some(output),
-                Some(("crd", output)) => crd_output = Some(output),
-                Some(("rbac", output)) => rbac_output = Some(output),
+                Some(("crd", output)) => given.crd_output = Some(output),
+                Some(("rbac", output)) => given.rbac_output = Some(output),
                 Some(_) => {}
                 None => warn(format!("controller-gen has no output rule {flag:?}")),
             }
         } else if let Some(arguments) = generator(flag, "crd") {
-            call.crd = Some(crd_flags(arguments, &mut warn));
+            given.crd = Some(crd_flags(arguments, warn));
         } else if let Some(arguments) = generator(flag, "rbac") {
-            call.rbac = Some(rbac_flags(arguments, &mut warn));
+            given.rbac = Some(rbac_flags(arguments, warn));
         } else if let Some(arguments) = generator(flag, "object") {
-            call.object = Some(object_flags(arguments, &mut warn));
+            given.object = Some(object_flags(arguments, warn));
         }
     }
-    if call.paths.is_empty() {
-        call.paths.push("./...".to_owned());
-    }
-    if let Some(output) = crd_output.or_else(|| default.clone()) {
-        call.crd_output = output;
-    }
-    if let Some(output) = rbac_output.or(default) {
-        call.rbac_output = output;
-    }
-    call.object_output = object_output;
-    Some(call)
+    given.crd_output = given.crd_output.or_else(|| default.clone());
+    given.rbac_output = given.rbac_output.or(default);
+    Some(given)
+}
+
+/// The call that some flags make up; `None` where it only prints something.
+pub(super) fn invocation(
+    command: &Command,
+    flags: &[String],
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Invocation> {
+    let mut warn = |message: String| {
+        diagnostics.push(Diagnostic::warning(message, Some(command.place.clone())));
+    };
+    let given = given(flags, &mut warn)?;
+    let all = || vec!["./...".to_owned()];
+    Some(Invocation {
+        target: command.target.clone(),
+        folder: command.folder.clone(),
+        paths: if given.paths.is_empty() { all() } else { given.paths },
+        crd: given.crd,
+        rbac: given.rbac,
+        object: given.object,
+        crd_output: given.crd_output.unwrap_or_else(|| Output::Folder("config/crd".to_owned())),
+        rbac_output: given.rbac_output.unwrap_or_else(|| Output::Folder("config/rbac".to_owned())),
+        object_output: given.object_output.flatten(),
+        place: Some(command.place.clone()),
+    })
 }
 
 /// Where an output rule sends code: `Some(None)` is beside the packages it is made of; `None` where the rule says nothing

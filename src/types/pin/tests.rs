@@ -119,7 +119,9 @@ fn the_version_is_found_in_the_order_of_who_decides() {
     };
     let tools = Source { path: "tools.mk", text: "tools += controller-gen=v0.20.1\n" };
     let version = |makefiles: &[Source<'_>], go_mod: Option<Source<'_>>| {
-        let found = settings(&Inputs { makefiles, go_mod, crds: &[crd], year: "2026" }).version.unwrap();
+        let found = settings(&Inputs { makefiles, go_mod, crds: &[crd], year: "2026", ..Inputs::default() })
+            .version
+            .unwrap();
         format!("{} {}", found.text, found.said_by)
     };
     assert_eq!(version(&[], None), "v0.15.0 config/crd/bases/a.yaml:3");
@@ -145,4 +147,90 @@ fn hostile_makefiles_end() {
     for text in ["\t", "a:\n\t$", "define x\n", "= y\n", "a = $(shell\n", "x:\\", "\t'\"\\"] {
         read(text);
     }
+}
+
+fn script(path: &str, text: &str) -> Settings {
+    let scripts = [Source { path, text }];
+    settings(&Inputs { scripts: &scripts, year: "2026", ..Inputs::default() })
+}
+
+#[test]
+fn calls_in_shell_scripts() {
+    let found = script(
+        "hack/generate.sh",
+        r#"#!/usr/bin/env bash
+set -euo pipefail
+ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+CONTROLLER_GEN=${CONTROLLER_GEN:-"go run sigs.k8s.io/controller-tools/cmd/controller-gen"}
+export CRD_OPTIONS="crd:maxDescLen=0"
+cd "${ROOT}"
+# controller-gen crd paths=./old/...
+$CONTROLLER_GEN ${CRD_OPTIONS} \
+  paths="./pkg/apis/..." output:crd:dir=${ROOT}/deploy/crds
+(cd api && "${CONTROLLER_GEN_BIN:-controller-gen}" object paths=./v1)
+"#,
+    );
+    let call = only(&found);
+    assert_eq!(call.crd.as_ref().unwrap().max_description, Some(0));
+    assert_eq!((call.folder.as_str(), call.paths[0].as_str()), ("", "./pkg/apis/..."));
+    assert_eq!(call.crd_output, Output::Folder("./deploy/crds".to_owned()));
+    assert_eq!(call.place.as_ref().unwrap().line, 8);
+    let [object] = found.object_calls.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((object.folder.as_str(), object.paths[0].as_str()), ("api", "./v1"));
+}
+
+#[test]
+fn calls_in_go_generate_lines_and_magefiles() {
+    let found = script(
+        "tools/generate.go",
+        "package tools\n\n//go:generate go run sigs.k8s.io/controller-tools/cmd/controller-gen crd paths=../api/... output:crd:dir=../crds\n",
+    );
+    let call = only(&found);
+    assert_eq!((call.folder.as_str(), call.paths[0].as_str()), ("tools", "../api/..."));
+    assert_eq!(call.crd_output, Output::Folder("../crds".to_owned()));
+    let found = script(
+        "magefile.go",
+        "package main\n\nimport \"github.com/magefile/mage/sh\"\n\nfunc Generate() error {\n\treturn sh.RunV(controllerGen,\n\t\t\
+         \"crd:allowDangerousTypes=true\",\n\t\t\"paths=./api/...\", \"output:crd:dir=deploy\")\n}\n",
+    );
+    let call = only(&found);
+    assert!(call.crd.as_ref().unwrap().allow_dangerous_types);
+    assert_eq!(call.crd_output, Output::Folder("deploy".to_owned()));
+}
+
+#[test]
+fn whole_paths_below_the_project() {
+    let found = read(
+        "ROOT := $(abspath .)\nOUT = $(abspath deploy/crds)\nmanifests:\n\tcd api/core && $(ROOT)/bin/controller-gen crd \
+         paths=$(PWD)/api/... output:crd:dir=$(OUT)\n\tcd $(CURDIR)/other; controller-gen crd paths=./v1 output:crd:dir=$(shell pwd)/crds\n",
+    );
+    let [first, second] = found.invocations.as_slice() else { panic!("{found:#?}") };
+    assert_eq!((first.folder.as_str(), first.paths[0].as_str()), ("api/core", "../../api/..."));
+    assert_eq!(first.crd_output, Output::Folder("../../deploy/crds".to_owned()));
+    assert_eq!((second.folder.as_str(), second.paths[0].as_str()), ("other", "./v1"));
+    assert_eq!(second.crd_output, Output::Folder("../crds".to_owned()));
+}
+
+#[test]
+fn a_makefile_with_roles_alone_gets_no_crds_on_top() {
+    let found = read("manifests:\n\tcontroller-gen rbac:roleName=mine paths=./...\n");
+    assert_eq!(only(&found).crd, None);
+    let scripts = [Source { path: "a.sh", text: "controller-gen crd paths=./api\n" }];
+    let makefiles = [Source { path: "Makefile", text: "manifests:\n\tcontroller-gen crd paths=./own\n" }];
+    let found =
+        settings(&Inputs { makefiles: &makefiles, scripts: &scripts, year: "2026", ..Inputs::default() });
+    assert_eq!(only(&found).paths, ["./own"]);
+}
+
+#[test]
+fn the_release_is_that_of_most_committed_crds() {
+    let text = |version: &str| format!("    controller-gen.kubebuilder.io/version: {version}\n");
+    let (old, new) = (text("v0.5.0"), text("v0.19.0"));
+    let crds =
+        [("a.yaml", &old), ("b.yaml", &new), ("c.yaml", &new)].map(|(path, text)| Source { path, text });
+    let found = settings(&Inputs { crds: &crds, year: "2026", ..Inputs::default() }).version.unwrap();
+    assert_eq!(
+        (found.text.as_str(), found.said_by.as_str()),
+        ("v0.19.0", "2 of 3 committed CRDs, as b.yaml:1")
+    );
 }
