@@ -12,6 +12,7 @@ use crate::event::{
     Diagnostic, Event, KindHealth, KindStatus, Level, Notice, Permission, Place, Released, ReloadFailed,
     Severity, ShadowDecision, SourcesChanged, Verdict,
 };
+use crate::operator::deadline;
 use crate::operator::manager::ManagerRequest;
 use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
@@ -223,14 +224,18 @@ impl Reloader {
         }
         let saved_at = batch.as_ref().map(|batch| batch.saved_at).or_else(|| forced.then(Instant::now));
         let changed = batch.map(|batch| self.names(&batch)).unwrap_or_default();
-        let files = std::mem::take(&mut memory.files);
+        let mut files = std::mem::take(&mut memory.files);
+        let (limit, waiting) = deadline::within(deadline::LOAD);
+        files.loader.limit_to(limit);
         let project = self.project.clone();
         let names = changed.clone();
         let (options, trust) = (Arc::clone(&self.options), self.trust.clone());
         let work = tokio::task::spawn_blocking(move || {
             load(&project, (&options, &trust), files, &names, saved_at, forced)
         });
-        match work.await {
+        let done = work.await;
+        drop(waiting);
+        match done {
             Ok((files, loaded)) => {
                 memory.files = files;
                 if let Some(loaded) = loaded {

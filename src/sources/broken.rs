@@ -1,5 +1,6 @@
 //! What is wrong with a chart, as a diagnostic with place, excerpt and hint. Pure.
 
+use super::time_limit::{self, TimeLimit};
 use crate::event::{Diagnostic, Place, Severity, mask};
 use opdev_helm::chart::{Chart, ChartError, FileSet};
 use opdev_helm::engine::{
@@ -123,7 +124,12 @@ pub(super) fn check(
 ) -> Result<bool, Box<Diagnostic>> {
     match with_values(chart, &Value::Object(serde_json::Map::new()), trials) {
         Ok(_) => Ok(true),
-        Err(error) if strict || error.message.contains("parse error at") => {
+        // What takes too long without values is not made quick by some; each pass would wait for it.
+        Err(error)
+            if strict
+                || error.message.contains("parse error at")
+                || error.message.contains(time_limit::TOO_LONG) =>
+        {
             Err(Box::new(render(folder, chart, &error)))
         }
         Err(_) => Ok(false),
@@ -138,10 +144,11 @@ pub(super) fn check(
 pub fn with_values(chart: &Chart, values: &Value, trials: &Trials) -> Result<Rendered, RenderError> {
     let capabilities = Capabilities::default_for(Compat::V3);
     let release = ReleaseInfo::install("release-name", "default");
+    let env = Still(trials.limit.clone());
     let input = RenderInput {
         cache: Some(Arc::clone(&trials.templates)),
         memory: Some(&trials.memory),
-        ..RenderInput::new(values, release, &capabilities, &Still)
+        ..RenderInput::new(values, release, &capabilities, &env)
     };
     engine::render(chart, &input)
 }
@@ -155,6 +162,8 @@ const MOST_TEXTS: usize = 2_000;
 pub struct Trials {
     templates: Arc<ParseCache>,
     memory: Memory,
+    /// Until when checks may go on.
+    pub(super) limit: TimeLimit,
 }
 
 impl Trials {
@@ -166,8 +175,8 @@ impl Trials {
     }
 }
 
-/// A check never depends on when it runs.
-struct Still;
+/// A check never depends on when it runs, but it ends.
+struct Still(TimeLimit);
 
 impl Environment for Still {
     fn now(&self) -> jiff::Timestamp {
@@ -183,6 +192,10 @@ impl Environment for Still {
 
     fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<Value, String> {
         Ok(Value::Object(serde_json::Map::new()))
+    }
+
+    fn give_up(&self) -> Option<&'static str> {
+        self.0.reached()
     }
 }
 

@@ -3,6 +3,7 @@
 
 use super::broken::{self, Trials};
 use super::files::{Prints, problem};
+use super::time_limit::TimeLimit;
 use super::watches::Entry;
 use crate::event::{Diagnostic, Place};
 use opdev_helm::chart::{Chart, FileSet};
@@ -16,6 +17,8 @@ use std::sync::Arc;
 pub(super) struct Charts {
     loading: BTreeMap<String, Loading>,
     named: BTreeMap<String, Loading>,
+    /// Until when checks may go on.
+    pub(super) limit: TimeLimit,
 }
 
 /// One chart over time.
@@ -61,6 +64,7 @@ impl Charts {
             }
             loading.content = content;
             loading.trials.shrink();
+            loading.trials.limit = self.limit.clone();
             match load(entry, read, loading) {
                 Ok((chart, renders)) => {
                     loading.good = Some(Arc::new(chart));
@@ -89,7 +93,8 @@ impl Charts {
             let content = prints[path.as_str()];
             if content != loading.content || forced {
                 loading.content = content;
-                let trials = Trials::default();
+                let mut trials = Trials::default();
+                trials.limit = self.limit.clone();
                 match checked(path, read, false, &trials, |why| {
                     problem(path, format!("{path} is no chart: {why}"))
                 }) {

@@ -2,6 +2,7 @@
 //! default flipped once, so that objects that are off by default are seen. Pure.
 
 use super::broken::{self, Trials};
+use super::time_limit;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::{RenderError, Rendered};
 use opdev_object::meta::Gvk;
@@ -39,8 +40,11 @@ impl CreatedKinds {
         created.untried = defaults.len().saturating_sub(MOST_FLIPS);
         for (path, value) in defaults.into_iter().take(MOST_FLIPS) {
             // With other values a template may rightly refuse to render.
-            if let Ok(rendered) = broken::with_values(chart, &nested(&path, !value), &trials) {
-                created.add(&rendered);
+            match broken::with_values(chart, &nested(&path, !value), &trials) {
+                Ok(rendered) => created.add(&rendered),
+                // Nor would the next one end.
+                Err(error) if error.message.contains(time_limit::TOO_LONG) => break,
+                Err(_) => {}
             }
         }
         for crd in chart.crds() {

@@ -11,6 +11,7 @@ use super::charts::Charts;
 use super::definitions::{self, Definition, Definitions};
 use super::files::{Prints, hash, problem};
 use super::reconcilers::{Fed, Reconcilers};
+use super::time_limit::TimeLimit;
 use super::watches::{self, Entry};
 use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
 use crate::event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
@@ -67,6 +68,11 @@ pub struct Loader {
 }
 
 impl Loader {
+    /// Lets the next load break off renders when this limit is reached.
+    pub fn limit_to(&mut self, limit: TimeLimit) {
+        self.charts.limit = limit;
+    }
+
     /// The chart folders that `watches.yaml` names, so that the caller can read them.
     pub fn chart_paths(&self, path: &str, watches: &str) -> Vec<String> {
         let (entries, _) = watches::read(path, watches);
@@ -150,7 +156,7 @@ impl Loader {
     fn chart_watch(&self, entry: &Entry, files: &Files, number: u64, fresh: &[String]) -> (Watch, bool) {
         let loading = self.charts.get(&entry.chart);
         let before = self.before(&entry.gvk);
-        let (overrides, broken) = match expanded(entry, files) {
+        let (overrides, broken) = match expanded(entry, files, &self.charts.limit) {
             Ok(overrides) => (Some(overrides), None),
             // What it was before goes on serving. Without its overrides a chart is another one, so there is none else.
             Err(problem) => (
@@ -396,7 +402,11 @@ fn prints(charts: &BTreeMap<String, Result<FileSet, String>>) -> Prints<'_> {
 }
 
 /// The override values of an entry, with the variables that the user has allowed.
-fn expanded(entry: &Entry, files: &Files) -> Result<BTreeMap<String, String>, Box<Diagnostic>> {
+fn expanded(
+    entry: &Entry,
+    files: &Files,
+    limit: &TimeLimit,
+) -> Result<BTreeMap<String, String>, Box<Diagnostic>> {
     let about = |message: String, hint: Option<String>| {
         let mut problem = problem(&entry.place.file, message);
         problem.place = Some(entry.place.clone());
@@ -411,7 +421,7 @@ fn expanded(entry: &Entry, files: &Files) -> Result<BTreeMap<String, String>, Bo
             Some("press R to be asked again, or run `opdev trust` and save this file".to_owned()),
         ));
     }
-    overrides::expand(&entry.overrides, &files.env)
+    overrides::expand(&entry.overrides, &files.env, limit)
         .map_err(|why| about(format!("failed to expand override values: {why}"), None))
 }
 

@@ -9,6 +9,7 @@ mod files;
 pub mod load;
 mod overrides;
 mod reconcilers;
+pub mod time_limit;
 pub mod values;
 mod watches;
 

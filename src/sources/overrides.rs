@@ -1,6 +1,7 @@
 //! `overrideValues`: `$VAR` and `${VAR}` from the environment, then a Go template without data, as upstream does.
 //! Pure: the environment is handed in.
 
+use super::time_limit::TimeLimit;
 use crate::event::mask;
 use opdev_helm::template::{Compat, Context, Environment, TemplateSet, Value};
 use std::collections::BTreeMap;
@@ -12,12 +13,14 @@ use std::collections::BTreeMap;
 pub(crate) fn expand(
     overrides: &BTreeMap<String, String>,
     env: &BTreeMap<String, String>,
+    limit: &TimeLimit,
 ) -> Result<BTreeMap<String, String>, String> {
     let mut expanded = BTreeMap::new();
     for (key, value) in overrides {
         let text = variables(value, env);
         let text = if text.contains("{{") {
-            execute(key, &text).map_err(|error| format!("{key}: {}", without_env(&error, value, env)))?
+            execute(key, &text, limit)
+                .map_err(|error| format!("{key}: {}", without_env(&error, value, env)))?
         } else {
             text
         };
@@ -39,16 +42,17 @@ fn without_env(error: &str, value: &str, env: &BTreeMap<String, String>) -> Stri
     mask::text(error, &mask::known(used))
 }
 
-fn execute(name: &str, text: &str) -> Result<String, String> {
+fn execute(name: &str, text: &str, limit: &TimeLimit) -> Result<String, String> {
     let mut set = TemplateSet::new(Compat::V3);
     set.add(name, text).map_err(|error| error.to_string())?;
-    let mut context = Context::new(&Nowhere, Compat::V3);
+    let env = Nowhere(limit.clone());
+    let mut context = Context::new(&env, Compat::V3);
     let output = set.execute(name, Value::Nil, &mut context).map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&output).into_owned())
 }
 
 /// Override values are fixed when they are read: no clock, no randomness, no cluster.
-struct Nowhere;
+struct Nowhere(TimeLimit);
 
 impl Environment for Nowhere {
     fn now(&self) -> jiff::Timestamp {
@@ -61,6 +65,10 @@ impl Environment for Nowhere {
 
     fn lookup(&self, _: &str, _: &str, _: &str, _: &str) -> Result<serde_json::Value, String> {
         Err("lookup cannot be used in overrideValues".to_owned())
+    }
+
+    fn give_up(&self) -> Option<&'static str> {
+        self.0.reached()
     }
 }
 
@@ -117,9 +125,9 @@ mod tests {
         assert_eq!(variables("a-$IMAGE-${IMAGE}-$NONE.$", &env), "a-repo/app:1.2-repo/app:1.2-.$");
         let overrides =
             BTreeMap::from([("tag".to_owned(), "{{ (\"$IMAGE\" | split \":\")._1 }}".to_owned())]);
-        assert_eq!(expand(&overrides, &env).unwrap()["tag"], "1.2");
+        assert_eq!(expand(&overrides, &env, &TimeLimit::default()).unwrap()["tag"], "1.2");
         let broken = BTreeMap::from([("tag".to_owned(), "{{ nope }}".to_owned())]);
-        assert!(expand(&broken, &env).unwrap_err().starts_with("tag: "));
+        assert!(expand(&broken, &env, &TimeLimit::default()).unwrap_err().starts_with("tag: "));
     }
 
     #[test]
@@ -129,7 +137,9 @@ mod tests {
             ("BAD".to_owned(), "{{ swordfish }}".to_owned()),
         ]);
         for text in ["{{ fail \"$PW\" }}", "{{ hunter $PW }}", "{{ 1 }}${BAD}"] {
-            let error = expand(&BTreeMap::from([("tag".to_owned(), text.to_owned())]), &env).unwrap_err();
+            let error =
+                expand(&BTreeMap::from([("tag".to_owned(), text.to_owned())]), &env, &TimeLimit::default())
+                    .unwrap_err();
             assert!(!error.contains("hunter2") && !error.contains("swordfish"), "{error}");
         }
     }

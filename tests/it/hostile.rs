@@ -5,6 +5,7 @@ use crate::gadget::{RECONCILER, SAMPLE, gadgets, is_gadget};
 use crate::inner_loop::Opdev;
 use opdev::event::Request;
 use std::fs;
+use std::process::{Command, Stdio};
 
 const HOSTILE: &str = r#"export const owns = ["v1/ConfigMap"];
 
@@ -75,4 +76,36 @@ async fn hostile_reconcilers_are_named_and_the_others_keep_running() {
         assert!(place.column > 0 && problem.message.contains(words), "{name}: {problem:?}");
     }
     opdev.stop().await;
+}
+
+/// A chart that keeps opdev busy while it is loaded does not keep it from ending.
+#[test]
+fn the_first_interrupt_ends_opdev_while_a_chart_is_loaded() {
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let root = folder.path();
+    fs::create_dir_all(root.join("charts/slow/templates")).unwrap();
+    let watches = "- {group: a.example.com, version: v1, kind: Slow, chart: charts/slow}\n";
+    fs::write(root.join("watches.yaml"), watches).unwrap();
+    fs::write(root.join("charts/slow/Chart.yaml"), "apiVersion: v2\nname: slow\nversion: 0.1.0\n").unwrap();
+    let keys = "{{ range until 9 }}{{ $_ := genPrivateKey \"rsa\" }}{{ end }}\n";
+    fs::write(root.join("charts/slow/templates/keys.yaml"), keys).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(["run", "--embedded", "--plain"])
+        .current_dir(root)
+        .env("HOME", home.path())
+        .env_remove("XDG_STATE_HOME")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It is written once the control plane answers; the charts are read beside that.
+    while !root.join(".opdev/kubeconfig").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it was asked to");
+        std::thread::yield_now();
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{:?}: {said}", output.status);
+    assert!(!said.contains("live: Slow"), "{said}");
 }

@@ -47,6 +47,11 @@ pub trait Environment {
         Err(FuncError::new(format!("no function {name}")))
     }
 
+    /// Why a render is to break off, asked every few milliseconds: its time is up, or nobody waits for it any more.
+    fn give_up(&self) -> Option<&'static str> {
+        None
+    }
+
     /// `getHostByName`: an address, or empty when names are not resolved.
     fn resolve_host(&self, _name: &str) -> String {
         String::new()
@@ -96,6 +101,8 @@ pub struct Context<'a> {
     steps: u64,
     /// Bytes of what functions gave so far.
     given: u64,
+    /// The step at which the environment is asked again whether to go on.
+    ask_at: u64,
     /// Where it is noted what templates read, if anybody wants to know.
     pub(super) reads: Option<Rc<Reads>>,
 }
@@ -123,6 +130,9 @@ impl Spent {
 
 /// No chart comes near; Helm itself would go on for hours.
 const MAX_STEPS: u64 = 10_000_000;
+
+/// How many steps go by until the environment is asked whether to go on.
+const STEPS_UNASKED: u64 = 4_096;
 
 /// How many statements the call of a function counts for: some take microseconds.
 const CALL: u64 = 4;
@@ -183,8 +193,13 @@ impl<'a> Context<'a> {
                 "one render makes too many keys or passwords, or reads too much text with functions",
             );
         }
-        let (stop, _) = self.bounds?;
-        stop.load(Ordering::Relaxed).then_some("the template takes too long")
+        self.interrupted()
+    }
+
+    /// Why to break off what is going on, if so. What a function does at length asks for it in between.
+    pub(super) fn interrupted(&self) -> Option<&'static str> {
+        let stopped = self.bounds.is_some_and(|(stop, _)| stop.load(Ordering::Relaxed));
+        if stopped { Some("the template takes too long") } else { self.env.give_up() }
     }
 
     /// A fresh render.
@@ -201,6 +216,7 @@ impl<'a> Context<'a> {
             marks: None,
             steps: 0,
             given: 0,
+            ask_at: 0,
             reads: None,
         }
     }
@@ -239,6 +255,12 @@ impl<'a> Context<'a> {
         }
         if written > MAX_BYTES {
             return Some("one template writes more than 256 MiB");
+        }
+        if self.steps >= self.ask_at {
+            self.ask_at = self.steps + STEPS_UNASKED;
+            if let Some(why) = self.env.give_up() {
+                return Some(why);
+            }
         }
         let (stop, bytes) = self.bounds?;
         if stop.load(Ordering::Relaxed) {

@@ -30,14 +30,21 @@ pub(super) fn signature_algorithm() -> Vec<u8> {
 
 impl RsaKey {
     /// A new key with a modulus of so many bits.
-    pub(super) fn generate(bits: u32, random: &mut Random<'_>) -> RsaKey {
+    ///
+    /// # Errors
+    /// Those of `go_on`, which is asked between the tests of two candidates.
+    pub(super) fn generate<E>(
+        bits: u32,
+        random: &mut Random<'_>,
+        go_on: &dyn Fn() -> Result<(), E>,
+    ) -> Result<RsaKey, E> {
         let e = BigUint::from(65537u32);
         let one = BigUint::from(1u32);
-        let p = prime(bits / 2, &e, None, random);
-        let q = prime(bits - bits / 2, &e, Some(&p), random);
+        let p = prime(bits / 2, &e, None, (random, go_on))?;
+        let q = prime(bits - bits / 2, &e, Some(&p), (random, go_on))?;
         let phi = (&p - &one) * (&q - &one);
         let d = e.modinv(&phi).unwrap_or_default();
-        RsaKey { n: &p * &q, e, d, p, q }
+        Ok(RsaKey { n: &p * &q, e, d, p, q })
     }
 
     /// PKCS #1, as in `RSA PRIVATE KEY`.
@@ -122,7 +129,12 @@ fn from_pkcs8(bytes: &[u8]) -> Option<RsaKey> {
 }
 
 /// A prime of so many bits, its top two bits set, other than `not`, with no factor of `e` in `p - 1`.
-fn prime(bits: u32, e: &BigUint, not: Option<&BigUint>, random: &mut Random<'_>) -> BigUint {
+fn prime<E>(
+    bits: u32,
+    e: &BigUint,
+    not: Option<&BigUint>,
+    (random, go_on): (&mut Random<'_>, &dyn Fn() -> Result<(), E>),
+) -> Result<BigUint, E> {
     let small = small_primes();
     let size = bits.div_ceil(8) as usize;
     let mut bytes = vec![0; size];
@@ -140,12 +152,13 @@ fn prime(bits: u32, e: &BigUint, not: Option<&BigUint>, random: &mut Random<'_>)
             if rests.iter().zip(&small).any(|(rest, p)| (rest + step % p) % p == 0) {
                 continue;
             }
+            go_on()?;
             let candidate = &start + step;
             let usable = candidate.bits() == u64::from(bits)
                 && not != Some(&candidate)
                 && &candidate % e != BigUint::from(1u32);
             if usable && is_prime(&candidate, random) {
-                return candidate;
+                return Ok(candidate);
             }
         }
     }
@@ -278,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_key_signs_and_survives_being_written() {
-        let key = RsaKey::generate(768, &mut stream(7));
+        let key = RsaKey::generate(768, &mut stream(7), &|| Ok::<(), ()>(())).unwrap();
         assert_eq!(key.n.bits(), 768);
         let again = RsaKey::from_pem(&der::pem("RSA PRIVATE KEY", &key.to_der())).unwrap();
         assert_eq!(again, key);

@@ -5,8 +5,10 @@ use super::engine::Engine;
 use super::verdict::Blamed;
 use super::wish::Wish;
 use crate::operator::api::{Api, At};
+use crate::operator::deadline;
 use crate::operator::settings::HelmCompat;
 use crate::sources::broken;
+use crate::sources::time_limit::TimeLimit;
 use crate::tap::Recorder;
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
@@ -97,6 +99,7 @@ impl Engine {
             .with_kube_version(&served.version, compat)
             .map_err(|error| anyhow!(error))?;
         capabilities.api_versions = served.api_versions();
+        let (limit, _waiting) = deadline::within(deadline::RENDER);
         let outside = Outside {
             api: self.api.clone(),
             handle: Handle::current(),
@@ -104,6 +107,7 @@ impl Engine {
             lookups,
             later,
             looked_up: AtomicBool::new(false),
+            limit,
             random: Mutex::new(Random { seed, block: 0, left: Vec::new() }),
         };
         let release = ReleaseInfo {
@@ -179,6 +183,7 @@ struct Outside {
     lookups: Lookups,
     later: bool,
     looked_up: AtomicBool,
+    limit: TimeLimit,
     random: Mutex<Random>,
 }
 
@@ -213,6 +218,10 @@ impl Environment for Outside {
 
     fn random(&self, buffer: &mut [u8]) {
         self.random.lock().unwrap_or_else(PoisonError::into_inner).fill(buffer);
+    }
+
+    fn give_up(&self) -> Option<&'static str> {
+        self.limit.reached()
     }
 
     fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Result<Value, String> {

@@ -20,7 +20,7 @@ const NAMES: [Ty; 4] = [Ty::Str, Ty::List, Ty::List, Ty::Int];
 pub(super) const FUNCTIONS: &[Function] = &[
     fixed("genPrivateKey", &[Ty::Str], private_key),
     fixed("genCA", &[Ty::Str, Ty::Int], |call, args| {
-        let key = new_key(call);
+        let key = new_key(call)?;
         authority(call, args, &key)
     }),
     fixed("genCAWithKey", &[Ty::Str, Ty::Int, Ty::Str], |call, args| {
@@ -29,7 +29,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
     fixed("genSelfSignedCert", &NAMES, |call, args| {
         alternative_names(args)?;
-        let key = new_key(call);
+        let key = new_key(call)?;
         leaf(call, args, &key, None)
     }),
     fixed("genSelfSignedCertWithKey", &[Ty::Str, Ty::List, Ty::List, Ty::Int, Ty::Str], |call, args| {
@@ -39,7 +39,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("genSignedCert", &[Ty::Str, Ty::List, Ty::List, Ty::Int, Ty::Host(CERTIFICATE)], |call, args| {
         let issuer = issuer(args)?;
         alternative_names(args)?;
-        let key = new_key(call);
+        let key = new_key(call)?;
         leaf(call, args, &key, Some(&issuer))
     }),
     fixed(
@@ -112,7 +112,10 @@ fn private_key(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     let env = call.context.outside();
     let mut random = |buffer: &mut [u8]| env.random(buffer);
     Ok(match string(args, 0).as_str() {
-        "" | "rsa" => der::pem("RSA PRIVATE KEY", &RsaKey::generate(4096, &mut random).to_der()).into(),
+        "" | "rsa" => {
+            let key = RsaKey::generate(4096, &mut random, &|| call.go_on())?;
+            der::pem("RSA PRIVATE KEY", &key.to_der()).into()
+        }
         "ecdsa" => der::pem("EC PRIVATE KEY", &keys::p256_key(&mut random)).into(),
         "ed25519" => der::pem("PRIVATE KEY", &keys::ed25519_key(&mut random)).into(),
         "dsa" => return Err("genPrivateKey: opdev does not make DSA keys; use rsa, ecdsa or ed25519".into()),
@@ -120,9 +123,9 @@ fn private_key(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     })
 }
 
-fn new_key(call: &mut Call<'_, '_>) -> RsaKey {
+fn new_key(call: &mut Call<'_, '_>) -> Result<RsaKey, FuncError> {
     let env = call.context.outside();
-    RsaKey::generate(2048, &mut |buffer: &mut [u8]| env.random(buffer))
+    RsaKey::generate(2048, &mut |buffer: &mut [u8]| env.random(buffer), &|| call.go_on())
 }
 
 fn given_key(args: &[Value], i: usize) -> Result<RsaKey, FuncError> {

@@ -9,6 +9,8 @@ const KEY: u64 = 250_000;
 const LARGE_KEY: u64 = 1_000_000;
 /// Steps for a password that is made slowly on purpose.
 const PASSWORD: u64 = 500_000;
+/// Texts of versions are read in a time that grows with the square of their length.
+const VERSION: u64 = 64;
 /// Bytes of text for one step.
 const BYTES: u64 = 64;
 /// The same where every byte is tried against a pattern.
@@ -18,6 +20,11 @@ const SEARCHED: u64 = 4;
 pub(in crate::template) fn cost(name: &str, args: &[Value]) -> u64 {
     let texts = args.iter().filter_map(Value::as_str);
     let bytes: u64 = texts.map(|text| text.len() as u64).sum();
+    let length = |list: Option<&Value>| match list {
+        Some(Value::List(list)) => list.items().len() as u64,
+        _ => 0,
+    };
+    let pairs = |a: Option<&Value>, b: Option<&Value>| length(a).saturating_mul(length(b));
     match name {
         "genPrivateKey"
             if !matches!(
@@ -31,7 +38,10 @@ pub(in crate::template) fn cost(name: &str, args: &[Value]) -> u64 {
         // Of a given key nothing is made, but it is read and used.
         "genCAWithKey" | "genSelfSignedCertWithKey" | "genSignedCertWithKey" => KEY / 10,
         "bcrypt" | "htpasswd" | "derivePassword" => PASSWORD,
-        "semver" | "semverCompare" => bytes / SEARCHED,
+        "semver" | "semverCompare" => bytes / SEARCHED + (bytes / VERSION).saturating_mul(bytes / VERSION),
+        // Every item is compared with every other one.
+        "uniq" | "mustUniq" => pairs(args.first(), args.first()) / BYTES,
+        "without" | "mustWithout" => args.len() as u64 * length(args.first()) / BYTES,
         // Below this no text is worth a division.
         _ if bytes < BYTES => 0,
         _ if name.starts_with("regex") || name.starts_with("mustRegex") => bytes / SEARCHED,

@@ -107,10 +107,11 @@ fn compact(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     Ok(Value::list(list.items().iter().filter(|v| !empty(v)).cloned().collect()))
 }
 
-fn uniq(_: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
+fn uniq(call: &mut Call<'_, '_>, args: &[Value]) -> Outcome {
     let list = items(args, 0, "find uniq on")?;
     let mut kept: Vec<Value> = Vec::new();
     for item in list.items() {
+        call.go_on()?;
         if !kept.iter().any(|k| k.deep_equal(item)) {
             kept.push(item.clone());
         }

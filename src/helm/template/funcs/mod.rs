@@ -40,6 +40,13 @@ pub(super) struct Call<'a, 'e> {
     pub(super) context: &'a mut Context<'e>,
 }
 
+impl Call<'_, '_> {
+    /// An error where the render is to break off: asked by what may take longer than a few milliseconds.
+    pub(super) fn go_on(&self) -> Result<(), FuncError> {
+        self.context.interrupted().map_or(Ok(()), |why| Err(why.into()))
+    }
+}
+
 /// What a function gives.
 pub(super) type Outcome = Result<Value, FuncError>;
 

@@ -11,7 +11,7 @@ use super::super::host::Ty;
 use super::super::pattern;
 use super::super::text::Str;
 use super::super::value::{Elem, List, Value};
-use super::{Function, bytes, fixed, int, string};
+use super::{Call, Function, Outcome, bytes, fixed, int, string};
 
 const TWO: &[Ty] = &[Ty::Str, Ty::Str];
 const THREE: &[Ty] = &[Ty::Str, Ty::Str, Ty::Str];
@@ -24,14 +24,14 @@ pub(super) const FUNCTIONS: &[Function] = &[
     fixed("mustRegexMatch", TWO, |_, args| Ok(Value::Bool(compiled(args)?.is_match(bytes(args, 1))))),
     fixed("regexFind", TWO, |_, args| Ok(find(&must(args)?, args))),
     fixed("mustRegexFind", TWO, |_, args| Ok(find(&compiled(args)?, args))),
-    fixed("regexFindAll", COUNTED, |_, args| Ok(find_all(&must(args)?, args))),
-    fixed("mustRegexFindAll", COUNTED, |_, args| Ok(find_all(&compiled(args)?, args))),
-    fixed("regexReplaceAll", THREE, |_, args| Ok(replace(&must(args)?, args))),
-    fixed("mustRegexReplaceAll", THREE, |_, args| Ok(replace(&compiled(args)?, args))),
-    fixed("regexReplaceAllLiteral", THREE, |_, args| Ok(replace_literal(&must(args)?, args))),
-    fixed("mustRegexReplaceAllLiteral", THREE, |_, args| Ok(replace_literal(&compiled(args)?, args))),
-    fixed("regexSplit", COUNTED, |_, args| Ok(split(&must(args)?, args))),
-    fixed("mustRegexSplit", COUNTED, |_, args| Ok(split(&compiled(args)?, args))),
+    fixed("regexFindAll", COUNTED, |call, args| find_all(call, &must(args)?, args)),
+    fixed("mustRegexFindAll", COUNTED, |call, args| find_all(call, &compiled(args)?, args)),
+    fixed("regexReplaceAll", THREE, |call, args| replace(call, &must(args)?, args)),
+    fixed("mustRegexReplaceAll", THREE, |call, args| replace(call, &compiled(args)?, args)),
+    fixed("regexReplaceAllLiteral", THREE, |call, args| replace_literal(call, &must(args)?, args)),
+    fixed("mustRegexReplaceAllLiteral", THREE, |call, args| replace_literal(call, &compiled(args)?, args)),
+    fixed("regexSplit", COUNTED, |call, args| split(call, &must(args)?, args)),
+    fixed("mustRegexSplit", COUNTED, |call, args| split(call, &compiled(args)?, args)),
     fixed("regexQuoteMeta", &[Ty::Str], |_, args| Ok(pattern::quote_meta(bytes(args, 0)).into())),
 ];
 
@@ -84,34 +84,40 @@ fn find(regex: &Rc<Regex>, args: &[Value]) -> Value {
     Value::str(regex.find(bytes(args, 1)).map_or(&b""[..], |m| m.as_bytes()))
 }
 
-/// The matches Go counts: an empty one right after another match does not.
-fn matches<'t>(regex: &Regex, text: &'t [u8]) -> Vec<(usize, usize, &'t [u8])> {
+/// A match: where it begins and ends, and its text.
+type Match<'t> = (usize, usize, &'t [u8]);
+
+/// The matches Go counts: an empty one right after another match does not. Where each one is short and is known only at the
+/// end of the text, they take a time that grows with the square of its length, so that `call` is asked before each.
+fn matches<'t>(call: &Call<'_, '_>, regex: &Regex, text: &'t [u8]) -> Result<Vec<Match<'t>>, FuncError> {
     let mut end = None;
     let mut found = Vec::new();
     for m in regex.find_iter(text) {
+        call.go_on()?;
         if !(m.is_empty() && end == Some(m.start())) {
             found.push((m.start(), m.end(), m.as_bytes()));
         }
         end = Some(m.end());
     }
-    found
+    Ok(found)
 }
 
-fn find_all(regex: &Rc<Regex>, args: &[Value]) -> Value {
+fn find_all(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
     let found: Vec<&[u8]> =
-        matches(regex, bytes(args, 1)).into_iter().map(|m| m.2).take(limit(args)).collect();
+        matches(call, regex, bytes(args, 1))?.into_iter().map(|m| m.2).take(limit(args)).collect();
     if found.is_empty() {
-        return Value::List(List::nil(Elem::Str));
+        return Ok(Value::List(List::nil(Elem::Str)));
     }
-    Value::strings(found)
+    Ok(Value::strings(found))
 }
 
-fn replace(regex: &Rc<Regex>, args: &[Value]) -> Value {
+fn replace(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
     let (text, template) = (bytes(args, 1), bytes(args, 2));
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
     let mut end = None;
     for found in regex.captures_iter(text) {
+        call.go_on()?;
         let Some(whole) = found.get(0) else { continue };
         if whole.is_empty() && end == Some(whole.start()) {
             continue;
@@ -122,7 +128,7 @@ fn replace(regex: &Rc<Regex>, args: &[Value]) -> Value {
         from = whole.end();
     }
     out.extend_from_slice(&text[from..]);
-    out.into()
+    Ok(out.into())
 }
 
 /// Go's template of a replacement: `$1`, `$name`, `${name}`, `$$`.
@@ -159,31 +165,31 @@ fn expand(regex: &Regex, found: &regex::bytes::Captures<'_>, mut template: &[u8]
     out.extend_from_slice(template);
 }
 
-fn replace_literal(regex: &Rc<Regex>, args: &[Value]) -> Value {
+fn replace_literal(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
     let (text, with) = (bytes(args, 1), bytes(args, 2));
     let mut out = Vec::with_capacity(text.len());
     let mut from = 0;
-    for (start, end, _) in matches(regex, text) {
+    for (start, end, _) in matches(call, regex, text)? {
         out.extend_from_slice(&text[from..start]);
         out.extend_from_slice(with);
         from = end;
     }
     out.extend_from_slice(&text[from..]);
-    out.into()
+    Ok(out.into())
 }
 
-fn split(regex: &Rc<Regex>, args: &[Value]) -> Value {
+fn split(call: &mut Call<'_, '_>, regex: &Rc<Regex>, args: &[Value]) -> Outcome {
     let text = bytes(args, 1);
     let most = limit(args);
     if most == 0 {
-        return Value::List(List::nil(Elem::Str));
+        return Ok(Value::List(List::nil(Elem::Str)));
     }
     if text.is_empty() && !regex.as_str().is_empty() {
-        return Value::strings([""]);
+        return Ok(Value::strings([""]));
     }
     let mut parts: Vec<&[u8]> = Vec::new();
     let (mut begin, mut finish) = (0, 0);
-    for (start, end, _) in matches(regex, text) {
+    for (start, end, _) in matches(call, regex, text)? {
         if parts.len() + 1 >= most {
             break;
         }
@@ -196,5 +202,5 @@ fn split(regex: &Rc<Regex>, args: &[Value]) -> Value {
     if finish != text.len() {
         parts.push(&text[begin..]);
     }
-    Value::strings(parts)
+    Ok(Value::strings(parts))
 }
