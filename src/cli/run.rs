@@ -38,6 +38,10 @@ pub(super) struct RunArgs {
     /// Start the embedded control plane empty, instead of with the objects of the last run
     #[arg(long)]
     fresh: bool,
+    /// Let simulated pods wait for the ConfigMaps, Secrets and ServiceAccounts that they name, with the kubelet's reasons;
+    /// only with the embedded control plane
+    #[arg(long)]
+    strict_pods: bool,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more: enforced by the
     /// embedded control plane, impersonated elsewhere. Without a name it is the project's own
     #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
@@ -302,6 +306,7 @@ fn input(
             allow_contexts,
             service_account: args.as_serviceaccount,
             webhooks,
+            strict_pods: args.strict_pods || project.settings.strict_pods,
             webhook_certificates: args.webhooks.folder(),
             controllers: Controllers::default(),
             owner: Owner::of_user(),

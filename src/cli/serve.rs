@@ -34,7 +34,7 @@ pub struct ServeArgs {
     /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything
     #[arg(long)]
     rbac: bool,
-    /// Pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons (CreateContainerConfigError,
+    /// Pods wait for the ConfigMaps, Secrets and ServiceAccounts that they name, with the kubelet's reasons (CreateContainerConfigError,
     /// FailedMount), instead of running without them
     #[arg(long)]
     strict_pods: bool,

@@ -23,7 +23,7 @@ const GAPS: [Gap; 14] = [
     ),
     gap(
         "pods",
-        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image; what they name need not be there (with `opdev serve --strict-pods` they wait for their ConfigMaps and Secrets)",
+        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image; an Event, Simulated, says so; what they name need not be there (with --strict-pods, or strictPods in opdev.yaml, they wait for their ConfigMaps, Secrets and ServiceAccount)",
     ),
     gap("controllers", "autoscalers keep their bounds and have no metrics; load balancers stay pending"),
     gap(

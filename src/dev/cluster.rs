@@ -51,6 +51,8 @@ pub struct Choice {
     pub service_account: Option<String>,
     /// How the embedded control plane reaches webhooks.
     pub webhooks: Webhooks,
+    /// Whether simulated pods wait for what they name.
+    pub strict_pods: bool,
     /// The folder for the certificate of webhook servers on this machine.
     pub webhook_certificates: Option<PathBuf>,
     /// Which controllers run on the embedded control plane.
@@ -139,6 +141,7 @@ impl Connection {
         config.controllers = choice.controllers;
         config.rbac = choice.service_account.is_some();
         config.webhooks = choice.webhooks.clone();
+        config.strict_pods = choice.strict_pods;
         let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
         let warning = plane.moved_aside().map(ToString::to_string);

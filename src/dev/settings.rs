@@ -37,6 +37,8 @@ pub struct Settings {
     pub on_exit: Option<OnExit>,
     /// How files are watched, and what a saved chart does.
     pub reload: Reload,
+    /// Whether the simulated pods of the embedded control plane wait for what they name.
+    pub strict_pods: bool,
     /// The operator's own program.
     pub operator: Option<process::Settings>,
 }
@@ -107,7 +109,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "watches",
     "types",
     "reconcilers",
@@ -118,6 +120,7 @@ const KEYS: [&str; 14] = [
     "applyOnStart",
     "onExit",
     "reload",
+    "strictPods",
     "operator",
     // Read by `preferences`.
     "theme",

@@ -35,7 +35,7 @@ impl Controller for Kubelet {
     }
 
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
-        if self.strict && matches!(change.resource.as_str(), "configmaps" | "secrets") {
+        if self.strict && matches!(change.resource.as_str(), "configmaps" | "secrets" | "serviceaccounts") {
             return self.waiting(view, change);
         }
         match &change.after {
@@ -60,6 +60,9 @@ impl Controller for Kubelet {
         {
             return Sync { writes: self.hold_back(view, &pod, &missing), ..Sync::default() };
         }
+        if pods::phase(&pod) == "Running" && !deleting(&pod) && changed_containers(&pod).next().is_some() {
+            return Sync { writes: self.next(view, &pod, &restarted(), now), ..Sync::default() };
+        }
         let Some(stage) = stage::due(&self.stages, &pod) else { return Sync::done() };
         let mut sync = Sync { writes: self.next(view, &pod, &stage.next, now), ..Sync::default() };
         if !sync.writes.is_empty() && !stage.delay().is_zero() {
@@ -70,7 +73,7 @@ impl Controller for Kubelet {
 }
 
 impl Kubelet {
-    /// The pods that may wait for a ConfigMap or a Secret which has come.
+    /// The pods that may wait for a ConfigMap, a Secret or a ServiceAccount which has come.
     fn waiting(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(object) = &change.after else { return Vec::new() };
         let pods = view.list("pods", meta::namespace(object));
@@ -171,6 +174,7 @@ impl Kubelet {
         };
         let (kind, containers): (_, Vec<&Value>) = match text(event, "/of") {
             "containers" => ("containers", main.collect()),
+            "changedContainers" => ("containers", changed_containers(pod).collect()),
             "runningContainers" => ("containers", main.filter(|c| runs("containerStatuses", c)).collect()),
             "initContainers" => ("initContainers", list(pod, "/spec/initContainers").iter().collect()),
             "initContainer" => ("initContainers", init.collect()),
@@ -242,6 +246,55 @@ fn is_running(status: &Value) -> bool {
     status.pointer("/state/running").is_some()
 }
 
+/// The containers that run with another image than the pod names by now: of a pod's containers, only the image may change.
+fn changed_containers(pod: &Value) -> impl Iterator<Item = &Value> {
+    let statuses = list(pod, "/status/containerStatuses");
+    list(pod, "/spec/containers").iter().filter(|container| {
+        status_of(statuses, container)
+            .is_some_and(|status| is_running(status) && text(status, "/image") != text(container, "/image"))
+    })
+}
+
+/// What becomes of a pod whose containers have changed: those begin anew, whatever the pod's restart policy says.
+fn restarted() -> Value {
+    let says = |kind: &str| {
+        json!({"type": kind, "status": "False", "reason": "ContainersNotReady",
+            "message": "containers with unready status: [{changed}]"})
+    };
+    let event = |reason: &str, message: &str| json!({"of": "changedContainers", "reason": reason, "message": message});
+    json!({
+        "events": [
+            event("Killing", "Container {container} definition changed, will be restarted"),
+            event("Pulled", "Container image \"{image}\" already present on machine and can be accessed by the pod"),
+            event("Created", "Container created"),
+            event("Started", "Container started"),
+        ],
+        "status": {
+            "conditions": [says("Ready"), says("ContainersReady")],
+            "containers": {"changed": true, "restarted": {"exitCode": 143, "reason": "Error"}, "ready": false},
+        },
+    })
+}
+
+/// What a pod was to run, as its commands stand there.
+fn commands(pod: &Value) -> String {
+    let words = |container: &Value| {
+        let words = [list(container, "/command"), list(container, "/args")].concat();
+        let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+        let command = words.join(" ");
+        let short: String = command.chars().take(120).collect();
+        if short.len() < command.len() { format!("{short}…") } else { short }
+    };
+    let all: Vec<String> = list(pod, "/spec/containers")
+        .iter()
+        .map(|container| match words(container) {
+            command if command.is_empty() => format!("{} (its image's own command)", name_of(container)),
+            command => format!("{} (`{command}`)", name_of(container)),
+        })
+        .collect();
+    all.join(", ")
+}
+
 /// A sidecar is an init container that is never to end.
 fn is_sidecar(container: &Value) -> bool {
     text(container, "/restartPolicy") == "Always"
@@ -279,6 +332,8 @@ fn fill(message: &str, pod: &Value, container: &Value) -> String {
     let all = list(pod, "/spec/containers").iter().map(name_of).collect::<Vec<_>>().join(" ");
     message
         .replace("{containers}", &all)
+        .replace("{changed}", &changed_containers(pod).map(name_of).collect::<Vec<_>>().join(" "))
+        .replace("{commands}", &if message.contains("{commands}") { commands(pod) } else { String::new() })
         .replace("{container}", name_of(container))
         .replace("{image}", text(container, "/image"))
         .replace("{pod}", name(pod))
@@ -340,7 +395,9 @@ fn container_statuses(
             let before = status_of(existing, container);
             let status =
                 |wanted| container_status(pod, container, before, wanted, is_sidecar(container), now);
+            let is_changed = || changed_containers(pod).any(|changed| name_of(changed) == name_of(container));
             match (turn, before) {
+                (None, Some(before)) if wanted.contains_key("changed") && !is_changed() => before.clone(),
                 (None, _) => status(wanted),
                 (Some(turn), Some(before)) if turn != Some(name_of(container)) => before.clone(),
                 _ if wanted.contains_key("waiting") || wanted.contains_key("terminated") => status(wanted),
@@ -390,7 +447,7 @@ fn container_status(
                 }
                 (json!({"waiting": waiting}), false, false)
             }
-            None => (running(started_at, now), false, true),
+            None => (running(started_at.filter(|_| !wanted.contains_key("restarted")), now), false, true),
         },
     };
     if state.get("running").is_some() {

@@ -1,5 +1,5 @@
-//! What a pod needs before a kubelet starts it: the ConfigMaps and Secrets that its volumes and containers name, with the
-//! kubelet's words where one is not there. Never writes anything; `kubelet` asks where pods are to be that strict.
+//! What a pod needs before a kubelet starts it: the ConfigMaps and Secrets that its volumes and containers name, and its
+//! ServiceAccount, with the kubelet's words where one is not there. Never writes anything; `kubelet` asks where pods are to be that strict.
 
 use super::fields::{flag, list, text};
 use crate::contract::View;
@@ -70,6 +70,9 @@ pub(super) fn missing(view: &dyn View, pod: &Value) -> Option<Missing> {
             return Some(Missing::Volume(text(volume, "/name").to_owned(), why));
         }
     }
+    if let Some(why) = without_account(view, namespace, pod) {
+        return Some(Missing::Volume("kube-api-access".to_owned(), why));
+    }
     for kind in ["initContainers", "containers"] {
         for container in list(pod, &format!("/spec/{kind}")) {
             if let Some(why) = unset(view, namespace, container) {
@@ -78,6 +81,22 @@ pub(super) fn missing(view: &dyn View, pod: &Value) -> Option<Missing> {
         }
     }
     None
+}
+
+/// Why the token that every pod has mounted cannot be made: its ServiceAccount is not there.
+fn without_account(view: &dyn View, namespace: &str, pod: &Value) -> Option<String> {
+    let account = match text(pod, "/spec/serviceAccountName") {
+        "" => "default",
+        name => name,
+    };
+    // A controller makes this one in every namespace.
+    if account == "default" {
+        return None;
+    }
+    let is_mounted = pod.pointer("/spec/automountServiceAccountToken") != Some(&Value::Bool(false));
+    let is_there = || view.get("serviceaccounts", Some(namespace), account).is_some();
+    (is_mounted && !is_there())
+        .then(|| format!("failed to fetch token: serviceaccounts {account:?} not found"))
 }
 
 /// Why the environment of a container cannot be made.

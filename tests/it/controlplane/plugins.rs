@@ -461,5 +461,57 @@ async fn strict_pods_wait_for_what_they_name() {
     for path in [&env, &volume] {
         until(&plane, path, |_, pod| pod["status"]["phase"] == "Running").await;
     }
+    made(&plane, PODS, pod("account", json!({"serviceAccountName": "robot"}))).await;
+    let message = "MountVolume.SetUp failed for volume \"kube-api-access\" : failed to fetch token: \
+                   serviceaccounts \"robot\" not found";
+    until(&plane, events, told(message)).await;
+    let robot = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    made(&plane, "/api/v1/namespaces/default/serviceaccounts", robot).await;
+    until(&plane, &format!("{PODS}/account"), |_, pod| pod["status"]["phase"] == "Running").await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_new_image_restarts_its_container_and_a_simulated_success_is_said() {
+    let plane = ControlPlane::start_with(opdev_controlplane::Config::default()).await.unwrap();
+    let containers =
+        json!([{"name": "a", "image": "x", "command": ["sh", "-c", "exit 1"]}, {"name": "b", "image": "x"}]);
+    made(&plane, PODS, pod("alone", json!({"containers": containers.clone()}))).await;
+    let path = format!("{PODS}/alone");
+    let is_ready = |pod: &Value| {
+        let conditions = pod["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|one| one["type"] == "Ready" && one["status"] == "True")
+    };
+    let mut alone = until(&plane, &path, |_, pod| is_ready(pod)).await;
+    alone["spec"]["containers"][0]["image"] = json!("y");
+    let (code, _, answer) = ask(&plane, "PUT", &path, alone).await;
+    assert_eq!(code, 200, "{answer:#}");
+    let restarted = |_: u16, pod: &Value| {
+        let a = &pod["status"]["containerStatuses"][0];
+        is_ready(pod) && a["image"] == "y" && a["restartCount"] == 1 && a["state"]["running"].is_object()
+    };
+    let pod_after = until(&plane, &path, restarted).await;
+    let statuses = &pod_after["status"]["containerStatuses"];
+    assert_eq!(statuses[0]["lastState"]["terminated"]["exitCode"], 143, "{statuses:#}");
+    assert_eq!((&statuses[1]["restartCount"], &statuses[1]["lastState"]), (&json!(0), &json!({})));
+    let said = |reason: &'static str, words: &'static str| {
+        move |_: u16, list: &Value| {
+            list["items"].as_array().unwrap().iter().any(|event| {
+                event["reason"] == reason && event["message"].as_str().unwrap_or_default().contains(words)
+            })
+        }
+    };
+    let events = "/api/v1/namespaces/default/events";
+    until(&plane, events, said("Killing", "Container a definition changed, will be restarted")).await;
+
+    let once = json!({"restartPolicy": "Never", "containers": containers});
+    made(&plane, PODS, pod("once", once)).await;
+    until(
+        &plane,
+        events,
+        said("Simulated", "nothing of it ran: a (`sh -c exit 1`), b (its image's own command)"),
+    )
+    .await;
+    until(&plane, &format!("{PODS}/once"), |_, pod| pod["status"]["phase"] == "Succeeded").await;
     plane.stop().await;
 }
