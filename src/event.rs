@@ -42,7 +42,7 @@ pub use pause::{PauseScope, Paused};
 pub use permission::{Permission, TrustAnswer, TrustAnswered, TrustAsked};
 pub use plan::{HookAhead, Plan, ReleaseAhead, ShadowObject, Skipped, StepAhead, TypeAhead};
 pub use pod_log::{LogSource, PodLine, PodLog};
-pub use preferences::{Binding, Preferences, ThemeChoice};
+pub use preferences::{Binding, Borders, Preferences, ThemeChoice};
 pub use process::{BuildChanged, BuildState, ProcessChanged, ProcessExit, ProcessState};
 pub use reconcile::{
     Action, Call, Cause, CauseKind, Failure, FieldChange, ObjectChange, Outcome, Reconcile, ReconcileStarted,
@@ -173,6 +173,9 @@ pub struct Started {
     pub namespace: String,
     /// Whether objects of all namespaces are shown and reconciled.
     pub all_namespaces: bool,
+    /// The ServiceAccount that the operator's calls go out as; `None` where they go out as the user's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<String>,
     /// The contexts of the kubeconfig.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contexts: Vec<String>,

@@ -13,7 +13,7 @@ use super::files;
 use super::guard::Guard;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
-use super::preferences::Files;
+use super::preferences::{self, Files};
 use super::private_folder::PrivateFolder;
 use super::program::{self, Program};
 use super::project::Project;
@@ -361,6 +361,9 @@ impl Running {
                         let _ = self.carrier.operator.send(ManagerRequest::Connection { lost: false }).await;
                         self.dispatch(id, Request::Reload);
                     }
+                    Some((_, Request::Remember { borders })) => {
+                        self.tasks.spawn_blocking(move || preferences::remember(borders));
+                    }
                     Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
                     Some((_, Request::Look { object })) => self.observer.look_at(object),
                     Some((id, request)) => self.dispatch(id, request),
@@ -571,6 +574,10 @@ fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_
         cluster: connection.cluster.clone(),
         namespace: connection.namespace.clone(),
         all_namespaces,
+        identity: choice.service_account.as_ref().map(|name| match name.as_str() {
+            "" => "its ServiceAccount".to_owned(),
+            name => name.to_owned(),
+        }),
         contexts: contexts::names(choice),
         kubeconfig: connection.kubeconfig.as_ref().map(|path| project.relative(path)),
         log_file: input.log_file.as_ref().map(|path| project.relative(path)),

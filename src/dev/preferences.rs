@@ -1,9 +1,10 @@
 //! The settings of the terminal: keys, theme and mouse, from the user's `config.yaml` and the project's `opdev.yaml`.
 //! Reads them at the start and after every save. What keys and colours mean is the terminal's business.
 
+use super::private_folder::PrivateFolder;
 use super::user_settings;
 use super::watcher::{WatchSet, Watcher};
-use crate::event::{Binding, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice};
+use crate::event::{Binding, Borders, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice};
 use crate::tap::EventSink;
 use jiff::Timestamp;
 use opdev_object::spelling::nearest;
@@ -17,8 +18,33 @@ use std::time::Duration;
 pub(super) struct Files {
     /// The user's own folder, such as `~/.config/opdev`.
     user: Option<PathBuf>,
+    /// The folder for what is remembered, such as `~/.local/state/opdev`.
+    state: Option<PathBuf>,
     /// The project's root.
     root: PathBuf,
+}
+
+/// The file with the borders between the panes, in the folder for what is remembered.
+const SCREEN: &str = "screen.json";
+
+/// Keeps the borders between the panes for the next start. They are worth no message where that does not work.
+pub(super) fn remember(borders: Borders) {
+    let Some(folder) = user_settings::state_folder() else { return };
+    let write = || -> anyhow::Result<()> {
+        if let Some(above) = folder.parent() {
+            std::fs::create_dir_all(above)?;
+        }
+        PrivateFolder::make(&folder)?.write(SCREEN, &serde_json::to_vec(&borders)?)
+    };
+    if let Err(error) = write() {
+        tracing::warn!("the borders between panes are not remembered: {error:#}");
+    }
+}
+
+/// The borders that were remembered; what cannot be read was never moved.
+fn remembered(folder: &Path) -> Option<Borders> {
+    let text = PrivateFolder::open(folder).ok()??.read(SCREEN).ok()??;
+    serde_json::from_slice(&text).ok()
 }
 
 /// The sections of `config.yaml`.
@@ -29,12 +55,13 @@ const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
 impl Files {
     /// The user's folder as the environment names it, and a project.
     pub(super) fn of(root: &Path) -> Files {
-        Files { user: user_settings::folder(), root: root.to_owned() }
+        Files { user: user_settings::folder(), state: user_settings::state_folder(), root: root.to_owned() }
     }
 
     /// Reads both files. The user's wins, binding by binding: it comes last.
     fn read(&self) -> Preferences {
         let mut all = Preferences { at: Timestamp::now(), ..Preferences::default() };
+        all.borders = self.state.as_deref().and_then(remembered);
         let project = PROJECT.into_iter().find(|file| self.root.join(file).is_file());
         if let Some(file) = project {
             read(&self.root.join(file), file, false, &mut all);
@@ -298,7 +325,12 @@ mod tests {
         std::fs::write(root.join("opdev.yaml"), "keys: {zoom: f}\ntheme: light\nmouse: true\n").unwrap();
         std::fs::write(user.join("config.yaml"), "keys: {zoom: F}\ntheme: mine\n").unwrap();
         std::fs::write(user.join("themes/mine.yaml"), "text: red\n").unwrap();
-        let all = Files { user: Some(user), root }.read();
+        let state = folder.path().join("state");
+        let borders = Borders { lists: Some(420), ..Borders::default() };
+        let kept = serde_json::to_vec(&borders).unwrap();
+        PrivateFolder::make(&state).unwrap().write(SCREEN, &kept).unwrap();
+        let all = Files { user: Some(user), state: Some(state), root }.read();
+        assert_eq!(all.borders, Some(borders));
         assert_eq!(all.keys.last().unwrap().keys, ["F"]);
         let theme = all.theme.unwrap();
         assert_eq!(

@@ -183,6 +183,7 @@ impl Requests {
                 Request::PodLogs { .. }
                 | Request::Look { .. }
                 | Request::ListPaths { .. }
+                | Request::Remember { .. }
                 | Request::ExplainValues { .. }
                 | Request::Leave { .. }
                 | Request::Switch { .. }

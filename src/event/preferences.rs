@@ -19,8 +19,30 @@ pub struct Preferences {
     /// Whether the mouse selects and scrolls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mouse: Option<bool>,
+    /// Where the borders between the panes stood last, as far as the user has moved them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borders: Option<Borders>,
     /// Why a file, or a part of it, has no effect.
     pub problems: Vec<Diagnostic>,
+}
+
+/// Where the user moved the borders between the panes: thousandths of the width, or of the height, of all panes.
+/// Nothing leaves a border where what it shows asks for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Borders {
+    /// Right of the lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lists: Option<u16>,
+    /// Right of the reconciles, with three columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reconciles: Option<u16>,
+    /// Below the custom resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<u16>,
+    /// Below the reconciles, with two columns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passes: Option<u16>,
 }
 
 /// The keys of one action.

@@ -1,6 +1,6 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::{Asker, Destination, DraftId, LogSource, OnExit, PauseScope, Permission, TrustAnswer};
+use super::{Asker, Borders, Destination, DraftId, LogSource, OnExit, PauseScope, Permission, TrustAnswer};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
@@ -104,6 +104,11 @@ pub enum Request {
     Look {
         /// Which; none lets go.
         object: Option<ObjectRef>,
+    },
+    /// Keep where the borders between the panes stand, for the next start. A level: it is neither announced nor answered.
+    Remember {
+        /// Where.
+        borders: Borders,
     },
     /// Make a pod of the embedded control plane fail, or let it recover.
     FailPod {

@@ -174,6 +174,14 @@ fn rank(cause: &Cause) -> u8 {
     }
 }
 
+/// The causes in the order of a person's questions: what was done to the object itself or to its sources, what
+/// happened around it, the echoes of own writes. Places in the list.
+pub fn in_order(of: &[Cause]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..of.len()).collect();
+    order.sort_by_key(|at| rank(&of[*at]));
+    order
+}
+
 /// All causes in one line: the object's own change and edits first, echoes last; equal ones, and the same change of
 /// several children, merged with a count.
 pub fn causes(of: &[Cause]) -> String {

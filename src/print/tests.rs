@@ -149,6 +149,7 @@ fn started() -> Started {
         },
         namespace: "default".to_owned(),
         all_namespaces: false,
+        identity: None,
         contexts: vec!["dev".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
         log_file: Some("log".to_owned()),
@@ -408,7 +409,7 @@ fn preferences() -> Preferences {
     let keys = vec![Binding { action: "zoom".to_owned(), keys: vec!["f".to_owned()], place: place.clone() }];
     let file = Some(("themes/mine.yaml".to_owned(), "text: red".to_owned()));
     let theme = Some(ThemeChoice { name: "mine".to_owned(), place, own: true, file });
-    Preferences { at: at(), keys, theme, mouse: Some(true), problems: vec![problem()] }
+    Preferences { at: at(), keys, theme, mouse: Some(true), borders: None, problems: vec![problem()] }
 }
 
 fn paused() -> Paused {

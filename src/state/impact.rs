@@ -1,7 +1,9 @@
 //! What saved types and reconcilers do to what is in the cluster: the newest of each kind, and what waits for the
 //! user's word.
 
-use crate::event::{Held, Released, ShadowRun, SourcesChanged, TypeChanged};
+use crate::event::{
+    Held, HeldChange, Released, ShadowDecision, ShadowRun, SourcesChanged, TypeChanged, Verdict,
+};
 use opdev_object::meta::Gvk;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,6 +13,8 @@ use std::sync::Arc;
 pub struct Impact {
     /// What waits for the user's word, oldest first.
     pub held: Arc<Vec<Arc<Held>>>,
+    /// What the user has discarded while the files still ask for it: files and cluster differ.
+    pub discarded: Arc<Vec<Arc<Held>>>,
     /// CRDs that changed with the newest sources.
     pub fresh: Arc<Vec<Arc<TypeChanged>>>,
     types: Arc<BTreeMap<(String, String), Arc<TypeChanged>>>,
@@ -37,27 +41,54 @@ impl Impact {
         self.held.iter().filter(|held| key(&held.kind) == key(kind))
     }
 
+    /// The newest shadow run, where its reconciler was refused.
+    pub fn refused(&self) -> Option<&Arc<ShadowRun>> {
+        self.shadows.values().max_by_key(|run| run.at).filter(|run| run.decision == ShadowDecision::Refused)
+    }
+
+    /// What was discarded of this kind is settled by something newer.
+    fn settle(&mut self, change: HeldChange, kind: &Gvk) {
+        if !self.discarded.is_empty() {
+            Arc::make_mut(&mut self.discarded)
+                .retain(|old| old.change != change || key(&old.kind) != key(kind));
+        }
+    }
+
     pub(super) fn type_changed(&mut self, changed: Arc<TypeChanged>) {
+        self.settle(HeldChange::Type, &changed.kind);
         Arc::make_mut(&mut self.fresh).push(Arc::clone(&changed));
         Arc::make_mut(&mut self.types).insert(key(&changed.kind), changed);
     }
 
     pub(super) fn shadow_run(&mut self, run: Arc<ShadowRun>) {
+        self.settle(HeldChange::Reconciler, &run.kind);
         Arc::make_mut(&mut self.shadows).insert(key(&run.kind), run);
     }
 
     /// A newer change takes the place of an older one that has not been answered.
     pub(super) fn hold(&mut self, held: Arc<Held>) {
+        self.settle(held.change, &held.kind);
         let all = Arc::make_mut(&mut self.held);
         all.retain(|known| known.change != held.change || key(&known.kind) != key(&held.kind));
         all.push(held);
     }
 
     pub(super) fn release(&mut self, released: &Released) {
-        Arc::make_mut(&mut self.held).retain(|held| held.id != released.id);
+        let all = Arc::make_mut(&mut self.held);
+        let Some(at) = all.iter().position(|held| held.id == released.id) else { return };
+        let held = all.remove(at);
+        match released.verdict {
+            Verdict::Discarded => Arc::make_mut(&mut self.discarded).push(held),
+            Verdict::Applied | Verdict::Undone => {}
+        }
     }
 
     pub(super) fn sources_changed(&mut self, sources: &SourcesChanged) {
+        if !self.discarded.is_empty() {
+            // A file that still asks for what was discarded is held again.
+            let saved = |held: &Held| held.files.iter().any(|file| sources.files.contains(file));
+            Arc::make_mut(&mut self.discarded).retain(|held| !saved(held));
+        }
         Arc::make_mut(&mut self.fresh).retain(|changed| changed.sources == sources.sources);
     }
 }

@@ -8,6 +8,8 @@ use serde_json::Value;
 
 /// The longest value in a cause.
 const SHORT: usize = 60;
+/// Characters that are shown before the part of a long value that differs.
+const CONTEXT: usize = 8;
 /// How many fields a cause names.
 const FIELDS: usize = 12;
 
@@ -72,24 +74,60 @@ fn is_bookkeeping(path: &Path) -> bool {
 }
 
 fn shorten(change: &Change) -> FieldChange {
-    FieldChange {
-        path: change.path.to_string(),
-        old: change.old.as_ref().map(short),
-        new: change.new.as_ref().map(short),
+    let path = change.path.to_string();
+    if let (Some(old), Some(new)) = (&change.old, &change.new) {
+        let (old, new) = (text(old), text(new));
+        let (line_of_old, line_of_new) = differing_lines(&old, &new);
+        let from = differing_from(line_of_old, line_of_new);
+        let (old, new) = (short(&old, line_of_old, from), short(&new, line_of_new, from));
+        return FieldChange { path, old: Some(old), new: Some(new) };
+    }
+    let one = |value: &Value| {
+        let text = text(value);
+        short(&text, text.lines().next().unwrap_or_default(), 0)
+    };
+    FieldChange { path, old: change.old.as_ref().map(one), new: change.new.as_ref().map(one) }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
-fn short(value: &Value) -> String {
-    let text = match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    let line = text.lines().next().unwrap_or_default();
-    if line.chars().count() > SHORT || line.len() < text.len() {
-        line.chars().take(SHORT).chain(['…']).collect()
-    } else {
-        text
+/// The first line of each text that the other one does not have at that place.
+fn differing_lines<'a>(old: &'a str, new: &'a str) -> (&'a str, &'a str) {
+    let (mut before, mut after) = (old.lines(), new.lines());
+    loop {
+        match (before.next(), after.next()) {
+            (Some(a), Some(b)) if a == b => {}
+            (None, None) => return (old, new),
+            (a, b) => return (a.unwrap_or_default(), b.unwrap_or_default()),
+        }
     }
+}
+
+/// The character from which on two lines are shown: a little before the first that differs, where the lines are long.
+fn differing_from(old: &str, new: &str) -> usize {
+    if old.chars().count() <= SHORT && new.chars().count() <= SHORT {
+        return 0;
+    }
+    let same = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).count();
+    if same < SHORT / 2 { 0 } else { same - CONTEXT }
+}
+
+/// A part of a line of a text; ellipses stand for what is missing before and after it.
+fn short(text: &str, line: &str, from: usize) -> String {
+    let mut part: String = line.chars().skip(from).take(SHORT).collect();
+    let ends = line.chars().count() <= from + SHORT && (line.len() == text.len() || from > 0);
+    if from > 0 {
+        part.insert(0, '…');
+    }
+    if !ends {
+        part.push('…');
+    }
+    part
 }
 
 /// The field manager that wrote last: the newest one that owns a changed field, of a new object the newest of all.
@@ -260,6 +298,23 @@ mod tests {
         let mut new = deployment(3, "2");
         new["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:09Z");
         assert_eq!(last_writer(Some(&old), &new, false), None);
+    }
+
+    #[test]
+    fn of_long_values_the_part_that_differs_shows() {
+        let shown = |old: &str, new: &str| {
+            let object = |text: &str| json!({"kind": "ConfigMap", "data": {"a": text}});
+            let field = changed_fields(&object(old), &object(new), false).remove(0);
+            (field.old.unwrap_or_default(), field.new.unwrap_or_default())
+        };
+        let hash = |end: &str| format!("sha256:{}{end}", "1".repeat(60));
+        assert_eq!(shown(&hash("aa0"), &hash("bb0")), ("…11111111aa0".to_owned(), "…11111111bb0".to_owned()));
+        let manifest = |replicas: u8| format!("---\nkind: Deployment\nspec:\n  replicas: {replicas}\n");
+        assert_eq!(
+            shown(&manifest(3), &manifest(5)),
+            ("  replicas: 3…".to_owned(), "  replicas: 5…".to_owned())
+        );
+        assert_eq!(shown("a", "a\nb"), (String::new() + "…", "b…".to_owned()));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The one registry of actions: keys, footer and help all come from here.
 //! What is possible right now is in `enabled`, what an action does in `update`.
 
+use super::layout::Side;
 use super::pane::{Pane, Tab};
 
 /// What can be done; one variant per action.
@@ -35,6 +36,7 @@ pub enum Do {
     Unlock,
     Freeze,
     Zoom,
+    Border(Side),
     Filter,
     Scope,
     Wrap,
@@ -382,6 +384,19 @@ pub static ACTIONS: &[Action] = &[
     action("zoom", Do::Zoom, &["z"], Section::Look)
         .about("zoom", "Give the whole screen to this pane, or share it again.")
         .footer(ALL),
+    action("border-left", Do::Border(Side::Left), &["alt-left"], Section::Look).about(
+        "border left",
+        "Move the border beside this pane to the left; borders stay where they were put.",
+    ),
+    action("border-right", Do::Border(Side::Right), &["alt-right"], Section::Look)
+        .about("border right", "Move the border beside this pane to the right.")
+        .also(&["resize"]),
+    action("border-up", Do::Border(Side::Up), &["alt-up"], Section::Look)
+        .about("border up", "Move the border above or below this pane up."),
+    action("border-down", Do::Border(Side::Down), &["alt-down"], Section::Look)
+        .about("border down", "Move the border above or below this pane down."),
+    action("borders-back", Do::Border(Side::Back), &["alt-0"], Section::Look)
+        .about("borders back", "Put all borders back to where the content asks for them."),
     action("back", Do::Back, &["esc"], Section::Look)
         .about("back", "Close, dismiss, clear the filter, leave the zoom: whichever comes first."),
     action("palette", Do::Seek(Seek::Palette), &[":"], Section::Move)

@@ -35,6 +35,9 @@ impl ViewState {
             places: old.places,
             heights: old.heights,
             compact: old.compact,
+            shape: old.shape,
+            body: old.body,
+            borders: old.borders,
             ..ViewState::default()
         };
     }

@@ -2,6 +2,7 @@
 
 use super::action::Do;
 use super::fuzzy::Query;
+use super::theme::Theme;
 use crate::event::{Destination, PodFailure};
 use crate::state::{Changes, State};
 use opdev_object::meta::ObjectKey;
@@ -145,6 +146,8 @@ pub struct Picker {
     /// Whether what is typed comes from the last time: typing replaces it.
     pub(super) resumed: bool,
     pub(super) index: usize,
+    /// The theme to go back to, while another one is tried.
+    pub(super) before: Option<Theme>,
     pub(super) of: Arc<Index>,
     /// All that match, in no order; what is searched where more is typed.
     pub(super) matched: Arc<Vec<u32>>,

@@ -11,6 +11,10 @@ use crate::event::{Request, RequestId};
 pub enum Mouse {
     /// A click at a column and a row.
     Click(u16, u16),
+    /// The button is held and the mouse is at another place.
+    Drag(u16, u16),
+    /// The button was let go.
+    Release,
     /// The wheel, up or down.
     Wheel {
         /// Towards the beginning.
@@ -58,7 +62,7 @@ pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
     if let Request::Switch { to, .. } = &request {
         view.layers = vec![Layer::Switching(Switching { id, to: to.clone() })];
     }
-    if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. }) {
+    if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. } | Request::Remember { .. }) {
         view.did = Some(request.clone());
     }
     vec![Command::Request(id, request)]

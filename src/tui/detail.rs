@@ -56,7 +56,8 @@ pub(super) fn refresh(view: &mut ViewState, state: &State, width: usize) {
                 state.version
             }
             Tab::Status if view.pass().is_none() => state.version,
-            Tab::Status | Tab::Calls | Tab::Yaml => 0,
+            Tab::Status => state.log.total,
+            Tab::Calls | Tab::Yaml => 0,
         },
         dropped: if view.tab == Tab::Log { state.log.dropped } else { 0 },
         width,

@@ -6,6 +6,7 @@ mod delete;
 mod detail;
 mod dialogs;
 mod frame;
+mod header;
 mod held;
 mod help;
 mod leave;
@@ -25,23 +26,22 @@ pub(super) use resources::shown_columns;
 
 use super::action::Seek;
 use super::action::{self, Do};
+use super::layout::{self, Shape};
 use super::pane::Pane;
-use super::text::{Row, cut, cut_front, width, wrap};
+use super::spots::{Shown, Spot, Spots};
+use super::text::{Row, cut_front, width, wrap};
 use super::theme::Role;
 use super::toast::{Toast, toast};
 use super::view::ViewState;
-use crate::event::{Diagnostic, Protection, TroubleKind, words};
+use crate::event::{Diagnostic, words};
 use crate::state::State;
 use jiff::Timestamp;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use std::time::Duration;
 
 /// Below this nothing useful fits.
 const LEAST: (u16, u16) = (30, 8);
-/// Below this there is one pane at a time.
-const ROOMY: (u16, u16) = (100, 30);
 
 /// Draws one frame.
 pub fn draw(state: &State, view: &mut ViewState, frame: &mut Frame<'_>, now: Timestamp) {
@@ -59,8 +59,10 @@ pub(super) fn paint(state: &State, view: &mut ViewState, buffer: &mut Buffer, ar
     view.open_trust(state);
     view.open_held(state);
     super::drafts::open_reviews(view, state);
-    view.compact = area.width < ROOMY.0 || area.height < ROOMY.1;
-    let top = header(state, view, area.width as usize, now);
+    view.shape = Shape::of(area.width, area.height);
+    view.compact = view.shape == Shape::One;
+    view.spots = Spots::default();
+    let top = header::header(state, view, area.width as usize, now);
     line(buffer, view, Rect { height: 1, ..area }, &top);
     let banner = banner(state, view, area);
     for (i, row) in banner.iter().enumerate() {
@@ -104,148 +106,6 @@ fn too_small(view: &ViewState, buffer: &mut Buffer, area: Rect) {
 
 fn line(buffer: &mut Buffer, view: &ViewState, area: Rect, row: &Row) {
     row.draw(buffer, view.theme, (area.x, area.y), area.width as usize, false);
-}
-
-/// What runs where on the left, the sources on the right.
-fn header(state: &State, view: &mut ViewState, cells: usize, now: Timestamp) -> Row {
-    let (role, right) = connection(state, view, now)
-        .or_else(|| process::newest_save(state, view, now))
-        .unwrap_or_else(|| reload(state));
-    let right = right + &process::traced(state);
-    let mut left = Row::new(Role::Title, " opdev");
-    match &state.started {
-        None => left = left.and(Role::Dim, " · starting"),
-        Some(started) => {
-            let version = started.cluster.version.trim_start_matches('v');
-            let minor = version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at]);
-            left = left.and(Role::Text, format!(" · {}", started.project));
-            let cluster = format!(" · {} {minor}", started.cluster.name);
-            left = left.and(if started.cluster.embedded { Role::Text } else { Role::Changed }, cluster);
-            left = match started.cluster.protection {
-                Protection::Local => left,
-                Protection::Confirmed => left.and(Role::Changed, " confirmed"),
-                Protection::ReadOnly => left.and(Role::Bad, " read-only"),
-            };
-            if started.cluster.insecure {
-                left = left.and(Role::Bad, " TLS unchecked");
-            }
-            let namespace = if started.all_namespaces { "all namespaces" } else { &started.namespace };
-            left = left.and(Role::Text, format!(" · ns {namespace}"));
-        }
-    }
-    if state.hold {
-        left = left.and(Role::Busy, " · charts held");
-    }
-    left = header_counts(state, view, left);
-    if view.leaving || state.stopping.is_some() {
-        left = left.and(Role::Bad, " · stopping");
-    }
-    let used = width(&left.text());
-    let right = cut(&right, cells.saturating_sub(2));
-    if used + width(&right) + 3 > cells {
-        // Too narrow for both: what just happened matters more than what runs.
-        let room = cells.saturating_sub(width(&right) + 3);
-        if room < 6 {
-            let guarded = guarded(state);
-            let right = cut(&right, cells.saturating_sub(width(&guarded.text()) + 2));
-            return guarded.and(role, format!(" {right}"));
-        }
-        left = Row::new(Role::Title, cut(&left.text(), room));
-    }
-    let gap = cells.saturating_sub(width(&left.text()) + width(&right) + 1);
-    left.and(Role::Text, " ".repeat(gap)).and(role, right)
-}
-
-/// What is under way, paused and marked, where there is any.
-fn header_counts(state: &State, view: &ViewState, mut left: Row) -> Row {
-    let running = state.copies.iter().filter(|copy| copy.replicas > 0).count();
-    let frozen = state.copies.iter().filter(|copy| copy.frozen.is_some()).count();
-    for (count, word, role) in [
-        (running, if running == 1 { "copy runs" } else { "copies run" }, Role::Bad),
-        (frozen, if frozen == 1 { "copy frozen" } else { "copies frozen" }, Role::Changed),
-        (state.requests.in_flight.len(), "asked", Role::Busy),
-        (state.paused.len(), "paused", Role::Busy),
-        (view.marks.len(), "marked", Role::Changed),
-    ] {
-        if count > 0 {
-            left = left.and(role, format!(" · {count} {word}"));
-        }
-    }
-    left
-}
-
-/// That a cluster is only read shows on the narrowest screen.
-fn guarded(state: &State) -> Row {
-    match state.started.as_ref().map(|started| started.cluster.protection) {
-        Some(Protection::ReadOnly) => Row::new(Role::Bad, " read-only"),
-        Some(Protection::Confirmed | Protection::Local) | None => Row::default(),
-    }
-}
-
-/// What opdev waits for, where the API server does not answer.
-fn connection(state: &State, view: &mut ViewState, now: Timestamp) -> Option<(Role, String)> {
-    let told = state.connection.as_ref()?;
-    let trouble = told.trouble.as_ref()?;
-    view.wake_in(Duration::from_secs(1));
-    let (role, what) = match trouble.kind {
-        TroubleKind::Unreachable => (Role::Bad, "✗ API server unreachable"),
-        TroubleKind::Untrusted => (Role::Bad, "✗ API server not trusted"),
-        TroubleKind::Unauthorized => (Role::Bad, "✗ credentials refused"),
-        TroubleKind::Slow => (Role::Busy, "waiting for the API server"),
-        TroubleKind::Busy => (Role::Busy, "the API server is busy"),
-    };
-    let since = trouble.since.to_zoned(view.zone.clone()).strftime("%H:%M:%S");
-    let past = now.duration_since(told.at).unsigned_abs();
-    let left = trouble.retry.map_or(0, |retry| retry.saturating_sub(past).as_millis().div_ceil(1000));
-    let retry = if left == 0 { ", trying".to_owned() } else { format!(", retrying in {left} s") };
-    Some((role, format!("{what} since {since}{retry}")))
-}
-
-fn reload(state: &State) -> (Role, String) {
-    let reload = &state.reload;
-    let live = reload.live.as_ref().map_or_else(String::new, |live| format!("sources {}", live.sources));
-    if let Some(failed) = &reload.failed {
-        let place = failed.diagnostics.iter().find_map(|diagnostic| diagnostic.place.as_ref());
-        let what = place
-            .map_or_else(|| words::files(&failed.files), |p| words::file_name(&p.to_string()).to_owned());
-        return (Role::Bad, format!("{live} ◂ ✗ {what} broken"));
-    }
-    let Some(now) = &reload.live else { return (Role::Dim, "no sources yet".to_owned()) };
-    let files = words::files(&now.files);
-    let typed = state
-        .impact
-        .fresh
-        .iter()
-        .filter(|changed| !changed.files.is_empty())
-        .map(|changed| changed.took)
-        .max();
-    if let Some(took) = typed.filter(|_| !files.is_empty()) {
-        let (role, then) = match &reload.settled {
-            Some(settled) if settled.failed > 0 => {
-                (Role::Bad, format!(", {} of {} failed", settled.failed, settled.objects))
-            }
-            Some(settled) if settled.objects > 0 => {
-                (Role::Good, format!(", reconciled in {}", words::took(settled.took)))
-            }
-            Some(_) | None => (Role::Good, String::new()),
-        };
-        return (role, format!("{live} ◂ {files} saved → CRD live in {}{then}", words::took(took)));
-    }
-    match &reload.settled {
-        Some(settled) if !settled.files.is_empty() || !files.is_empty() => {
-            let files = if files.is_empty() { words::files(&settled.files) } else { files };
-            let (role, failed) = match settled.failed {
-                0 => (Role::Good, String::new()),
-                n => (Role::Bad, format!(", {n} of {} failed", settled.objects)),
-            };
-            (role, format!("{live} ◂ {files} saved → live in {}{failed}", words::took(settled.took)))
-        }
-        None if !files.is_empty() && now.affected.is_empty() => {
-            (Role::Good, format!("{live} ◂ {files} saved → no reconciler changed"))
-        }
-        None if !files.is_empty() => (Role::Busy, format!("{live} ◂ {files} saved → reconciling")),
-        Some(_) | None => (Role::Dim, live),
-    }
 }
 
 /// What is wrong with the files, until it is mended.
@@ -296,17 +156,9 @@ fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, n
     if view.zoom {
         return pane(view.focus, state, view, buffer, body, now);
     }
-    let left = (body.width * 39 / 100).clamp(40, 80);
-    // Neighbours share a border, so each pane is one row or column larger than its share.
-    let resources = (body.height * 2 / 5).max(6);
-    let passes = (body.height * 2 / 5).max(6);
-    let at = |x: u16, y: u16, width: u16, height: u16| Rect { x: body.x + x, y: body.y + y, width, height };
-    let areas = [
-        at(0, 0, left, resources + 1),
-        at(0, resources, left, body.height - resources),
-        at(left - 1, 0, body.width - left + 1, passes + 1),
-        at(left - 1, passes, body.width - left + 1, body.height - passes),
-    ];
+    view.body = body;
+    let asked = resources::asked(view, state, view.shape == Shape::Three);
+    let areas = layout::areas(body, view.shape, asked, &view.borders);
     let focus = view.focus;
     for which in Pane::ALL.into_iter().filter(|which| *which != focus).chain([focus]) {
         pane(which, state, view, buffer, areas[which.index()], now);
@@ -325,7 +177,7 @@ fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, a
     }
 }
 
-fn tab_bar(view: &ViewState, buffer: &mut Buffer, area: Rect) {
+fn tab_bar(view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     let narrow = area.width < 60;
     let mut row = Row::default();
     for pane in Pane::ALL {
@@ -337,13 +189,16 @@ fn tab_bar(view: &ViewState, buffer: &mut Buffer, area: Rect) {
         } else {
             format!(" {} {title} ", pane.index() + 1)
         };
+        let from = area.x + width(&row.text()) as u16;
+        let what = Shown::Pane(pane);
+        view.spots.tabs.push(Spot { y: area.y, from, to: from + width(&text) as u16, what });
         row = row.and(if open { Role::Focus } else { Role::Dim }, text);
     }
     line(buffer, view, area, &row);
 }
 
 /// Keys of the focused pane on the left, the queue on the right.
-fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
+fn footer(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     if let Some(crate::tui::layer::Layer::Filter { pane, .. }) = view.layers.last() {
         let row = Row::new(Role::Key, format!(" filter {}: ", pane.title().to_lowercase()))
             .and(Role::Text, format!("{}▏", view.filter(*pane)))
@@ -377,8 +232,8 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
         parts.push(if narrow { format!("⚠{many}") } else { format!("⚠ {many} backing off") });
     }
     let (role, sign) = match (busy, queue.backing_off) {
-        _ if held > 0 => (Role::Bad, ""),
         (_, 1..) => (Role::Bad, ""),
+        _ if held > 0 => (Role::Busy, ""),
         (1.., 0) => (Role::Busy, ""),
         (0, 0) => (Role::Good, if queue.waiting == 0 { "✓ " } else { "" }),
     };
@@ -386,8 +241,9 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
     let right = parts.join(if narrow { " " } else { " · " });
     let cells = area.width as usize;
     let room = cells.saturating_sub(width(&right) + 3);
+    let keymap = view.keymap.clone();
     let size = |action: &action::Action| {
-        let key = view.keymap.keys(action.does).first().map(ToString::to_string);
+        let key = keymap.keys(action.does).first().map(ToString::to_string);
         key.map_or(0, |key| width(&key) + width(action.title) + 3)
     };
     // Whatever else there is no room for: the keys that lead to all others, and the one out.
@@ -404,7 +260,9 @@ fn footer(state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) {
         if used + size + reserved > room {
             continue;
         }
+        let from = area.x + used as u16;
         used += size;
+        view.spots.keys.push(Spot { y: area.y, from, to: area.x + used as u16, what: action.does });
         let possible = enabled(action.does, view, state).is_ok();
         left = left
             .and(if possible { Role::Key } else { Role::Dim }, format!(" {key}"))

@@ -13,6 +13,9 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
     if let Do::See(see) = does {
         return seeing::enabled(see, view, state);
     }
+    if let Do::Border(side) = does {
+        return view.border(side).map(|_| ());
+    }
     if let Do::Scale | Do::Delete | Do::Reconcile | Do::Pause | Do::Step = does
         && let Some(gone) = view.targets(state).into_iter().find(|seen| state.gone_at(&seen.key).is_some())
     {

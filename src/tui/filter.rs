@@ -1,7 +1,8 @@
-//! What a filter line says: words, `!words`, `/regex/`, `n:namespace`, `k:kind`, `-l label=value`. All of it must
+//! What a filter line says: words, `!words`, `/regex/`, `n:namespace` (or `ns:`), `k:kind`, `-l label=value`. All of it must
 //! hold, whatever the case. A part that cannot be read filters nothing and is told.
 
 use crate::state::Seen;
+use opdev_object::meta::ObjectRef;
 use opdev_object::selector::LabelSelector;
 use regex::{Regex, RegexBuilder};
 
@@ -29,6 +30,19 @@ pub(super) struct Subject<'a> {
     pub(super) text: &'a str,
     /// The object, where it is one; looked into only by the terms that ask.
     pub(super) object: Option<&'a Seen>,
+    /// The object that a line is about, where that is all that is known of it.
+    pub(super) about: Option<&'a ObjectRef>,
+}
+
+impl Subject<'_> {
+    fn kind(&self) -> Option<&str> {
+        self.object.map(|seen| seen.key.kind.as_str()).or_else(|| self.about.map(|of| of.gvk.kind.as_str()))
+    }
+
+    fn namespace(&self) -> Option<&str> {
+        let about = || self.about.map(|of| of.namespace.as_deref().unwrap_or_default());
+        self.object.map(|seen| seen.key.namespace.as_deref().unwrap_or_default()).or_else(about)
+    }
 }
 
 /// Whether a text passes a filter line.
@@ -89,10 +103,8 @@ impl Filter {
             let holds = match term {
                 Term::Word(word) => of.text.contains(word.as_str()),
                 Term::Regex(regex) => regex.is_match(of.text),
-                Term::Kind(kind) => of.object.is_some_and(|seen| seen.key.kind.eq_ignore_ascii_case(kind)),
-                Term::Namespace(name) => {
-                    of.object.is_some_and(|seen| seen.key.namespace.as_deref().unwrap_or_default() == name)
-                }
+                Term::Kind(kind) => of.kind().is_some_and(|known| known.eq_ignore_ascii_case(kind)),
+                Term::Namespace(name) => of.namespace() == Some(name),
                 Term::Labels(selector) => of.object.is_some_and(|seen| selector.matches(&seen.labels)),
             };
             holds != *not
@@ -137,11 +149,12 @@ fn term(line: &str) -> Read<'_> {
         };
     }
     // Unfinished.
-    if matches!(word, "n:" | "k:") {
+    if matches!(word, "n:" | "ns:" | "k:") {
         return (Ok(None), rest);
     }
     let named = |prefix: &str| word.strip_prefix(prefix).map(str::to_owned);
-    let term = named("k:").map(Term::Kind).or_else(|| named("n:").map(Term::Namespace));
+    let term =
+        named("k:").map(Term::Kind).or_else(|| named("n:").or_else(|| named("ns:")).map(Term::Namespace));
     let term = term.or_else(|| (!word.is_empty()).then(|| Term::Word(word.to_lowercase())));
     (Ok(term), rest)
 }
@@ -170,7 +183,7 @@ mod tests {
         let pod = fixture::object("Pod", "web-1", None, "17:00:00", &json!({"metadata": metadata}));
         let state = fixture::of(vec![fixture::seen(pod)]);
         let object = state.objects.keys().find_map(|key| state.objects.get(key)).map(AsRef::as_ref);
-        Filter::new(line).passes(Subject { text: "pod dev/web-1", object })
+        Filter::new(line).passes(Subject { text: "pod dev/web-1", object, about: None })
     }
 
     #[test]
@@ -185,6 +198,7 @@ mod tests {
             "!/db/ web",
             "k:pod",
             "n:dev",
+            "ns:dev",
             "!n:prod",
             "-l app=web",
             "-l app=web,tier!=back",
@@ -194,6 +208,7 @@ mod tests {
             "!",
             "/",
             "n:",
+            "ns:",
         ] {
             assert!(shows(line), "{line}");
         }

@@ -54,6 +54,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Unfreeze { .. }
         | Request::Look { .. }
         | Request::ListPaths { .. }
+        | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Reload
         | Request::Cancel { .. }

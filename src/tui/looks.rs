@@ -1,10 +1,10 @@
 //! How things are looked at: which reconciles are open, how the log is grouped, what the YAML shows, which version.
 
 use super::waterfall::{self, Line};
-use crate::event::{LogSource, Reconcile};
+use crate::event::{CauseKind, LogSource, Reconcile};
 use crate::state::Seen;
 use opdev_object::meta::{ObjectKey, ObjectRef};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// How the log is shown.
@@ -95,17 +95,106 @@ pub(super) struct PassRow {
     pub(super) line: Option<Line>,
     /// Counts the lines below the pass; the pass itself is 0.
     pub(super) number: usize,
+    /// How many passes it stands for: retries of one failure are one row.
+    pub(super) times: usize,
+    /// The oldest of them: what a selection holds on to while newer retries come.
+    pub(super) oldest: u64,
 }
 
 /// The rows of the reconciles.
 pub(super) fn pass_rows(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<PassRow> {
     let mut rows = Vec::with_capacity(passes.len());
-    for (pass, of) in passes.iter().enumerate() {
-        rows.push(PassRow { pass, line: None, number: 0 });
+    let shown = fold_retries(passes, open).into_iter().enumerate();
+    for (pass, (times, oldest)) in shown.filter(|(_, (times, _))| *times > 0) {
+        let of = &passes[pass];
+        rows.push(PassRow { pass, line: None, number: 0, times, oldest });
         if open.contains(&of.id) {
             let lines = waterfall::lines(of, waterfall::FEW).into_iter().enumerate();
-            rows.extend(lines.map(|(i, line)| PassRow { pass, line: Some(line), number: i + 1 }));
+            rows.extend(lines.map(|(i, line)| PassRow {
+                pass,
+                line: Some(line),
+                number: i + 1,
+                times,
+                oldest,
+            }));
         }
     }
     rows
+}
+
+/// For each pass, newest first: how many passes its row stands for, and the oldest of them. 0 where it stands behind
+/// a newer one that only retried it and failed alike.
+fn fold_retries(passes: &[Arc<Reconcile>], open: &BTreeSet<u64>) -> Vec<(usize, u64)> {
+    let mut rows: Vec<(usize, u64)> = passes.iter().map(|pass| (1, pass.id)).collect();
+    let mut front: Vec<usize> = (0..passes.len()).collect();
+    let mut last: HashMap<(&str, &str, Option<&str>), usize> = HashMap::new();
+    for (at, pass) in passes.iter().enumerate() {
+        let object = &pass.object;
+        let key = (object.gvk.kind.as_str(), object.name.as_str(), object.namespace.as_deref());
+        if let Some(newer) = last.insert(key, at)
+            && only_retries(&passes[newer])
+            && failed_alike(&passes[newer], pass)
+        {
+            front[at] = front[newer];
+            rows[front[at]].0 += 1;
+            rows[front[at]].1 = pass.id;
+            rows[at].0 = 0;
+        }
+    }
+    // Who opens one of them wants to see each.
+    let unfolded: BTreeSet<usize> =
+        (0..passes.len()).filter(|at| open.contains(&passes[*at].id)).map(|at| front[at]).collect();
+    for at in (0..passes.len()).filter(|at| unfolded.contains(&front[*at])) {
+        rows[at] = (1, passes[at].id);
+    }
+    rows
+}
+
+/// Whether a pass ran for no other reason than that the one before failed.
+pub(super) fn only_retries(pass: &Reconcile) -> bool {
+    !pass.causes.is_empty() && pass.causes.iter().all(|cause| matches!(cause.kind, CauseKind::Retry { .. }))
+}
+
+fn failed_alike(a: &Reconcile, b: &Reconcile) -> bool {
+    match (&a.failure, &b.failure) {
+        (Some(a), Some(b)) => a.chain == b.chain && a.diagnostic == b.diagnostic,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Cause, Failure, Outcome};
+    use crate::tui::tests::fixture;
+
+    fn failed(id: u64, name: &str, retry: bool, text: &str) -> Arc<Reconcile> {
+        let kind = match retry {
+            true => CauseKind::Retry { attempt: 1, error: text.to_owned() },
+            false => CauseKind::Period,
+        };
+        let causes = vec![Cause { at: fixture::now(), kind }];
+        let mut pass = fixture::pass(id, name, "17:00:00", causes, Outcome::Failed, 1);
+        pass.failure = Some(Failure { chain: vec![text.to_owned()], diagnostic: None, attempt: 1 });
+        Arc::new(pass)
+    }
+
+    #[test]
+    fn retries_of_one_failure_are_one_row_until_one_of_them_is_opened() {
+        let passes = [
+            failed(8, "a", true, "no"),
+            failed(7, "b", true, "no"),
+            failed(6, "a", true, "no"),
+            failed(5, "a", true, "other"),
+            failed(4, "a", false, "other"),
+            failed(3, "a", true, "other"),
+        ];
+        let rows = |open: &[u64]| {
+            let rows = pass_rows(&passes, &open.iter().copied().collect());
+            let heads = rows.iter().filter(|row| row.line.is_none());
+            heads.map(|row| (passes[row.pass].id, row.times, row.oldest)).collect::<Vec<_>>()
+        };
+        assert_eq!(rows(&[]), [(8, 2, 6), (7, 1, 7), (5, 2, 4), (3, 1, 3)]);
+        assert_eq!(rows(&[6]), [(8, 1, 8), (7, 1, 7), (6, 1, 6), (5, 2, 4), (3, 1, 3)]);
+    }
 }

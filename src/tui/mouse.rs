@@ -1,10 +1,14 @@
 //! The mouse, where the user wants it: a click goes to a pane and selects a row, the wheel scrolls what is below it.
-//! Nothing is ever asked for by a click.
+//! A click on a tab, a heading or a key of the footer does what its key does; a border can be dragged.
 
+use super::action::Do;
 use super::command::{Command, Input, Mouse};
 use super::keys::Key;
 use super::layer::Layer;
+use super::layout;
 use super::pane::Pane;
+use super::spots::{Shown, Spot};
+use super::table::{Column, Sort};
 use super::update::update;
 use super::view::ViewState;
 use crate::state::State;
@@ -20,6 +24,8 @@ impl Mouse {
         let at = (event.column, event.row);
         match event.kind {
             MouseEventKind::Down(MouseButton::Left) => Some(Mouse::Click(at.0, at.1)),
+            MouseEventKind::Drag(MouseButton::Left) => Some(Mouse::Drag(at.0, at.1)),
+            MouseEventKind::Up(MouseButton::Left) => Some(Mouse::Release),
             MouseEventKind::ScrollUp => Some(Mouse::Wheel { up: true, at }),
             MouseEventKind::ScrollDown => Some(Mouse::Wheel { up: false, at }),
             _ => None,
@@ -45,11 +51,35 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
                 let code = if up { KeyCode::Up } else { KeyCode::Down };
                 update(view, Input::Key(Key::plain(code)), state)
             }
-            Mouse::Wheel { .. } | Mouse::Click(..) => Vec::new(),
+            Mouse::Wheel { .. } | Mouse::Click(..) | Mouse::Drag(..) | Mouse::Release => Vec::new(),
         };
     }
     match mouse {
+        Mouse::Drag(x, y) => view.drag_border((x, y)),
+        Mouse::Release => {
+            if view.dragged.take().is_some() {
+                return view.remember_borders();
+            }
+        }
         Mouse::Click(x, y) => {
+            view.dragged =
+                layout::edge_at((x, y), view.shape, &view.places, view.body).filter(|_| !view.zoom);
+            if let Some(tab) = tab_at(view, x, y) {
+                return click_tab(view, tab);
+            }
+            if let Some(column) = heading_at(view, x, y) {
+                let down = view.sort.by == column && !view.sort.down;
+                view.look_at(Pane::Resources);
+                view.sort = Sort { by: column, down };
+                return Vec::new();
+            }
+            if let Some(does) = footer_at(view, x, y) {
+                let key = view.keymap.keys(does).first().and_then(|chord| chord.0.first().copied());
+                return key.map(|key| update(view, Input::Key(key), state)).unwrap_or_default();
+            }
+            if view.dragged.is_some() {
+                return Vec::new();
+            }
             if let Some((pane, area)) = pane(view, (x, y)) {
                 view.look_at(pane);
                 click(view, pane, area, y);
@@ -62,6 +92,33 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
                 view.go(if up { row.saturating_sub(TURN) } else { row + TURN });
             }
         }
+    }
+    Vec::new()
+}
+
+/// What stands at a place of one row, as last drawn.
+fn at<T: Clone>(spots: &[Spot<T>], x: u16, y: u16) -> Option<T> {
+    let hit = |spot: &&Spot<T>| spot.y == y && (spot.from..spot.to).contains(&x);
+    spots.iter().find(hit).map(|spot| spot.what.clone())
+}
+
+fn tab_at(view: &ViewState, x: u16, y: u16) -> Option<Shown> {
+    at(&view.spots.tabs, x, y)
+}
+
+fn heading_at(view: &ViewState, x: u16, y: u16) -> Option<Column> {
+    at(&view.spots.headings, x, y)
+}
+
+/// The action whose key stands at a place of the footer. What destroys is asked about after it.
+fn footer_at(view: &ViewState, x: u16, y: u16) -> Option<Do> {
+    at(&view.spots.keys, x, y)
+}
+
+fn click_tab(view: &mut ViewState, shown: Shown) -> Vec<Command> {
+    match shown {
+        Shown::Tab(tab) => view.show(tab),
+        Shown::Pane(pane) => view.look_at(pane),
     }
     Vec::new()
 }
@@ -104,6 +161,41 @@ mod tests {
         assert_eq!(view.focus, Pane::Detail);
         mouse(&mut view, Mouse::Click(10, 10));
         assert_eq!((view.focus, view.root(&state).unwrap().key.name.as_str()), (Pane::Resources, "nightly"));
+    }
+
+    #[test]
+    fn tabs_headings_keys_and_borders_take_the_mouse() {
+        let (state, mut view) = (busy(), ViewState::default());
+        let place = |view: &mut ViewState, what: &str| {
+            let shown = text(&screen(&state, view, "", (120, 36)));
+            let row = shown.lines().position(|line| line.contains(what)).unwrap();
+            let line = shown.lines().nth(row).unwrap();
+            (line[..line.find(what).unwrap()].chars().count() as u16, row as u16)
+        };
+        let (x, y) = place(&mut view, " YAML ");
+        mouse(&mut view, Mouse::Click(x + 2, y));
+        assert_eq!((view.focus, view.tab), (Pane::Detail, crate::tui::pane::Tab::Yaml));
+        let (x, y) = place(&mut view, "NAME");
+        mouse(&mut view, Mouse::Click(x, y));
+        assert_eq!(
+            (view.focus, view.sort.by.clone(), view.sort.down),
+            (Pane::Resources, Column::Name, false)
+        );
+        mouse(&mut view, Mouse::Click(x, y));
+        assert!(view.sort.down);
+        let (x, y) = place(&mut view, "? help");
+        mouse(&mut view, Mouse::Click(x, y));
+        assert!(matches!(view.layers.as_slice(), [Layer::Help { .. }]));
+        view.layers.clear();
+        screen(&state, &mut view, "", (120, 36));
+        let edge = view.places[0].right() - 1;
+        mouse(&mut view, Mouse::Click(edge, 8));
+        mouse(&mut view, Mouse::Drag(edge + 6, 8));
+        let asked = mouse(&mut view, Mouse::Release);
+        assert!(matches!(asked.as_slice(), [Command::Request(_, crate::event::Request::Remember { .. })]));
+        screen(&state, &mut view, "", (120, 36));
+        assert_eq!(view.places[0].right() - 1, edge + 6);
+        assert!(view.dragged.is_none());
     }
 
     #[test]

@@ -39,6 +39,7 @@ impl Picker {
             resumed: !typed.is_empty(),
             typed,
             index: 0,
+            before: None,
             of,
             matched: Arc::default(),
             best: Arc::default(),
@@ -58,6 +59,26 @@ impl Picker {
     }
 
     pub(super) fn key(&mut self, key: Key, view: &mut ViewState, state: &State) -> Answer {
+        let answer = self.answer(key, view, state);
+        if matches!(answer, Answer::Stay) {
+            self.preview(view);
+        }
+        answer
+    }
+
+    /// A theme shows while it is selected.
+    fn preview(&mut self, view: &mut ViewState) {
+        let selected = self.best.get(self.index).map(|at| self.of.item(*at));
+        match selected {
+            Some(Item::Theme(name)) => {
+                self.before.get_or_insert(view.theme);
+                view.theme = Theme::named(name).unwrap_or(view.theme);
+            }
+            Some(_) | None => view.theme = self.before.take().unwrap_or(view.theme),
+        }
+    }
+
+    fn answer(&mut self, key: Key, view: &mut ViewState, state: &State) -> Answer {
         let last = self.best.len().saturating_sub(1);
         let step = |key: Key| match key.code {
             KeyCode::Down | KeyCode::Tab => Some(1),
@@ -75,6 +96,7 @@ impl Picker {
         }
         match (key.code, key.typed()) {
             (KeyCode::Esc, _) => {
+                view.theme = self.before.take().unwrap_or(view.theme);
                 self.remember(view);
                 return Answer::Close;
             }

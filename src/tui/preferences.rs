@@ -15,6 +15,10 @@ impl ViewState {
         if self.following.seen.as_ref().is_some_and(|seen| Arc::ptr_eq(seen, new)) {
             return;
         }
+        // Later ones bring what this very screen has put there.
+        if self.following.seen.is_none() {
+            self.borders = new.borders.unwrap_or(self.borders);
+        }
         self.following.seen = Some(Arc::clone(new));
         let mut problems = new.problems.clone();
         let keymap = Keymap::with(&new.keys).map_err(|wrong| problems.extend(wrong)).ok();

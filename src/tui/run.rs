@@ -1,6 +1,7 @@
 //! The loop of the terminal's thread: snapshots, keys, signals and the next visible clock change come in, frames go
 //! out. Draws only when something has changed, and never more often than a screen can show.
 
+use super::background::{self, Background, Taken};
 use super::command::Mouse;
 use super::command::{Command, Input};
 use super::drafts::editor_due;
@@ -123,12 +124,15 @@ struct Loop {
     sleepy: bool,
     drawn: Instant,
     leave_by: Option<Instant>,
+    /// A question about the terminal's background that may still be answered.
+    background: Option<Background>,
 }
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
     let guard = Guard::take()?;
     let screen = new_screen()?;
-    let theme = Theme::detect(|name| std::env::var(name).ok());
+    let var = |name: &str| std::env::var(name).ok();
+    let theme = Theme::detect(var);
     let view = ViewState {
         theme,
         following: Following::on(theme),
@@ -149,12 +153,19 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         sleepy: false,
         drawn,
         leave_by: None,
+        background: None,
     };
+    let mut keys = EventStream::new();
+    let early = if Theme::asks_background(var) { at.ask_background(&mut keys).await? } else { Vec::new() };
     at.draw()?;
     if let Some(told) = input.first_frame.take() {
         told(Instant::now());
     }
-    let mut keys = EventStream::new();
+    for event in early {
+        if at.input(event)? {
+            return Ok(());
+        }
+    }
     loop {
         let deadline = at.deadline();
         let mut leave = false;
@@ -257,8 +268,53 @@ impl Loop {
         Ok(())
     }
 
+    /// Asks the terminal for its background and waits a moment for the answer. What else came in meanwhile comes back.
+    async fn ask_background(&mut self, keys: &mut EventStream) -> anyhow::Result<Vec<TerminalEvent>> {
+        let begun = Instant::now();
+        self.background = Some(Background::asked(begun));
+        write!(self.screen.backend_mut(), "{}", background::QUESTION)?;
+        self.screen.backend_mut().flush()?;
+        let mut early = Vec::new();
+        while let Some(left) = background::WAIT.checked_sub(begun.elapsed()) {
+            let Ok(Some(Ok(event))) = tokio::time::timeout(left, keys.next()).await else { break };
+            match self.sort_out(event) {
+                Some(events) => early.extend(events),
+                None => return Ok(early),
+            }
+        }
+        Ok(early)
+    }
+
+    /// The events that are for this loop: an answer about the background is not. `None` once it is there.
+    fn sort_out(&mut self, event: TerminalEvent) -> Option<Vec<TerminalEvent>> {
+        let Some(background) = &mut self.background else { return Some(vec![event]) };
+        match background.take(event, Instant::now()) {
+            Taken::Events(events) => Some(events),
+            Taken::Part => Some(Vec::new()),
+            Taken::Light(light) => {
+                let theme = Theme::on_background(light);
+                // What the settings or the user chose stays.
+                if self.view.theme == self.view.following.terminal {
+                    self.view.theme = theme;
+                }
+                self.view.following.terminal = theme;
+                (self.background, self.dirty) = (None, true);
+                None
+            }
+        }
+    }
+
     /// Takes one event of the terminal; true means leave.
     fn input(&mut self, event: TerminalEvent) -> anyhow::Result<bool> {
+        for event in self.sort_out(event).unwrap_or_default() {
+            if self.take(event)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn take(&mut self, event: TerminalEvent) -> anyhow::Result<bool> {
         let input = match event {
             TerminalEvent::Key(key) if key.kind != KeyEventKind::Release => Input::Key(Key::from(key)),
             TerminalEvent::Paste(text) => Input::Paste(text),

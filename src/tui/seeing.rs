@@ -158,6 +158,10 @@ pub(super) fn open_pass(view: &mut ViewState) {
 fn close(view: &mut ViewState, id: u64) {
     view.seeing.open.remove(&id);
     view.passes.key = Some((id, 0));
+    // Closed, it may stand behind a newer retry again.
+    if let Some(row) = view.lists.pass_rows.iter().position(|row| view.lists.passes[row.pass].id == id) {
+        view.passes.index = row;
+    }
 }
 
 /// Right opens the selected reconcile, left closes it; false where there was nothing to open or close.
@@ -187,7 +191,7 @@ impl Lists {
     /// What the selection of a row of the reconciles holds on to.
     pub(super) fn pass_key(&self, row: usize) -> (u64, usize) {
         let row = &self.pass_rows[row];
-        (self.passes[row.pass].id, row.number)
+        (row.oldest, row.number)
     }
 }
 

@@ -47,6 +47,34 @@ pub(super) fn cut_front(text: &str, most: usize) -> String {
     if most == 0 { String::new() } else { format!("…{rest}") }
 }
 
+/// Texts cut to `most` cells so that those that differ still do, as far as that is possible: in the middle first, where
+/// that is not enough at another place.
+pub(super) fn cut_apart(texts: &[&str], most: usize) -> Vec<String> {
+    let room = most.saturating_sub(1);
+    let heads = [room / 2, room * 3 / 4, room / 4, room, 0];
+    let cuts = heads.iter().map(|head| {
+        let cut: Vec<String> = texts.iter().map(|text| cut_at(text, *head, most)).collect();
+        let alike =
+            (0..texts.len()).filter(|i| (0..*i).any(|j| texts[*i] != texts[j] && cut[*i] == cut[j])).count();
+        (alike, cut)
+    });
+    cuts.min_by_key(|(alike, _)| *alike).map(|(_, cut)| cut).unwrap_or_default()
+}
+
+/// The first `head` cells, an ellipsis, and as much of the end as fits.
+fn cut_at(text: &str, head: usize, most: usize) -> String {
+    if width(text) <= most {
+        return text.to_owned();
+    }
+    if head + 1 >= most {
+        return cut(text, most);
+    }
+    let mut front = cut(text, head + 1);
+    front.pop();
+    let rest = most - width(&front);
+    format!("{front}{}", cut_front(text, rest))
+}
+
 /// Cut and padded on the right to exactly `cells`.
 pub(super) fn left(text: &str, cells: usize) -> String {
     let mut text = cut(text, cells);
@@ -226,6 +254,9 @@ mod tests {
         assert_eq!(cut("日本語", 4), "日…");
         assert_eq!(cut("abc", 0), "");
         assert_eq!(cut_front("charts/memcached/x.yaml", 8), "…/x.yaml".to_owned());
+        assert_eq!(cut_apart(&["ArmadaChart", "ArmadaChartGroup"], 9), ["Arma…hart", "Arma…roup"]);
+        assert_eq!(cut_apart(&["x-long-name-1", "y-long-name-1"], 6), ["x-…e-1", "y-…e-1"]);
+        assert_eq!(cut_apart(&["short", "日本語日本語"], 6), ["short", "日…語"]);
         assert_eq!(right("3/3", 5), "  3/3");
         assert_eq!(left("日本", 5), "日本 ");
     }

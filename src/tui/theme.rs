@@ -114,9 +114,22 @@ impl Theme {
         match background {
             Some(7 | 15) => light,
             Some(_) => dark,
-            // An unknown background: only the terminal's own colours are sure to be readable on it.
-            None => sixteen,
+            // Most are dark; `asks_background` says whether the terminal can be asked.
+            None => dark,
         }
+    }
+
+    /// Whether only the terminal itself can tell if its background is light.
+    pub fn asks_background(var: impl Fn(&str) -> Option<String>) -> bool {
+        let full = |name: &str| var(name).filter(|text| !text.is_empty());
+        let known = full("COLORFGBG").and_then(|text| text.rsplit(';').next()?.parse::<u8>().ok());
+        let colours = matches!(full("COLORTERM").as_deref(), Some("truecolor" | "24bit"));
+        colours && known.is_none() && full("NO_COLOR").is_none() && full("TERM").as_deref() != Some("dumb")
+    }
+
+    /// The theme for a background.
+    pub fn on_background(light: bool) -> Theme {
+        if light { built_in()[1] } else { built_in()[0] }
     }
 
     /// The theme that the settings name: the user's own file of that name, else a built-in one; `auto` leaves it to
@@ -217,7 +230,20 @@ mod tests {
         assert_eq!(detect(&[("NO_COLOR", ""), ("TERM", "xterm")]), named("sixteen"));
         assert_eq!(detect(&[("COLORTERM", "truecolor"), ("COLORFGBG", "0;15")]), named("light"));
         assert_eq!(detect(&[("COLORTERM", "24bit"), ("COLORFGBG", "15;0")]), named("dark"));
-        assert_eq!(detect(&[("COLORTERM", "24bit")]), named("sixteen"));
+        assert_eq!(detect(&[("COLORTERM", "24bit")]), named("dark"));
+        let asks = |pairs: &[(&str, &str)]| {
+            let var =
+                |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+            Theme::asks_background(var)
+        };
+        assert!(asks(&[("COLORTERM", "24bit")]) && asks(&[("COLORTERM", "truecolor"), ("COLORFGBG", "x")]));
+        for known in [("COLORFGBG", "0;15"), ("NO_COLOR", "1"), ("TERM", "dumb"), ("COLORTERM", "8bit")] {
+            assert!(!asks(&[known, ("COLORTERM", "truecolor")]), "{known:?}");
+        }
+        assert_eq!(
+            (Theme::on_background(true), Theme::on_background(false)),
+            (named("light"), named("dark"))
+        );
     }
 
     #[test]

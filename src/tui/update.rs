@@ -9,6 +9,7 @@ use super::finding;
 use super::keymap::Found;
 use super::keys::{Chord, Key};
 use super::layer::Layer;
+use super::layout::Shape;
 use super::leaving::asks_before_leaving;
 use super::mouse;
 use super::pane::{Pane, Tab};
@@ -64,8 +65,10 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
             return Vec::new();
         }
         Found::Nothing => {
-            if typed.len() > 1 && key != Key::plain(KeyCode::Esc) {
-                view.message = Some(format!("{} does nothing", Chord(typed)));
+            if key != Key::plain(KeyCode::Esc) {
+                let keys = view.keymap.keys(Do::Help);
+                let help = keys.first().map_or_else(|| ":help".to_owned(), ToString::to_string);
+                view.message = Some(format!("{} does nothing; {help} shows all keys", Chord(typed)));
             }
             return Vec::new();
         }
@@ -165,6 +168,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::MarkRange => view.mark_range(),
         Do::MarkOthers => view.mark_others(),
         Do::Zoom => view.zoom = !view.zoom,
+        Do::Border(side) => return view.move_border(side),
         Do::Scope => view.all = !view.all,
         Do::Wrap => view.wrap = !view.wrap,
         Do::Filter => {
@@ -197,8 +201,11 @@ fn sideways(view: &mut ViewState, right: bool) {
     }
     let to = match (view.focus, right) {
         (Pane::Resources, true) => Pane::Reconciles,
+        (Pane::Owned, true) if view.shape == Shape::Three => Pane::Reconciles,
         (Pane::Owned, true) => Pane::Detail,
+        (Pane::Reconciles, true) if view.shape == Shape::Three => Pane::Detail,
         (Pane::Reconciles, false) => Pane::Resources,
+        (Pane::Detail, false) if view.shape == Shape::Three => Pane::Reconciles,
         (Pane::Detail, false) => Pane::Owned,
         (pane, _) => pane,
     };

@@ -10,14 +10,16 @@ use super::following::Following;
 use super::keymap::Keymap;
 use super::keys::Key;
 use super::layer::Layer;
+use super::layout::{Edge, Shape};
 use super::looks::{PassRow, Seeing, pass_rows};
 use super::marks::Marks;
 use super::pane::{Pane, Tab};
 use super::selection::Selection;
+use super::spots::Spots;
 use super::table::{Sort, Table};
 use super::text::Row;
 use super::theme::Theme;
-use crate::event::{DraftId, Level, Reconcile, Request, RequestId, words};
+use crate::event::{Borders, DraftId, Level, Reconcile, Request, RequestId, words};
 use crate::state::tree::{self, Node};
 use crate::state::{Seen, State};
 use jiff::Timestamp;
@@ -149,6 +151,14 @@ pub struct ViewState {
     pub(super) heights: [usize; 4],
     /// Whether one pane at a time is shown, as last drawn.
     pub(super) compact: bool,
+    /// How many panes stand beside each other, and where all of them are, as last drawn.
+    pub(super) shape: Shape,
+    pub(super) body: Rect,
+    /// Where the user has moved the borders, and the one that the mouse holds.
+    pub(super) borders: Borders,
+    pub(super) dragged: Option<Edge>,
+    /// What can be clicked, as last drawn.
+    pub(super) spots: Spots,
     /// When something on screen changes by itself.
     pub wake: Option<Duration>,
     /// How many clusters were left before the one that is shown.
@@ -207,6 +217,11 @@ impl Default for ViewState {
             places: [Rect::default(); 4],
             heights: [1; 4],
             compact: false,
+            shape: Shape::default(),
+            body: Rect::default(),
+            borders: Borders::default(),
+            dragged: None,
+            spots: Spots::default(),
             wake: None,
             left: 0,
         }
@@ -254,6 +269,12 @@ impl ViewState {
         self.filters[Pane::Reconciles.index()].clear();
         self.passes.key = Some((id, 0));
         self.refresh(state);
+        if self.passes.key != Some((id, 0)) && self.lists.passes.iter().any(|pass| pass.id == id) {
+            // It stands behind a newer retry of the same failure.
+            self.seeing.open.insert(id);
+            self.passes.key = Some((id, 0));
+            self.refresh(state);
+        }
         if self.passes.key != Some((id, 0)) {
             self.message = Some(format!("reconcile #{id} is no longer kept"));
         }
@@ -307,7 +328,9 @@ impl ViewState {
             let filter = Filter::new(&self.filters[Pane::Reconciles.index()]);
             let shown = |pass: &&Arc<Reconcile>| {
                 let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
-                filter.is_empty() || filter.text(&format!("{} {causes} {outcome}", pass.object))
+                let text = format!("{} {causes} {outcome}", pass.object).to_lowercase();
+                let object = state.present_or_gone(&pass.object.key()).map(AsRef::as_ref);
+                filter.is_empty() || filter.passes(Subject { text: &text, object, about: Some(&pass.object) })
             };
             lists.passes = match &root {
                 Some(root) if !self.all => {
@@ -426,7 +449,7 @@ fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
         needed.truncate(depth + 1);
         let key = &node.seen.key;
         let text = format!("{} {} {}", key.kind, key.name, node.seen.health.word).to_lowercase();
-        keep[i] = child || filter.passes(Subject { text: &text, object: Some(&node.seen) });
+        keep[i] = child || filter.passes(Subject { text: &text, object: Some(&node.seen), about: None });
         if needed.len() <= depth {
             needed.resize(depth + 1, false);
         }

@@ -34,7 +34,8 @@ pub(super) enum Line {
 /// The lines of a pass from the first cause to the requeue, with at most `most` changed fields for each cause.
 pub(super) fn lines(pass: &Reconcile, most: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (i, cause) in pass.causes.iter().enumerate() {
+    for i in words::in_order(&pass.causes) {
+        let cause = &pass.causes[i];
         lines.push(Line::Cause(i));
         let fields = changed(cause).len();
         lines.extend((0..fields.min(most)).map(|field| Line::Field(i, field)));

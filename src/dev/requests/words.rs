@@ -41,6 +41,7 @@ pub(super) fn of(request: &Request) -> String {
         Request::Look { object: Some(object) } => format!("read {object}"),
         Request::Look { object: None } => "read no object whole".to_owned(),
         Request::ListPaths { typed } => format!("list {typed}"),
+        Request::Remember { .. } => "remember the borders of panes".to_owned(),
         Request::ExplainValues { object } => format!("explain the values of {object}"),
         Request::Switch { to, .. } => format!("switch to {to}"),
         Request::Leave { .. } | Request::Quit { .. } => "quit".to_owned(),
@@ -104,6 +105,7 @@ fn verb(request: &Request) -> &'static str {
         Request::PodLogs { .. } => "follow",
         Request::Look { .. } => "read",
         Request::ListPaths { .. } => "list",
+        Request::Remember { .. } => "remember",
         Request::ExplainValues { .. } => "explain the values of",
         Request::Switch { .. } => "switch",
         Request::Leave { .. } | Request::Quit { .. } => "quit",
@@ -123,6 +125,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::PodLogs { .. }
         | Request::Look { .. }
         | Request::ListPaths { .. }
+        | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
         | Request::Switch { .. }
@@ -191,6 +194,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::PodLogs { .. }
         | Request::Look { .. }
         | Request::ListPaths { .. }
+        | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
         | Request::Switch { .. }
@@ -232,6 +236,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Check { .. }
         | Request::Look { .. }
         | Request::ListPaths { .. }
+        | Request::Remember { .. }
         | Request::ExplainValues { .. }
         | Request::Leave { .. }
         | Request::Switch { .. }

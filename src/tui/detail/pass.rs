@@ -5,7 +5,7 @@ use super::super::text::{Row, clean, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::super::waterfall::{self, Line, outcome_role};
-use super::changes;
+use super::{changes, log};
 use crate::event::{Action, Diagnostic, ObjectChange, Reconcile, words};
 use crate::state::{State, health};
 use crate::tui::detail::parts::nothing;
@@ -58,12 +58,34 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
         rows.push(Row::new(Role::Dim, "   This reconcile left the status as it was."));
     }
     rows.extend(changes::rows(&pass.status, 0));
-    if !pass.steps.is_empty() {
-        let steps = pass.steps.iter().map(|step| format!("{} {}", step.name, words::took(step.took)));
-        rows.push(Row::new(Role::Title, " Steps"));
-        rows.push(Row::new(Role::Dim, format!("   {}", steps.collect::<Vec<_>>().join(" · "))));
+    if !pass.steps.is_empty() || !pass.calls.is_empty() {
+        rows.push(Row::new(Role::Title, " Timeline"));
+        rows.extend(timeline(pass, view, width));
+    }
+    let logged: Vec<Row> = state
+        .log
+        .lines()
+        .iter()
+        .filter(|line| line.reconcile == Some(pass.id))
+        .map(|line| log::row(line, view, false))
+        .collect();
+    if !logged.is_empty() {
+        rows.push(Row::new(Role::Title, " Log"));
+        rows.extend(logged.into_iter().map(|mut row| {
+            row.0.insert(0, (Role::Dim, "   ".to_owned()));
+            row
+        }));
     }
     rows
+}
+
+/// Steps and calls as bars on the scale of the pass.
+fn timeline(pass: &Reconcile, view: &ViewState, width: usize) -> Vec<Row> {
+    let lines = waterfall::lines(pass, waterfall::MANY).into_iter();
+    lines
+        .filter(|line| matches!(line, Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_)))
+        .map(|line| waterfall::row(line, pass, &view.zone, width))
+        .collect()
 }
 
 /// About an object that the operator's own program reconciles, of which no pass was seen.
@@ -300,10 +322,6 @@ pub(super) fn calls(view: &ViewState, width: usize) -> Vec<Row> {
         return vec![headline(pass), Row::new(Role::Dim, "   This reconcile made no API calls.")];
     }
     let mut rows = vec![headline(pass)];
-    for line in waterfall::lines(pass, waterfall::MANY) {
-        if matches!(line, Line::Scale | Line::Queue | Line::Step(_) | Line::Call(_)) {
-            rows.push(waterfall::row(line, pass, &view.zone, width));
-        }
-    }
+    rows.extend(timeline(pass, view, width));
     rows
 }

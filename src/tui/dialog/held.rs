@@ -47,10 +47,9 @@ impl HeldDialog {
         }
         let id = self.id.clone();
         match (key.code, key.typed()) {
-            (KeyCode::Esc, _) => return Answer::Ask(Request::DiscardHeld { id }),
             (KeyCode::Enter, _) if self.on_apply => return Answer::Ask(Request::ApplyHeld { id }),
             (KeyCode::Enter, _) => return Answer::Ask(Request::DiscardHeld { id }),
-            (_, Some('q' | 'H')) => return Answer::Close,
+            (KeyCode::Esc, _) | (_, Some('q' | 'H')) => return Answer::Close,
             (KeyCode::Left | KeyCode::Right | KeyCode::Tab | KeyCode::BackTab, _) | (_, Some('h' | 'l')) => {
                 self.on_apply = !self.on_apply;
             }

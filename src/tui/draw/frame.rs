@@ -9,6 +9,7 @@ use crate::state::{State, tree};
 use crate::tui::action::See;
 use crate::tui::draw::pieces::tabs;
 use crate::tui::pane::{Pane, Tab};
+use crate::tui::spots::{Shown, Spot};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
@@ -16,7 +17,13 @@ use ratatui::widgets::{Block, Widget};
 use std::fmt::Write as _;
 
 /// Draws the border of a pane and gives back what is inside.
-pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut Buffer, area: Rect) -> Rect {
+pub(super) fn border(
+    which: Pane,
+    state: &State,
+    view: &mut ViewState,
+    buffer: &mut Buffer,
+    area: Rect,
+) -> Rect {
     let focused = which == view.focus;
     let style = view.theme.style(if focused { Role::Focus } else { protection(state) });
     let block = Block::bordered().merge_borders(MergeStrategy::Exact).border_style(style);
@@ -26,7 +33,18 @@ pub(super) fn border(which: Pane, state: &State, view: &ViewState, buffer: &mut 
     let sign = if focused { "▸" } else { " " };
     let mut row = Row::new(if focused { Role::Focus } else { Role::Title }, sign);
     match which {
-        Pane::Detail => row.0.extend(tabs(view, cells.saturating_sub(1))),
+        Pane::Detail => {
+            let tabs = tabs(view, cells.saturating_sub(1));
+            let mut at = area.x + 2 + width(sign) as u16;
+            for (role, text, tab) in tabs {
+                let to = at + width(&text) as u16;
+                if let Some(tab) = tab {
+                    view.spots.tabs.push(Spot { y: area.y, from: at, to, what: Shown::Tab(tab) });
+                }
+                at = to;
+                row = row.and(role, text);
+            }
+        }
         _ => row = row.and(if focused { Role::Focus } else { Role::Title }, format!("{} ", which.title())),
     }
     // What narrows a list is never cut away by what the list is about.

@@ -75,8 +75,6 @@ fn buttons(held: &Held, on_apply: bool) -> Vec<Row> {
             .and(Role::Key, "enter")
             .and(Role::Dim, " presses  ")
             .and(Role::Key, "esc")
-            .and(Role::Dim, " discards  ")
-            .and(Role::Key, "q")
             .and(Role::Dim, " later "),
     ]
 }

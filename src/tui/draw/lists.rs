@@ -1,7 +1,7 @@
 //! The lists of owned objects and of reconciles. Each draws only its visible window, and an empty one says what will
 //! fill it. That of the custom resources is in `resources`.
 
-use super::super::text::{Row, cut, left, right, width, wrap};
+use super::super::text::{Row, cut, cut_apart, left, right, width, wrap};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::super::waterfall;
@@ -11,10 +11,10 @@ use crate::state::health::Level;
 use crate::state::tree::Node;
 use crate::tui::detail::parts::clock;
 use crate::tui::draw::pieces::age;
-use crate::tui::looks::PassRow;
+use crate::tui::looks::{PassRow, only_retries};
 use crate::tui::pane::Pane;
 use jiff::Timestamp;
-use opdev_object::meta::ObjectKey;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
@@ -162,47 +162,34 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
         return put(&words_of(&[text.to_owned()], area), view, buffer, area);
     }
     let cells = area.width as usize;
-    let object = if all { (cells / 4).clamp(8, 24) } else { 0 };
-    let fixed = 2 + 9 + 12 + 7 + 9 + if all { object + 1 } else { 0 };
-    let narrow = cells < fixed + 20;
-    let causes = if narrow { cells.saturating_sub(2 + 9 + 12) } else { cells.saturating_sub(fixed) };
-    let columns = |time: &str, what: &str, why: &str, result: &str, took: &str, changed: &str| {
-        let mut text = format!("{} ", left(time, 8));
-        if all && !narrow {
-            text.push_str(&format!("{} ", left(what, object)));
-        }
-        text.push_str(&left(why, causes));
-        let tail = if narrow {
-            String::new()
-        } else {
-            format!("{} {}", right(took, 6), left(&format!(" {changed}"), 9))
-        };
-        (text, format!(" {}", left(result, 11)), tail)
-    };
-    let (a, b, c) = columns("TIME", "OBJECT", "CAUSES", "RESULT", "TOOK", "CHANGED");
-    put(&[Row::new(Role::Dim, format!("  {a}{b}{c}"))], view, buffer, area);
-    let mut y = area.y + 1;
-    for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
-        let what = words::short_ref(&pass.object);
-        let (a, b, c) = columns(
-            &clock(pass.at, &view.zone),
-            &what,
-            &words::causes_of(&pass.object, &pass.causes),
-            "⟳ running",
-            "",
-            "",
-        );
-        Row::new(Role::Busy, format!("  {a}{b}{c}")).draw(buffer, view.theme, (area.x, y), cells, false);
-        y += 1;
-    }
-    let height = (area.bottom().saturating_sub(y) as usize).max(1);
+    let top = 1 + running.len().min((area.height as usize).saturating_sub(2)) as u16;
+    let height = (area.height.saturating_sub(top) as usize).max(1);
     view.heights[Pane::Reconciles.index()] = height;
     let window = view.passes.window(view.lists.pass_rows.len(), height);
+    let columns = PassColumns::of(state, view, all, (&running, window.clone()), cells);
+    let heading = columns.row(["TIME", "OBJECT", "CAUSES", "RESULT", "TOOK", "CHANGED"].map(str::to_owned));
+    put(&[Row::new(Role::Dim, format!("  {}", heading.concat()))], view, buffer, area);
+    let mut y = area.y + 1;
+    for pass in running.iter().take((area.height as usize).saturating_sub(2)) {
+        let causes = words::causes_of(&pass.object, &pass.causes);
+        let time = clock(pass.at, &view.zone);
+        let cells_of = [
+            time,
+            columns.called(&pass.object),
+            causes,
+            "⟳ running".to_owned(),
+            String::new(),
+            String::new(),
+        ];
+        let text = columns.row(cells_of).concat();
+        Row::new(Role::Busy, format!("  {text}")).draw(buffer, view.theme, (area.x, y), cells, false);
+        y += 1;
+    }
     for i in window {
         if y >= area.bottom() {
             break;
         }
-        let PassRow { pass, line, .. } = view.lists.pass_rows[i];
+        let PassRow { pass, line, times, .. } = view.lists.pass_rows[i];
         let pass = &view.lists.passes[pass];
         let selected = i == view.passes.index;
         let focused = selected && view.focus == Pane::Reconciles;
@@ -214,22 +201,114 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
             continue;
         }
         let fold = if view.seeing.open.contains(&pass.id) { "▾" } else { " " };
-        let what = words::short_ref(&pass.object);
         let took = words::took(pass.took).replace(' ', "");
         let (symbol, role) = result(pass);
-        let result = format!("{symbol}{}", words::result(pass));
-        let (a, b, c) =
-            columns(&clock(pass.at, &view.zone), &what, &why(pass), &result, &took, &words::counts(pass));
-        let row =
-            Row::new(Role::Text, format!("{}{fold}{a}", mark(selected))).and(role, b).and(Role::Text, c);
+        let why = if times > 1 { format!("×{times} {}", why(pass)) } else { why(pass) };
+        let [time, what, why, result, took, changed] = columns.row([
+            clock(pass.at, &view.zone),
+            columns.called(&pass.object),
+            why,
+            format!("{symbol}{}", words::result(pass)),
+            took,
+            words::counts(pass),
+        ]);
+        let row = Row::new(Role::Text, format!("{}{fold}{time}{what}{why}", mark(selected)))
+            .and(role, result)
+            .and(Role::Text, format!("{took}{changed}"));
         row.draw(buffer, view.theme, (area.x, y), cells, focused);
         y += 1;
     }
 }
 
+/// The columns of the reconciles that fit; 0 leaves one out. CHANGED and TOOK give way first, then TIME.
+struct PassColumns {
+    time: usize,
+    object: usize,
+    causes: usize,
+    took: usize,
+    changed: usize,
+    /// Whether an object is called by its kind, and by its namespace.
+    kind: bool,
+    namespace: bool,
+}
+
+impl PassColumns {
+    fn of(
+        state: &State,
+        view: &ViewState,
+        all: bool,
+        (running, window): (&[Arc<ReconcileStarted>], std::ops::Range<usize>),
+        cells: usize,
+    ) -> Self {
+        let namespace = view.lists.namespaces_differ;
+        let mut columns = PassColumns {
+            time: 9,
+            object: 0,
+            causes: 0,
+            took: 7,
+            changed: 9,
+            kind: state.kinds().len() > 1,
+            namespace,
+        };
+        if all {
+            let shown = window.map(|row| &view.lists.passes[view.lists.pass_rows[row].pass].object);
+            let objects = shown.chain(running.iter().map(|pass| &pass.object));
+            let longest = objects.map(|object| width(&columns.called(object))).max().unwrap_or(0).max(6);
+            columns.object = longest.min((cells / 3).max(8)) + 1;
+        }
+        let rest = |columns: &PassColumns| {
+            let taken = 2 + columns.time + columns.object + 12 + columns.took + columns.changed;
+            cells.saturating_sub(taken)
+        };
+        if rest(&columns) < 26 {
+            columns.changed = 0;
+        }
+        if rest(&columns) < 22 {
+            columns.took = 0;
+        }
+        if rest(&columns) < 12 {
+            columns.time = 0;
+        }
+        columns.causes = rest(&columns);
+        columns
+    }
+
+    /// An object as it is called in this list: by what tells it from the others.
+    fn called(&self, object: &ObjectRef) -> String {
+        let namespace = object.namespace.as_ref().filter(|_| self.namespace);
+        let name = namespace.map_or_else(|| object.name.clone(), |space| format!("{space}/{}", object.name));
+        if self.kind { format!("{} {name}", object.gvk.kind) } else { name }
+    }
+
+    /// One row, cell by cell: time, object, causes, result, took, changed.
+    fn row(&self, [time, object, causes, result, took, changed]: [String; 6]) -> [String; 6] {
+        let cell = |text: &str, size: usize| match size {
+            0 => String::new(),
+            size => format!("{} ", left(text, size - 1)),
+        };
+        let object = match self.object {
+            0 => String::new(),
+            // The ends of names tell them apart.
+            size => cell(&cut_apart(&[object.as_str()], size - 1).concat(), size),
+        };
+        [
+            cell(&time, self.time),
+            object,
+            left(&causes, self.causes),
+            format!(" {}", left(&result, 11)),
+            if self.took > 0 { format!("{} ", right(&took, self.took - 1)) } else { String::new() },
+            if self.changed > 0 { left(&format!(" {changed}"), self.changed) } else { String::new() },
+        ]
+    }
+}
+
 /// The causes; of a failed pass the error, too.
 fn why(pass: &Reconcile) -> String {
-    let causes = words::causes_of(&pass.object, &pass.causes);
+    let causes = match only_retries(pass) && pass.failure.is_some() {
+        // The error of the pass before stands behind it already.
+        true => "retry".to_owned(),
+        false => words::causes_of(&pass.object, &pass.causes),
+    };
     let error = pass.failure.as_ref().and_then(|failure| {
         let place = failure.diagnostic.as_ref().map(words::diagnostic);
         place.or_else(|| failure.chain.last().cloned())

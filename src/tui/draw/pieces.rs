@@ -31,14 +31,14 @@ pub(super) fn clear(buffer: &mut Buffer, area: Rect) {
 }
 
 /// The title of the detail pane: its tabs, as many as fit around the open one; marks say where more are.
-pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String)> {
+pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String, Option<Tab>)> {
     let one = |tab: Tab| {
         let open = tab == view.tab;
         let text = if open { format!("[{}]", tab.title()) } else { format!(" {} ", tab.title()) };
-        (if open { Role::Focus } else { Role::Dim }, text)
+        (if open { Role::Focus } else { Role::Dim }, text, Some(tab))
     };
-    let all: Vec<(Role, String)> = Tab::ALL.into_iter().map(one).collect();
-    let sizes: Vec<usize> = all.iter().map(|(_, text)| width(text)).collect();
+    let all: Vec<(Role, String, Option<Tab>)> = Tab::ALL.into_iter().map(one).collect();
+    let sizes: Vec<usize> = all.iter().map(|(_, text, _)| width(text)).collect();
     if sizes.iter().sum::<usize>() <= cells {
         return all;
     }
@@ -62,7 +62,7 @@ pub(super) fn tabs(view: &ViewState, cells: usize) -> Vec<(Role, String)> {
             break;
         }
     }
-    let mark = |there: bool, sign: &str| (Role::Dim, if there { sign } else { "" }.to_owned());
+    let mark = |there: bool, sign: &str| (Role::Dim, if there { sign } else { "" }.to_owned(), None);
     let mut row = vec![mark(from > 0, "‹")];
     row.extend(all[from..to].iter().cloned());
     row.push(mark(to < all.len(), "›"));

@@ -3,39 +3,37 @@
 
 use super::super::action::Do;
 use super::super::table::Column;
-use super::super::text::{Row, cut, left, right, width};
+use super::super::text::{Row, cut, cut_apart, left, right, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::lists::{mark, put, sign, star, words_of};
 use crate::event::{KindHealth, PrinterColumn, words};
 use crate::state::health::Level;
-use crate::state::{Seen, State, columns};
+use crate::state::{Seen, State, columns, tree};
 use crate::tui::action::Seek;
 use crate::tui::draw::pieces::age;
 use crate::tui::pane::Pane;
+use crate::tui::spots::Spot;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use std::sync::Arc;
 
-/// How wide each column is; 0 leaves it out.
-struct Widths {
-    kind: usize,
-    namespace: usize,
-    name: usize,
-    status: usize,
-    printer: Vec<usize>,
+/// A column that is shown, and how wide it is.
+struct Slot {
+    column: Column,
+    size: usize,
 }
 
-/// One row as text.
-struct Cells {
-    kind: String,
-    namespace: String,
-    name: String,
-    printer: Vec<String>,
-    status: String,
-    ready: String,
-    age: String,
+impl Slot {
+    fn fit(&self, text: &str) -> String {
+        match self.column {
+            Column::Ready | Column::Age => right(text, self.size),
+            Column::Kind | Column::Namespace | Column::Name | Column::Status | Column::Printer(_) => {
+                left(text, self.size)
+            }
+        }
+    }
 }
 
 /// The columns that the list shows, in their order.
@@ -58,68 +56,115 @@ fn printer_columns(view: &ViewState, state: &State) -> Vec<PrinterColumn> {
     kind.map(|kind| kind.columns.clone()).unwrap_or_default()
 }
 
-impl Widths {
-    fn line(&self, of: &Cells) -> (String, String, String) {
-        let mut front = format!("{} ", left(&of.kind, self.kind));
-        if self.namespace > 0 {
-            front.push_str(&format!("{} ", left(&of.namespace, self.namespace)));
+/// What the longest kind, namespace and name need; a sample of rows is enough to tell.
+struct Needs {
+    kind: usize,
+    namespace: usize,
+    name: usize,
+}
+
+impl Needs {
+    fn of(view: &ViewState, namespaces: bool) -> Needs {
+        let longest = |of: &dyn Fn(&Seen) -> usize, head: usize| {
+            view.lists.resources.iter().take(500).map(|seen| of(seen)).max().unwrap_or(0).max(head)
+        };
+        Needs {
+            // A mark behind the heading takes room, too.
+            kind: longest(&|seen| width(&seen.key.kind), 5),
+            namespace: match namespaces {
+                true => longest(&|seen| seen.key.namespace.as_deref().map_or(0, width), 10).min(20),
+                false => 0,
+            },
+            name: longest(&|seen| width(&seen.key.name), 5),
         }
-        front.push_str(&left(&of.name, self.name));
-        for (text, cells) in of.printer.iter().zip(&self.printer) {
-            front.push_str(&format!(" {}", left(text, *cells)));
-        }
-        let status =
-            if self.status > 0 { format!(" {}", left(&of.status, self.status - 1)) } else { String::new() };
-        (front, format!("{status} {}", right(&of.ready, 7)), right(&of.age, 6))
     }
 }
 
-/// Columns are as wide as what stands in them, so that names get the room; a sample of rows is enough to tell.
-fn widths(
+/// READY and AGE, and STATUS where the pane is made for it.
+const READY: usize = 7;
+const AGE: usize = 6;
+const STATUS: usize = 16;
+/// Marks in front of a row.
+const MARKS: usize = 2;
+
+/// How many columns the list asks for, its border included. STATUS is no reason for a wider pane beside reconciles,
+/// which have the room.
+pub(super) fn asked(view: &ViewState, state: &State, status: bool) -> u16 {
+    if view.lists.resources.is_empty() {
+        return 46;
+    }
+    let all = state.started.as_ref().is_some_and(|started| started.all_namespaces);
+    let needs = Needs::of(view, view.lists.namespaces_differ || (status && all));
+    let namespace = if needs.namespace > 0 { needs.namespace + 1 } else { 0 };
+    let status = if status { STATUS + 1 } else { 0 };
+    let cells = MARKS + needs.kind + 1 + namespace + needs.name + 1 + status + READY + 1 + AGE;
+    u16::try_from(cells + 2).unwrap_or(u16::MAX)
+}
+
+/// The columns that fit: as wide as what stands in them. AGE and STATUS give way first, then the printer columns; kind
+/// and name are cut last.
+fn slots(
     view: &ViewState,
     state: &State,
     cells: usize,
-    printer: &[PrinterColumn],
-    window: &[Arc<Seen>],
-    now: Timestamp,
-) -> Widths {
-    let wide = cells >= 70;
-    let longest = |of: &dyn Fn(&Seen) -> usize, head: usize| {
-        view.lists.resources.iter().take(500).map(|seen| of(seen)).max().unwrap_or(0).max(head)
+    printer: Vec<(PrinterColumn, usize)>,
+    status: usize,
+) -> Vec<Slot> {
+    let all = cells >= 70 && state.started.as_ref().is_some_and(|started| started.all_namespaces);
+    let needs = Needs::of(view, view.lists.namespaces_differ || all);
+    let namespace = if needs.namespace > 0 { needs.namespace + 1 } else { 0 };
+    let fixed = MARKS + 1 + namespace + 1 + READY;
+    let base = fixed + needs.kind + needs.name;
+    let asked: usize = printer.iter().map(|(_, size)| size + 1).sum();
+    // The kind's own columns say more than the word.
+    let ways = [(status, AGE), (status, 0), (0, AGE), (0, 0)];
+    let fits = |(status, age): &(usize, usize)| {
+        let more = |size: usize| if size > 0 { size + 1 } else { 0 };
+        base + asked + more(*status) + more(*age) <= cells
     };
-    let all = view.lists.namespaces_differ
-        || wide && state.started.as_ref().is_some_and(|started| started.all_namespaces);
-    // A mark behind the heading takes room, too.
-    let kind = longest(&|seen| width(&seen.key.kind), 5).min((cells * 23 / 100).clamp(8, 22));
-    let namespace = if all {
-        longest(&|seen| seen.key.namespace.as_deref().map_or(0, width), 10).min((cells / 6).clamp(6, 20))
-    } else {
-        0
-    };
-    let mut status = if wide { 16 } else { 0 };
-    let used = |status: usize| 2 + kind + 1 + namespace + usize::from(all) + 8 + status + 7;
-    let names = longest(&|seen| width(&seen.key.name), 10).min(cells / 3).max(12);
-    let mut sizes: Vec<usize> = printer
-        .iter()
-        .map(|column| {
-            let text = |seen: &Arc<Seen>| width(&columns::text(&seen.object, &column.path, now, column.date));
-            window.iter().map(text).max().unwrap_or(0).max(width(&column.name) + 1).min(24)
-        })
-        .collect();
-    let asked: usize = sizes.iter().map(|size| size + 1).sum();
-    if asked > 0 && used(status) + asked + names > cells {
-        // The kind's own columns say more than the word.
-        status = 0;
+    let preferred = if asked > 0 { [ways[0], ways[2], ways[1], ways[3]] } else { ways };
+    let (status, age) = preferred.into_iter().find(fits).unwrap_or((0, 0));
+    let tail = if status > 0 { status + 1 } else { 0 } + if age > 0 { age + 1 } else { 0 };
+    let mut room = cells.saturating_sub(fixed + tail);
+    let kind = if base + tail <= cells { needs.kind } else { needs.kind.min((room * 2 / 5).max(8)) };
+    let name = needs.name.min(room.saturating_sub(kind)).max(1);
+    room = room.saturating_sub(kind + name);
+    let mut slots = vec![Slot { column: Column::Kind, size: kind }];
+    if namespace > 0 {
+        slots.push(Slot { column: Column::Namespace, size: namespace - 1 });
     }
-    let mut room = cells.saturating_sub(used(status) + names);
-    for size in &mut sizes {
-        let given = (*size + 1).min(room);
+    slots.push(Slot { column: Column::Name, size: name });
+    for (column, size) in printer {
+        let given = (size + 1).min(room);
         room -= given;
-        *size = given.saturating_sub(1);
+        if given >= 4 {
+            slots.push(Slot { column: Column::Printer(column), size: given - 1 });
+        }
     }
-    sizes.retain(|size| *size >= 3);
-    let taken: usize = sizes.iter().map(|size| size + 1).sum();
-    Widths { kind, namespace, name: cells.saturating_sub(used(status) + taken), status, printer: sizes }
+    for (column, size) in [(Column::Status, status), (Column::Ready, READY), (Column::Age, age)] {
+        if size > 0 {
+            slots.push(Slot { column, size });
+        }
+    }
+    slots
+}
+
+/// The sign, the word and the role of a row.
+fn look(state: &State, seen: &Seen, info: &tree::Row) -> (&'static str, String, Role) {
+    if state.gone_at(&seen.key).is_some() {
+        return ("†", "deleted".to_owned(), Role::Dim);
+    }
+    let (symbol, role) = sign(info.level);
+    let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
+    let paused = state.paused(&seen.key).is_some() && !info.running;
+    let loops = state.loops.contains_key(&seen.key);
+    let role = if (paused || loops) && info.level != Level::Bad { Role::Busy } else { role };
+    match (paused, loops) {
+        (true, true) => ("‖", "loops".to_owned(), role),
+        (true, false) => ("‖", "paused".to_owned(), role),
+        (false, true) => ("↻", "loops".to_owned(), role),
+        (false, false) => (symbol, info.word.clone(), role),
+    }
 }
 
 /// The custom resources.
@@ -134,72 +179,78 @@ pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, are
     view.heights[Pane::Resources.index()] = height;
     let window = view.resources.window(view.lists.resources.len(), height);
     let visible: Vec<Arc<Seen>> = view.lists.resources[window.clone()].to_vec();
-    let mut printer = printer_columns(view, state);
-    let widths = widths(view, state, cells, &printer, &visible, now);
-    printer.truncate(widths.printer.len());
-    view.namespace_shown = widths.namespace > 0;
-    put(&[Row::new(Role::Dim, headings(view, &widths, &printer))], view, buffer, area);
+    let infos: Vec<tree::Row> = visible.iter().map(|seen| view.row(state, seen)).collect();
+    let looks: Vec<_> = visible.iter().zip(&infos).map(|(seen, info)| look(state, seen, info)).collect();
+    let status = looks.iter().map(|(_, word, _)| width(word)).max().unwrap_or(0).clamp(7, STATUS + 4);
+    let printer = printer_columns(view, state).into_iter().map(|column| {
+        let text = |seen: &Arc<Seen>| width(&columns::text(&seen.object, &column.path, now, column.date));
+        let size = visible.iter().map(text).max().unwrap_or(0).max(width(&column.name) + 1).min(24);
+        (column, size)
+    });
+    let slots = slots(view, state, cells, printer.collect(), status);
+    view.namespace_shown = slots.iter().any(|slot| slot.column == Column::Namespace);
+    headings(view, &slots, buffer, area);
+    let size_of =
+        |column: &Column| slots.iter().find(|slot| slot.column == *column).map_or(0, |slot| slot.size);
+    let kinds: Vec<&str> = visible.iter().map(|seen| seen.key.kind.as_str()).collect();
+    let names: Vec<&str> = visible.iter().map(|seen| seen.key.name.as_str()).collect();
+    let kinds = cut_apart(&kinds, size_of(&Column::Kind));
+    let names = cut_apart(&names, size_of(&Column::Name));
     for ((line, i), seen) in window.enumerate().take(list.height as usize).zip(&visible) {
-        let info = view.row(state, seen);
         let selected = i == view.resources.index;
-        let (symbol, role) = sign(info.level);
-        let symbol = if info.running && info.level != Level::Bad { "⟳" } else { symbol };
-        let paused = state.paused(&seen.key).is_some() && !info.running;
-        let loops = state.loops.contains_key(&seen.key);
-        let (symbol, word) = match (paused, loops) {
-            (true, true) => ("‖", "loops".to_owned()),
-            (true, false) => ("‖", "paused".to_owned()),
-            (false, true) => ("↻", "loops".to_owned()),
-            (false, false) => (symbol, info.word),
-        };
-        let role = if (paused || loops) && info.level != Level::Bad { Role::Busy } else { role };
-        let gone = state.gone_at(&seen.key).is_some();
-        let (symbol, word, role) =
-            if gone { ("†", "deleted".to_owned(), Role::Dim) } else { (symbol, word, role) };
-        let ready = info.ready.filter(|_| !gone);
+        let (symbol, word, role) = &looks[line];
+        let gone = *symbol == "†";
+        let ready = infos[line].ready.filter(|_| !gone);
         let ready = ready.map_or_else(String::new, |(ready, wanted)| format!(" {ready}/{wanted}"));
-        let of = Cells {
-            kind: seen.key.kind.clone(),
-            namespace: seen.key.namespace.clone().unwrap_or_default(),
-            name: seen.key.name.clone(),
-            printer: printer.iter().map(|c| columns::text(&seen.object, &c.path, now, c.date)).collect(),
-            status: word,
-            ready: format!("{symbol}{ready}"),
-            age: age(view, seen.created, now),
-        };
-        let (front, tail, age) = widths.line(&of);
-        let name = if gone { Role::Dim } else { Role::Text };
-        let row = Row::new(name, format!("{}{}{front}", mark(selected), star(view, &seen.key)))
-            .and(role, tail)
-            .and(Role::Dim, format!(" {age}"));
+        let own = if gone { Role::Dim } else { Role::Text };
+        let mut row = Row::new(own, format!("{}{}", mark(selected), star(view, &seen.key)));
+        for (at, slot) in slots.iter().enumerate() {
+            let (role, text) = match &slot.column {
+                Column::Kind => (own, kinds[line].clone()),
+                Column::Namespace => (own, seen.key.namespace.clone().unwrap_or_default()),
+                Column::Name => (own, names[line].clone()),
+                Column::Printer(c) => (own, columns::text(&seen.object, &c.path, now, c.date)),
+                Column::Status => (*role, word.clone()),
+                Column::Ready => (*role, format!("{symbol}{ready}")),
+                Column::Age => (Role::Dim, age(view, seen.created, now)),
+            };
+            let gap = if at > 0 { " " } else { "" };
+            row = row.and(role, format!("{gap}{}", slot.fit(&text)));
+        }
         let at = (list.x, list.y + line as u16);
         row.draw(buffer, view.theme, at, cells, selected && view.focus == Pane::Resources);
     }
 }
 
 /// The headings, with a mark at the one that the rows are sorted by.
-fn headings(view: &ViewState, widths: &Widths, printer: &[PrinterColumn]) -> String {
-    let head = |column: &Column, text: &str| {
+fn headings(view: &mut ViewState, slots: &[Slot], buffer: &mut Buffer, area: Rect) {
+    let mut text = " ".repeat(MARKS);
+    for (at, slot) in slots.iter().enumerate() {
+        let name = match &slot.column {
+            Column::Kind => "KIND".to_owned(),
+            Column::Namespace => "NAMESPACE".to_owned(),
+            Column::Name => "NAME".to_owned(),
+            Column::Printer(column) => column.name.to_uppercase(),
+            Column::Status => "STATUS".to_owned(),
+            Column::Ready => "READY".to_owned(),
+            Column::Age => "AGE".to_owned(),
+        };
         let sort = &view.sort;
         let is_default = sort.by == Column::Kind && !sort.down;
-        let mark = match (sort.by == *column && !is_default, sort.down) {
+        let mark = match (sort.by == slot.column && !is_default, sort.down) {
             (false, _) => "",
             (true, false) => "↑",
             (true, true) => "↓",
         };
-        format!("{text}{mark}")
-    };
-    let printer = printer.iter().map(|c| head(&Column::Printer(c.clone()), &c.name.to_uppercase()));
-    let (front, tail, age) = widths.line(&Cells {
-        kind: head(&Column::Kind, "KIND"),
-        namespace: head(&Column::Namespace, "NAMESPACE"),
-        name: head(&Column::Name, "NAME"),
-        printer: printer.collect(),
-        status: head(&Column::Status, "STATUS"),
-        ready: head(&Column::Ready, "READY"),
-        age: head(&Column::Age, "AGE"),
-    });
-    format!("  {front}{tail} {age}")
+        if at > 0 {
+            text.push(' ');
+        }
+        let from = area.x + width(&text) as u16;
+        text.push_str(&slot.fit(&format!("{name}{mark}")));
+        let to = area.x + width(&text) as u16;
+        view.spots.headings.push(Spot { y: area.y, from, to, what: slot.column.clone() });
+    }
+    put(&[Row::new(Role::Dim, text)], view, buffer, area);
 }
 
 /// The first start explains itself.

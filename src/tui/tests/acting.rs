@@ -105,6 +105,43 @@ fn p_pauses_and_resumes_an_object_or_its_kind_and_a_dot_steps() {
 }
 
 #[test]
+fn borders_are_moved_by_keys_remembered_and_put_back() {
+    let state = busy();
+    for (keys, wide) in [("alt-right", 3), ("2 alt-left alt-left", -6), ("3 alt-right", 3)] {
+        let mut view = ViewState::default();
+        screen(&state, &mut view, "", SIZE);
+        let before = i32::from(view.places[0].width);
+        let asked = commands(&mut view, &state, keys);
+        screen(&state, &mut view, "", SIZE);
+        assert_eq!(i32::from(view.places[0].width) - before, wide, "{keys}");
+        let Some(Command::Request(_, Request::Remember { borders })) = asked.last() else {
+            panic!("{asked:?}")
+        };
+        assert_eq!(*borders, view.borders);
+        // The next start takes them up again.
+        let kept =
+            crate::event::Preferences { borders: Some(*borders), ..crate::event::Preferences::default() };
+        let again = of(events().into_iter().chain([Event::PreferencesChanged(kept.into())]).collect());
+        let mut fresh = ViewState::default();
+        screen(&again, &mut fresh, "", SIZE);
+        assert_eq!(fresh.places, view.places);
+        commands(&mut view, &state, "alt-0");
+        screen(&state, &mut view, "", SIZE);
+        assert_eq!(i32::from(view.places[0].width), before);
+    }
+    let mut view = ViewState::default();
+    let heights = |view: &ViewState| (view.places[0].height, view.places[2].height);
+    screen(&state, &mut view, "", SIZE);
+    let before = heights(&view);
+    commands(&mut view, &state, "alt-down 3 alt-up");
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(heights(&view), (before.0 + 1, before.1 - 1));
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "alt-right", SMALL);
+    assert!(view.message.as_deref().is_some_and(|why| why.contains("one pane has the whole screen")));
+}
+
+#[test]
 fn an_exclamation_mark_makes_a_pod_fail() {
     let state = busy();
     let mut view = ViewState::default();

@@ -65,6 +65,11 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
     type_in(&mut view, &state, ":", "theme light");
     commands(&mut view, &state, "enter");
     assert_eq!(Some(view.theme), crate::tui::Theme::named("light"));
+    // A theme shows while it is selected, and goes with esc.
+    type_in(&mut view, &state, ":", "theme dark");
+    assert_eq!(Some(view.theme), crate::tui::Theme::named("dark"));
+    commands(&mut view, &state, "esc");
+    assert_eq!(Some(view.theme), crate::tui::Theme::named("light"));
     type_in(&mut view, &state, ":", "ctx prod");
     let to = Destination::Context { name: "production".to_owned() };
     let switch = Request::Switch { to, how: OnExit::Leave };
@@ -263,7 +268,7 @@ fn what_may_follow_a_key_is_shown() {
     let shown = paint(&mut view, later);
     assert!(shown.contains("g … · esc leaves") && shown.contains("n namespace"), "{shown}");
     commands(&mut view, &busy(), "x");
-    assert_eq!(view.message.as_deref(), Some("g x does nothing"));
+    assert_eq!(view.message.as_deref(), Some("g x does nothing; ? shows all keys"));
     commands(&mut view, &busy(), "g esc");
     assert_eq!((view.message.as_deref(), view.typed.len()), (None, 0));
 }

@@ -106,6 +106,7 @@ pub(in crate::tui) fn started() -> Event {
         },
         namespace: "default".to_owned(),
         all_namespaces: false,
+        identity: None,
         contexts: vec!["kind-dev".to_owned(), "production".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
         log_file: Some(".opdev/log/opdev.log".to_owned()),

@@ -123,6 +123,95 @@ fn the_screen_at_all_sizes() {
 }
 
 #[test]
+fn the_screen_in_both_themes_at_every_size() {
+    let state = busy();
+    for theme in ["dark", "light"] {
+        for (width, height) in [(80, 24), (100, 30), (120, 36), (160, 45), (200, 50)] {
+            let mut view =
+                ViewState { theme: crate::tui::Theme::named(theme).unwrap(), ..ViewState::default() };
+            golden(
+                &format!("screen-{theme}-{width}x{height}"),
+                &screen(&state, &mut view, "j", (width, height)),
+            );
+            check(&format!("all-{width}x{height}"), &state, "j 3 o", (width, height));
+        }
+    }
+}
+
+#[test]
+fn every_reconcile_of_all_objects_names_its_object_at_every_width() {
+    let state = busy();
+    for width in 40..=220 {
+        let shown = text(&screen(&state, &mut ViewState::default(), "j 3 o", (width, 40)));
+        assert!(shown.contains("OBJECT"), "{width}\n{shown}");
+        let rows = shown.lines().filter(|line| line.contains("upgraded") || line.contains("repaired"));
+        for row in rows.filter(|row| row.contains("edit") || row.contains("Depl")) {
+            assert!(row.contains("sample") || row.contains("…mple"), "{width}: {row}");
+        }
+    }
+}
+
+#[test]
+fn kinds_are_not_cut_beside_empty_columns() {
+    for width in 90..=220 {
+        let shown = text(&screen(&busy(), &mut ViewState::default(), "", (width, 40)));
+        assert!(shown.contains("MemcachedBackup nightly"), "{width}\n{shown}");
+    }
+}
+
+#[test]
+fn a_save_is_live_held_refused_or_discarded_and_nothing_is_green_beside_trouble() {
+    use crate::event::{Released, ShadowDecision, Verdict};
+    let first = |more: Vec<Event>| {
+        let state = of(events().into_iter().chain(more).collect());
+        let buffer = screen(&state, &mut ViewState::default(), "", HOME);
+        let green = styles(&buffer).lines().next().unwrap_or_default().contains("green");
+        (text(&buffer).lines().next().unwrap_or_default().to_owned(), green)
+    };
+    let (line, green) = first(vec![]);
+    assert!(line.contains("saved → live in 38 ms") && green, "{line}");
+    let (line, green) = first(vec![held_type()]);
+    assert!(line.contains("memcached_types.go saved → held, H answers") && !green, "{line}");
+    let released = |verdict| {
+        let id = "memcacheds.cache.my.domain@8".to_owned();
+        Event::Released(Released { at: now(), id, verdict })
+    };
+    let (line, green) = first(vec![held_type(), released(Verdict::Discarded)]);
+    assert!(line.contains("memcached_types.go saved → discarded, the older one serves") && !green, "{line}");
+    for more in [
+        vec![held_type(), released(Verdict::Undone)],
+        vec![
+            held_type(),
+            released(Verdict::Discarded),
+            sources(8, &["config/types/v1alpha1/memcached_types.go"]),
+        ],
+    ] {
+        assert!(!first(more).0.contains("discarded"));
+    }
+    let Event::ShadowRun(run) = shadow_run().remove(0) else { panic!("no shadow run") };
+    let mut run = crate::event::ShadowRun::clone(&run);
+    run.decision = ShadowDecision::Refused;
+    let (line, green) = first(vec![Event::ShadowRun(run.into())]);
+    assert!(line.contains("memcached.ts saved → refused") && !green, "{line}");
+}
+
+#[test]
+fn the_header_names_cluster_namespace_identity_and_save_at_any_width() {
+    let mut all = events();
+    if let Some(Event::Started(started)) = all.first_mut() {
+        std::sync::Arc::make_mut(started).identity = Some("web-manager".to_owned());
+    }
+    let state = of(all);
+    for width in 60..=200 {
+        let shown = text(&screen(&state, &mut ViewState::default(), "", (width, 40)));
+        let line = shown.lines().next().unwrap_or_default();
+        for part in ["embedded", "ns default", "as web-manager", "deployment.y"] {
+            assert!(line.contains(part), "{width}: {part} in {line}");
+        }
+    }
+}
+
+#[test]
 fn the_first_start_explains_itself() {
     check("starting-120x36", &State::default(), "", HOME);
     check("empty-120x36", &of(vec![started(), sources(1, &[])]), "", HOME);

@@ -1,0 +1,60 @@
+//! Moving the borders between panes, by key or by mouse. Where they stand is remembered for the next start.
+
+use super::command::{Command, ask};
+use super::layout::{self, Edge, Shape, Side};
+use super::view::ViewState;
+use crate::event::{Borders, Request};
+
+/// How far one key moves a border: columns and rows.
+const STEP: (u16, u16) = (3, 1);
+
+impl ViewState {
+    /// The border that a key moves now; if there is none, why.
+    pub(super) fn border(&self, side: Side) -> Result<Option<Edge>, String> {
+        if side == Side::Back {
+            let moved = self.borders != Borders::default();
+            return if moved { Ok(None) } else { Err("no border was moved".to_owned()) };
+        }
+        if self.shape == Shape::One || self.zoom {
+            return Err("one pane has the whole screen".to_owned());
+        }
+        let edge = layout::edge_of(self.focus, self.shape, side);
+        edge.map(Some).ok_or_else(|| "this pane has no border above or below it that moves".to_owned())
+    }
+
+    /// Moves it one step.
+    pub(super) fn move_border(&mut self, side: Side) -> Vec<Command> {
+        match self.border(side) {
+            Err(_) => return Vec::new(),
+            Ok(None) => self.borders = Borders::default(),
+            Ok(Some(edge)) => {
+                // Keys come faster than frames: what was drawn last may be older than the key before.
+                let moved = layout::moved_to(&self.borders, edge, self.body);
+                let at = moved.unwrap_or_else(|| layout::place_of(edge, &self.places, self.body));
+                let to = match side {
+                    Side::Left => at.saturating_sub(STEP.0),
+                    Side::Right => at + STEP.0,
+                    Side::Up => at.saturating_sub(STEP.1),
+                    Side::Down | Side::Back => at + STEP.1,
+                };
+                layout::put(&mut self.borders, edge, to, self.body);
+            }
+        }
+        self.remember_borders()
+    }
+
+    /// Puts the border that the mouse holds to a place of the screen.
+    pub(super) fn drag_border(&mut self, (x, y): (u16, u16)) {
+        let Some(edge) = self.dragged else { return };
+        let at = match edge {
+            Edge::Lists | Edge::Reconciles => (x + 1).saturating_sub(self.body.x),
+            Edge::Resources | Edge::Passes => y.saturating_sub(self.body.y),
+        };
+        layout::put(&mut self.borders, edge, at, self.body);
+    }
+
+    /// Asks for the borders to be kept.
+    pub(super) fn remember_borders(&mut self) -> Vec<Command> {
+        ask(self, Request::Remember { borders: self.borders })
+    }
+}
