@@ -42,6 +42,7 @@
 
 mod admission;
 mod answer;
+mod attributes;
 mod authorization;
 mod blocking;
 mod body;

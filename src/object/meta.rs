@@ -184,7 +184,7 @@ pub fn finalizers(object: &Value) -> Vec<&str> {
 }
 
 /// One entry of `metadata.ownerReferences`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnerReference {
     /// apiVersion of the owner.

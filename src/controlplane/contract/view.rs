@@ -1,6 +1,7 @@
 //! What a controller can see: objects by resource, namespace and name, always the newest state.
 //! Never writes. The registry implements [`View`]; tests implement it in memory.
 
+use crate::attributes::Attributes;
 use opdev_object::meta;
 use serde_json::Value;
 use std::fmt;
@@ -31,6 +32,27 @@ pub trait View {
     /// All objects of a resource, of one namespace or of all, sorted by namespace and name.
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
+    /// Those objects of a resource of which what is known without reading them is wanted; the others are not read.
+    fn select(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
+        self.list(resource, namespace).into_iter().filter(wanted).collect()
+    }
+
+    /// Looks at what is known of each object of a resource without reading it.
+    fn each(&self, resource: &str, namespace: Option<&str>, look: &mut dyn FnMut(&Attributes)) {
+        self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
+    }
+
+    /// What is known of one object without reading it.
+    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
+        self.get(resource, namespace, name).map(|object| Attributes::of(resource, &object))
+    }
+
     /// Every served resource, custom ones included.
     fn resources(&self) -> Vec<ResourceInfo>;
 
@@ -50,6 +72,11 @@ pub trait View {
             }
         }
         found
+    }
+
+    /// The same, without reading the objects.
+    fn dependent_keys(&self, uid: &str) -> Vec<Key> {
+        self.dependents(uid).iter().map(|(resource, object)| Key::of(resource, object)).collect()
     }
 
     /// Whether an object of this uid was seen to go. The runner remembers the latest of them, so that owners are

@@ -45,8 +45,9 @@ impl Controller for CronJobs {
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(cron) = key.read(view).filter(|cron| !deleting(cron)) else { return Sync::done() };
-        let owned = |job: &Arc<Value>| meta::controller(job).is_some_and(|owner| owner.uid == uid(&cron));
-        let jobs = view.list(JOBS, key.namespace.as_deref()).into_iter().filter(owned).collect();
+        let jobs = view.select(JOBS, key.namespace.as_deref(), &|job| {
+            job.controller().is_some_and(|owner| owner.uid == uid(&cron))
+        });
         let status = fields::status(&cron);
         Pass { cron: &cron, jobs, now, status, sync: Sync::default() }.run()
     }

@@ -58,9 +58,8 @@ impl Controller for Disruptions {
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(budget) = key.read(view).filter(|budget| !deleting(budget)) else { return Sync::done() };
         let selector = Selector::of(budget.pointer("/spec/selector"));
-        let mut covered = view.list("pods", key.namespace.as_deref());
-        covered.retain(|pod| {
-            selector.as_ref().is_some_and(|selector| selector.matches(pod)) && !pods::finished(pod)
+        let covered = view.select("pods", key.namespace.as_deref(), &|pod| {
+            selector.as_ref().is_some_and(|selector| selector.selects(pod)) && !pod.pod_finished()
         });
         let status = status(view, &budget, &covered, now);
         if status == fields::status(&budget) {

@@ -6,6 +6,7 @@ use super::fields::{
 };
 use super::pods;
 use super::selector::Selector;
+use crate::attributes::PodField;
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -58,11 +59,9 @@ fn selector(service: &Value) -> Option<Selector> {
 
 /// Pods behind a service that have an address and have not ended.
 fn backends(view: &dyn View, service: &Value, selector: &Selector) -> Vec<Arc<Value>> {
-    let mut pods = view.list("pods", meta::namespace(service));
-    pods.retain(|pod| {
-        selector.matches(pod) && !text(pod, "/status/podIP").is_empty() && !pods::finished(pod)
-    });
-    pods
+    view.select("pods", meta::namespace(service), &|pod| {
+        selector.selects(pod) && !pod.pod(PodField::Address).is_empty() && !pod.pod_finished()
+    })
 }
 
 /// The ports of a service as they are on one pod; ports it does not have are left out.
@@ -138,11 +137,10 @@ impl Controller for EndpointSlices {
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(service) = key.read(view).filter(|service| !deleting(service)) else { return Sync::done() };
-        let mut existing = view.list(SLICES, key.namespace.as_deref());
-        existing.retain(|slice| {
-            meta::label(slice, SERVICE_NAME) == Some(key.name.as_str())
-                && meta::label(slice, MANAGED_BY) == Some(MANAGER)
-                && !deleting(slice)
+        let existing = view.select(SLICES, key.namespace.as_deref(), &|slice| {
+            slice.labels()[SERVICE_NAME] == key.name
+                && slice.labels()[MANAGED_BY] == MANAGER
+                && !slice.deleting()
         });
         let Some(selector) = selector(&service) else { return Sync::done() };
         let mut wanted = wanted_slices(view, &service, &selector);

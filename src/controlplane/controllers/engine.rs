@@ -4,6 +4,7 @@
 
 use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
+use crate::attributes::Attributes;
 use crate::contract::{Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -103,6 +104,23 @@ impl View for Indexed<'_> {
         self.plane.list(resource, namespace)
     }
 
+    fn select(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Arc<Value>> {
+        self.plane.select(resource, namespace, wanted)
+    }
+
+    fn each(&self, resource: &str, namespace: Option<&str>, look: &mut dyn FnMut(&Attributes)) {
+        self.plane.each(resource, namespace, look);
+    }
+
+    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
+        self.plane.attributes(resource, namespace, name)
+    }
+
     fn resources(&self) -> Vec<ResourceInfo> {
         self.plane.resources()
     }
@@ -112,8 +130,12 @@ impl View for Indexed<'_> {
     }
 
     fn dependents(&self, uid: &str) -> Vec<(String, Arc<Value>)> {
-        let keys: Vec<Key> = self.memory().dependents.get(uid).into_iter().flatten().cloned().collect();
+        let keys = self.dependent_keys(uid);
         keys.into_iter().filter_map(|key| key.read(self.plane).map(|object| (key.resource, object))).collect()
+    }
+
+    fn dependent_keys(&self, uid: &str) -> Vec<Key> {
+        self.memory().dependents.get(uid).into_iter().flatten().cloned().collect()
     }
 
     fn has_gone(&self, uid: &str) -> bool {

@@ -4,6 +4,7 @@
 use super::fields::{self, deleting, flag, list, text, uid};
 use super::owners::patch_references;
 use super::pods::note;
+use crate::attributes::Attributes;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk, OwnerReference};
@@ -56,8 +57,7 @@ impl Controller for GarbageCollector {
         }
         let waiting = change.after.as_ref().is_some_and(|after| waits(after));
         if change.gone() || waiting {
-            let dependents = view.dependents(uid(object));
-            keys.extend(dependents.iter().map(|(resource, dependent)| Key::of(resource, dependent)));
+            keys.extend(view.dependent_keys(uid(object)));
         }
         if change.resource == "apiextensions.k8s.io/customresourcedefinitions" {
             // Owners of a kind that was unknown may be told apart now.
@@ -66,10 +66,12 @@ impl Controller for GarbageCollector {
         // An owner in foreground deletion waits for this object to go or to stop blocking.
         let before = change.before.as_ref().map(|before| meta::owner_references(before)).unwrap_or_default();
         for owner in before {
-            if let Some((resource, found)) = find(view, meta::namespace(object), &owner)
-                && waits(&found)
+            // Most owners stay: those are not read.
+            if let Some(key) = locate(view, meta::namespace(object), &owner)
+                && known(view, &key).is_some_and(|known| known.deleting())
+                && key.read(view).is_some_and(|found| waits(&found))
             {
-                keys.push(Key::of(&resource, &found));
+                keys.push(key);
             }
         }
         keys
@@ -102,22 +104,23 @@ fn waits(object: &Value) -> bool {
 fn owners_unknown(view: &dyn View) -> Vec<Key> {
     let mut keys = Vec::new();
     for info in view.resources().iter().filter(|info| info.deletable && info.resource != "events") {
-        for object in view.list(&info.resource, None) {
-            if !list(&object, "/metadata/ownerReferences").is_empty() {
-                keys.push(Key::of(&info.resource, &object));
-            }
-        }
+        let owned = view.select(&info.resource, None, &|known| !known.owners().is_empty());
+        keys.extend(owned.iter().map(|object| Key::of(&info.resource, object)));
     }
     keys
 }
 
-/// The object of the kind and name an owner reference gives, whatever its uid.
-fn find(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> Option<(String, Arc<Value>)> {
+/// The key of the kind and name an owner reference gives, whatever its uid.
+fn locate(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> Option<Key> {
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
     let info = view.resource_of(&gvk.group, &gvk.kind)?;
     let namespace = if info.namespaced { Some(namespace?) } else { None };
-    let found = view.get(&info.resource, namespace, &owner.name)?;
-    Some((info.resource, found))
+    Some(Key::new(&info.resource, namespace, &owner.name))
+}
+
+/// What is known of an object without reading it.
+fn known(view: &dyn View, key: &Key) -> Option<Attributes> {
+    view.attributes(&key.resource, key.namespace.as_deref(), &key.name)
 }
 
 fn classify(view: &dyn View, object: &Value, owner: &OwnerReference) -> Owner {
@@ -132,9 +135,11 @@ fn classify(view: &dyn View, object: &Value, owner: &OwnerReference) -> Owner {
         return Owner::Unknown;
     }
     let namespace = if info.namespaced { namespace } else { None };
-    match view.get(&info.resource, namespace, &owner.name) {
-        Some(found) if uid(&found) != owner.uid => Owner::Absent,
-        Some(found) if deleting(&found) && has(&found, FOREGROUND) => Owner::Waiting,
+    let key = Key::new(&info.resource, namespace, &owner.name);
+    let waits = || key.read(view).is_some_and(|found| deleting(&found) && has(&found, FOREGROUND));
+    match known(view, &key) {
+        Some(found) if found.uid() != owner.uid => Owner::Absent,
+        Some(found) if found.deleting() && waits() => Owner::Waiting,
         Some(_) => Owner::Solid,
         None => Owner::Absent,
     }
@@ -143,9 +148,12 @@ fn classify(view: &dyn View, object: &Value, owner: &OwnerReference) -> Owner {
 /// Whether an owner of that uid lives in some other namespace: the mistake people make.
 fn lives_elsewhere(view: &dyn View, owner: &OwnerReference) -> bool {
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
-    view.resource_of(&gvk.group, &gvk.kind).is_some_and(|info| {
-        info.namespaced && view.list(&info.resource, None).iter().any(|found| uid(found) == owner.uid)
-    })
+    let Some(info) = view.resource_of(&gvk.group, &gvk.kind).filter(|info| info.namespaced) else {
+        return false;
+    };
+    let mut lives = false;
+    view.each(&info.resource, None, &mut |found| lives |= found.uid() == owner.uid);
+    lives
 }
 
 fn collect(view: &dyn View, key: &Key, object: &Value) -> Vec<Write> {

@@ -58,11 +58,9 @@ impl Controller for Jobs {
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let job = if key.resource == RESOURCE { key.read(view) } else { None };
         let Some(job) = job else { return release_orphans(view, key) };
-        let pods = view
-            .list("pods", key.namespace.as_deref())
-            .into_iter()
-            .filter(|pod| meta::controller(pod).is_some_and(|controller| controller.uid == uid(&job)))
-            .collect();
+        let pods = view.select("pods", key.namespace.as_deref(), &|pod| {
+            pod.controller().is_some_and(|controller| controller.uid == uid(&job))
+        });
         let status = fields::status(&job);
         let pass = Pass { job: &job, now, pods, status, sync: Sync::default() };
         pass.run()

@@ -7,6 +7,7 @@ use super::node::NODE_ADDRESS;
 use super::pods;
 use super::references::{self, Missing};
 use super::stage::{self, Stage};
+use crate::attributes::PodField;
 use crate::contract::{Actor, Change, Controller, Hold, Key, Note, NoteKind, Sync, View, Write};
 use crate::qos;
 use jiff::Timestamp;
@@ -76,10 +77,10 @@ impl Kubelet {
     /// The pods that may wait for a ConfigMap, a Secret or a ServiceAccount which has come.
     fn waiting(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(object) = &change.after else { return Vec::new() };
-        let pods = view.list("pods", meta::namespace(object));
-        let own =
-            |pod: &&Arc<Value>| pods::phase(pod) == "Pending" && text(pod, "/spec/nodeName") == self.node;
-        pods.iter().filter(own).map(|pod| Key::of("pods", pod)).collect()
+        let pods = view.select("pods", meta::namespace(object), &|pod| {
+            matches!(pod.pod(PodField::Phase), "" | "Pending") && pod.pod(PodField::Node) == self.node
+        });
+        pods.iter().map(|pod| Key::of("pods", pod)).collect()
     }
 
     /// Says why a pod cannot be started, in its status and, once, in an Event.
@@ -505,13 +506,12 @@ fn image_id(container: &Value) -> String {
 
 /// The lowest address of 10.244.0.0/16 that no living pod has.
 fn free_address(view: &dyn View) -> String {
-    let taken: BTreeSet<u32> = view
-        .list("pods", None)
-        .iter()
-        .filter(|pod| !pods::finished(pod))
-        .filter_map(|pod| text(pod, "/status/podIP").parse::<Ipv4Addr>().ok())
-        .map(u32::from)
-        .collect();
+    let mut taken: BTreeSet<u32> = BTreeSet::new();
+    view.each("pods", None, &mut |pod| {
+        if !pod.pod_finished() {
+            taken.extend(pod.pod(PodField::Address).parse::<Ipv4Addr>().ok().map(u32::from));
+        }
+    });
     let first = u32::from(Ipv4Addr::new(10, 244, 0, 2));
     let last = u32::from(Ipv4Addr::new(10, 244, 255, 254));
     let free = (first..=last).find(|address| !taken.contains(address)).unwrap_or(last);

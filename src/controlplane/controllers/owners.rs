@@ -3,6 +3,7 @@
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;
+use crate::attributes::Attributes;
 use crate::contract::{Change, Key, View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -17,7 +18,11 @@ pub(crate) struct Claim {
 /// Claims the objects of a resource for an owner.
 pub(crate) fn claim(view: &dyn View, owner: &Value, resource: &str, selector: &Selector) -> Claim {
     let mut claim = Claim { owned: Vec::new(), writes: Vec::new() };
-    for object in view.list(resource, meta::namespace(owner)) {
+    let concerns = |known: &Attributes| match known.controller() {
+        Some(controller) => controller.uid == uid(owner),
+        None => selector.selects(known),
+    };
+    for object in view.select(resource, meta::namespace(owner), &concerns) {
         match meta::controller(&object) {
             Some(controller) if controller.uid != uid(owner) => {}
             Some(_) if selector.matches(&object) => claim.owned.push(object),

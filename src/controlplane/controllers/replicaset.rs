@@ -6,6 +6,7 @@ use super::fields::{self, count, deleting, int, map, put_count, stamp, text, tim
 use super::owners::{claim, owner_keys_by};
 use super::pods;
 use super::selector::Selector;
+use crate::attributes::PodField;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -173,23 +174,23 @@ fn manage(
 fn related_per_node(view: &dyn View, resource: &str, set: &Value) -> BTreeMap<String, usize> {
     let controller = meta::controller(set).map(|controller| controller.uid);
     let namespace = meta::namespace(set);
-    let siblings: Vec<String> = view
-        .list(resource, namespace)
-        .iter()
-        .filter(|other| {
-            uid(other) == uid(set)
-                || (controller.is_some() && meta::controller(other).map(|owner| owner.uid) == controller)
-        })
-        .map(|other| uid(other).to_owned())
-        .collect();
-    let mut per_node = BTreeMap::new();
-    for pod in view.list("pods", namespace) {
-        if pods::active(&pod)
-            && meta::controller(&pod).is_some_and(|controller| siblings.contains(&controller.uid))
+    let mut siblings: Vec<String> = Vec::new();
+    view.each(resource, namespace, &mut |other| {
+        if other.uid() == uid(set)
+            || (controller.is_some() && other.controller().map(|owner| &owner.uid) == controller.as_ref())
         {
-            *per_node.entry(text(&pod, "/spec/nodeName").to_owned()).or_insert(0) += 1;
+            siblings.push(other.uid().to_owned());
         }
-    }
+    });
+    let mut per_node = BTreeMap::new();
+    view.each("pods", namespace, &mut |pod| {
+        if !pod.pod_finished()
+            && !pod.deleting()
+            && pod.controller().is_some_and(|controller| siblings.contains(&controller.uid))
+        {
+            *per_node.entry(pod.pod(PodField::Node).to_owned()).or_insert(0) += 1;
+        }
+    });
     per_node
 }
 

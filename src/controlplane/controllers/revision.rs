@@ -59,11 +59,9 @@ pub(crate) fn template_of(revision: &Value) -> Option<Value> {
 
 /// Finds or makes the revision of the template as it is now.
 pub(crate) fn revisions(view: &dyn View, owner: &Value, hash_label: &str) -> Revisions {
-    let mut all: Vec<_> = view
-        .list(RESOURCE, meta::namespace(owner))
-        .into_iter()
-        .filter(|revision| meta::controller(revision).is_some_and(|controller| controller.uid == uid(owner)))
-        .collect();
+    let mut all = view.select(RESOURCE, meta::namespace(owner), &|revision| {
+        revision.controller().is_some_and(|controller| controller.uid == uid(owner))
+    });
     all.sort_by_key(|revision| (count(revision, "/revision"), name(revision).to_owned()));
     let data = data_of(owner);
     let highest = all.last().map_or(0, |revision| count(revision, "/revision"));

@@ -48,19 +48,21 @@ fn refusal(status: &Status) -> Refusal {
 
 fn change(change: &storage::Change) -> Change {
     let gone = change.kind == ChangeKind::Deleted;
-    let before = change.previous.as_ref().map(|stored| stored.value.clone());
+    let before = change.previous.as_ref().map(|stored| stored.value());
     Change {
         resource: change.table.to_string(),
-        before: if gone { before.or_else(|| Some(change.object.value.clone())) } else { before },
-        after: (!gone).then(|| change.object.value.clone()),
+        before: if gone { before.or_else(|| Some(change.object.value())) } else { before },
+        after: (!gone).then(|| change.object.value()),
     }
 }
 
 /// Everything there is, as if it had just come.
 fn observe_all(engine: &Engine, registry: &Registry) {
     for info in registry.resources() {
-        for object in registry.list(&info.resource, None) {
-            let change = Change { resource: info.resource.clone(), before: None, after: Some(object) };
+        // One at a time: their trees together take many times what is stored.
+        for object in registry.stored(&info.resource, None) {
+            let after = Some(object.glance());
+            let change = Change { resource: info.resource.clone(), before: None, after };
             engine.observe(registry, &change);
         }
     }

@@ -6,12 +6,12 @@ use super::fields::{self, flag, list, map, name, text, uid, with_status};
 use super::pods;
 use super::quantity;
 use super::selector::{Selector, requirement_holds};
+use crate::attributes::{Attributes, PodField};
 use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// See the module.
 pub(crate) struct Scheduler;
@@ -30,7 +30,8 @@ impl Controller for Scheduler {
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let waits = |pod: &Value| pods::active(pod) && text(pod, "/spec/nodeName").is_empty();
         let all_waiting = || {
-            let pods = view.list("pods", None);
+            let unplaced = |known: &Attributes| known.pod(PodField::Node).is_empty() && !known.pod_finished();
+            let pods = view.select("pods", None, &unplaced);
             pods.iter().filter(|pod| waits(pod)).map(|pod| Key::of("pods", pod)).collect()
         };
         match change.resource.as_str() {
@@ -100,19 +101,23 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
     let all = nodes.len();
     claims_bound(view, pod)
         .map_err(|why| format!("0/{all} nodes are available: {why}. {}", not_helpful(all)))?;
-    let everything = view.list("pods", None);
+    let mut taken: BTreeMap<&str, Taken> = nodes.iter().map(|node| (name(node), Taken::default())).collect();
+    view.each("pods", None, &mut |other| {
+        if !other.pod_finished()
+            && let Some(taken) = taken.get_mut(other.pod(PodField::Node))
+        {
+            taken.add(other);
+        }
+    });
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     let mut helpful = 0;
-    let mut best: Option<(usize, String)> = None;
+    let mut best: Option<(i64, String)> = None;
     for node in &nodes {
-        let on_node: Vec<_> = everything
-            .iter()
-            .filter(|other| text(other, "/spec/nodeName") == name(node) && !pods::finished(other))
-            .collect();
-        match fits(pod, node, &on_node) {
+        let taken = taken.get(name(node)).copied().unwrap_or_default();
+        match fits(pod, node, taken) {
             Ok(()) => {
-                if best.as_ref().is_none_or(|(pods, _)| on_node.len() < *pods) {
-                    best = Some((on_node.len(), name(node).to_owned()));
+                if best.as_ref().is_none_or(|(pods, _)| taken.pods < *pods) {
+                    best = Some((taken.pods, name(node).to_owned()));
                 }
             }
             Err(reason) => {
@@ -168,7 +173,27 @@ fn claims_bound(view: &dyn View, pod: &Value) -> Result<(), String> {
     Ok(())
 }
 
-fn fits(pod: &Value, node: &Value, on_node: &[&Arc<Value>]) -> Result<(), String> {
+/// What the pods of a node take of it, cpu and memory in thousandths.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    pods: i64,
+    cpu: i64,
+    memory: i64,
+}
+
+impl Taken {
+    fn add(&mut self, pod: &Attributes) {
+        let sum = |field| -> i64 {
+            let texts = pod.pod(field).split(',').filter(|text| !text.is_empty());
+            texts.filter_map(|text| quantity::milli(Some(&Value::from(text)))).sum()
+        };
+        self.pods += 1;
+        self.cpu += sum(PodField::Cpu);
+        self.memory += sum(PodField::Memory);
+    }
+}
+
+fn fits(pod: &Value, node: &Value, taken: Taken) -> Result<(), String> {
     if flag(node, "/spec/unschedulable") && !tolerates(pod, &unschedulable_taint()) {
         return Err("node(s) were unschedulable".to_owned());
     }
@@ -184,12 +209,11 @@ fn fits(pod: &Value, node: &Value, on_node: &[&Arc<Value>]) -> Result<(), String
     if !selects(pod, node) {
         return Err("node(s) didn't match Pod's node affinity/selector".to_owned());
     }
-    if on_node.len() as i64 >= quantity::value(node.pointer("/status/allocatable/pods")).unwrap_or(110) {
+    if taken.pods >= quantity::value(node.pointer("/status/allocatable/pods")).unwrap_or(110) {
         return Err("Too many pods".to_owned());
     }
-    for resource in ["cpu", "memory"] {
+    for (resource, used) in [("cpu", taken.cpu), ("memory", taken.memory)] {
         let asked = requested(pod, resource);
-        let used: i64 = on_node.iter().map(|other| requested(other, resource)).sum();
         let room = quantity::milli(node.pointer(&format!("/status/allocatable/{resource}"))).unwrap_or(0);
         if asked > 0 && asked + used > room {
             return Err(format!("Insufficient {resource}"));
@@ -251,7 +275,7 @@ fn term_selects(term: &Value, node: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{fits, selects, tolerates};
+    use super::{Attributes, Taken, fits, selects, tolerates};
     use serde_json::json;
 
     #[test]
@@ -284,7 +308,11 @@ mod tests {
             "allocatable": {"cpu": "2", "memory": "1Gi", "pods": "10"},
             "conditions": [{"type": "Ready", "status": "True"}]}});
         let pod = |cpu| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu}}}]}});
-        assert_eq!(fits(&pod("2"), &node, &[]), Ok(()));
-        assert_eq!(fits(&pod("2100m"), &node, &[]), Err("Insufficient cpu".to_owned()));
+        let mut taken = Taken::default();
+        assert_eq!(fits(&pod("2"), &node, taken), Ok(()));
+        assert_eq!(fits(&pod("2100m"), &node, taken), Err("Insufficient cpu".to_owned()));
+        taken.add(&Attributes::of("pods", &pod("1500m")));
+        assert_eq!(fits(&pod("500m"), &node, taken), Ok(()));
+        assert_eq!(fits(&pod("501m"), &node, taken), Err("Insufficient cpu".to_owned()));
     }
 }

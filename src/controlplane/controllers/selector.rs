@@ -2,6 +2,7 @@
 //! Never parses the text form of requests; `opdev_object::selector` does that and the matching of labels.
 
 use super::fields::{list, map, text};
+use crate::attributes::Attributes;
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value, json};
 
@@ -25,6 +26,11 @@ impl Selector {
     /// Whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Whether the labels match of an object that is not read.
+    pub(crate) fn selects(&self, known: &Attributes) -> bool {
+        self.0.matches(known.labels())
     }
 
     /// Whether an object's labels match.

@@ -366,10 +366,9 @@ fn protect((resource, object): (&str, &Value), finalizer: &str, in_use: impl FnO
 }
 
 fn in_use(view: &dyn View, claim: &Value) -> bool {
-    view.list("pods", meta::namespace(claim)).iter().any(|pod| {
-        !pods::finished(pod)
-            && list(pod, "/spec/volumes")
-                .iter()
-                .any(|volume| text(volume, "/persistentVolumeClaim/claimName") == name(claim))
+    let left = view.select("pods", meta::namespace(claim), &|pod| !pod.pod_finished());
+    left.iter().any(|pod| {
+        let mut volumes = list(pod, "/spec/volumes").iter();
+        volumes.any(|volume| text(volume, "/persistentVolumeClaim/claimName") == name(claim))
     })
 }

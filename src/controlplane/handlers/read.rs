@@ -128,7 +128,7 @@ impl Continue {
         })
     }
 
-    fn token(revision: u64, last: &Value, with_namespace: bool, now: jiff::Timestamp) -> String {
+    fn token(revision: u64, last: &Key, with_namespace: bool, now: jiff::Timestamp) -> String {
         let start = format!("{}\0", place(last, with_namespace));
         let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start, "given": now.as_second()});
         URL_SAFE_NO_PAD.encode(token.to_string())
@@ -146,13 +146,8 @@ impl Continue {
     }
 }
 
-fn place(object: &Value, with_namespace: bool) -> String {
-    let meta = &object["metadata"];
-    let name = meta["name"].as_str().unwrap_or_default();
-    match meta["namespace"].as_str().filter(|_| with_namespace) {
-        Some(namespace) => format!("{namespace}/{name}"),
-        None => name.to_owned(),
-    }
+fn place(key: &Key, with_namespace: bool) -> String {
+    if with_namespace { format!("{}/{}", key.namespace, key.name) } else { key.name.to_string() }
 }
 
 /// A list.
@@ -170,21 +165,21 @@ pub(crate) fn list(
     let with_namespace = namespace.is_none() && shape.resource.namespaced;
     let mut items = listing.items;
     if let Some(from) = &from {
-        let start = items.iter().position(|object| later(&object.value, &from.after, with_namespace));
-        items = start.map(|start| items.split_off(start)).unwrap_or_default();
+        let start = items.partition_point(|object| !later(object.key(), &from.after, with_namespace));
+        items = items.split_off(start);
     }
     let mut meta = Map::new();
     meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
     let selects = !selection.is_everything();
     if selects {
         items = shape.registry.at(&shape.resource, items)?;
-        items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
+        items.retain(|object| selection.selects(shape, object));
     }
     if limit > 0 && items.len() > limit {
         let rest = items.len() - limit;
         items.truncate(limit);
         if let Some(last) = items.last() {
-            let token = Continue::token(revision, &last.value, with_namespace, shape.registry.now());
+            let token = Continue::token(revision, last.key(), with_namespace, shape.registry.now());
             meta.insert("continue".to_owned(), Value::from(token));
         }
         if selection.is_everything() {
@@ -196,12 +191,9 @@ pub(crate) fn list(
 }
 
 /// Whether an object comes after the place a page ended at.
-fn later(object: &Value, after: &str, with_namespace: bool) -> bool {
-    let split = |text: &str| match text.split_once('/') {
-        Some((namespace, name)) if with_namespace => (namespace.to_owned(), name.to_owned()),
-        _ => (String::new(), text.to_owned()),
-    };
-    split(&place(object, with_namespace)) > split(after)
+fn later(key: &Key, after: &str, with_namespace: bool) -> bool {
+    let namespace = if with_namespace { &*key.namespace } else { "" };
+    (namespace, &*key.name) > after.split_once('/').filter(|_| with_namespace).unwrap_or(("", after))
 }
 
 /// The objects to choose from, at the revision the request wants.
@@ -268,7 +260,7 @@ pub(crate) fn selected(
     };
     listing.items = shape.registry.at(&shape.resource, listing.items)?;
     if !selection.is_everything() {
-        listing.items.retain(|object| selection.matches(&shape.registry.served(&shape.resource, object)));
+        listing.items.retain(|object| selection.selects(shape, object));
     }
     Ok((listing.revision, listing.items))
 }

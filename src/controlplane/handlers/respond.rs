@@ -1,7 +1,7 @@
 //! Objects, lists and errors as responses, in the form and encoding that was agreed on.
 //! Never decides what is answered.
 
-use crate::body::{Body, full};
+use crate::body::{self, Body, full};
 use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
 use crate::protobuf;
@@ -11,6 +11,7 @@ use crate::storage::{Stored, text};
 use crate::table::Tables;
 use crate::table::answer::{self, Include, Wanted, metadata_only};
 use bytes::Bytes;
+use futures::stream;
 use http::header::{CONTENT_TYPE, HeaderValue, WARNING};
 use http::{Response, StatusCode};
 use serde_json::{Map, Value};
@@ -30,7 +31,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// The object as JSON text, in the form asked for.
     pub(crate) fn object_text(&self, stored: &Stored) -> Bytes {
-        let turned = self.resource.custom.is_some() && self.resource.is_at(&stored.value);
+        let turned = self.resource.custom.is_some() && self.resource.is_version_of(stored);
         if self.agreed.form == Form::Object && (turned || self.resource.is_stored_version()) {
             return stored.json();
         }
@@ -87,7 +88,7 @@ impl Shape {
 
     /// A list as a response.
     pub(crate) fn list(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
-        let text = match self.agreed.form {
+        let text: Bytes = match self.agreed.form {
             Form::Object if self.agreed.encoding == Encoding::Protobuf => {
                 let objects = self.served(items);
                 let objects = objects.iter().map(AsRef::as_ref);
@@ -98,7 +99,8 @@ impl Shape {
                     Err(why) => return unencodable(kind, &why),
                 }
             }
-            Form::Object => self.list_text(&meta, items),
+            Form::Object if self.agreed.encoding == Encoding::Json => return self.list_text(meta, items),
+            Form::Object => Parts::new(self, meta, items).collect::<Vec<_>>().concat().into(),
             Form::Metadata(version) | Form::MetadataList(version) => {
                 let objects = self.served(items);
                 let objects = objects.iter().map(AsRef::as_ref);
@@ -113,32 +115,90 @@ impl Shape {
         encoded(StatusCode::OK, &text, self.agreed.encoding)
     }
 
-    fn list_text(&self, meta: &Map<String, Value>, items: &[Arc<Stored>]) -> Bytes {
-        // A list says once what its items are, but custom resources say it each.
-        let text = |object: &Arc<Stored>| match self.resource.custom {
-            Some(_) => self.object_text(object),
-            None => without_kind(&self.object_text(object)),
+    /// A list of objects in JSON: whole where it is short, and otherwise in parts, each made when the client takes it.
+    fn list_text(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
+        let parts = Parts::new(self, meta, items);
+        let size: usize = items.iter().map(|object| object.size()).sum();
+        let body = if size < WHOLE {
+            full(parts.collect::<Vec<_>>().concat())
+        } else {
+            body::stream(stream::iter(parts))
         };
-        let texts: Vec<Bytes> = items.iter().map(text).collect();
-        let size: usize = texts.iter().map(|text| text.len() + 1).sum();
-        let mut out = Vec::with_capacity(size + 256);
-        let (kind, version) =
-            (Value::from(self.resource.list_kind.as_str()), Value::from(self.resource.api_version()));
-        let mut meta = Value::Object(meta.clone());
-        if self.resource.custom.is_some() && meta.get("continue").is_none() {
+        let mut response = Response::new(body);
+        let kind = HeaderValue::from_static(self.agreed.encoding.content_type());
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+}
+
+/// Lists of fewer bytes are answered in one piece.
+const WHOLE: usize = 256 * 1024;
+/// About how many bytes each part of an answer has.
+pub(super) const PART: usize = 64 * 1024;
+
+/// The text of a list, part by part.
+struct Parts {
+    shape: Shape,
+    items: std::vec::IntoIter<Arc<Stored>>,
+    out: Vec<u8>,
+    /// How the text of an item begins that says what it is.
+    front: Option<String>,
+    first: bool,
+    over: bool,
+}
+
+impl Parts {
+    fn new(shape: &Shape, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Self {
+        let resource = &shape.resource;
+        let version = Value::from(resource.api_version());
+        let kind = Value::from(resource.list_kind.as_str());
+        let mut meta = Value::Object(meta);
+        if resource.custom.is_some() && meta.get("continue").is_none() {
             meta["continue"] = Value::from("");
         }
-        out.extend_from_slice(
-            format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{meta},\"items\":[").as_bytes(),
-        );
-        for (i, text) in texts.iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(text);
+        let out = format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{meta},\"items\":[");
+        // A list says once what its items are, but custom resources say it each.
+        let front = resource.custom.is_none().then(|| {
+            let kind = Value::from(resource.kind.as_str());
+            format!("{{\"kind\":{kind},\"apiVersion\":{version}")
+        });
+        let items = items.to_vec().into_iter();
+        Parts { shape: shape.clone(), items, out: out.into(), front, first: true, over: false }
+    }
+
+    fn item(&mut self, text: &[u8]) {
+        if !std::mem::take(&mut self.first) {
+            self.out.push(b',');
         }
-        out.extend_from_slice(b"]}");
-        out.into()
+        let Some(front) = &self.front else { return self.out.extend_from_slice(text) };
+        match text.strip_prefix(front.as_bytes()) {
+            Some(rest) => {
+                self.out.push(b'{');
+                self.out.extend_from_slice(rest.strip_prefix(b",").unwrap_or(rest));
+            }
+            None => self.out.extend_from_slice(&without_kind(text)),
+        }
+    }
+}
+
+impl Iterator for Parts {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.over {
+            return None;
+        }
+        while self.out.len() < PART
+            && let Some(object) = self.items.next()
+        {
+            let text = self.shape.object_text(&object);
+            self.item(&text);
+        }
+        if self.items.len() == 0 {
+            self.over = true;
+            self.out.extend_from_slice(b"]}\n");
+        }
+        Some(std::mem::take(&mut self.out).into())
     }
 }
 

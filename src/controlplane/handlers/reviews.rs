@@ -202,13 +202,13 @@ impl Call<'_> {
         let bound = self.bound(&reference)?;
         let bound = bound.as_ref().map(|(claim, object)| (*claim, &**object));
         let now = registry.now();
-        let wanted = Wanted { account: &account.value, audiences: &audiences, seconds, bound };
+        let wanted = Wanted { account: &account.value(), audiences: &audiences, seconds, bound };
         let token = self.tokens.issue(now, &wanted).map_err(|error| Status::internal(&error))?;
         let expires = now.checked_add(jiff::SignedDuration::from_secs(seconds)).unwrap_or(now);
         object["apiVersion"] = Value::from("authentication.k8s.io/v1");
         object["kind"] = Value::from("TokenRequest");
         object["metadata"] = json!({"name": &*key.name, "namespace": &*key.namespace,
-            "uid": account.value["metadata"]["uid"], "creationTimestamp": metadata::seconds(now)});
+            "uid": account.value()["metadata"]["uid"], "creationTimestamp": metadata::seconds(now)});
         object["spec"] =
             json!({"audiences": audiences, "expirationSeconds": seconds, "boundObjectRef": reference});
         object["status"] = json!({"token": token, "expirationTimestamp": metadata::seconds(expires)});

@@ -1,8 +1,11 @@
 //! Label and field selectors of a request, and which fields each kind can be selected by.
 
 use super::path::Query;
+use super::respond::Shape;
+use crate::attributes::PodField;
 use crate::error::Status;
 use crate::resource::Resource;
+use crate::storage::Stored;
 use opdev_object::selector::{FieldSelector, LabelSelector};
 use serde_json::Value;
 
@@ -130,8 +133,35 @@ impl Selection {
         self.fields.exact("metadata.namespace")
     }
 
+    /// Whether a stored object is selected; it is read only where what is known of it does not tell.
+    pub(crate) fn selects(&self, shape: &Shape, stored: &Stored) -> bool {
+        let known = stored.attributes();
+        if !self.labels.matches(known.labels()) {
+            return false;
+        }
+        let pods = shape.resource.id() == "pods";
+        let mut unknown = false;
+        for term in &self.fields.terms {
+            let value = match term.field.as_str() {
+                "metadata.name" => &*stored.key().name,
+                "metadata.namespace" => &*stored.key().namespace,
+                "spec.nodeName" if pods => known.pod(PodField::Node),
+                "status.phase" if pods => known.pod(PodField::Phase),
+                "status.podIP" | "status.podIPs" if pods => known.pod(PodField::Address),
+                _ => {
+                    unknown = true;
+                    continue;
+                }
+            };
+            if (value == term.value) != term.equal {
+                return false;
+            }
+        }
+        !unknown || self.matches(&shape.registry.served(&shape.resource, stored))
+    }
+
     /// Whether an object is selected.
-    pub(crate) fn matches(&self, object: &Value) -> bool {
+    fn matches(&self, object: &Value) -> bool {
         self.labels.matches(&object["metadata"]["labels"])
             && self.fields.terms.iter().all(|term| (text(object, &term.field) == term.value) == term.equal)
     }

@@ -3,7 +3,7 @@
 
 use super::path::Query;
 use super::read::{check_watch_options, revision, selected, too_old};
-use super::respond::Shape;
+use super::respond::{PART, Shape};
 use super::select::Selection;
 use crate::blocking;
 use crate::body::{self, Body};
@@ -65,7 +65,10 @@ struct Running {
     selection: Selection,
     namespace: Option<String>,
     watch: Watch,
-    first: Option<Bytes>,
+    /// What of the state at the start is still to be sent.
+    state: std::vec::IntoIter<Arc<Stored>>,
+    /// What marks its end.
+    marks: Option<(u64, Value)>,
     /// Columns are only defined in the first Table.
     columns: bool,
     bookmarks: bool,
@@ -109,7 +112,8 @@ pub(crate) fn watch(
         shape,
         selection,
         watch,
-        first: None,
+        state: initial.into_iter(),
+        marks: None,
         columns: true,
         bookmarks: wanted.bookmarks,
         bookmark_at: now + BOOKMARK_PERIOD,
@@ -117,15 +121,9 @@ pub(crate) fn watch(
         over: false,
         failed: false,
     };
-    let mut out = Vec::new();
-    for object in &initial {
-        running.event(&mut out, "ADDED", object);
-    }
     if wanted.initial == Some(true) && wanted.bookmarks {
-        let marks = json!({"k8s.io/initial-events-end": "true"});
-        running.bookmark(&mut out, from, Some(marks));
+        running.marks = Some((from, json!({"k8s.io/initial-events-end": "true"})));
     }
-    running.first = (!out.is_empty()).then(|| out.into());
     let what: Arc<str> = format!("watch of {}", running.shape.resource.id()).into();
     let chunks = stream::unfold(running, move |mut running| {
         let what = what.clone();
@@ -211,8 +209,8 @@ fn at_version(
 impl Running {
     /// The next chunk; `None` when the watch is over.
     async fn next(&mut self) -> Option<Bytes> {
-        if let Some(first) = self.first.take() {
-            return Some(first);
+        if let Some(part) = self.start() {
+            return Some(part);
         }
         if self.over {
             return None;
@@ -242,6 +240,22 @@ impl Running {
                 return Some(out.into());
             }
         }
+    }
+
+    /// The next part of the state at the start, made when the client takes it.
+    fn start(&mut self) -> Option<Bytes> {
+        let mut out = Vec::new();
+        while out.len() < PART
+            && let Some(object) = self.state.next()
+        {
+            self.event(&mut out, "ADDED", &object);
+        }
+        if self.state.len() == 0
+            && let Some((revision, marks)) = self.marks.take()
+        {
+            self.bookmark(&mut out, revision, Some(marks));
+        }
+        (!out.is_empty()).then(|| out.into())
     }
 
     /// What has happened until now, and a bookmark behind it.
@@ -277,8 +291,7 @@ impl Running {
     }
 
     fn selects(&self, object: &Stored) -> bool {
-        self.selection.is_everything()
-            || self.selection.matches(&self.shape.registry.served(&self.shape.resource, object))
+        self.selection.is_everything() || self.selection.selects(&self.shape, object)
     }
 
     /// One change as the event it is for this selection, if it is one.
@@ -296,7 +309,7 @@ impl Running {
             (true, false) => {
                 // It left the selection: its old state, at the revision at which it left.
                 if let Some(previous) = &change.previous {
-                    let mut object = Value::clone(&previous.value);
+                    let mut object = Value::clone(&previous.glance());
                     object["metadata"]["resourceVersion"] = Value::from(change.revision.to_string());
                     self.event(out, "DELETED", &Stored::unsaved(object));
                 }

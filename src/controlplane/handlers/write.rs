@@ -196,7 +196,7 @@ impl Call<'_> {
             details.insert("group".to_owned(), Value::from(resource.group.as_str()));
         }
         details.insert("kind".to_owned(), Value::from(resource.plural.as_str()));
-        details.insert("uid".to_owned(), deleted.object.value["metadata"]["uid"].clone());
+        details.insert("uid".to_owned(), Value::from(deleted.object.attributes().uid()));
         let status = success(Some(details));
         Ok((respond::document(code, &status, self.shape.agreed.encoding), ctx.warnings))
     }
@@ -209,10 +209,8 @@ impl Call<'_> {
         let selection = Selection::parse(resource, self.query, None)?;
         let (revision, items) = selected(&self.shape, self.target.namespace.as_deref(), &selection)?;
         for object in &items {
-            let meta = &object.value["metadata"];
-            let text = |field: &str| meta[field].as_str().unwrap_or_default();
-            let key = Key::new(text("namespace"), text("name"));
-            match self.shape.registry.delete(&mut ctx, resource, &key, &options) {
+            let key = object.key();
+            match self.shape.registry.delete(&mut ctx, resource, key, &options) {
                 // Somebody else was faster.
                 Err(status) if status.is_not_found() => {}
                 other => _ = other.map_err(|status| status.warned(&ctx.warnings))?,

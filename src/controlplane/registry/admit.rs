@@ -295,7 +295,7 @@ impl Registry {
         if !self.asks(ctx, resource) {
             return Ok(());
         }
-        let old = convert::served(resource, &self.one_at(resource, current)?.value);
+        let old = convert::served(resource, &self.one_at(resource, current)?.value());
         let name = if options.selected { "" } else { &*key.name };
         let subject =
             Subject { operation: Operation::Delete, ..Subject::create(resource, &key.namespace, name) };
@@ -356,7 +356,7 @@ impl Surroundings for Registry {
             None => self.store.list(&resource.table, namespace).items,
         };
         let at = |stored: &Arc<Stored>| {
-            Ok(Value::clone(&convert::served(resource, &self.one_at(resource, stored)?.value)))
+            Ok(Value::clone(&convert::served(resource, &self.one_at(resource, stored)?.value())))
         };
         found.iter().map(at).collect()
     }

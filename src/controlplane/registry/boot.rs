@@ -51,9 +51,9 @@ impl Registry {
     /// Serves what stored definitions define, in the order in which they came.
     fn serve_stored(&self) {
         let mut stored = self.store.list(definitions::ID, None).items;
-        stored.sort_by_key(|found| metadata::text(&found.value, "creationTimestamp").to_owned());
+        stored.sort_by_key(|found| metadata::text(&found.value(), "creationTimestamp").to_owned());
         for found in stored {
-            self.definition_written(&found.value);
+            self.definition_written(&found.value());
         }
     }
 
@@ -95,7 +95,7 @@ impl Registry {
             let namespace = metadata::text(&object, "namespace").to_owned();
             let id = format!("{}/{kind}s", crate::authorization::GROUP);
             if let Some(new) = self.make(&id, &namespace, object)? {
-                made.push((self.resource(&id)?.table.clone(), Value::clone(&new.value)));
+                made.push((self.resource(&id)?.table.clone(), Value::clone(&new.value())));
             }
         }
         // A store that had some of them already says nothing of how new ones look.

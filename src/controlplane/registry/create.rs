@@ -173,7 +173,7 @@ impl Registry {
         self.announce(resource, &object);
         match self.store.put(&resource.table, &key, Expected::Absent, object) {
             Ok(stored) => {
-                self.written(resource, &stored.value);
+                self.written(resource, &stored.value());
                 Ok(stored)
             }
             Err(_) => {
@@ -194,7 +194,7 @@ impl Registry {
     fn fill_limits(&self, resource: &Resource, namespace: &str, object: &mut Value) {
         if resource.id() == "pods" {
             for range in self.limit_ranges(resource, namespace) {
-                limits::fill(object, &range.value);
+                limits::fill(object, &range.value());
             }
         }
     }
@@ -202,7 +202,7 @@ impl Registry {
     /// Refuses what is outside of the bounds of the namespace's LimitRanges.
     fn check_limits(&self, resource: &Resource, namespace: &str, object: &Value) -> Result<(), Status> {
         for range in self.limit_ranges(resource, namespace) {
-            let wrong = limits::wrong(resource.id(), object, &range.value);
+            let wrong = limits::wrong(resource.id(), object, &range.value());
             let why = match wrong.as_slice() {
                 [] => continue,
                 [one] => one.clone(),
@@ -229,7 +229,7 @@ impl Registry {
         let id = resource.id();
         for found in &self.store.list("resourcequotas", Some(namespace)).items {
             let limits =
-                quota::hard(&found.value).any(|(name, _)| quota::consumer(name).as_deref() == Some(id));
+                quota::hard(&found.value()).any(|(name, _)| quota::consumer(name).as_deref() == Some(id));
             if !limits {
                 continue;
             }
@@ -238,14 +238,14 @@ impl Registry {
             let total = |name: &str| {
                 others
                     .iter()
-                    .map(|other| &other.value)
+                    .map(|other| other.glance())
                     .filter(|other| {
-                        metadata::text(other, "uid") != uid && quota::covers(&found.value, id, other)
+                        metadata::text(other, "uid") != uid && quota::covers(&found.value(), id, other)
                     })
-                    .map(|other| quota::used(name, other))
+                    .map(|other| quota::used(name, &other))
                     .sum()
             };
-            if let Some(why) = quota::refusal(&found.value, id, object, current, total) {
+            if let Some(why) = quota::refusal(&found.value(), id, object, current, total) {
                 let name = metadata::text(object, "name");
                 return Err(Status::forbidden(&resource.group, &resource.plural, name, &why));
             }
@@ -257,7 +257,7 @@ impl Registry {
     fn name_taken(&self, resource: &Resource, key: &Key) -> Status {
         let mut status = Status::already_exists(&resource.group, &resource.plural, &key.name);
         let current = self.store.get(&resource.table, key);
-        if current.is_some_and(|current| current.value["metadata"].get("deletionTimestamp").is_some()) {
+        if current.is_some_and(|current| current.attributes().deleting()) {
             status.message = format!("{BEING_DELETED}{}", status.message);
         }
         status
@@ -280,7 +280,7 @@ impl Registry {
     /// Gives a service its addresses and ports. The caller holds the lock of services.
     pub(super) fn allocate_service(&self, object: &mut Value, current: Option<&Value>) -> Result<(), Status> {
         let services: Vec<Arc<Value>> =
-            self.store.list("services", None).items.iter().map(|s| s.value.clone()).collect();
+            self.store.list("services", None).items.iter().map(Stored::value).collect();
         let taken = allocate::Taken::of(&services, metadata::text(object, "uid"));
         allocate::service(object, current, taken)
     }
@@ -289,7 +289,7 @@ impl Registry {
     fn admit_definition(&self, resource: &Resource) -> Result<(), Status> {
         let Some(custom) = &resource.custom else { return Ok(()) };
         let definition = self.store.get(definitions::ID, &Key::new("", &custom.definition));
-        if definition.is_none_or(|found| found.value["metadata"].get("deletionTimestamp").is_none()) {
+        if definition.is_none_or(|found| !found.attributes().deleting()) {
             return Ok(());
         }
         let mut status = Status::method_not_supported(&resource.group, &resource.plural, "create");
@@ -305,7 +305,7 @@ impl Registry {
         let Some(found) = self.store.get("namespaces", &Key::new("", namespace)) else {
             return Err(Status::not_found("", "namespaces", namespace));
         };
-        if found.value["metadata"].get("deletionTimestamp").is_none() {
+        if !found.attributes().deleting() {
             return Ok(());
         }
         let why =

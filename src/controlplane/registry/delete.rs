@@ -25,9 +25,9 @@ impl Registry {
             let Some(current) = self.store.get(&resource.table, key) else {
                 return Err(Status::not_found(&resource.group, &resource.plural, &key.name));
             };
-            preconditions(resource, key, options, &current.value)?;
+            preconditions(resource, key, options, &current.value())?;
             if resource.id() == "namespaces" {
-                admit_namespace_delete(key, &current.value)?;
+                admit_namespace_delete(key, &current.value())?;
             }
             self.admit_delete(ctx, resource, key, options, &current)?;
             match self.try_delete(ctx, resource, key, options, &current) {
@@ -48,8 +48,8 @@ impl Registry {
         options: &DeleteOptions,
         current: &Arc<Stored>,
     ) -> Result<Deleted, Refused> {
-        let mut object = Value::clone(&current.value);
-        let marked = current.value["metadata"].get("deletionTimestamp").is_some();
+        let mut object = Value::clone(&current.value());
+        let marked = current.attributes().deleting();
         if resource.id() == definitions::ID && !marked {
             definitions::terminate(&mut object, self.now());
         } else {
@@ -71,18 +71,18 @@ impl Registry {
                 "pods" => self.delete_pod(ctx, resource, key, current, marked)?,
                 _ if ctx.dry_run => current.clone(),
                 // What is answered, and what watchers see, is the object as it was.
-                _ => self.remove(resource, key, current.revision, Some(Value::clone(&current.value)))?,
+                _ => self.remove(resource, key, current.revision, Some(Value::clone(&current.value())))?,
             };
             return Ok(Deleted { object, gone: true });
         }
         if ctx.dry_run {
             return Ok(Deleted { object: Stored::unsaved(object), gone: false });
         }
-        if object == *current.value {
+        if object == *current.value() {
             return Ok(Deleted { object: current.clone(), gone: false });
         }
         let object = self.store.put(&resource.table, key, Expected::Revision(current.revision), object)?;
-        self.written(resource, &object.value);
+        self.written(resource, &object.value());
         Ok(Deleted { object, gone: false })
     }
 
@@ -95,8 +95,8 @@ impl Registry {
         current: &Arc<Stored>,
         marked: bool,
     ) -> Result<Arc<Stored>, Refused> {
-        let over = marked && current.value["metadata"]["deletionGracePeriodSeconds"] == 0;
-        let mut going = Value::clone(&current.value);
+        let over = marked && current.value()["metadata"]["deletionGracePeriodSeconds"] == 0;
+        let mut going = Value::clone(&current.value());
         mark(&mut going, self.now(), 0, marked);
         if ctx.dry_run {
             return Ok(Stored::unsaved(going));
@@ -105,8 +105,8 @@ impl Registry {
             return self.remove(resource, key, current.revision, Some(going));
         }
         let stored = self.store.put(&resource.table, key, Expected::Revision(current.revision), going)?;
-        self.written(resource, &stored.value);
-        self.remove(resource, key, stored.revision, Some(Value::clone(&stored.value)))
+        self.written(resource, &stored.value());
+        self.remove(resource, key, stored.revision, Some(Value::clone(&stored.value())))
     }
 
     /// Takes an object out of the store and tells whoever has to know.
@@ -118,13 +118,13 @@ impl Registry {
         last: Option<Value>,
     ) -> Result<Arc<Stored>, Refused> {
         let removed = self.store.remove(&resource.table, key, revision, last)?;
-        self.removed(resource, &removed.value);
+        self.removed(resource, &removed.value());
         Ok(removed)
     }
 
-    /// The object as the resource serves it.
+    /// The object as the resource serves it, as a tree that is not kept.
     pub fn served(&self, resource: &Resource, stored: &Stored) -> Arc<Value> {
-        convert::served(resource, &stored.value)
+        convert::served(resource, &stored.glance())
     }
 }
 

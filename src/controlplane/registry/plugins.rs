@@ -70,14 +70,14 @@ impl Registry {
     }
 
     /// The class with this name; without a name the default one, where there is one.
-    fn priority_class(&self, name: &str) -> Option<Arc<Stored>> {
+    fn priority_class(&self, name: &str) -> Option<Arc<Value>> {
         if !name.is_empty() {
-            return self.store.get(PRIORITY_CLASSES, &Key::new("", name));
+            return self.store.get(PRIORITY_CLASSES, &Key::new("", name)).map(|class| class.value());
         }
         let classes = self.store.list(PRIORITY_CLASSES, None).items;
-        let default = classes.into_iter().filter(|class| class.value["globalDefault"] == true);
+        let default = classes.iter().map(Stored::value).filter(|class| class["globalDefault"] == true);
         // There may be several after a race.
-        default.min_by_key(|class| class.value["value"].as_i64())
+        default.min_by_key(|class| class["value"].as_i64())
     }
 
     /// The plugin Priority: a pod's class decides its priority.
@@ -89,9 +89,7 @@ impl Registry {
             return Err(forbidden(resource, pod, &why));
         }
         let (priority, preemption) = match &class {
-            Some(class) => {
-                (class.value["value"].as_i64().unwrap_or(0), class.value["preemptionPolicy"].as_str())
-            }
+            Some(class) => (class["value"].as_i64().unwrap_or(0), class["preemptionPolicy"].as_str()),
             None => (0, Some("PreemptLowerPriority")),
         };
         if let Some(said) = pod["spec"]["priority"].as_i64().filter(|said| *said != priority) {
@@ -112,7 +110,7 @@ impl Registry {
         }
         let Some(spec) = map_of(pod, "spec") else { return Ok(()) };
         if let Some(class) = &class {
-            spec.insert("priorityClassName".to_owned(), class.value["metadata"]["name"].clone());
+            spec.insert("priorityClassName".to_owned(), class["metadata"]["name"].clone());
         }
         spec.insert("priority".to_owned(), Value::from(priority));
         if let Some(preemption) = preemption {
@@ -135,10 +133,11 @@ impl Registry {
             let why = format!("pod rejected: RuntimeClass {name:?} not found");
             return Err(forbidden(resource, pod, &why));
         };
-        let fixed = &class.value["overhead"]["podFixed"];
+        let class = class.value();
+        let fixed = &class["overhead"]["podFixed"];
         let said = pod["spec"]["overhead"].clone();
         let is_said = said.as_object().is_some_and(|said| !said.is_empty());
-        if class.value["overhead"].is_object() {
+        if class["overhead"].is_object() {
             if is_said && said != *fixed {
                 let why = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
                 return Err(forbidden(resource, pod, why));
@@ -150,7 +149,7 @@ impl Registry {
             let why = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
             return Err(forbidden(resource, pod, why));
         }
-        let scheduling = &class.value["scheduling"];
+        let scheduling = &class["scheduling"];
         for (key, value) in scheduling["nodeSelector"].as_object().into_iter().flatten() {
             let own = &pod["spec"]["nodeSelector"][key];
             if !own.is_null() && own != value {
@@ -210,7 +209,7 @@ impl Registry {
             return Ok(());
         }
         let Some(class) = self.priority_class("") else { return Ok(()) };
-        let name = metadata::text(&class.value, "name");
+        let name = metadata::text(&class, "name");
         if exists && name == metadata::text(object, "name") {
             return Ok(());
         }
@@ -235,7 +234,7 @@ impl Registry {
             annotated.as_str().or(claim["spec"]["storageClassName"].as_str()).unwrap_or_default().to_owned()
         };
         let class = self.store.get(STORAGE_CLASSES, &Key::new("", &name(object)));
-        let allows = class.is_some_and(|class| class.value["allowVolumeExpansion"] == true);
+        let allows = class.is_some_and(|class| class.value()["allowVolumeExpansion"] == true);
         if name(object) == name(old) && allows {
             return Ok(());
         }

@@ -4,6 +4,7 @@ use super::context::Context;
 use super::strategy::Part;
 use super::update::{Change, Way};
 use super::{Registry, defaults};
+use crate::attributes::PodField;
 use crate::error::{Cause, Status};
 use crate::registry::options::DeleteOptions;
 use crate::resource::{Resource, metadata};
@@ -74,10 +75,10 @@ impl Registry {
         let Some(pod) = self.store.get(&resource.table, key) else {
             return Err(Status::not_found("", "pods", &key.name));
         };
-        let over = matches!(pod.value["status"]["phase"].as_str(), Some("Succeeded" | "Failed" | "Pending"));
-        let going = pod.value["metadata"].get("deletionTimestamp").is_some();
+        let over = pod.attributes().pod_finished() || pod.attributes().pod(PodField::Phase) == "Pending";
+        let going = pod.attributes().deleting();
         if !over && !going {
-            self.check_budgets(&pod.value)?;
+            self.check_budgets(&pod.value())?;
         }
         self.delete(ctx, resource, key, options).map(|_| ())
     }
@@ -87,7 +88,8 @@ impl Registry {
         let labels = pod["metadata"]["labels"].as_object().unwrap_or(&none);
         let namespace = metadata::text(pod, "namespace");
         for budget in self.store.list("policy/poddisruptionbudgets", Some(namespace)).items {
-            let budget = &budget.value;
+            let budget = budget.value();
+            let budget = &*budget;
             let selects =
                 LabelSelector::from_json(&budget["spec"]["selector"]).is_ok_and(|s| s.matches(labels));
             if !selects || budget["status"]["disruptionsAllowed"].as_i64().is_none_or(|n| n > 0) {

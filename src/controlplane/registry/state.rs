@@ -2,9 +2,10 @@
 
 use super::{Catalog, definitions};
 use crate::admission::{self, Admission};
+use crate::attributes::Attributes;
 use crate::contract::{ResourceInfo, View};
 use crate::resource::Resource;
-use crate::storage::{Key, Store};
+use crate::storage::{Key, Store, Stored};
 use serde_json::Value;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -42,6 +43,13 @@ impl Registry {
         (self.clock)()
     }
 
+    /// All objects of a resource, of one namespace or of all, as they are stored.
+    pub(crate) fn stored(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
+        let served = self.catalog.served();
+        let Some(found) = served.by_id(resource) else { return Vec::new() };
+        self.store.list(&found.table, namespace.filter(|_| found.namespaced)).items
+    }
+
     /// Held while a service is written, so that no two get the same address or port.
     pub(super) fn lock_services(&self, resource: &Resource) -> Option<MutexGuard<'_, ()>> {
         (&*resource.table == "services").then(|| self.services.lock().unwrap_or_else(PoisonError::into_inner))
@@ -67,7 +75,7 @@ impl Registry {
     pub(super) fn recall(&self, resource: &Resource, key: &Key) {
         if resource.id() == definitions::ID {
             match self.store.get(&resource.table, key) {
-                Some(stored) => self.definition_written(&stored.value),
+                Some(stored) => self.definition_written(&stored.value()),
                 None => self.catalog.set_custom(&key.name, Vec::new()),
             }
         }
@@ -87,19 +95,44 @@ impl Registry {
     }
 }
 
+/// Lists of no more objects than this are likely to be asked for again.
+const FEW: usize = 512;
+
 impl View for Registry {
     fn get(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Arc<Value>> {
         let served = self.catalog.served();
         let found = served.by_id(resource)?;
         let namespace = if found.namespaced { namespace.unwrap_or_default() } else { "" };
-        Some(self.store.get(&found.table, &Key::new(namespace, name))?.value.clone())
+        Some(self.store.get(&found.table, &Key::new(namespace, name))?.value())
     }
 
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>> {
+        let items = self.stored(resource, namespace);
+        // Many at once would take the place of all that is asked for often.
+        let tree = |object: &Arc<Stored>| if items.len() > FEW { object.glance() } else { object.value() };
+        items.iter().map(tree).collect()
+    }
+
+    fn select(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Arc<Value>> {
+        let mut found = self.stored(resource, namespace);
+        found.retain(|object| wanted(object.attributes()));
+        found.iter().map(Stored::value).collect()
+    }
+
+    fn each(&self, resource: &str, namespace: Option<&str>, look: &mut dyn FnMut(&Attributes)) {
+        self.stored(resource, namespace).iter().for_each(|object| look(object.attributes()));
+    }
+
+    fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {
         let served = self.catalog.served();
-        let Some(found) = served.by_id(resource) else { return Vec::new() };
-        let namespace = if found.namespaced { namespace } else { None };
-        self.store.list(&found.table, namespace).items.iter().map(|o| o.value.clone()).collect()
+        let found = served.by_id(resource)?;
+        let namespace = if found.namespaced { namespace.unwrap_or_default() } else { "" };
+        Some(self.store.get(&found.table, &Key::new(namespace, name))?.attributes().clone())
     }
 
     fn resources(&self) -> Vec<ResourceInfo> {

@@ -71,7 +71,7 @@ impl Registry {
         make: &mut Make<'_>,
     ) -> Result<Option<Arc<Stored>>, Status> {
         let Change { resource, key, part, way } = change;
-        let served = convert::served(resource, &self.one_at(resource, current)?.value);
+        let served = convert::served(resource, &self.one_at(resource, current)?.value());
         let mut object = make(ctx, &served)?;
         self.check_identity(ctx, change, &object, &served)?;
         // Who owns what is settled before webhooks or the server change what the request says.
@@ -119,7 +119,7 @@ impl Registry {
         let grows = matches!(resource.id(), "services" | "persistentvolumeclaims") && part == Part::Main;
         let _quotas = if grows { self.within_quotas(resource, &object, Some(&served))? } else { None };
         let object = self.stored_form(resource, object)?;
-        if fields::same(&object, &current.value) && !over {
+        if fields::same(&object, &current.value()) && !over {
             return Ok(Some(current.clone()));
         }
         if over {
@@ -135,7 +135,7 @@ impl Registry {
         }
         match put {
             Ok(stored) => {
-                self.written(resource, &stored.value);
+                self.written(resource, &stored.value());
                 Ok(Some(stored))
             }
             Err(Refused::Missing) => Err(Status::not_found(&resource.group, &resource.plural, &key.name)),
@@ -220,7 +220,7 @@ impl Registry {
         object: Value,
     ) -> Result<Arc<Stored>, Status> {
         if !ctx.dry_run {
-            self.remove(resource, key, current.revision, Some(Value::clone(&current.value)))
+            self.remove(resource, key, current.revision, Some(Value::clone(&current.value())))
                 .map_err(|_| Status::modified(&resource.group, &resource.plural, &key.name))?;
         }
         Ok(Stored::unsaved(object))

@@ -17,10 +17,17 @@ fn failed(why: String) -> Status {
 }
 
 impl Resource {
-    /// Whether an object says that it is at the resource's version. Asked for every object of every list: allocates
-    /// nothing.
+    /// Whether an object says that it is at the resource's version.
     pub(crate) fn is_at(&self, object: &Value) -> bool {
-        let said = object["apiVersion"].as_str().unwrap_or_default();
+        self.is_named(object["apiVersion"].as_str().unwrap_or_default())
+    }
+
+    /// The same of a stored object, without reading it.
+    pub(crate) fn is_version_of(&self, stored: &Stored) -> bool {
+        self.is_named(stored.attributes().api_version())
+    }
+
+    fn is_named(&self, said: &str) -> bool {
         said.split_once('/').unwrap_or(("", said)) == (self.group.as_str(), self.version.as_str())
     }
 
@@ -28,7 +35,7 @@ impl Resource {
     /// changed, so that it has all defaults of the schema and nothing else than the schema knows. Asked for every object
     /// of every list: allocates nothing.
     pub(crate) fn shows(&self, stored: &Stored) -> bool {
-        self.custom.as_ref().is_none_or(|custom| custom.since < stored.revision) && self.is_at(&stored.value)
+        self.custom.as_ref().is_none_or(|custom| custom.since < stored.revision) && self.is_version_of(stored)
     }
 
     /// Whether a webhook converts between its versions, so that even reading may have to wait.
@@ -63,24 +70,25 @@ impl Registry {
                 continue;
             }
             match item.form(&mark) {
-                Some(known) if known.value.is_null() => {}
+                Some(known) if known.glance().is_null() => {}
                 Some(known) => *item = known,
                 None => missing.push(index),
             }
         }
         // What is at another version is converted, all of it at once.
         let (same, other): (Vec<usize>, Vec<usize>) =
-            missing.into_iter().partition(|index| resource.is_at(&items[*index].value));
-        let old: Vec<&Value> = other.iter().map(|index| &*items[*index].value).collect();
+            missing.into_iter().partition(|index| resource.is_version_of(&items[*index]));
+        let old: Vec<Arc<Value>> = other.iter().map(|index| items[*index].glance()).collect();
+        let old: Vec<&Value> = old.iter().map(AsRef::as_ref).collect();
         let mut new = if old.is_empty() { Vec::new() } else { self.fitting(resource, &old, wanted)? };
         new.extend(same.iter().map(|index| {
-            let mut value = Value::clone(&items[*index].value);
+            let mut value = Value::clone(&items[*index].glance());
             fit(&mut value, resource.schema());
             value
         }));
         for (index, value) in other.into_iter().chain(same).zip(new) {
             let item = &mut items[index];
-            if value == *item.value {
+            if value == *item.glance() {
                 item.keep_form(&mark, Stored::unsaved(Value::Null));
                 continue;
             }
@@ -172,7 +180,7 @@ impl Siblings<'_> {
         }
         let key = Key::new("", &self.custom.definition);
         let definition = self.registry.store.get(definitions::ID, &key)?;
-        definitions::unserved(&definition.value, group, version).map(Arc::new)
+        definitions::unserved(&definition.value(), group, version).map(Arc::new)
     }
 }
 

@@ -75,7 +75,7 @@ impl Registry {
                 )));
             }
         }?;
-        Ok(stored.value.clone())
+        Ok(stored.value())
     }
 
     /// A resource at its storage version by its name: `apps/deployments`.

@@ -1,34 +1,35 @@
 //! The store of a folder: one redb file, one transaction for each batch. The only place of this package that
-//! touches files, and the only home of redb. Never knows what an object means.
+//! touches files; `salvage` reads what it opens. Never knows what an object means.
 //!
 //! A file is made under another name and renamed when it is whole, so that a process killed at any moment leaves
-//! either none or one that opens. Each object carries a checksum, for damage that the database does not notice.
+//! either none or one that opens. `record` has the checksum of each object; the file also says how many objects it
+//! holds and what their checksums add up to, so that one that is missing is noticed. A damaged file is read as far as
+//! it can be (`salvage`), and a new one takes its place; the damaged one is kept.
 
 use super::disk::{Batch, Disk, MovedAside, OpenError, Saved};
-use super::{Key, Stored};
-use redb::{
-    Database, DatabaseError, ReadableDatabase, ReadableTable, StorageError, TableDefinition, TableError,
-};
-use serde_json::Value;
+use super::record::{self, encode_key};
+use super::salvage::{Found, Reading, Take};
+use redb::{Database, DatabaseError, StorageError, TableDefinition};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 const FILE: &str = "store.redb";
-/// Objects by table, namespace and name with a zero byte between them.
-const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
-/// What is kept beside them.
-const KEPT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("kept");
+/// The file that takes the place of a damaged one, until it is whole.
+const PART: &str = "store.part";
+/// Records of objects, by their keys.
+pub(super) const OBJECTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("objects");
+/// What is kept beside them, each behind a checksum of its name and itself.
+pub(super) const KEPT: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("kept");
 /// Numbers about the store itself.
-const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
-const FORMAT: u64 = 1;
+pub(super) const NUMBERS: TableDefinition<'_, &str, u64> = TableDefinition::new("numbers");
+pub(super) const FORMAT: u64 = 2;
 /// All objects are in memory anyway; the cache only has to hold the inner pages that a commit walks through.
 const CACHE: usize = 4 * 1024 * 1024;
-/// Revision and checksum in front of an object's text.
-const HEAD: usize = 12;
+/// What an empty etcd starts at.
+const FIRST_REVISION: u64 = 1;
 
 /// An open file.
 #[derive(Debug)]
@@ -36,45 +37,101 @@ pub(super) struct StoreFile {
     path: PathBuf,
     /// `None` after a failure, until the file was opened again.
     database: Option<Database>,
+    totals: Totals,
+}
+
+/// What the objects of a file add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    /// The newest revision.
+    pub(super) revision: u64,
+    pub(super) count: u64,
+    /// The sum of the checksums of all records.
+    pub(super) sum: u64,
+}
+
+impl Totals {
+    /// A number that only these three give.
+    pub(super) fn check(&self) -> u64 {
+        [self.revision, self.count, self.sum].iter().fold(0x9e37_79b9_7f4a_7c15, |check: u64, number| {
+            (check.rotate_left(23) ^ number).wrapping_mul(0xd6e8_feb8_6659_fd93)
+        })
+    }
+
+    fn add(&mut self, record: &[u8]) {
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(u64::from(record::sum_of(record)));
+    }
+
+    fn take_off(&mut self, record: &[u8]) {
+        self.count = self.count.wrapping_sub(1);
+        self.sum = self.sum.wrapping_sub(u64::from(record::sum_of(record)));
+    }
 }
 
 /// A folder whose store was opened.
 pub(super) struct Opened {
     pub(super) disk: StoreFile,
     pub(super) saved: Saved,
-    pub(super) moved: Option<MovedAside>,
+    /// Where the file cannot stay as it is: everything has to be committed to `disk`, which then takes its place.
+    pub(super) mended: Option<Mended>,
+}
+
+/// A file that is to be replaced.
+pub(super) struct Mended {
+    /// Holds the lock on it.
+    _old: Option<Database>,
+    /// What was wrong with it and what of it is lost; `None` where it was only of an older format.
+    damage: Option<(String, Vec<String>)>,
+    back: usize,
 }
 
 /// Why a file could not be read.
-enum Trouble {
+pub(super) enum Trouble {
     InUse,
     Unusable(String),
     /// What is in it makes no sense.
     Damaged(String),
 }
 
-/// Opens the store of a folder, which is made where it is missing. A store that makes no sense is moved aside.
-pub(super) fn open(folder: &Path) -> Result<Opened, OpenError> {
+/// Opens the store of a folder, which is made where it is missing.
+pub(super) fn open(folder: &Path, take: &mut Take<'_>) -> Result<Opened, OpenError> {
     make_folder(folder).map_err(|error| OpenError::Unusable(folder.to_owned(), error.to_string()))?;
     let path = folder.join(FILE);
     let named = |trouble| match trouble {
         Trouble::InUse => OpenError::InUse(path.clone()),
         Trouble::Unusable(why) | Trouble::Damaged(why) => OpenError::Unusable(path.clone(), why),
     };
-    let mut moved = None;
-    if path.exists() {
-        match read(&path) {
-            Ok((disk, saved)) => return Ok(Opened { disk, saved, moved }),
-            Err(Trouble::Damaged(why)) => {
-                let to = move_aside(&path).map_err(|error| named(Trouble::Unusable(error.to_string())))?;
-                moved = Some(MovedAside { to, why });
-            }
-            Err(trouble) => return Err(named(trouble)),
+    if !path.exists() {
+        let mut disk = create(&folder.join(PART)).map_err(named)?;
+        disk.rename_to(&path).map_err(|error| named(Trouble::Unusable(error.to_string())))?;
+        let saved = Saved { revision: FIRST_REVISION, kept: BTreeMap::new() };
+        return Ok(Opened { disk, saved, mended: None });
+    }
+    let mut reading = Reading::new(take);
+    let old = match database(&path, false) {
+        Ok(database) => {
+            reading.all_of(&database);
+            Some(database)
+        }
+        Err(Trouble::Damaged(why)) => {
+            reading.damaged(why);
+            None
+        }
+        Err(trouble) => return Err(named(trouble)),
+    };
+    let found =
+        reading.finish(|| fs::read(&path)).map_err(|error| named(Trouble::Unusable(error.to_string())))?;
+    let Found { saved, totals, fresh, damage, back } = found;
+    match old {
+        Some(database) if !fresh => {
+            Ok(Opened { disk: StoreFile { path, database: Some(database), totals }, saved, mended: None })
+        }
+        old => {
+            let disk = create(&folder.join(PART)).map_err(named)?;
+            Ok(Opened { disk, saved, mended: Some(Mended { _old: old, damage, back }) })
         }
     }
-    create(&path).map_err(&named)?;
-    let (disk, saved) = read(&path).map_err(&named)?;
-    Ok(Opened { disk, saved, moved })
 }
 
 /// Deletes the store of a folder that nobody has open, if there is one.
@@ -127,12 +184,12 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames a file to the first free name.
-fn move_aside(path: &Path) -> io::Result<PathBuf> {
+/// Gives a file a second name, the first one that is free.
+fn name_aside(path: &Path) -> io::Result<PathBuf> {
     let free = (1..).map(|n| path.with_file_name(format!("{FILE}.damaged-{n}"))).find(|to| !to.exists());
-    let to = free.ok_or_else(|| io::Error::other("no free name to move it to"))?;
-    fs::rename(path, &to)?;
-    sync_folder(path)?;
+    let to = free.ok_or_else(|| io::Error::other("no free name to keep it under"))?;
+    // Some file systems know no second names.
+    fs::hard_link(path, &to).or_else(|_| fs::copy(path, &to).map(|_| ()))?;
     Ok(to)
 }
 
@@ -141,30 +198,18 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 }
 
 /// Makes an empty store.
-fn create(path: &Path) -> Result<(), Trouble> {
-    let part = path.with_extension("part");
-    if part.exists() {
-        fs::remove_file(&part).map_err(|error| Trouble::Unusable(error.to_string()))?;
-    }
-    let database = database(&part, true)?;
-    let write = || -> Result<(), redb::Error> {
-        let transaction = database.begin_write()?;
-        {
-            let mut numbers = transaction.open_table(NUMBERS)?;
-            numbers.insert("format", FORMAT)?;
-            // What an empty etcd starts at.
-            numbers.insert("revision", 1)?;
-            transaction.open_table(OBJECTS)?;
-            transaction.open_table(KEPT)?;
+fn create(path: &Path) -> Result<StoreFile, Trouble> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(Trouble::Unusable(error.to_string()));
         }
-        transaction.commit()?;
-        Ok(())
-    };
-    write().map_err(|error| Trouble::Unusable(error.to_string()))?;
-    drop(database);
-    fs::rename(&part, path)
-        .and_then(|()| sync_folder(path))
-        .map_err(|error| Trouble::Unusable(error.to_string()))
+        _ => {}
+    }
+    let totals = Totals { revision: FIRST_REVISION, ..Totals::default() };
+    let mut made = StoreFile { path: path.to_owned(), database: Some(database(path, true)?), totals };
+    let empty = Batch { revision: FIRST_REVISION, ..Batch::default() };
+    made.write(&empty).map_err(|error| Trouble::Unusable(error.to_string()))?;
+    Ok(made)
 }
 
 /// The database in a file that only its owner may read.
@@ -208,101 +253,6 @@ fn of_storage(error: StorageError) -> Trouble {
     }
 }
 
-fn of_any(error: redb::Error) -> Trouble {
-    match error {
-        redb::Error::Io(error) => of_storage(StorageError::Io(error)),
-        other => Trouble::Damaged(other.to_string()),
-    }
-}
-
-/// Opens a file and reads all of it.
-fn read(path: &Path) -> Result<(StoreFile, Saved), Trouble> {
-    let database = database(path, false)?;
-    let saved = std::panic::catch_unwind(AssertUnwindSafe(|| load(&database)))
-        .unwrap_or_else(|_| Err(Trouble::Damaged("its structure is broken".to_owned())))?;
-    Ok((StoreFile { path: path.to_owned(), database: Some(database) }, saved))
-}
-
-fn load(database: &Database) -> Result<Saved, Trouble> {
-    let any = |error: redb::Error| of_any(error);
-    let reading = database.begin_read().map_err(|error| any(error.into()))?;
-    let numbers = match reading.open_table(NUMBERS) {
-        Ok(numbers) => numbers,
-        Err(TableError::Storage(error)) => return Err(of_storage(error)),
-        Err(other) => return Err(Trouble::Damaged(format!("it is no store of opdev: {other}"))),
-    };
-    let number = |name: &str| numbers.get(name).map(|found| found.map(|found| found.value()));
-    match number("format").map_err(of_storage)? {
-        Some(FORMAT) => {}
-        found => {
-            let found = found.map_or_else(|| "unknown".to_owned(), |found| found.to_string());
-            let why = format!("another version of opdev wrote it: format {found}, this one reads {FORMAT}");
-            return Err(Trouble::Damaged(why));
-        }
-    }
-    let revision = number("revision").map_err(of_storage)?;
-    let revision = revision.ok_or_else(|| Trouble::Damaged("its revision is missing".to_owned()))?;
-    let mut saved = Saved { revision, objects: Vec::new(), kept: BTreeMap::new() };
-    let objects = reading.open_table(OBJECTS).map_err(|error| any(error.into()))?;
-    for entry in objects.iter().map_err(of_storage)? {
-        let (key, object) = entry.map_err(of_storage)?;
-        let (table, key) = decode_key(key.value())
-            .ok_or_else(|| Trouble::Damaged("an object's name is broken".to_owned()))?;
-        let object = decode(object.value())
-            .ok_or_else(|| Trouble::Damaged(format!("{} {:?} in it is broken", table, &*key.name)))?;
-        if object.revision > revision {
-            return Err(Trouble::Damaged(format!("{table} {:?} in it is newer than it", &*key.name)));
-        }
-        saved.objects.push((table, key, object));
-    }
-    let kept = reading.open_table(KEPT).map_err(|error| any(error.into()))?;
-    for entry in kept.iter().map_err(of_storage)? {
-        let (name, bytes) = entry.map_err(of_storage)?;
-        saved.kept.insert(name.value().to_owned(), bytes.value().to_vec());
-    }
-    Ok(saved)
-}
-
-fn encode_key(table: &str, key: &Key) -> Vec<u8> {
-    [table.as_bytes(), key.namespace.as_bytes(), key.name.as_bytes()].join(&0)
-}
-
-fn decode_key(bytes: &[u8]) -> Option<(String, Key)> {
-    let mut parts = std::str::from_utf8(bytes).ok()?.splitn(3, '\0');
-    let (table, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
-    Some((table.to_owned(), Key::new(namespace, name)))
-}
-
-fn checksum(revision: &[u8], text: &[u8]) -> [u8; 4] {
-    let mut sum = flate2::Crc::new();
-    sum.update(revision);
-    sum.update(text);
-    sum.sum().to_le_bytes()
-}
-
-/// Puts an object behind its revision and a checksum.
-fn encode(object: &Stored, into: &mut Vec<u8>) -> Result<(), String> {
-    into.clear();
-    let revision = object.revision.to_le_bytes();
-    into.extend_from_slice(&revision);
-    into.extend_from_slice(&[0; HEAD - 8]);
-    object.write_json(into).map_err(|error| error.to_string())?;
-    let sum = checksum(&revision, &into[HEAD..]);
-    into[8..HEAD].copy_from_slice(&sum);
-    Ok(())
-}
-
-fn decode(bytes: &[u8]) -> Option<Arc<Stored>> {
-    let (head, text) = bytes.split_at_checked(HEAD)?;
-    let (revision, sum) = head.split_at(8);
-    if checksum(revision, text) != sum {
-        return None;
-    }
-    let revision = u64::from_le_bytes(revision.try_into().ok()?);
-    let value: Value = serde_json::from_slice(text).ok()?;
-    Some(Stored::saved(value, revision))
-}
-
 impl StoreFile {
     fn write(&mut self, batch: &Batch) -> Result<(), redb::Error> {
         // After a failure the database wants to be opened anew.
@@ -310,29 +260,61 @@ impl StoreFile {
             Some(database) => database,
             None => Database::builder().set_cache_size(CACHE).open(&self.path)?,
         };
+        let mut totals = Totals { revision: batch.revision, ..self.totals };
         let transaction = database.begin_write()?;
         {
             let mut objects = transaction.open_table(OBJECTS)?;
             let mut text = Vec::new();
             for ((table, key), object) in &batch.objects {
                 let key = encode_key(table, key);
-                match object {
+                let before = match object {
                     Some(object) => {
-                        encode(object, &mut text).map_err(|why| redb::Error::Io(io::Error::other(why)))?;
-                        objects.insert(key.as_slice(), text.as_slice())?;
+                        record::write(&key, object, &mut text);
+                        totals.add(&text);
+                        objects.insert(key.as_slice(), text.as_slice())?
                     }
-                    None => drop(objects.remove(key.as_slice())?),
+                    None => objects.remove(key.as_slice())?,
+                };
+                if let Some(before) = before {
+                    totals.take_off(before.value());
                 }
             }
             let mut kept = transaction.open_table(KEPT)?;
             for (name, bytes) in &batch.kept {
-                kept.insert(name.as_str(), bytes.as_slice())?;
+                kept.insert(name.as_str(), record::write_kept(name, bytes).as_slice())?;
             }
-            transaction.open_table(NUMBERS)?.insert("revision", batch.revision)?;
+            let mut numbers = transaction.open_table(NUMBERS)?;
+            for (name, number) in [
+                ("format", FORMAT),
+                ("revision", totals.revision),
+                ("count", totals.count),
+                ("sum", totals.sum),
+                ("check", totals.check()),
+            ] {
+                numbers.insert(name, number)?;
+            }
         }
         transaction.commit()?;
-        self.database = Some(database);
+        (self.database, self.totals) = (Some(database), totals);
         Ok(())
+    }
+
+    fn rename_to(&mut self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        path.clone_into(&mut self.path);
+        sync_folder(path)
+    }
+
+    /// Puts this file in the place of one that cannot stay, which is kept where it was damaged.
+    pub(super) fn replace(&mut self, mended: Mended) -> io::Result<Option<MovedAside>> {
+        let path = self.path.with_file_name(FILE);
+        let Mended { damage, back, _old } = mended;
+        let moved = match damage {
+            Some((why, lost)) => Some(MovedAside { to: name_aside(&path)?, why, back, lost }),
+            None => None,
+        };
+        self.rename_to(&path)?;
+        Ok(moved)
     }
 }
 

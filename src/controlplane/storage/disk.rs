@@ -29,8 +29,6 @@ impl Batch {
 pub(super) struct Saved {
     /// The newest revision.
     pub(super) revision: u64,
-    /// Table, key and object, in order.
-    pub(super) objects: Vec<(String, Key, Arc<Stored>)>,
     /// What was kept beside the objects.
     pub(super) kept: BTreeMap<String, Vec<u8>>,
 }
@@ -66,22 +64,41 @@ impl std::fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// A store that could not be read and was moved out of the way, so that an empty one could begin.
+/// A damaged store that made way for a new one, in which everything is that could be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovedAside {
-    /// Where it is now.
+    /// Where the damaged file is now.
     pub to: PathBuf,
     /// What is wrong with it.
     pub why: String,
+    /// How many objects came back.
+    pub back: usize,
+    /// What did not, each with resource, namespace and name.
+    pub lost: Vec<String>,
 }
 
 impl std::fmt::Display for MovedAside {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let MovedAside { to, why } = self;
-        write!(
-            f,
-            "the objects of before could not be read ({why}); nothing was deleted: they are in {}, and this control plane started empty",
-            to.display()
-        )
+        /// More than this many names say no more.
+        const NAMED: usize = 20;
+        let MovedAside { to, why, back, lost } = self;
+        let to = to.display();
+        if *back == 0 {
+            return write!(
+                f,
+                "the objects of before could not be read ({why}); nothing was deleted: they are in {to}, and this control plane started empty"
+            );
+        }
+        write!(f, "the store was damaged ({why}): {back} objects came back, ")?;
+        match lost.len() {
+            0 => f.write_str("none is lost")?,
+            more => {
+                write!(f, "{more} are lost: {}", lost[..more.min(NAMED)].join(", "))?;
+                if more > NAMED {
+                    write!(f, " and {} more", more - NAMED)?;
+                }
+            }
+        }
+        write!(f, "; nothing was deleted: the damaged file is {to}")
     }
 }

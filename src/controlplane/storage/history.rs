@@ -56,9 +56,16 @@ pub struct Expired {
     pub oldest: u64,
 }
 
+/// Bytes of text, before they are packed, that a history remembers.
+const BYTES: usize = 64 * 1024 * 1024;
+/// So many changes are remembered however large they are: a watch that reads them has to come that far.
+const FEWEST: usize = 64;
+
 #[derive(Debug)]
 pub(super) struct History {
     limit: usize,
+    /// Bytes of text of all objects in the log but the newest, whose text may not be written yet.
+    bytes: usize,
     /// Changes at or before this revision are forgotten.
     floor: u64,
     log: VecDeque<Arc<Change>>,
@@ -77,7 +84,7 @@ impl Readers {
 
 impl History {
     pub(super) fn new(limit: usize, floor: u64) -> Self {
-        History { limit, floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
+        History { limit, bytes: 0, floor, log: VecDeque::new(), readers: watch::Sender::new(()) }
     }
 
     pub(super) fn subscribe(&self) -> watch::Receiver<()> {
@@ -90,11 +97,16 @@ impl History {
 
     /// Takes a change in. What is forgotten for it is given back: freeing it takes longer than all the rest.
     /// Readers are woken by the caller, when they may see it.
-    pub(super) fn push(&mut self, change: Arc<Change>) -> Option<Arc<Change>> {
+    pub(super) fn push(&mut self, change: Arc<Change>) -> Vec<Arc<Change>> {
+        self.bytes += self.log.back().map_or(0, |newest| newest.object.size());
         self.log.push_back(change);
-        let forgotten = if self.log.len() > self.limit { self.log.pop_front() } else { None };
-        if let Some(old) = &forgotten {
+        let mut forgotten = Vec::new();
+        while (self.log.len() > self.limit || (self.bytes > BYTES && self.log.len() > FEWEST))
+            && let Some(old) = self.log.pop_front()
+        {
             self.floor = old.revision;
+            self.bytes = self.bytes.saturating_sub(old.object.size());
+            forgotten.push(old);
         }
         forgotten
     }

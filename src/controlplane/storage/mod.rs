@@ -6,7 +6,11 @@
 mod database;
 mod disk;
 mod history;
+mod pack;
+mod record;
+mod salvage;
 mod stored;
+mod trees;
 mod watch;
 mod writer;
 
@@ -17,12 +21,14 @@ pub(crate) use stored::text;
 pub use stored::{Key, Stored};
 pub use watch::Watch;
 
+use disk::Disk as _;
 use history::{History, Readers};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use trees::{All, Trees};
 use writer::Writer;
 
 /// How many changes each table remembers for watches and for lists at an older revision.
@@ -63,6 +69,7 @@ pub struct Listing {
 struct Table {
     objects: BTreeMap<Key, Arc<Stored>>,
     history: History,
+    trees: Arc<Trees>,
 }
 
 #[derive(Debug)]
@@ -72,6 +79,7 @@ struct Inner {
     base: u64,
     tables: HashMap<Arc<str>, Table>,
     all: History,
+    trees: Arc<All>,
     kept: BTreeMap<String, Vec<u8>>,
 }
 
@@ -92,17 +100,30 @@ impl Default for Store {
 }
 
 impl Store {
-    /// The store of a folder, as it was when it was last written; made where there is none. Where what is there cannot
-    /// be made sense of, it is moved aside, and the store begins empty. Reads all of it: blocks.
+    /// The store of a folder, as it was when it was last written; made where there is none. Where what is there is
+    /// damaged, every object that verifies comes back, and the damaged file is kept. Reads all of it: blocks.
     pub fn open(folder: &Path) -> Result<(Self, Option<MovedAside>), OpenError> {
-        let database::Opened { disk, saved, moved } = database::open(folder)?;
-        let mut inner = Inner::at(saved.revision);
-        for (table, key, object) in saved.objects {
-            inner.table(&table).1.objects.insert(key, object);
-        }
+        // The objects come before the revision they are of.
+        let mut inner = Inner::at(0);
+        let mut take = |table: &str, key: Key, revision: u64, text: &[u8]| {
+            let found = inner.table(table).1;
+            let object = Stored::read_back(key.clone(), text, revision, &found.trees);
+            object.is_some_and(|object| {
+                found.objects.insert(key, object);
+                true
+            })
+        };
+        let database::Opened { mut disk, saved, mended } = database::open(folder, &mut take)?;
+        inner.begin_at(saved.revision);
         inner.kept = saved.kept;
-        let writer = Writer::start(Box::new(disk), saved.revision)
-            .map_err(|error| OpenError::Unusable(folder.to_owned(), error.to_string()))?;
+        let unusable = |why| OpenError::Unusable(folder.to_owned(), why);
+        let mut moved = None;
+        if let Some(mended) = mended {
+            disk.commit(&inner.everything()).map_err(unusable)?;
+            moved = disk.replace(mended).map_err(|error| unusable(error.to_string()))?;
+        }
+        let writer =
+            Writer::start(Box::new(disk), saved.revision).map_err(|error| unusable(error.to_string()))?;
         Ok((Store { inner: RwLock::new(inner), writer: Some(writer) }, moved))
     }
 
@@ -199,13 +220,15 @@ impl Store {
         let next = inner.revision + 1;
         let (table, found) = inner.table(table);
         let previous = found.check(key, expected)?;
-        let object = Stored::new(value, next);
+        let object = Stored::new(key, value, next, &found.trees);
         found.objects.insert(key.clone(), object.clone());
         if let Some(writer) = &self.writer {
             writer.object((&table, || found.history.readers()), key, next, Some(object.clone()));
         }
         let kind = if previous.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
         self.record(guard, Change::new(kind, table, key, next, object.clone(), previous));
+        // The text is written here, without the lock.
+        object.keep_tree();
         Ok(object)
     }
 
@@ -227,10 +250,11 @@ impl Store {
         if let Some(writer) = &self.writer {
             writer.object((&table, || found.history.readers()), key, next, None);
         }
-        let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.value))).unwrap_or_default();
-        let object = Stored::new(last, next);
+        let last = last.or_else(|| previous.as_ref().map(|p| Value::clone(&p.glance()))).unwrap_or_default();
+        let object = Stored::new(key, last, next, &found.trees);
         let change = Change::new(ChangeKind::Deleted, table, key, next, object.clone(), previous);
         self.record(guard, change);
+        object.keep_tree();
         Ok(object)
     }
 
@@ -240,16 +264,12 @@ impl Store {
         inner.revision = change.revision;
         let change = Arc::new(change);
         let history = &mut inner.table(&change.table).1.history;
-        let old = history.push(change.clone());
+        let _old = history.push(change.clone());
         let readers = self.writer.is_none().then(|| history.readers());
         let _old_of_all = inner.all.push(change);
         let all = inner.all.readers();
         drop(inner);
         readers.iter().chain([&all]).for_each(Readers::wake);
-        // No watch comes to it any more, and most objects are read seldom.
-        if let Some(old) = old {
-            old.object.forget_text();
-        }
     }
 
     /// Changes of one table after `from`, as soon as they are safe from a crash; `Expired` when the history no longer
@@ -295,8 +315,23 @@ impl Inner {
             base,
             tables: HashMap::new(),
             all: History::new(GLOBAL_HISTORY, base),
+            trees: Arc::default(),
             kept: BTreeMap::new(),
         }
+    }
+
+    /// All there is, as one batch.
+    fn everything(&self) -> disk::Batch {
+        let objects = self.tables.iter().flat_map(|(name, table)| {
+            table.objects.iter().map(|(key, object)| ((name.clone(), key.clone()), Some(object.clone())))
+        });
+        disk::Batch { revision: self.revision, objects: objects.collect(), kept: self.kept.clone() }
+    }
+
+    /// Goes on where another process left off.
+    fn begin_at(&mut self, base: u64) {
+        (self.revision, self.base, self.all) = (base, base, History::new(GLOBAL_HISTORY, base));
+        self.tables.values_mut().for_each(|table| table.history = History::new(TABLE_HISTORY, base));
     }
 
     fn table(&mut self, name: &str) -> (Arc<str>, &mut Table) {
@@ -305,7 +340,8 @@ impl Inner {
             None => {
                 let name: Arc<str> = name.into();
                 let history = History::new(TABLE_HISTORY, self.base);
-                self.tables.insert(name.clone(), Table { objects: BTreeMap::new(), history });
+                let trees = Trees::new(name.clone(), self.trees.clone());
+                self.tables.insert(name.clone(), Table { objects: BTreeMap::new(), history, trees });
                 name
             }
         };
@@ -354,7 +390,7 @@ mod tests {
         let a = store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
         let b = store.put("b", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
         assert_eq!(b.revision, a.revision + 1);
-        assert_eq!(a.value["metadata"]["resourceVersion"], a.revision.to_string());
+        assert_eq!(a.value()["metadata"]["resourceVersion"], a.revision.to_string());
         assert_eq!(
             store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap_err(),
             Refused::Exists
@@ -376,7 +412,7 @@ mod tests {
         store.remove("a", &one, second.revision, None).unwrap();
         let then = store.list_at("a", Some("x"), at).unwrap();
         assert_eq!(then.items.len(), 1);
-        assert_eq!(then.items[0].value["n"], 1);
+        assert_eq!(then.items[0].value()["n"], 1);
         assert_eq!(store.list("a", None).items.len(), 1);
         assert_eq!(store.list("a", Some("other")).items.len(), 0);
     }
@@ -423,20 +459,31 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_kept_while_the_history_reaches_back_to_them() {
+    fn large_objects_are_remembered_for_a_shorter_time() {
+        let store = Arc::new(Store::default());
+        let large = |n: usize| json!({"metadata": {"name": n.to_string()}, "data": "x".repeat(1024 * 1024)});
+        for n in 0..200 {
+            store.put("a", &Key::new("x", &n.to_string()), Expected::Absent, large(n)).unwrap();
+        }
+        let newest = store.revision();
+        assert!(store.watch("a", newest - 64).is_ok());
+        assert!(store.watch("a", newest - 100).is_err());
+    }
+
+    #[test]
+    fn an_object_reads_the_same_when_its_tree_is_gone_and_its_text_packed() {
         let store = Store::default();
-        let put = |n: usize| {
-            let name = n.to_string();
-            store.put("a", &Key::new("x", &name), Expected::Absent, object(&name, 1)).unwrap()
-        };
+        let made = |n: i64| json!({"kind": "A", "metadata": {"name": n.to_string(), "labels": {"n": n.to_string()}}, "n": n, "s": "x".repeat(2000)});
+        let put = |n: i64| store.put("a", &Key::new("", &n.to_string()), Expected::Absent, made(n)).unwrap();
         let first = put(0);
-        let (text, same) = (first.json(), first.json());
-        assert_eq!(text.as_ptr(), same.as_ptr());
-        (1..TABLE_HISTORY).for_each(|n| drop(put(n)));
-        assert!(first.text().is_some());
-        put(TABLE_HISTORY);
-        assert!(first.text().is_none());
-        assert_eq!(first.json(), text);
+        let (text, tree) = (first.json(), first.value());
+        (1..6000).for_each(|n| drop(put(n)));
+        assert!(!first.has_tree());
+        assert_eq!((first.json(), first.glance()), (text, tree.clone()));
+        assert!(!first.has_tree());
+        assert_eq!(first.value(), tree);
+        assert!(first.has_tree());
+        assert_eq!(first.attributes().labels(), &json!({"n": "0"}));
     }
 
     #[test]

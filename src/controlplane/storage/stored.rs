@@ -1,8 +1,15 @@
-//! One version of one object as the store keeps it, and the key at which it stands.
+//! One version of one object: its compact JSON text, packed while nobody asks for it, and what is known of it without
+//! reading it. The tree of its fields is made when a rule asks for it, and let go when other objects are asked for.
+//! Never knows what an object means. Read `trees` next.
 
+use super::pack::Packed;
+use super::trees::Trees;
+use crate::attributes::Attributes;
 use bytes::Bytes;
+use opdev_object::meta;
 use serde_json::Value;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Where an object stands within its table; the namespace is empty for cluster-scoped objects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,78 +27,214 @@ impl Key {
     }
 }
 
-/// One version of one object, with its JSON text for as long as many may ask for it.
+/// See the module.
 #[derive(Debug)]
 pub struct Stored {
-    /// The object.
-    pub value: Arc<Value>,
     /// The revision that wrote it.
     pub revision: u64,
-    json: Mutex<Option<Bytes>>,
+    key: Key,
+    attributes: Attributes,
+    content: Mutex<Content>,
+    /// Whether its tree was asked for since `trees` looked last.
+    asked: AtomicBool,
+    /// Who decides how long the tree is kept; nobody for an object outside the store, which keeps it.
+    trees: Weak<Trees>,
+}
+
+#[derive(Debug)]
+struct Content {
+    text: Text,
+    tree: Option<Arc<Value>>,
     /// The object in other forms, by names that whoever made them gave.
-    forms: Mutex<Vec<(Box<str>, Arc<Stored>)>>,
+    forms: Vec<(Box<str>, Arc<Stored>)>,
+}
+
+/// The text in the shape in which it takes the least, for how often it is asked for.
+#[derive(Debug)]
+enum Text {
+    /// There is only the tree yet.
+    Unwritten,
+    Whole(Bytes),
+    Packed(Packed),
 }
 
 impl Stored {
-    pub(super) fn new(mut value: Value, revision: u64) -> Arc<Self> {
+    /// An object that the store takes in, stamped with its revision.
+    pub(super) fn new(key: &Key, mut value: Value, revision: u64, trees: &Arc<Trees>) -> Arc<Self> {
         if let Some(meta) = value.get_mut("metadata").and_then(Value::as_object_mut) {
             meta.insert("resourceVersion".to_owned(), Value::from(revision.to_string()));
         }
-        Stored::saved(value, revision)
+        let attributes = trees.attributes(&value);
+        Stored::of((key.clone(), revision, attributes), value, Arc::downgrade(trees))
     }
 
     /// An object that is not in the store: what a dry run answers.
     pub fn unsaved(value: Value) -> Arc<Self> {
-        Stored::saved(value, 0)
+        let attributes = Attributes::of("", &value);
+        let (namespace, name) = (meta::namespace(&value), meta::name(&value));
+        let key = Key::new(namespace.unwrap_or_default(), name.unwrap_or_default());
+        Stored::of((key, 0, attributes), value, Weak::new())
     }
 
-    /// An object as it was read back.
-    pub(super) fn saved(value: Value, revision: u64) -> Arc<Self> {
-        Arc::new(Stored { value: Arc::new(value), revision, json: Mutex::default(), forms: Mutex::default() })
+    /// An object as it was read back. Its tree was needed for what is known of it, and is not kept.
+    pub(super) fn read_back(key: Key, text: &[u8], revision: u64, trees: &Arc<Trees>) -> Option<Arc<Self>> {
+        let value: Value = serde_json::from_slice(text).ok()?;
+        let attributes = trees.attributes(&value);
+        let text = trees.pack(text).map_or_else(|| Text::Whole(Bytes::copy_from_slice(text)), Text::Packed);
+        let content = Mutex::new(Content { text, tree: None, forms: Vec::new() });
+        let (asked, trees) = (AtomicBool::new(false), Arc::downgrade(trees));
+        Some(Arc::new(Stored { revision, key, attributes, content, asked, trees }))
+    }
+
+    fn of(
+        (key, revision, attributes): (Key, u64, Attributes),
+        value: Value,
+        trees: Weak<Trees>,
+    ) -> Arc<Self> {
+        let tree = Some(Arc::new(value));
+        let content = Mutex::new(Content { text: Text::Unwritten, tree, forms: Vec::new() });
+        Arc::new(Stored { revision, key, attributes, content, asked: AtomicBool::new(false), trees })
     }
 
     /// The object with another content, of the same revision.
     pub fn with_value(&self, value: Value) -> Arc<Self> {
-        Stored::saved(value, self.revision)
+        let attributes = match self.trees.upgrade() {
+            Some(trees) => trees.attributes(&value),
+            None => Attributes::of("", &value),
+        };
+        let form = Stored::of((self.key.clone(), self.revision, attributes), value, self.trees.clone());
+        form.keep_tree();
+        form
+    }
+
+    /// Where it stands in its table.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// What is known of the object without reading it.
+    pub fn attributes(&self) -> &Attributes {
+        &self.attributes
+    }
+
+    fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The object as a tree, for a rule that is likely to ask for it again soon.
+    pub fn value(self: &Arc<Self>) -> Arc<Value> {
+        let mut content = self.content();
+        if let Some(tree) = &content.tree {
+            self.asked.store(true, Ordering::Relaxed);
+            return tree.clone();
+        }
+        let tree = content.parse();
+        content.tree = Some(tree.clone());
+        drop(content);
+        self.keep_tree();
+        tree
+    }
+
+    /// The object as a tree, for one look: of many objects, or for an answer.
+    pub fn glance(&self) -> Arc<Value> {
+        let content = self.content();
+        content.tree.clone().unwrap_or_else(|| content.parse())
+    }
+
+    /// Keeps the tree until others have been asked for.
+    pub(super) fn keep_tree(self: &Arc<Self>) {
+        if let Some(trees) = self.trees.upgrade() {
+            trees.keep(self.clone());
+        }
+    }
+
+    /// Whether the tree is there, without making it.
+    #[cfg(test)]
+    pub(super) fn has_tree(&self) -> bool {
+        self.content().tree.is_some()
+    }
+
+    /// Whether the tree was asked for since this was called last.
+    pub(super) fn was_asked(&self) -> bool {
+        self.asked.swap(false, Ordering::Relaxed)
+    }
+
+    /// How many bytes the text has; it is written where it was not yet.
+    pub(crate) fn size(&self) -> usize {
+        match &self.content().written().text {
+            Text::Packed(packed) => packed.size(),
+            Text::Whole(text) => text.len(),
+            Text::Unwritten => 0,
+        }
+    }
+
+    /// Lets go of the tree.
+    pub(super) fn forget_tree(&self) {
+        let mut content = self.content();
+        content.written();
+        content.tree = None;
+    }
+
+    /// Packs the text, unless the object was asked for again meanwhile.
+    pub(super) fn pack(&self) {
+        let text = match &*self.content() {
+            Content { text: Text::Whole(text), tree: None, .. } => text.clone(),
+            Content { .. } => return,
+        };
+        // Without the lock: somebody may ask for the object meanwhile.
+        if let Some(packed) = self.trees.upgrade().and_then(|trees| trees.pack(&text)) {
+            self.content().text = Text::Packed(packed);
+        }
     }
 
     /// A form of the object that was kept under this name.
     pub fn form(&self, name: &str) -> Option<Arc<Stored>> {
-        let forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
-        forms.iter().find(|(known, _)| &**known == name).map(|(_, form)| form.clone())
+        self.content().forms.iter().find(|(known, _)| &**known == name).map(|(_, form)| form.clone())
     }
 
     /// Keeps a form of the object for as long as the object itself; the oldest of many makes way.
     pub fn keep_form(&self, name: &str, form: Arc<Stored>) {
         const MOST: usize = 4;
-        let mut forms = self.forms.lock().unwrap_or_else(PoisonError::into_inner);
+        let forms = &mut self.content().forms;
         if forms.len() >= MOST {
             forms.remove(0);
         }
         forms.push((name.into(), form));
     }
 
-    /// Appends the object's JSON text, without keeping it where it was not asked for yet.
-    pub(super) fn write_json(&self, into: &mut Vec<u8>) -> serde_json::Result<()> {
-        match &*self.text() {
-            Some(text) => into.extend_from_slice(text),
-            None => serde_json::to_writer(into, &*self.value)?,
-        }
-        Ok(())
-    }
-
-    pub(super) fn text(&self) -> MutexGuard<'_, Option<Bytes>> {
-        self.json.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The object as JSON text.
     pub fn json(&self) -> Bytes {
-        self.text().get_or_insert_with(|| text(&self.value)).clone()
+        match &self.content().written().text {
+            Text::Whole(text) => text.clone(),
+            Text::Packed(packed) => packed.whole().into(),
+            Text::Unwritten => Bytes::new(),
+        }
+    }
+}
+
+impl Content {
+    /// With the text written where it was not yet.
+    fn written(&mut self) -> &Self {
+        if let (Text::Unwritten, Some(tree)) = (&self.text, &self.tree) {
+            self.text = Text::Whole(text(tree));
+        }
+        self
     }
 
-    /// Lets go of the text: whoever asks once more has it made again.
-    pub(super) fn forget_text(&self) {
-        *self.text() = None;
+    /// The tree of the text.
+    fn parse(&self) -> Arc<Value> {
+        let parsed = match &self.text {
+            Text::Whole(text) => serde_json::from_slice(text),
+            Text::Packed(packed) => serde_json::from_slice(&packed.whole()),
+            Text::Unwritten => Ok(Value::Null),
+        };
+        // It was made by `text`, of a tree.
+        parsed
+            .unwrap_or_else(|error| {
+                tracing::error!(%error, "a stored object cannot be read");
+                Value::Null
+            })
+            .into()
     }
 }
 

@@ -108,25 +108,27 @@ async fn objects_definitions_revisions_and_kubeconfigs_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn a_damaged_store_is_moved_aside_and_said() {
+async fn a_damaged_store_gives_back_what_verifies_and_says_what_is_lost() {
     type Damage = fn(&mut Vec<u8>);
-    let cases: [(&str, Damage); 5] = [
-        ("rubbish", |bytes| bytes.fill(b'x')),
-        ("cut", |bytes| bytes.truncate(bytes.len() / 2)),
-        ("empty", Vec::clear),
-        ("header", |bytes| bytes[..64].fill(0xff)),
-        ("an object", |bytes| {
-            let places: Vec<usize> =
-                (0..bytes.len() - 6).filter(|at| &bytes[*at..*at + 6] == b"needle").collect();
-            assert!(!places.is_empty(), "the object is in it");
-            places.iter().for_each(|at| bytes[*at] = b'N');
-        }),
+    let break_needle: Damage = |bytes| {
+        let places: Vec<usize> =
+            (0..bytes.len() - 6).filter(|at| &bytes[*at..*at + 6] == b"needle").collect();
+        assert!(!places.is_empty(), "the object is in it");
+        places.iter().for_each(|at| bytes[*at] = b'N');
+    };
+    // What is done to the file, whether everything comes back, and what is said to be lost.
+    let cases: [(&str, Damage, bool, &str); 4] = [
+        ("rubbish", |bytes| bytes.fill(b'x'), false, "started empty"),
+        ("empty", Vec::clear, false, "started empty"),
+        ("header", |bytes| bytes[..64].fill(0xff), true, "the plane's own keys"),
+        ("an object", break_needle, false, "configmaps default/Needle"),
     ];
-    for (what, damage) in cases {
+    for (what, damage, back, said) in cases {
         let folder = tempfile::tempdir().unwrap();
         let plane = start(folder.path()).await;
         let maps: Api<ConfigMap> = Api::default_namespaced(plane.client());
         maps.create(&PostParams::default(), &config_map("needle", 1)).await.unwrap();
+        maps.create(&PostParams::default(), &config_map("other", 1)).await.unwrap();
         plane.stop().await;
         let path = folder.path().join("store.redb");
         let mut bytes = std::fs::read(&path).unwrap();
@@ -139,9 +141,13 @@ async fn a_damaged_store_is_moved_aside_and_said() {
         let there = std::fs::read(&moved.to).unwrap();
         let has = |bytes: &[u8]| bytes.windows(5).any(|part| part == b"eedle");
         assert_eq!(has(&there), has(&bytes), "{what}: {moved}");
-        assert!(moved.to_string().contains("nothing was deleted"), "{moved}");
+        assert!(
+            moved.to_string().contains("nothing was deleted") && moved.to_string().contains(said),
+            "{moved}"
+        );
         let maps: Api<ConfigMap> = Api::default_namespaced(plane.client());
-        assert_eq!(code(&maps.get("needle").await.unwrap_err()), 404);
+        assert_eq!(maps.get_opt("needle").await.unwrap().is_some(), back, "{what}: {moved}");
+        assert_eq!(maps.get_opt("other").await.unwrap().is_some(), moved.back > 0, "{what}: {moved}");
         plane.stop().await;
         assert_eq!(start(folder.path()).await.moved_aside(), None, "{what}: the new one opens");
     }

@@ -4,7 +4,6 @@
 use super::sets::{Set, max_surge, max_unavailable, removable};
 use super::{Rollout, conditions};
 use crate::controllers::fields::{count, int, name, text, uid};
-use crate::controllers::pods;
 use crate::controllers::replicaset::age_order;
 use opdev_object::meta;
 
@@ -140,10 +139,12 @@ impl Rollout<'_> {
 
     fn old_pods_run(&self) -> bool {
         let old: Vec<_> = self.sets.old().into_iter().map(|at| uid(&self.sets.all[at].object)).collect();
-        self.view.list("pods", meta::namespace(self.object)).iter().any(|pod| {
-            !pods::finished(pod)
-                && meta::controller(pod).is_some_and(|owner| old.contains(&owner.uid.as_str()))
-        })
+        let mut run = false;
+        self.view.each("pods", meta::namespace(self.object), &mut |pod| {
+            run |= !pod.pod_finished()
+                && pod.controller().is_some_and(|owner| old.contains(&owner.uid.as_str()));
+        });
+        run
     }
 
     /// After the Deployment itself was scaled: the only active set takes all, several share by size.

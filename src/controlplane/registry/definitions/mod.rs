@@ -131,11 +131,11 @@ impl Registry {
             .list(ID, None)
             .items
             .into_iter()
-            .filter(|o| metadata::text(&o.value, "name") != own && o.value["spec"]["group"] == *group)
+            .filter(|o| metadata::text(&o.value(), "name") != own && o.value()["spec"]["group"] == *group)
             .collect();
         let taken = |value: &Value, fields: &[&str]| {
             others.iter().any(|other| {
-                let names = &other.value["status"]["acceptedNames"];
+                let names = &other.value()["status"]["acceptedNames"];
                 fields.iter().any(|field| match &names[*field] {
                     Value::Array(list) => list.contains(value),
                     single => single == value,
@@ -179,16 +179,16 @@ impl Registry {
     pub(super) fn definition_removed(&self, object: &Value) {
         self.catalog.set_custom(metadata::text(object, "name"), Vec::new());
         for other in self.store.list(ID, None).items {
-            let same_group = other.value["spec"]["group"] == object["spec"]["group"];
-            if !same_group || condition_is_true(&other.value, "NamesAccepted") {
+            let same_group = other.value()["spec"]["group"] == object["spec"]["group"];
+            if !same_group || condition_is_true(&other.value(), "NamesAccepted") {
                 continue;
             }
-            let mut next = Value::clone(&other.value);
-            self.accept_names(&mut next, Some(&other.value));
-            if next != *other.value {
-                let key = Key::new("", metadata::text(&other.value, "name"));
+            let mut next = Value::clone(&other.value());
+            self.accept_names(&mut next, Some(&other.value()));
+            if next != *other.value() {
+                let key = Key::new("", metadata::text(&other.value(), "name"));
                 if let Ok(stored) = self.store.put(ID, &key, Expected::Revision(other.revision), next) {
-                    self.definition_written(&stored.value);
+                    self.definition_written(&stored.value());
                 }
             }
         }
@@ -199,9 +199,9 @@ impl Registry {
         let key = Key::new("", name);
         let text = "CustomResource deletion is in progress";
         while let Some(current) = self.store.get(ID, &key) {
-            let mut object = Value::clone(&current.value);
+            let mut object = Value::clone(&current.value());
             set_condition(&mut object, "Terminating", "True", "InstanceDeletionInProgress", text, self.now());
-            if object == *current.value
+            if object == *current.value()
                 || self.store.put(ID, &key, Expected::Revision(current.revision), object).is_ok()
             {
                 return;
@@ -225,14 +225,12 @@ impl Registry {
             // Nobody has asked for each of them.
             ctx.unasked = true;
             for object in self.store.list(&resource.table, None).items {
-                let (namespace, name) =
-                    (metadata::text(&object.value, "namespace"), metadata::text(&object.value, "name"));
                 let options = super::DeleteOptions {
                     propagation: Some(crate::contract::Propagation::Background),
                     ..Default::default()
                 };
                 // Somebody else may have been faster; whoever removes the last one finishes the definition.
-                let _ = self.delete(&mut ctx, resource, &Key::new(namespace, name), &options);
+                let _ = self.delete(&mut ctx, resource, object.key(), &options);
             }
         }
         self.finish_definition(name);
@@ -242,12 +240,12 @@ impl Registry {
     pub(super) fn finish_definition(&self, name: &str) {
         let key = Key::new("", name);
         while let Some(current) = self.store.get(ID, &key) {
-            let table = serve::table(&current.value);
-            let going = current.value["metadata"].get("deletionTimestamp").is_some();
-            if !going || !holds_resources(&current.value) || self.store.count(&table) > 0 {
+            let table = serve::table(&current.value());
+            let going = current.attributes().deleting();
+            if !going || !holds_resources(&current.value()) || self.store.count(&table) > 0 {
                 return;
             }
-            let mut object = Value::clone(&current.value);
+            let mut object = Value::clone(&current.value());
             if let Some(list) = object["metadata"]["finalizers"].as_array_mut() {
                 list.retain(|name| name != CLEANUP);
             }
@@ -259,9 +257,9 @@ impl Registry {
             set_condition(&mut object, "Terminating", "False", reason, text, self.now());
             let left = object["metadata"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
             let done = if !left {
-                let last = Value::clone(&current.value);
+                let last = Value::clone(&current.value());
                 self.store.remove(ID, &key, current.revision, Some(last)).map(|gone| {
-                    self.definition_removed(&gone.value);
+                    self.definition_removed(&gone.value());
                 })
             } else {
                 self.store.put(ID, &key, Expected::Revision(current.revision), object).map(|_| ())

@@ -180,11 +180,11 @@ impl Registry {
         }
         let key = Key::new("", metadata::text(object, "namespace"));
         let Some(namespace) = self.store.get("namespaces", &key) else { return Ok(()) };
-        let labels = namespace.value["metadata"]["labels"].as_object();
+        let labels = namespace.attributes().labels().as_object();
         if !labels.is_some_and(|labels| labels.keys().any(|key| key.starts_with(PREFIX))) {
             return Ok(());
         }
-        let policy = Policy::of(&namespace.value);
+        let policy = Policy::of(&namespace.value());
         let enforces = resource.id() == "pods";
         if enforces && old.is_some_and(|old| !significant(object, old)) {
             return Ok(());
@@ -252,13 +252,14 @@ impl Registry {
         // By reason: the first pod by name, and how many there are.
         let mut reasons: BTreeMap<String, (String, usize)> = BTreeMap::new();
         for pod in pods.iter().take(MOST_PODS) {
-            let findings = standard.check(&Pod { meta: &pod.value["metadata"], spec: &pod.value["spec"] });
+            let pod = pod.glance();
+            let findings = standard.check(&Pod { meta: &pod["metadata"], spec: &pod["spec"] });
             if findings.is_empty() {
                 continue;
             }
             let reason =
                 findings.iter().map(|finding| finding.reason.as_str()).collect::<Vec<_>>().join(", ");
-            let name = metadata::text(&pod.value, "name").to_owned();
+            let name = metadata::text(&pod, "name").to_owned();
             let (first, count) = reasons.entry(reason).or_insert_with(|| (name.clone(), 0));
             *count += 1;
             if name < *first {

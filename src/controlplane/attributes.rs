@@ -1,0 +1,203 @@
+//! What is known of a stored object without reading it: identity, labels, owners, and the few fields by which
+//! controllers and selectors look for objects of its kind. As `GetAttrs` of the real server, with the owners added.
+//! Never reads the store.
+
+use opdev_object::meta::{self, OwnerReference};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Attributes {
+    uid: Box<str>,
+    api_version: Arc<str>,
+    labels: Option<Arc<Value>>,
+    owners: Option<Arc<Vec<OwnerReference>>>,
+    deleting: bool,
+    fields: Box<str>,
+}
+
+/// A field of pods that is known without reading them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodField {
+    /// `spec.nodeName`
+    Node,
+    /// `status.phase`
+    Phase,
+    /// `status.podIP`
+    Address,
+    /// `resources.requests.cpu` of each container, separated by commas.
+    Cpu,
+    /// `resources.requests.memory` of each container, separated by commas.
+    Memory,
+}
+
+/// Between two fields. No field that is kept here can contain it.
+const END: char = '\0';
+
+impl Attributes {
+    /// Reads them off an object of a table; `table` is `group/plural`, or `plural` for the core group.
+    pub fn of(table: &str, object: &Value) -> Self {
+        Attributes::shared(table, object, &Shared::default())
+    }
+
+    /// The same; what equals that of another object is kept once for both.
+    pub(crate) fn shared(table: &str, object: &Value, shared: &Shared) -> Self {
+        let labels =
+            meta::field(object, "labels").filter(|labels| labels.as_object().is_some_and(|l| !l.is_empty()));
+        let owners = meta::owner_references(object);
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        Attributes {
+            uid: meta::uid(object).unwrap_or_default().into(),
+            api_version: shared.texts.keep(api_version.into()),
+            labels: labels.map(|labels| shared.labels.keep(Arc::new(labels.clone()))),
+            owners: (!owners.is_empty()).then(|| shared.owners.keep(Arc::new(owners))),
+            deleting: meta::deletion_timestamp(object).is_some(),
+            fields: if table == "pods" { pod_fields(object).into() } else { Box::default() },
+        }
+    }
+
+    /// `metadata.uid`, empty where there is none.
+    pub fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    /// `apiVersion`, empty where there is none.
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// `metadata.labels`; null where there are none.
+    pub fn labels(&self) -> &Value {
+        self.labels.as_deref().unwrap_or(&Value::Null)
+    }
+
+    /// `metadata.ownerReferences`.
+    pub fn owners(&self) -> &[OwnerReference] {
+        self.owners.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// The managing controller among the owners.
+    pub fn controller(&self) -> Option<&OwnerReference> {
+        self.owners().iter().find(|owner| owner.controller)
+    }
+
+    /// Whether `metadata.deletionTimestamp` is set.
+    pub fn deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// A field of a pod, empty where it is missing.
+    pub fn pod(&self, field: PodField) -> &str {
+        self.fields.split(END).nth(field as usize).unwrap_or_default()
+    }
+
+    /// Whether it is a pod that has ended, well or not.
+    pub fn pod_finished(&self) -> bool {
+        matches!(self.pod(PodField::Phase), "Succeeded" | "Failed")
+    }
+}
+
+fn pod_fields(pod: &Value) -> String {
+    let (spec, status) = (&pod["spec"], &pod["status"]);
+    let mut fields = String::new();
+    for value in [&spec["nodeName"], &status["phase"], &status["podIP"]] {
+        fields.push_str(value.as_str().unwrap_or_default());
+        fields.push(END);
+    }
+    for resource in ["cpu", "memory"] {
+        for container in spec["containers"].as_array().into_iter().flatten() {
+            match &container["resources"]["requests"][resource] {
+                Value::Null => continue,
+                Value::String(text) => fields.push_str(text),
+                other => fields.push_str(&other.to_string()),
+            }
+            fields.push(',');
+        }
+        fields.push(END);
+    }
+    fields
+}
+
+/// What many objects have in common.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    texts: Pool<str>,
+    labels: Pool<Value>,
+    owners: Pool<Vec<OwnerReference>>,
+}
+
+/// Values that are kept once, as long as somebody has them.
+#[derive(Debug)]
+struct Pool<T: ?Sized>(Mutex<(HashSet<Arc<T>>, usize)>);
+
+impl<T: ?Sized> Default for Pool<T> {
+    fn default() -> Self {
+        Pool(Mutex::new((HashSet::new(), 0)))
+    }
+}
+
+impl<T: Eq + Hash + ?Sized> Pool<T> {
+    /// The value itself, or the equal one that is there already.
+    fn keep(&self, value: Arc<T>) -> Arc<T> {
+        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, limit) = &mut *pool;
+        if let Some(found) = known.get(&value) {
+            return found.clone();
+        }
+        if known.len() >= *limit {
+            // What nobody else has goes. The next time is when there are twice as many: a constant share of the work.
+            known.retain(|found| Arc::strong_count(found) > 1);
+            known.shrink_to_fit();
+            *limit = (known.len() * 2).max(64);
+        }
+        known.insert(value.clone());
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pod(node: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": "a", "uid": "1", "labels": {"app": "x"}, "deletionTimestamp": "2026-01-01T00:00:00Z",
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "r", "uid": "2", "controller": true}]},
+            "spec": {"nodeName": node, "containers": [{"resources": {"requests": {"cpu": "10m"}}},
+                {"name": "none"}, {"resources": {"requests": {"cpu": 2, "memory": "1Gi"}}}]},
+            "status": {"phase": "Failed", "podIP": "10.0.0.1"}})
+    }
+
+    #[test]
+    fn what_is_looked_for_is_known_without_the_object() {
+        let known = Attributes::of("pods", &pod("n"));
+        assert_eq!((known.uid(), known.api_version(), known.deleting()), ("1", "v1", true));
+        assert_eq!(known.labels(), &json!({"app": "x"}));
+        assert_eq!(known.controller().map(|owner| owner.uid.as_str()), Some("2"));
+        let fields = [PodField::Node, PodField::Phase, PodField::Address, PodField::Cpu, PodField::Memory];
+        assert_eq!(fields.map(|field| known.pod(field)), ["n", "Failed", "10.0.0.1", "10m,2,", "1Gi,"]);
+        assert!(known.pod_finished());
+        assert_eq!(Attributes::of("configmaps", &pod("n")).pod(PodField::Node), "");
+        assert_eq!(Attributes::of("pods", &json!({})).labels(), &Value::Null);
+    }
+
+    #[test]
+    fn equal_labels_and_owners_are_kept_once_and_no_longer_than_somebody_has_them() {
+        let shared = Shared::default();
+        let (a, b) =
+            (Attributes::shared("pods", &pod("n"), &shared), Attributes::shared("pods", &pod("m"), &shared));
+        assert!(std::ptr::eq(a.labels(), b.labels()));
+        assert!(std::ptr::eq(a.owners(), b.owners()));
+        let count = || shared.labels.0.lock().unwrap().0.len();
+        drop((a, b));
+        for n in 0..1000 {
+            let object = json!({"metadata": {"labels": {"n": n.to_string()}}});
+            drop(Attributes::shared("configmaps", &object, &shared));
+            assert!(count() <= 64);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Texts of objects that nobody asks for, packed: objects of one kind say much the same, so what one of them says is
+//! the dictionary of the others. LZ4, because a text has to be there again in microseconds.
+//! Never decides what is packed; `trees` does.
+
+use lz4_flex::block::{
+    compress, compress_into_with_dict, decompress_into_with_dict, get_maximum_output_size,
+};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Shorter texts are left as they are: packing them costs more of a write than it saves memory.
+const SHORTEST: usize = 1024;
+/// Nor are very long ones compared with others: what LZ4 looks back at ends here.
+const LONGEST_DICTIONARY: usize = 48 * 1024;
+/// How many dictionaries a table has at most.
+const MOST: usize = 8;
+/// How many of them are tried for one text.
+const TRIES: usize = 2;
+/// Once there are enough, one in so many texts that none of them suits takes the place of the oldest.
+const RENEWED: usize = 256;
+
+/// A packed text.
+#[derive(Debug)]
+pub(super) struct Packed {
+    dictionary: Arc<[u8]>,
+    bytes: Box<[u8]>,
+    size: u32,
+}
+
+impl Packed {
+    /// How many bytes the text has.
+    pub(super) fn size(&self) -> usize {
+        self.size as usize
+    }
+
+    /// The text.
+    pub(super) fn whole(&self) -> Vec<u8> {
+        let mut text = vec![0; self.size()];
+        // It was packed with this dictionary, in this process.
+        let done = decompress_into_with_dict(&self.bytes, &mut text, &self.dictionary);
+        if !done.is_ok_and(|length| length == self.size()) {
+            tracing::error!("a packed object cannot be read");
+        }
+        text
+    }
+}
+
+/// What the texts of one table are compared with.
+#[derive(Debug, Default)]
+pub(super) struct Dictionaries(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The one that served last comes first.
+    all: Vec<Arc<[u8]>>,
+    unsuited: usize,
+}
+
+impl Dictionaries {
+    /// Packs a text; `None` where that is not worth it.
+    pub(super) fn pack(&self, text: &[u8]) -> Option<Packed> {
+        if text.len() < SHORTEST {
+            return None;
+        }
+        let size = u32::try_from(text.len()).ok()?;
+        let tried: Vec<Arc<[u8]>> = self.known(|known| known.all.iter().take(TRIES).cloned().collect());
+        let mut best: Option<Packed> = None;
+        for dictionary in tried {
+            let bytes = packed(text, &dictionary);
+            let served = bytes.len() * 3 <= text.len();
+            if best.as_ref().is_none_or(|best| bytes.len() < best.bytes.len()) {
+                best = Some(Packed { dictionary: dictionary.clone(), bytes, size });
+            }
+            if served {
+                self.known(|known| known.first(&dictionary));
+                return best;
+            }
+        }
+        if text.len() <= LONGEST_DICTIONARY && self.known(Known::wants_another) {
+            let dictionary: Arc<[u8]> = text.into();
+            self.known(|known| known.add(dictionary.clone()));
+            return Some(Packed { bytes: packed(text, &dictionary), dictionary, size });
+        }
+        self.known(Known::turn);
+        let alone = compress(text);
+        if best.as_ref().is_none_or(|best| alone.len() < best.bytes.len()) {
+            best = Some(Packed { dictionary: Arc::default(), bytes: alone.into(), size });
+        }
+        best.filter(|best| best.bytes.len() * 8 <= text.len() * 7)
+    }
+
+    fn known<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Known {
+    fn first(&mut self, served: &Arc<[u8]>) {
+        if let Some(at) = self.all.iter().position(|known| Arc::ptr_eq(known, served)) {
+            self.all[..=at].rotate_right(1);
+        }
+    }
+
+    /// Has others tried next time.
+    fn turn(&mut self) {
+        let tries = TRIES.min(self.all.len());
+        self.all.rotate_left(tries);
+    }
+
+    fn wants_another(&mut self) -> bool {
+        if self.all.len() < MOST {
+            return true;
+        }
+        self.unsuited += 1;
+        self.unsuited.is_multiple_of(RENEWED)
+    }
+
+    fn add(&mut self, dictionary: Arc<[u8]>) {
+        self.all.truncate(MOST - 1);
+        self.all.insert(0, dictionary);
+    }
+}
+
+/// A buffer of just its size: what a buffer was larger at first, allocators keep.
+fn packed(text: &[u8], dictionary: &[u8]) -> Box<[u8]> {
+    thread_local! {
+        static ROOM: std::cell::RefCell<Vec<u8>> = const { std::cell::RefCell::new(Vec::new()) };
+    }
+    ROOM.with_borrow_mut(|room| {
+        room.resize(get_maximum_output_size(text.len()), 0);
+        match compress_into_with_dict(text, room, dictionary) {
+            Ok(length) => {
+                let bytes = room[..length].into();
+                // One long text does not cost a long buffer for good.
+                if room.len() > 64 * 1024 {
+                    *room = Vec::new();
+                }
+                bytes
+            }
+            Err(_) => compress(text).into(),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(mut state: u32, length: usize) -> String {
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            char::from(b'a' + (state >> 24) as u8 % 26)
+        };
+        (0..length).map(|_| next()).collect()
+    }
+
+    #[test]
+    fn what_alike_texts_say_is_kept_once() {
+        let dictionaries = Dictionaries::default();
+        let said = noise(1, 4000);
+        let text = |n: u32| format!("{n}{said}{}", noise(n + 2, 20));
+        for n in 0..100 {
+            let packed = dictionaries.pack(text(n).as_bytes()).unwrap();
+            assert_eq!(packed.whole(), text(n).as_bytes());
+            assert_eq!(packed.size(), text(n).len());
+            assert!(packed.bytes.len() < 200, "{}", packed.bytes.len());
+        }
+        assert_eq!(dictionaries.known(|known| known.all.len()), 1);
+    }
+
+    #[test]
+    fn texts_that_have_nothing_in_common_do_not_gather_dictionaries() {
+        let dictionaries = Dictionaries::default();
+        for n in 0..1000 {
+            let text = noise(n, 1100 + n as usize);
+            if let Some(packed) = dictionaries.pack(text.as_bytes()) {
+                assert_eq!(packed.whole(), text.as_bytes());
+            }
+        }
+        assert!(dictionaries.known(|known| known.all.len()) <= MOST);
+    }
+
+    #[test]
+    fn short_texts_stay_as_they_are_and_long_ones_are_no_dictionaries() {
+        let dictionaries = Dictionaries::default();
+        assert!(dictionaries.pack(b"{}").is_none());
+        let long = "abc".repeat(100_000);
+        let packed = dictionaries.pack(long.as_bytes()).unwrap();
+        assert_eq!(packed.whole(), long.as_bytes());
+        assert!(dictionaries.known(|known| known.all.is_empty()));
+    }
+}

@@ -1,0 +1,450 @@
+//! Reads a store's file back: all of it where it is whole, and otherwise every record that verifies, wherever in the
+//! file it lies. Says what is lost. Never touches a file: it is given a database, and the bytes.
+
+use super::Key;
+use super::database::{FORMAT, KEPT, NUMBERS, OBJECTS, Totals};
+use super::disk::Saved;
+use super::record::{self, Record, decode_key, shown_key};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// In this format the key of an object was in no checksum. It is read, and written anew in today's.
+const FIRST_FORMAT: u64 = 1;
+/// By how much revisions jump where the newest is not known: none may come twice.
+const JUMP: u64 = 1_000_000;
+
+/// Takes in an object as it is read: its table, key, revision and text. Says whether it makes sense.
+pub(super) type Take<'a> = dyn FnMut(&str, Key, u64, &[u8]) -> bool + 'a;
+
+/// What a file held.
+pub(super) struct Found {
+    pub(super) saved: Saved,
+    pub(super) totals: Totals,
+    /// Whether it has to be written anew.
+    pub(super) fresh: bool,
+    /// What is wrong with it, and what is lost.
+    pub(super) damage: Option<(String, Vec<String>)>,
+    /// How many objects came back.
+    pub(super) back: usize,
+}
+
+/// A file that is being read.
+pub(super) struct Reading<'a, 'b> {
+    take: &'a mut Take<'b>,
+    format: Option<u64>,
+    /// What the file says of itself, where that can be believed.
+    totals: Option<Totals>,
+    keys: HashSet<Vec<u8>>,
+    sum: u64,
+    newest: u64,
+    kept: BTreeMap<String, Vec<u8>>,
+    /// Whether all that is kept beside the objects was read.
+    kept_read: bool,
+    /// Objects of which the key is there, but no record that verifies.
+    broken: HashSet<Vec<u8>>,
+    lost: Vec<String>,
+    why: Option<String>,
+}
+
+impl<'a, 'b> Reading<'a, 'b> {
+    pub(super) fn new(take: &'a mut Take<'b>) -> Self {
+        Reading {
+            take,
+            format: None,
+            totals: None,
+            keys: HashSet::new(),
+            sum: 0,
+            newest: 0,
+            kept: BTreeMap::new(),
+            kept_read: false,
+            broken: HashSet::new(),
+            lost: Vec::new(),
+            why: None,
+        }
+    }
+
+    /// Notes what is wrong; the first of it is told.
+    pub(super) fn damaged(&mut self, why: impl Into<String>) {
+        self.why.get_or_insert(why.into());
+    }
+
+    /// Reads what a database gives. Where its structure is broken, that can end in a panic at any place.
+    pub(super) fn all_of(&mut self, database: &Database) {
+        for part in [Reading::numbers, Reading::objects, Reading::beside] {
+            match catch_unwind(AssertUnwindSafe(|| part(self, database))) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.damaged(error.to_string()),
+                Err(_) => self.damaged("its structure is broken"),
+            }
+        }
+    }
+
+    fn numbers(&mut self, database: &Database) -> Result<(), redb::Error> {
+        let numbers = database.begin_read()?.open_table(NUMBERS)?;
+        let number = |name: &str| -> Result<Option<u64>, redb::Error> {
+            Ok(numbers.get(name)?.map(|found| found.value()))
+        };
+        self.format = number("format")?;
+        let totals = (number("revision")?, number("count")?, number("sum")?, number("check")?);
+        match (self.format, totals) {
+            (Some(FORMAT), (Some(revision), Some(count), Some(sum), Some(check))) => {
+                let totals = Totals { revision, count, sum };
+                self.totals = Some(totals).filter(|totals| totals.check() == check);
+                if self.totals.is_none() {
+                    self.damaged("its numbers are broken");
+                }
+            }
+            (Some(FIRST_FORMAT), (revision, ..)) => self.newest = revision.unwrap_or_default(),
+            (Some(FORMAT), _) => self.damaged("its numbers are missing"),
+            (format, _) => {
+                let format = format.map_or_else(|| "unknown".to_owned(), |format| format.to_string());
+                let why =
+                    format!("another version of opdev wrote it: format {format}, this one reads {FORMAT}");
+                self.damaged(why);
+            }
+        }
+        Ok(())
+    }
+
+    fn objects(&mut self, database: &Database) -> Result<(), redb::Error> {
+        let objects = database.begin_read()?.open_table(OBJECTS)?;
+        let forward = catch_unwind(AssertUnwindSafe(|| self.entries(&objects, false)));
+        if matches!(forward, Ok(Ok(()))) {
+            return Ok(());
+        }
+        self.damaged("its structure is broken");
+        // From the other end as far as that goes.
+        let backward = catch_unwind(AssertUnwindSafe(|| self.entries(&objects, true)));
+        backward.unwrap_or(Ok(()))
+    }
+
+    fn entries(&mut self, objects: &ReadOnlyTable<&[u8], &[u8]>, backward: bool) -> Result<(), redb::Error> {
+        let mut entries = objects.iter()?;
+        while let Some(entry) = if backward { entries.next_back() } else { entries.next() } {
+            let (key, value) = entry?;
+            if backward && self.keys.contains(key.value()) {
+                break;
+            }
+            self.entry(key.value(), value.value());
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, key: &[u8], value: &[u8]) {
+        let read = match self.format {
+            Some(FIRST_FORMAT) => record::read_first_format(key, value),
+            _ => record::read(value),
+        };
+        match read {
+            Some(record) => {
+                if record.key != key {
+                    self.damaged(format!("the name of {} in it is broken", shown_key(record.key)));
+                }
+                self.accept(&record);
+            }
+            None => {
+                self.damaged(format!("{} in it is broken", shown_key(key)));
+                self.broken.insert(key.to_owned());
+            }
+        }
+    }
+
+    fn accept(&mut self, record: &Record<'_>) {
+        if !self.keys.insert(record.key.to_owned()) {
+            return;
+        }
+        let taken = decode_key(record.key)
+            .is_some_and(|(table, key)| (self.take)(table, key, record.revision, record.text));
+        if !taken {
+            self.damaged(format!("{} in it makes no sense", shown_key(record.key)));
+            self.lost.push(shown_key(record.key));
+        }
+        self.newest = self.newest.max(record.revision);
+        self.sum = self.sum.wrapping_add(u64::from(record.sum));
+    }
+
+    fn beside(&mut self, database: &Database) -> Result<(), redb::Error> {
+        let kept = database.begin_read()?.open_table(KEPT)?;
+        for entry in kept.iter()? {
+            let (name, bytes) = entry?;
+            let (name, bytes) = (name.value(), bytes.value());
+            let read =
+                if self.format == Some(FIRST_FORMAT) { Some(bytes) } else { record::read_kept(name, bytes) };
+            match read {
+                Some(bytes) => drop(self.kept.insert(name.to_owned(), bytes.to_vec())),
+                None => {
+                    self.damaged(format!("the plane's own {name} in it is broken"));
+                    self.lost.push(format!("the plane's own {name}"));
+                }
+            }
+        }
+        self.kept_read = true;
+        Ok(())
+    }
+
+    /// Compares what was read with what the file says of itself; what is missing is looked for in the bytes.
+    pub(super) fn finish(mut self, bytes: impl FnOnce() -> io::Result<Vec<u8>>) -> io::Result<Found> {
+        let count = (self.keys.len() + self.broken.len()) as u64;
+        if let Some(totals) = self.totals
+            && (totals.count != count || (totals.sum != self.sum && self.broken.is_empty()))
+        {
+            self.damaged("objects are missing in it");
+        }
+        if self.why.is_some() && self.format != Some(FIRST_FORMAT) {
+            self.look_in(&bytes()?);
+        }
+        // One whose key was broken may have come back under its own.
+        let broken = std::mem::take(&mut self.broken);
+        let (keys, lost) = (&self.keys, &mut self.lost);
+        lost.extend(broken.iter().filter(|key| !keys.contains(*key)).map(|key| shown_key(key)));
+        if !self.kept_read {
+            self.lost.push("the plane's own keys: it makes new ones".to_owned());
+        }
+        self.lost.sort();
+        let known = self.totals.map(|totals| totals.revision);
+        let revision = match (known, &self.why) {
+            (Some(revision), _) => revision.max(self.newest),
+            (None, None) => self.newest.max(1),
+            (None, Some(_)) => self.newest + JUMP,
+        };
+        let totals = Totals { revision, count: self.keys.len() as u64, sum: self.sum };
+        let fresh = self.why.is_some() || self.format != Some(FORMAT);
+        let back = self.keys.len();
+        let damage = self.why.map(|why| (why, self.lost));
+        Ok(Found { saved: Saved { revision, kept: self.kept }, totals, fresh, damage, back })
+    }
+
+    /// Takes the newest record of each object that was not read yet. Pages that are free hold older records, and such of
+    /// objects that were deleted: where it is known how many objects there are, only so many come back as are missing
+    /// beside those whose key was read, the newest first.
+    fn look_in(&mut self, bytes: &[u8]) {
+        let mut newest: HashMap<&[u8], Record<'_>> = HashMap::new();
+        for record in record::find_all(bytes) {
+            let known = self.keys.contains(record.key);
+            if !known && newest.get(record.key).is_none_or(|other| other.revision < record.revision) {
+                newest.insert(record.key, record);
+            }
+        }
+        let (mut found, mut others): (Vec<Record<'_>>, Vec<Record<'_>>) =
+            newest.into_values().partition(|record| self.broken.contains(record.key));
+        others.sort_by_key(|record| std::cmp::Reverse(record.revision));
+        if let Some(totals) = self.totals {
+            let unnamed = totals.count.saturating_sub((self.keys.len() + self.broken.len()) as u64);
+            others.truncate(usize::try_from(unnamed).unwrap_or(usize::MAX));
+        }
+        found.append(&mut others);
+        found.iter().for_each(|record| self.accept(record));
+        let Some(totals) = self.totals else { return self.doubt(&found) };
+        // A key that is broken itself is one of the missing.
+        let unnamed = totals.count.saturating_sub((self.keys.len() + self.still_broken()) as u64);
+        if unnamed > 0 {
+            self.lost.push(format!("{unnamed} objects whose names are not known"));
+        }
+        if totals.sum != self.sum {
+            self.doubt(&found);
+        }
+    }
+
+    fn still_broken(&self) -> usize {
+        self.broken.iter().filter(|key| !self.keys.contains(*key)).count()
+    }
+
+    /// Says of those whose newest record is broken that an older one may have come back.
+    fn doubt(&mut self, found: &[Record<'_>]) {
+        for record in found.iter().filter(|record| self.broken.contains(record.key)) {
+            let key = shown_key(record.key);
+            self.lost
+                .push(format!("the newest state of {key} (it is back as of revision {})", record.revision));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::record::encode_key;
+    use super::super::{Expected, Key, MovedAside, Store};
+    use super::{FIRST_FORMAT, FORMAT, KEPT, NUMBERS, OBJECTS};
+    use redb::{Database, ReadableDatabase as _};
+    use serde_json::json;
+    use std::path::Path;
+
+    const COUNT: usize = 300;
+
+    fn fill(folder: &Path) {
+        let (store, moved) = Store::open(folder).unwrap();
+        assert_eq!(moved, None);
+        for n in 0..COUNT {
+            let name = format!("object-{n}");
+            let object =
+                json!({"kind": "A", "metadata": {"name": name, "namespace": "x"}, "n": "y".repeat(n)});
+            store.put("as", &Key::new("x", &name), Expected::Absent, object).unwrap();
+        }
+        let gone = store.get("as", &Key::new("x", "object-7")).unwrap();
+        store.remove("as", gone.key(), gone.revision, None).unwrap();
+        store.keep("secret", b"key".to_vec());
+        store.close();
+    }
+
+    fn names(store: &Store) -> Vec<String> {
+        store
+            .list("as", None)
+            .items
+            .iter()
+            .map(|object| object.value()["metadata"]["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+
+    /// The store of a folder after its file was damaged.
+    fn reopened(folder: &Path, damage: impl FnOnce(&mut Vec<u8>)) -> (Store, Option<MovedAside>) {
+        let path = folder.join("store.redb");
+        let mut bytes = std::fs::read(&path).unwrap();
+        damage(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        let opened = Store::open(folder).unwrap();
+        if let Some(moved) = &opened.1 {
+            assert!(moved.to.exists());
+            opened.0.close();
+            // What came back is there to stay.
+            let again = Store::open(folder).unwrap();
+            assert_eq!((again.1, names(&again.0)), (None, names(&opened.0)));
+            return (again.0, opened.1);
+        }
+        opened
+    }
+
+    fn all_places(bytes: &[u8], what: &[u8]) -> Vec<usize> {
+        (0..bytes.len() - what.len()).filter(|at| bytes[*at..].starts_with(what)).collect()
+    }
+
+    #[test]
+    fn one_flipped_bit_costs_one_object_and_says_which() {
+        let folder = tempfile::tempdir().unwrap();
+        fill(folder.path());
+        let (store, moved) = reopened(folder.path(), |bytes| {
+            for at in all_places(bytes, br#""name":"object-42""#) {
+                bytes[at + 9] ^= 4;
+            }
+        });
+        let moved = moved.unwrap();
+        assert_eq!(moved.lost, ["as x/object-42"]);
+        assert_eq!((names(&store).len(), moved.back), (COUNT - 2, COUNT - 2));
+        assert_eq!(store.kept("secret"), Some(b"key".to_vec()));
+        assert!(moved.to_string().contains("1 are lost: as x/object-42"), "{moved}");
+    }
+
+    #[test]
+    fn an_object_whose_key_was_damaged_comes_back_under_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        fill(folder.path());
+        let (store, moved) = reopened(folder.path(), |bytes| {
+            // The key in the table, not the one in the record, which has the text behind it.
+            for at in all_places(bytes, b"as\0x\0object-42") {
+                if !bytes[at + 14..].starts_with(b"{\"kind") {
+                    bytes[at + 13] ^= 1;
+                }
+            }
+        });
+        assert!(names(&store).contains(&"object-42".to_owned()));
+        assert!(moved.is_none_or(|moved| moved.lost.is_empty()));
+    }
+
+    #[test]
+    fn a_file_whose_structure_is_gone_gives_back_every_record_that_verifies() {
+        for damage in
+            [|bytes: &mut Vec<u8>| bytes[..4096].fill(0xff), |bytes: &mut Vec<u8>| bytes[..16].fill(0)]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            fill(folder.path());
+            let (store, moved) = reopened(folder.path(), damage);
+            assert!(moved.is_some());
+            let names = names(&store);
+            (0..COUNT)
+                .filter(|n| *n != 7)
+                .for_each(|n| assert!(names.contains(&format!("object-{n}")), "{n}"));
+        }
+    }
+
+    /// A store as opdev wrote it before the key of an object was part of its checksum.
+    fn fill_in_first_format(folder: &Path, broken: bool) {
+        let database = Database::create(folder.join("store.redb")).unwrap();
+        let transaction = database.begin_write().unwrap();
+        {
+            let mut objects = transaction.open_table(OBJECTS).unwrap();
+            for (name, revision) in [("a", 7_u64), ("b", 9)] {
+                let object = json!({"kind": "A", "metadata":
+                    {"name": name, "namespace": "x", "resourceVersion": revision.to_string()}});
+                let mut text = object.to_string().into_bytes();
+                let mut sum = flate2::Crc::new();
+                sum.update(&revision.to_le_bytes());
+                sum.update(&text);
+                if broken && name == "a" {
+                    text[3] ^= 1;
+                }
+                let record = [&revision.to_le_bytes()[..], &sum.sum().to_le_bytes(), &text].concat();
+                objects.insert(encode_key("as", &Key::new("x", name)).as_slice(), record.as_slice()).unwrap();
+            }
+            transaction.open_table(KEPT).unwrap().insert("secret", &b"key"[..]).unwrap();
+            let mut numbers = transaction.open_table(NUMBERS).unwrap();
+            numbers.insert("format", FIRST_FORMAT).unwrap();
+            numbers.insert("revision", 12).unwrap();
+        }
+        transaction.commit().unwrap();
+    }
+
+    #[test]
+    fn the_first_format_is_read_and_written_anew_in_todays() {
+        let folder = tempfile::tempdir().unwrap();
+        fill_in_first_format(folder.path(), false);
+        let (store, moved) = Store::open(folder.path()).unwrap();
+        assert_eq!(
+            (moved, names(&store), store.revision()),
+            (None, vec!["a".to_owned(), "b".to_owned()], 12)
+        );
+        let b = store.get("as", &Key::new("x", "b")).unwrap();
+        assert_eq!((b.revision, store.kept("secret")), (9, Some(b"key".to_vec())));
+        let c = json!({"kind": "A", "metadata": {"name": "c", "namespace": "x"}});
+        assert_eq!(store.put("as", &Key::new("x", "c"), Expected::Absent, c).unwrap().revision, 13);
+        store.close();
+        {
+            let database = Database::open(folder.path().join("store.redb")).unwrap();
+            let numbers = database.begin_read().unwrap().open_table(NUMBERS).unwrap();
+            assert_eq!(numbers.get("format").unwrap().map(|found| found.value()), Some(FORMAT));
+        }
+        let (store, moved) = Store::open(folder.path()).unwrap();
+        assert_eq!((moved, names(&store).len(), store.revision()), (None, 3, 13));
+        assert_eq!(store.kept("secret"), Some(b"key".to_vec()));
+        let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(files.len(), 1, "nothing is left of the older file: {files:?}");
+    }
+
+    #[test]
+    fn a_broken_object_of_the_first_format_is_named_and_its_file_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        fill_in_first_format(folder.path(), true);
+        let (store, moved) = Store::open(folder.path()).unwrap();
+        let moved = moved.unwrap();
+        assert_eq!((names(&store), moved.lost), (vec!["b".to_owned()], vec!["as x/a".to_owned()]));
+        assert!(moved.to.exists());
+    }
+
+    #[test]
+    fn no_flipped_bit_loses_an_object_silently() {
+        let folder = tempfile::tempdir().unwrap();
+        fill(folder.path());
+        let whole = std::fs::read(folder.path().join("store.redb")).unwrap();
+        // Of every page a few bits, other ones in each.
+        for place in (0..whole.len()).step_by(whole.len() / 150 + 1) {
+            let (store, moved) = {
+                std::fs::write(folder.path().join("store.redb"), &whole).unwrap();
+                reopened(folder.path(), |bytes| bytes[place] ^= 1 << (place % 8))
+            };
+            let missing = COUNT - 1 - names(&store).iter().filter(|name| *name != "object-7").count();
+            let told = moved.as_ref().map_or(0, |moved| moved.lost.len());
+            assert!(missing == 0 || told > 0, "byte {place}: {missing} are missing: {moved:?}");
+            assert!(missing <= 1, "byte {place}: {missing} are missing: {moved:?}");
+            store.close();
+        }
+    }
+}
