@@ -117,7 +117,7 @@ fn every_room_has_a_rank() {
 
 #[test]
 fn heavy_crates_have_one_home() {
-    let homes: [(&str, &[&str]); 16] = [
+    let homes: [(&str, &[&str]); 17] = [
         ("ratatui", &["tui"]),
         ("crossterm", &["tui"]),
         ("notify", &["dev/watcher"]),
