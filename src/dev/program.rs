@@ -1,6 +1,9 @@
 //! The operator's own program beside the inner loop: what it is, when it may start, which environment it gets, which
 //! saved files concern it. `process` builds and runs it.
 
+mod copy_methods;
+mod foreign_kinds;
+mod notices;
 mod serving;
 
 use super::cluster::{Choice, Connection};
@@ -10,7 +13,7 @@ use super::traced::Tracing;
 use super::trust::Trust;
 use super::watcher::{WatchSet, Watcher};
 use crate::event::{
-    Event, Level, Notice, Permission, ProcessChanged, ProcessState, Request, RequestFinished, RequestId,
+    Event, Level, Permission, ProcessChanged, ProcessState, Request, RequestFinished, RequestId,
     RequestOutcome, RequestStarted, mask,
 };
 use crate::process::manager_manifest::{self, Deployed, Pod};
@@ -23,7 +26,8 @@ use crate::tap::traced::ReconcileNow;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-use serving::{Serving, free_lease, host_name};
+use notices::tell;
+use serving::{Serving, free_lease, host_name, make_namespace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -181,8 +185,18 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     for planted in ["overlay.json", "operator.next"] {
         binaries.remove(planted)?;
     }
+    let (missing, kinds) = mpsc::channel(16);
+    let foreign_cluster = foreign_kinds::Cluster {
+        client: place.connection.client.clone(),
+        events: place.events.clone(),
+        embedded: place.connection.cluster.embedded,
+    };
+    let foreign = foreign_kinds::install(kinds, foreign_cluster, root.clone());
+    tokio::spawn(stop.clone().run_until_cancelled_owned(foreign));
     let supervisor = Supervisor {
-        before_start: before_start(&plan, place, tracing.clone()),
+        missing,
+        before_build: copy_methods::before_build(&plan, place.state_folder, place.events),
+        before_start: before_start(&plan, place, serving.clone(), tracing.clone()),
         plan,
         root,
         folder: place.state_folder.path().to_owned(),
@@ -263,8 +277,11 @@ async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<T
 
 /// What the manager's Deployment gives to the program.
 fn deployed(place: &Place<'_>) -> Option<Deployed> {
-    let pod = Pod { namespace: &place.connection.namespace, project: &place.project.name };
-    manager_manifest::read(&place.project.root, pod)
+    let root = &place.project.root;
+    // On a cluster of others the namespace may not be there.
+    let own = place.connection.cluster.embedded.then(|| manager_manifest::namespace(root)).flatten();
+    let namespace = own.as_ref().unwrap_or(&place.connection.namespace);
+    manager_manifest::read(root, Pod { namespace, project: &place.project.name })
 }
 
 /// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the Makefile or
@@ -277,6 +294,11 @@ fn take_over(deployed: &Deployed, plan: &mut Plan, environment: &mut Environment
             }
         }
     }
+    let files = deployed.mounted.iter().filter_map(|file| {
+        let dir = plan.dir.canonicalize().ok()?;
+        Some(file.strip_prefix(dir).ok()?.display().to_string())
+    });
+    plan.watch.extend(files);
     match &plan.build {
         // Of equal flags the last one counts.
         Build::Go { .. } => {
@@ -337,18 +359,32 @@ fn serving(place: &Place<'_>, port: u16, environment: &mut Environment) -> Resul
     }
     let project = place.project.name.clone();
     let (client, events) = (place.connection.client.clone(), place.events.clone());
-    Ok(Some(Serving { client, events, webhooks, project, port, authority }))
+    let (namespace, cleared) = (place.connection.namespace.clone(), Arc::default());
+    Ok(Some(Serving { client, events, webhooks, project, namespace, port, authority, cleared }))
 }
 
-/// Before each start: frees the lease of the program before, on the embedded control plane, and says which save led to
-/// the start.
-fn before_start(plan: &Plan, place: &Place<'_>, tracing: Option<Arc<Tracing>>) -> BeforeStart {
+/// Before each start: frees the lease of the program before, on the embedded control plane, makes its namespace and what its
+/// webhooks need, and says which save led to the start.
+fn before_start(
+    plan: &Plan,
+    place: &Place<'_>,
+    serving: Option<Serving>,
+    tracing: Option<Arc<Tracing>>,
+) -> BeforeStart {
     let lease = plan.lease.clone().filter(|_| place.connection.cluster.embedded);
     let (client, host) = (place.connection.client.clone(), host_name());
+    let embedded = place.connection.cluster.embedded;
+    let namespace = embedded.then(|| manager_manifest::namespace(&place.project.root)).flatten();
     Arc::new(move |start: Arc<Start>| {
         let (lease, client, host) = (lease.clone(), client.clone(), host.clone());
-        let tracing = tracing.clone();
+        let (tracing, serving, namespace) = (tracing.clone(), serving.clone(), namespace.clone());
         Box::pin(async move {
+            if let Some(namespace) = namespace {
+                make_namespace(&client, &namespace).await;
+            }
+            if let Some(serving) = serving {
+                serving.prepare().await;
+            }
             if let Some(tracing) = tracing {
                 tracing.starting(start.files.clone(), start.number).await;
             }
@@ -485,8 +521,4 @@ async fn files_of(folders: Vec<PathBuf>) -> Vec<PathBuf> {
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect()
     };
     tokio::task::spawn_blocking(list).await.unwrap_or_default()
-}
-
-async fn tell(events: &EventSink, level: Level, message: String, hint: Option<String>) {
-    events.emit(Event::Noticed(Notice { at: Timestamp::now(), level, message, hint, object: None })).await;
 }

@@ -28,9 +28,16 @@ pub struct ProcessPass {
     /// Which of its calls were disturbed on purpose, by their place in `calls`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbed_calls: Vec<u32>,
+    /// How many of its last calls came after its end, from goroutines that went on. The pass is told again with each.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub late_calls: u32,
     /// What is wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<PassFinding>,
+}
+
+fn is_none(count: &u32) -> bool {
+    *count == 0
 }
 
 /// A read that a cache answered.

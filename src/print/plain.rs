@@ -26,6 +26,10 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::HoldChanged { on: false } => (None, "hold       saved charts go live at once".to_owned()),
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
+        // It has been printed when it ended.
+        Event::Reconciled(pass) if pass.process.as_ref().is_some_and(|process| process.late_calls > 0) => {
+            return None;
+        }
         Event::Reconciled(pass) => (Some(pass.at), reconciled(pass)),
         Event::Log(line) => (Some(line.at), log(line)),
         Event::LogDropped { lines } => (None, format!("log        {lines} lines dropped")),

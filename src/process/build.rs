@@ -54,6 +54,8 @@ pub(super) struct Builder {
     pub(super) cache: PathBuf,
     /// How much is added to the build; `None` for nothing.
     pub(super) rung: Option<Rung>,
+    /// Files of the project in whose place others take part in the build.
+    pub(super) replace: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// What a command of a build said.
@@ -177,11 +179,12 @@ impl Builder {
             .context("the folder for the binary cannot be made")?;
         let mut words =
             vec!["go".to_owned(), "build".to_owned(), "-o".to_owned(), next.display().to_string()];
-        if let Some(overlay) = overlay {
+        let added = overlay.into_iter().flat_map(|overlay| &overlay.replace);
+        let replace: Vec<(&PathBuf, &PathBuf)> = added.chain(&self.replace).collect();
+        if !replace.is_empty() {
             let path = self.folder.join("bin").join("overlay.json");
-            let replace: BTreeMap<String, String> = overlay
-                .replace
-                .iter()
+            let replace: BTreeMap<String, String> = replace
+                .into_iter()
                 .map(|(there, here)| (there.display().to_string(), here.display().to_string()))
                 .collect();
             std::fs::write(&path, json!({ "Replace": replace }).to_string())

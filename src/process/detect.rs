@@ -54,6 +54,7 @@ pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result
     plan.command.extend(settings.args.iter().cloned());
     plan.env.extend(settings.env.clone());
     plan.trace = settings.trace;
+    plan.generate = settings.generate;
     if let Some(globs) = &settings.watch {
         plan.watch.clone_from(globs);
     }
@@ -108,6 +109,7 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
         charts: false,
         lease: None,
         trace: settings.trace,
+        generate: settings.generate,
         stop_after: STOP_AFTER,
     })
 }
@@ -168,6 +170,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         charts,
         lease: main.lease,
         trace: Default::default(),
+        generate: Default::default(),
         stop_after: STOP_AFTER,
     })
 }

@@ -2,6 +2,7 @@
 //! What is too much is counted. The last lines are kept, for they say why a process ended.
 
 use super::logs;
+use super::missing_kinds::MissingKind;
 use crate::event::{Event, Level, LogLine};
 use crate::tap::EventSink;
 use crate::tap::traced::PrintedLine;
@@ -85,6 +86,7 @@ pub(super) struct Told {
     target: String,
     events: EventSink,
     traced: Option<mpsc::Sender<PrintedLine>>,
+    missing: Option<mpsc::Sender<MissingKind>>,
     room: f64,
     filled: Instant,
     dropped: u64,
@@ -95,7 +97,12 @@ impl Told {
     /// `target` names the process in its log lines. Lines that its trace tells, too, go to `traced`.
     pub(super) fn new(target: String, events: EventSink, traced: Option<mpsc::Sender<PrintedLine>>) -> Told {
         let now = Instant::now();
-        Told { target, events, traced, room: BURST, filled: now, dropped: 0, said: now }
+        Told { target, events, traced, missing: None, room: BURST, filled: now, dropped: 0, said: now }
+    }
+
+    /// Also tells which kinds the program misses. One that finds no room is said again by the program.
+    pub(super) fn missing(self, kinds: mpsc::Sender<MissingKind>) -> Told {
+        Told { missing: Some(kinds), ..self }
     }
 
     /// Whether one more line may be told; counts it otherwise.
@@ -117,6 +124,9 @@ impl Told {
         let Some(entry) = entry else { return };
         let target = if entry.logger.is_empty() { self.target.clone() } else { entry.logger.clone() };
         let (level, message) = (entry.level.unwrap_or(Level::Info), entry.text());
+        if let (Some(missing), Some(kind)) = (&self.missing, MissingKind::read(&message)) {
+            _ = missing.try_send(kind);
+        }
         let line = LogLine { at, level, target, message, reconcile: None };
         let line = match (&self.traced, entry.name) {
             (Some(traced), Some(name)) => {

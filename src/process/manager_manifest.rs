@@ -1,11 +1,11 @@
 //! What the manager's Deployment would give to the program in a cluster: environment and arguments of its container in
 //! `config/manager`, with the patches of the kustomizations that lead there. Literal values and the downward API are
-//! taken; what a Secret or a ConfigMap holds is named and left out. Reads files; builds no kustomization in full.
+//! taken, and files of a generated ConfigMap are named where they lie in the project; what else a Secret or a ConfigMap
+//! holds is named and left out.
 
-use super::small_file::small_text;
-use opdev_object::{facts, patch, strategic, yaml};
+use super::kustomization::{Kustomized, Manifest, items, texts};
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// What the Deployment gives.
@@ -19,6 +19,8 @@ pub struct Deployed {
     pub args: Vec<String>,
     /// The port of its webhooks, where it names one.
     pub webhook_port: Option<u16>,
+    /// Files of the project that the arguments or variables name in place of a mounted ConfigMap.
+    pub mounted: Vec<PathBuf>,
     /// What was left out and why, in words.
     pub left_out: Vec<String>,
 }
@@ -31,9 +33,6 @@ pub struct Pod<'a> {
     /// The project's name.
     pub project: &'a str,
 }
-
-/// Folders deep that kustomizations may lead.
-const DEEPEST: usize = 8;
 
 /// Arguments that concern the pod, not the operator.
 const OF_THE_POD: [&str; 12] = [
@@ -51,134 +50,71 @@ const OF_THE_POD: [&str; 12] = [
     "webhook-cert-dir",
 ];
 
-/// A Deployment and the file it stands in.
-struct Manifest {
-    file: PathBuf,
-    object: Value,
-}
-
 /// Reads the manager's Deployment; `None` where the project has none.
 pub fn read(root: &Path, pod: Pod<'_>) -> Option<Deployed> {
-    let starts = ["config/default", "config/manager"];
-    let folder =
-        starts.iter().map(|start| root.join(start)).find(|folder| kustomization(folder).is_some())?;
-    let mut found = Vec::new();
-    gather(&folder, &mut found, &mut BTreeSet::new(), 0);
+    let kustomized = Kustomized::read(root)?;
+    let manifest = manager(&kustomized)?;
+    let root = root.canonicalize().ok()?;
+    let file = manifest.file.strip_prefix(&root).unwrap_or(&manifest.file).display().to_string();
+    Some(of_deployment(&manifest.object, file, &kustomized, pod))
+}
+
+/// The namespace that the project's kustomization puts the manager into, where it names one.
+pub fn namespace(root: &Path) -> Option<String> {
+    Kustomized::read(root)?.namespace
+}
+
+/// The Deployment of the manager.
+pub(super) fn manager(kustomized: &Kustomized) -> Option<&Manifest> {
     let is_manager = |manifest: &&Manifest| {
         let labels = manifest.object.pointer("/spec/template/metadata/labels");
         labels.is_some_and(|labels| labels["control-plane"].is_string())
     };
-    let manifest = found.iter().find(is_manager).or_else(|| found.first())?;
-    let file = manifest.file.strip_prefix(root).unwrap_or(&manifest.file).display().to_string();
-    Some(of_deployment(&manifest.object, file, pod))
+    let mut found = kustomized.objects.iter().filter(|one| one.object["kind"] == "Deployment");
+    found.clone().find(is_manager).or_else(|| found.next())
 }
 
-fn kustomization(folder: &Path) -> Option<Value> {
-    let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-    let path = names.iter().map(|name| folder.join(name)).find(|path| path.is_file())?;
-    yaml::from_str(&small_text(&path)?).ok()
+/// The container of the program, for others may stand beside it.
+pub(super) fn container(deployment: &Value) -> Option<&Value> {
+    let containers: Vec<&Value> = items(&deployment["spec"]["template"]["spec"]["containers"]).collect();
+    let named = containers.iter().find(|one| one["name"] == "manager");
+    named.or_else(|| containers.iter().find(|one| one["name"] != "kube-rbac-proxy")).copied()
 }
 
-/// The Deployments below a kustomization, with its patches.
-fn gather(folder: &Path, found: &mut Vec<Manifest>, seen: &mut BTreeSet<PathBuf>, depth: usize) {
-    let Ok(folder) = folder.canonicalize() else { return };
-    if depth > DEEPEST || !seen.insert(folder.clone()) {
-        return;
-    }
-    let Some(kustomization) = kustomization(&folder) else { return };
-    let from = found.len();
-    let lists = ["resources", "bases", "components"];
-    for path in lists.iter().flat_map(|list| texts(&kustomization[*list])) {
-        let path = folder.join(path);
-        if path.is_dir() {
-            gather(&path, found, seen, depth + 1);
-        } else {
-            found.extend(deployments(&path));
-        }
-    }
-    let inner = &mut found[from..];
-    let read = |entry: &Value| match (entry["path"].as_str(), entry["patch"].as_str()) {
-        (Some(path), _) => small_text(&folder.join(path)),
-        (None, inline) => inline.map(str::to_owned),
-    };
-    let entries = ["patches", "patchesJson6902"].iter().flat_map(|list| items(&kustomization[*list]));
-    for (text, target) in entries.filter_map(|entry| Some((read(entry)?, &entry["target"]))) {
-        inner
-            .iter_mut()
-            .filter(|one| is_target(&one.object, target))
-            .for_each(|one| apply(&mut one.object, &text));
-    }
-    for text in texts(&kustomization["patchesStrategicMerge"]) {
-        let text = if text.contains('\n') { Some(text.to_owned()) } else { small_text(&folder.join(text)) };
-        if let Some(text) = text {
-            inner.iter_mut().for_each(|one| apply(&mut one.object, &text));
-        }
-    }
+/// What a container mounts: the mount and its volume.
+pub(super) fn mounts<'a>(
+    deployment: &'a Value,
+    container: &'a Value,
+) -> impl Iterator<Item = (&'a Value, &'a Value)> {
+    let volumes = &deployment["spec"]["template"]["spec"]["volumes"];
+    items(&container["volumeMounts"])
+        .filter_map(|mount| Some((mount, items(volumes).find(|volume| volume["name"] == mount["name"])?)))
 }
 
-fn items(list: &Value) -> impl Iterator<Item = &Value> {
-    list.as_array().into_iter().flatten()
-}
-
-fn texts(list: &Value) -> impl Iterator<Item = &str> {
-    items(list).filter_map(Value::as_str)
-}
-
-fn deployments(path: &Path) -> Vec<Manifest> {
-    let text = small_text(path).unwrap_or_default();
-    documents(&text)
-        .filter(|object| object["kind"] == "Deployment")
-        .map(|object| Manifest { file: path.to_owned(), object })
-        .collect()
-}
-
-/// The documents of a YAML file that can be read.
-pub(super) fn documents(text: &str) -> impl Iterator<Item = Value> {
-    let parts = text.split("\n---").map(|part| part.trim_start_matches("---"));
-    parts.filter_map(|part| yaml::from_str(part).ok()).filter(|value: &Value| !value.is_null())
-}
-
-fn is_target(object: &Value, target: &Value) -> bool {
-    let fits = |wanted: &Value, is: &Value| match wanted.as_str() {
-        Some(wanted) => is.as_str() == Some(wanted),
-        None => true,
-    };
-    // A name may carry the prefix of an outer kustomization.
-    let name = target["name"].as_str().unwrap_or_default();
-    let names = object["metadata"]["name"].as_str().unwrap_or_default();
-    fits(&target["kind"], &object["kind"]) && (names.ends_with(name) || name.ends_with(names))
-}
-
-/// Applies a patch of either sort; one that is about something else, or cannot be applied, changes nothing.
-fn apply(object: &mut Value, text: &str) {
-    for change in documents(text) {
-        if change.is_array() {
-            let mut changed = object.clone();
-            if patch::json_patch(&mut changed, &change).is_ok() {
-                *object = changed;
-            }
-        } else if change["kind"] == "Deployment"
-            && is_target(object, &change["metadata"])
-            && let Some(gvk) = opdev_object::meta::Gvk::of(object)
-            && let Some(schema) = facts::facts().schema(&gvk)
-        {
-            let mut changed = object.clone();
-            if strategic::apply(&mut changed, &change, &schema).is_ok() {
-                *object = changed;
+/// The files that generated ConfigMaps put into a container: path there → file of the project; longer paths first.
+fn mounted_files(deployment: &Value, container: &Value, kustomized: &Kustomized) -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for (mount, volume) in mounts(deployment, container) {
+        let map = &volume["configMap"];
+        let Some(files) = map["name"].as_str().and_then(|name| kustomized.files.get(name)) else { continue };
+        let Some(place) = mount["mountPath"].as_str().filter(|place| place.len() > 1) else { continue };
+        for (key, file) in files {
+            let renamed = items(&map["items"]).find(|item| item["key"] == key.as_str());
+            let name = renamed.and_then(|item| item["path"].as_str()).unwrap_or(key);
+            match mount["subPath"].as_str() {
+                Some(sub) if sub == name => found.push((place.to_owned(), file.clone())),
+                Some(_) => {}
+                None => found.push((format!("{}/{name}", place.trim_end_matches('/')), file.clone())),
             }
         }
     }
+    found.sort_by_key(|(place, _)| std::cmp::Reverse(place.len()));
+    found
 }
 
-fn of_deployment(object: &Value, file: String, pod: Pod<'_>) -> Deployed {
+fn of_deployment(object: &Value, file: String, kustomized: &Kustomized, pod: Pod<'_>) -> Deployed {
     let mut found = Deployed { file, ..Deployed::default() };
-    let template = &object["spec"]["template"];
-    let containers: Vec<&Value> = items(&template["spec"]["containers"]).collect();
-    let manager = containers.iter().find(|one| one["name"] == "manager");
-    let Some(container) = manager.or_else(|| containers.iter().find(|one| one["name"] != "kube-rbac-proxy"))
-    else {
-        return found;
-    };
+    let Some(container) = container(object) else { return found };
     for variable in items(&container["env"]) {
         let Some(name) = variable["name"].as_str() else { continue };
         match value_of(variable, object, container, pod) {
@@ -198,7 +134,21 @@ fn of_deployment(object: &Value, file: String, pod: Pod<'_>) -> Deployed {
     // The first word of `command` is the binary in the image.
     let words: Vec<&str> = texts(&container["command"]).skip(1).chain(texts(&container["args"])).collect();
     found.args = arguments(&words, &found.env);
+    for (place, file) in mounted_files(object, container, kustomized) {
+        let named = found.args.iter_mut().chain(found.env.values_mut()).filter(|text| names(text, &place));
+        let mut any = false;
+        for text in named {
+            *text = text.replace(&place, &file.display().to_string());
+            any = true;
+        }
+        found.mounted.extend(any.then_some(file));
+    }
     found
+}
+
+/// Whether a text is a path, or an argument with it.
+fn names(text: &str, path: &str) -> bool {
+    text == path || text.strip_suffix(path).is_some_and(|before| before.ends_with('='))
 }
 
 fn value_of(variable: &Value, deployment: &Value, container: &Value, pod: Pod<'_>) -> Result<String, String> {
@@ -336,6 +286,38 @@ spec:
         assert_eq!(found.left_out, ["PASSWORD (from Secret s)", "all of ConfigMap settings"]);
         assert_eq!(found.webhook_port, Some(9444));
         assert_eq!(found.file, "config/manager/manager.yaml");
+    }
+
+    #[test]
+    fn a_file_of_a_generated_config_map_is_named_where_it_lies() {
+        let folder = project(&[
+            ("config/manager/manager.yaml", MANAGER),
+            ("config/manager/settings.yaml", "leaderElection: {}\n"),
+            (
+                "config/manager/kustomization.yaml",
+                "resources: [manager.yaml]\nconfigMapGenerator:\n- name: manager-config\n  files: [settings.yaml]\n",
+            ),
+            (
+                "config/default/kustomization.yaml",
+                "namespace: demo-system\nresources: [../manager]\npatches: [ { path: config.yaml } ]\n",
+            ),
+            (
+                "config/default/config.yaml",
+                "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: controller-manager, namespace: system }\n\
+                 spec:\n  template:\n    spec:\n      containers:\n      - name: manager\n\
+                 \x20       args: [ --config=/settings.yaml, --other=/settings.yaml.bak ]\n\
+                 \x20       volumeMounts: [ { name: config, mountPath: /settings.yaml, subPath: settings.yaml } ]\n\
+                 \x20     volumes: [ { name: config, configMap: { name: manager-config } } ]\n",
+            ),
+        ]);
+        let found = read(folder.path(), Pod { namespace: "default", project: "demo" }).unwrap();
+        let file = folder.path().canonicalize().unwrap().join("config/manager/settings.yaml");
+        assert_eq!(
+            found.args,
+            [format!("--config={}", file.display()), "--other=/settings.yaml.bak".to_owned()]
+        );
+        assert_eq!(found.mounted, [file]);
+        assert_eq!(namespace(folder.path()).as_deref(), Some("demo-system"));
     }
 
     #[test]

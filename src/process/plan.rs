@@ -27,6 +27,8 @@ pub struct Settings {
     pub args: Vec<String>,
     /// The highest level of trace. Default `auto`.
     pub trace: TraceWish,
+    /// What becomes of copy methods of the project's types before a build of a Go operator. Default `write`.
+    pub generate: Generate,
     /// How long the program may take to stop before it is killed, such as `10s`. Default 10 seconds.
     pub stop_after: Option<String>,
 }
@@ -54,6 +56,19 @@ impl TraceWish {
             TraceWish::Logs | TraceWish::Wire => false,
         }
     }
+}
+
+/// What becomes of `zz_generated.deepcopy.go` files whose methods are not those of the types any more.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Generate {
+    /// They are written, as `make generate` does.
+    #[default]
+    Write,
+    /// They take part in the build, and the project stays as it is.
+    Overlay,
+    /// They are left as they are.
+    Off,
 }
 
 /// How a program comes to be.
@@ -97,6 +112,8 @@ pub struct Plan {
     pub lease: Option<String>,
     /// The highest level of trace that the user allows.
     pub trace: TraceWish,
+    /// What becomes of copy methods before a build.
+    pub generate: Generate,
     /// How long it may take to stop.
     pub stop_after: Duration,
 }

@@ -6,6 +6,7 @@ use super::build::{Builder, Built, Outcome};
 use super::child::{Child, Launch, status_words};
 use super::crash::{self, Crashes};
 use super::lines::{self, Tail, Told};
+use super::missing_kinds::MissingKind;
 use super::plan::Plan;
 use super::trace::Rung;
 use super::tree::Tree;
@@ -68,6 +69,18 @@ pub struct Start {
 /// Runs before each start, such as to free the lease of the program before.
 pub type BeforeStart = Arc<dyn Fn(Arc<Start>) -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// What was made ready for a build.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prepared {
+    /// Files of the project that were written, absolute; they lead to no further build.
+    pub written: Vec<PathBuf>,
+    /// Files of the project in whose place others take part in the build.
+    pub replace: BTreeMap<PathBuf, PathBuf>,
+}
+
+/// Runs before each build, such as to bring generated files up to date.
+pub type BeforeBuild = Arc<dyn Fn() -> BoxFuture<'static, Prepared> + Send + Sync>;
+
 /// What is needed to run a program.
 pub struct Supervisor {
     /// What is built and started.
@@ -82,10 +95,14 @@ pub struct Supervisor {
     pub events: EventSink,
     /// Where printed lines go that the trace tells, too; `None` where the program is not traced.
     pub traced: Option<mpsc::Sender<PrintedLine>>,
+    /// Where kinds go that the program misses.
+    pub missing: mpsc::Sender<MissingKind>,
     /// What is asked for.
     pub asked: mpsc::Receiver<Ask>,
     /// The environment, once the program may start; else what it waits for, in words.
     pub ready: watch::Receiver<Result<Arc<Environment>, String>>,
+    /// Runs before each build; `None` where nothing is to be made ready.
+    pub before_build: Option<BeforeBuild>,
     /// Runs before each start.
     pub before_start: BeforeStart,
     /// Each start.
@@ -161,6 +178,7 @@ impl Supervisor {
             folder: self.folder.clone(),
             cache: self.cache.clone(),
             rung: self.plan.trace.injects().then_some(Rung::Full),
+            replace: BTreeMap::new(),
         };
         let life = Life {
             builder,
@@ -276,6 +294,13 @@ impl Life {
 
     /// Begins a build; one that runs is killed.
     async fn build(&mut self) {
+        // A build that is outdated must not see half of what is written now.
+        self.building = None;
+        if let Some(before_build) = &self.input.before_build {
+            let prepared = before_build().await;
+            self.tree.changed(&prepared.written);
+            self.builder.replace = prepared.replace;
+        }
         let mut builder = self.builder.clone();
         let work = async move {
             let outcome = builder.build().await;
@@ -363,7 +388,10 @@ impl Life {
             Err(error) => return self.refused(format!("{error:#}")).await,
         };
         let tail = Tail::default();
-        let told = || Told::new(self.target(), self.input.events.clone(), self.input.traced.clone());
+        let told = || {
+            let told = Told::new(self.target(), self.input.events.clone(), self.input.traced.clone());
+            told.missing(self.input.missing.clone())
+        };
         let readers = vec![
             tokio::spawn(lines::follow(stdout, told(), tail.clone())),
             tokio::spawn(lines::follow(stderr, told(), tail.clone())),

@@ -1,12 +1,14 @@
-//! The webhooks that a program serves, as its project describes them in `config/webhook` and `config/crd/patches`, made
-//! over so that an API server on this machine reaches the program by URL. Reads files; writes nothing.
+//! The webhooks that a program serves, as its project describes them in its kustomization, or else in `config/webhook`, and
+//! in `config/crd/patches`, made over so that an API server on this machine reaches the program: by URL, or, where the
+//! program makes its certificate itself, by its Service. Reads files; writes nothing.
 
-use super::manager_manifest::documents;
+use super::kustomization::{Kustomized, documents};
+use super::manager_manifest;
 use super::small_file::small_text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The label of a configuration that opdev made over; its value is the project's name.
 pub const LABEL: &str = "opdev.dev/process";
@@ -29,6 +31,44 @@ pub struct Webhooks {
     admission: Vec<Value>,
     /// Names of CRDs whose versions the program converts.
     pub conversion: Vec<String>,
+    /// What stands before names in a cluster, where the kustomization says so.
+    prefix: Option<String>,
+    /// Where the program makes its certificate itself.
+    pub own: Option<OwnCertificate>,
+}
+
+/// A program that makes its certificate itself: it keeps it in a Secret, waits until the Secret is mounted, and writes its
+/// authority into the webhook configurations, which lead to its Service.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnCertificate {
+    /// The namespace of Secret and Service; `None` where the kustomization names none.
+    pub namespace: Option<String>,
+    /// The Secret's name.
+    pub secret: String,
+    /// Where the Deployment mounts it.
+    pub folder: PathBuf,
+    /// Names of its Services as the files write them, and their targets.
+    services: Vec<Value>,
+}
+
+impl OwnCertificate {
+    /// Where the manager's Deployment mounts a Secret that the same kustomization deploys, without content.
+    fn find(kustomized: &Kustomized) -> Option<OwnCertificate> {
+        let manager = &manager_manifest::manager(kustomized)?.object;
+        let container = manager_manifest::container(manager)?;
+        let (mount, secret) = manager_manifest::mounts(manager, container).find_map(|(mount, volume)| {
+            let name = volume["secret"]["secretName"].as_str()?;
+            let is_empty = |secret: &&Value| secret["data"].is_null() && secret["stringData"].is_null();
+            let deployed = kustomized.of_kind("Secret").filter(is_empty);
+            deployed.into_iter().any(|secret| secret["metadata"]["name"] == name).then_some((mount, name))
+        })?;
+        Some(OwnCertificate {
+            namespace: kustomized.namespace.clone(),
+            secret: format!("{}{secret}", kustomized.prefix),
+            folder: PathBuf::from(mount["mountPath"].as_str()?),
+            services: kustomized.of_kind("Service").cloned().collect(),
+        })
+    }
 }
 
 impl Webhooks {
@@ -49,10 +89,15 @@ impl Webhooks {
             .collect();
         conversion.sort();
         conversion.dedup();
-        Webhooks {
-            admission: objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect(),
-            conversion,
+        let kustomized = Kustomized::read(root).unwrap_or_default();
+        let mut admission: Vec<Value> =
+            CONFIGURATIONS.iter().flat_map(|(kind, _)| kustomized.of_kind(kind)).cloned().collect();
+        let own = OwnCertificate::find(&kustomized).filter(|_| !admission.is_empty());
+        if admission.is_empty() {
+            admission = objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect();
         }
+        let prefix = Some(kustomized.prefix).filter(|prefix| !prefix.is_empty());
+        Webhooks { admission, conversion, prefix, own }
     }
 
     /// Whether there is none.
@@ -62,7 +107,42 @@ impl Webhooks {
 
     /// The admission configurations for a program on `port`, whose certificate is of `authority` (PEM).
     pub fn configurations(&self, project: &str, port: u16, authority: &str) -> Vec<Value> {
-        self.admission.iter().map(|object| by_url(object, project, port, authority)).collect()
+        let prefix = self.prefix.clone().unwrap_or_else(|| format!("{project}-"));
+        self.admission.iter().map(|object| by_url(object, (&prefix, project), port, authority)).collect()
+    }
+
+    /// What a program that makes its certificate itself finds in its cluster before it starts: its namespace, the empty
+    /// Secret, its Services, and the admission configurations that lead to them. `namespace` counts where the project
+    /// names none.
+    pub fn beside(&self, own: &OwnCertificate, project: &str, namespace: &str, port: u16) -> Vec<Value> {
+        let namespace = own.namespace.as_deref().unwrap_or(namespace);
+        let prefix = self.prefix.as_deref().unwrap_or_default();
+        let meta = |name: &str| json!({ "name": name, "namespace": namespace });
+        let mut found = vec![
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
+            json!({ "apiVersion": "v1", "kind": "Secret", "metadata": meta(&own.secret) }),
+        ];
+        for service in &own.services {
+            let name = format!("{prefix}{}", service["metadata"]["name"].as_str().unwrap_or_default());
+            let mut metadata = meta(&name);
+            metadata["annotations"] = json!({ "opdev.dev/local-port": port.to_string() });
+            // There are no pods that a selector could find.
+            let spec = json!({ "ports": service["spec"]["ports"] });
+            found.push(json!({ "apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec }));
+        }
+        for object in &self.admission {
+            let mut made = object.clone();
+            made["metadata"] = metadata(object, prefix, project);
+            for webhook in made["webhooks"].as_array_mut().into_iter().flatten() {
+                let service = &mut webhook["clientConfig"]["service"];
+                if let Some(name) = service["name"].as_str().map(|name| format!("{prefix}{name}")) {
+                    service["name"] = Value::from(name);
+                    service["namespace"] = Value::from(namespace);
+                }
+            }
+            found.push(made);
+        }
+        found
     }
 
     /// What a CRD says about its conversion by a program on `port`.
@@ -80,10 +160,15 @@ impl Webhooks {
     }
 }
 
-fn by_url(object: &Value, project: &str, port: u16, authority: &str) -> Value {
-    let mut made = object.clone();
+/// The name that an admission configuration has in the cluster, and the label that it is found by.
+fn metadata(object: &Value, prefix: &str, project: &str) -> Value {
     let name = object["metadata"]["name"].as_str().unwrap_or("webhooks");
-    made["metadata"] = json!({ "name": format!("{project}-{name}"), "labels": { LABEL: project } });
+    json!({ "name": format!("{prefix}{name}"), "labels": { LABEL: project } })
+}
+
+fn by_url(object: &Value, (prefix, project): (&str, &str), port: u16, authority: &str) -> Value {
+    let mut made = object.clone();
+    made["metadata"] = metadata(object, prefix, project);
     for webhook in made["webhooks"].as_array_mut().into_iter().flatten() {
         let config = &mut webhook["clientConfig"];
         if let Some(path) = config["service"].as_object().map(|service| service.get("path").cloned()) {
@@ -144,5 +229,65 @@ mod tests {
             made[0]["webhooks"].as_array().unwrap().iter().map(|webhook| &webhook["clientConfig"]).collect();
         assert_eq!(*configs[0], json!({ "url": "https://127.0.0.1:9443/mutate", "caBundle": "UEVN" }));
         assert_eq!(*configs[1], json!({ "url": "https://example.com" }));
+    }
+
+    #[test]
+    fn a_program_with_a_certificate_of_its_own_finds_secret_service_and_configurations() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            (
+                "config/default/kustomization.yaml",
+                "namespace: demo-system\nnamePrefix: demo-\nresources: [all.yaml]\npatches:\n\
+                 - target: { kind: MutatingWebhookConfiguration }\n  patch: |-\n\
+                 \x20   - { op: add, path: /webhooks/0/failurePolicy, value: Fail }\n",
+            ),
+            (
+                "config/default/all.yaml",
+                "apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: manager }\nspec:\n  template:\n    spec:\n\
+                 \x20     containers:\n      - name: manager\n\
+                 \x20       volumeMounts: [ { name: cert, mountPath: /tmp/certs } ]\n\
+                 \x20     volumes: [ { name: cert, secret: { secretName: server-cert } } ]\n\
+                 ---\napiVersion: v1\nkind: Secret\nmetadata: { name: server-cert }\n\
+                 ---\napiVersion: v1\nkind: Service\nmetadata: { name: hooks }\n\
+                 spec: { selector: { a: b }, ports: [ { port: 443, targetPort: 9443 } ] }\n\
+                 ---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n\
+                 metadata: { name: mutating }\nwebhooks:\n\
+                 - name: m.kb.io\n  clientConfig: { service: { name: hooks, namespace: system, path: /m } }\n",
+            ),
+        ] {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = Webhooks::read(folder.path());
+        let own = found.own.clone().unwrap();
+        assert_eq!(
+            (own.secret.as_str(), own.folder.as_path()),
+            ("demo-server-cert", Path::new("/tmp/certs"))
+        );
+        let beside = found.beside(&own, "shop", "default", 9444);
+        let name = |object: &Value| {
+            let name = |at: &str| object["metadata"][at].as_str().unwrap_or_default().to_owned();
+            format!("{} {}/{}", object["kind"].as_str().unwrap(), name("namespace"), name("name"))
+        };
+        assert_eq!(
+            beside.iter().map(name).collect::<Vec<_>>(),
+            [
+                "Namespace /demo-system",
+                "Secret demo-system/demo-server-cert",
+                "Service demo-system/demo-hooks",
+                "MutatingWebhookConfiguration /demo-mutating",
+            ]
+        );
+        assert_eq!(beside[1].get("data"), None, "what the program keeps there stays");
+        assert_eq!(beside[2]["metadata"]["annotations"]["opdev.dev/local-port"], "9444");
+        assert_eq!(beside[2]["spec"].get("selector"), None);
+        let webhook = &beside[3]["webhooks"][0];
+        assert_eq!(
+            webhook["clientConfig"],
+            json!({ "service": { "name": "demo-hooks", "namespace": "demo-system", "path": "/m" } })
+        );
+        assert_eq!(webhook["failurePolicy"], "Fail");
+        assert_eq!(beside[3]["metadata"]["labels"][LABEL], "shop");
     }
 }

@@ -248,6 +248,7 @@ mod tests {
                 own_writes: Vec::new(),
                 guessed_calls: Vec::new(),
                 disturbed_calls: Vec::new(),
+                late_calls: 0,
                 findings: Vec::new(),
             })),
         }

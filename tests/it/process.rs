@@ -313,6 +313,81 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
     opdev.stop().await;
 }
 
+const GO_TYPES: &str = "// +kubebuilder:object:generate=true
+package api
+
+type Plan struct {
+\tName string `json:\"name\"`
+}
+";
+
+const GO_COPIES: &str = "package main
+
+import (
+\t\"fmt\"
+\t\"os\"
+\t\"os/signal\"
+\t\"syscall\"
+
+\t\"example.com/demo/api\"
+)
+
+func main() {
+\tplan := api.Plan{Name: \"one\"}
+\tfmt.Println(\"copied\", plan.DeepCopy().Name)
+\tstop := make(chan os.Signal, 1)
+\tsignal.Notify(stop, syscall.SIGTERM)
+\t<-stop
+}
+";
+
+/// Copy methods follow the types before the build does, and what opdev writes leads to no build of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn copy_methods_are_made_before_the_build_of_a_saved_type() {
+    if Command::new("go").arg("version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have Go");
+        return eprintln!("skipped: no go command");
+    }
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    let opdev = Opdev::start_against(embedded, |root| {
+        for folder in ["cmd", "api"] {
+            std::fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        for (path, text) in [
+            ("opdev.yaml", "operator: { go: ./cmd }\n"),
+            ("go.mod", "module example.com/demo\n\ngo 1.21\n"),
+            ("api/types.go", GO_TYPES),
+            ("cmd/main.go", GO_COPIES),
+        ] {
+            std::fs::write(root.join(path), text).unwrap();
+        }
+    })
+    .await;
+    let copies = || std::fs::read_to_string(opdev.root.join("api/zz_generated.deepcopy.go")).unwrap();
+    // Without the file the program would not compile.
+    let first = pid(&opdev, 0).await;
+    logged(&opdev, 0, "copied one").await;
+    assert!(copies().contains("func (in *Plan) DeepCopyInto(out *Plan)"), "{}", copies());
+    // With another header the methods are the same, so the file stays.
+    let older = format!("// Copyright of somebody.\n\n{}", copies());
+    save(&opdev, "api/zz_generated.deepcopy.go", &older);
+    let second = next_pid(&opdev, 0, first).await;
+    assert_eq!(copies(), older);
+    let mark = opdev.mark();
+    save(&opdev, "api/types.go", &GO_TYPES.replace("}\n", "\tTags []string `json:\"tags\"`\n}\n"));
+    let started = |before: u32| move |state: &ProcessState| matches!(state, ProcessState::Running { pid, .. } if *pid != before);
+    let third = process(&opdev, "the start after the type", mark, started(second)).await;
+    assert!(copies().contains("copy(*out, *in)"), "{}", copies());
+    let ProcessState::Running { pid: third_pid, files, .. } = &third.state else { unreachable!() };
+    assert_eq!((third.starts, files.as_slice()), (3, &["api/types.go".to_owned()][..]));
+    let mark = opdev.mark();
+    save(&opdev, "cmd/main.go", &GO_COPIES.replace("copied", "made"));
+    let fourth = process(&opdev, "the start after the program", mark, started(*third_pid)).await;
+    let ProcessState::Running { files, .. } = &fourth.state else { unreachable!() };
+    assert_eq!((fourth.starts, files.as_slice()), (4, &["cmd/main.go".to_owned()][..]));
+    opdev.stop().await;
+}
+
 /// Also where opdev has no time for a last word.
 #[test]
 fn a_killed_opdev_leaves_no_program_behind() {

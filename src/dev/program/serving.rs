@@ -1,23 +1,35 @@
 //! The webhooks of the operator's program on the embedded control plane: registered once the program answers, taken away
-//! with it. Also the lease that a program before has left. Writes as opdev, never as the program.
+//! with it. A program that makes its certificate itself finds its Secret, its Service and the configurations before it
+//! starts, and its Secret as files, as the kubelet would mount it. Also the lease that a program before has left. Writes as
+//! opdev, never as the program.
 
 use crate::dev::api::{MANAGER, is_not_found, send};
+use crate::dev::private_folder::PrivateFolder;
 use crate::event::{Event, Level, Notice};
 use crate::process::Start;
-use crate::process::webhooks::{CONFIGURATIONS, LABEL, Webhooks};
+use crate::process::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
 use crate::tap::EventSink;
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
+use futures::StreamExt as _;
 use jiff::Timestamp;
-use kube::Client;
+use k8s_openapi::api::core::v1::Secret;
+use kube::runtime::watcher::watch_object;
+use kube::{Api, Client};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
+use std::path::{Component, Path};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 
 /// How often a port is tried until something listens there.
 const TRY: Duration = Duration::from_millis(100);
+
+/// The files of a mounted Secret that a webhook server reads; the key comes first, for whoever watches the certificate reads
+/// both when it changes.
+const FILES: [&str; 3] = ["tls.key", "tls.crt", "ca.crt"];
 
 /// Webhooks of one program.
 #[derive(Clone)]
@@ -26,19 +38,33 @@ pub(super) struct Serving {
     pub(super) events: EventSink,
     pub(super) webhooks: Webhooks,
     pub(super) project: String,
+    /// The namespace that counts where the project names none.
+    pub(super) namespace: String,
     pub(super) port: u16,
     /// PEM.
     pub(super) authority: String,
+    /// Set once what an earlier opdev has left is gone.
+    pub(super) cleared: Arc<OnceCell<()>>,
 }
 
 impl Serving {
-    /// Registers the webhooks once the program listens.
+    /// Registers the webhooks once the program listens, and goes on to mount its Secret where it makes its certificate
+    /// itself.
     pub(super) async fn run(self, mut starts: watch::Receiver<Option<Arc<Start>>>) {
-        // What an earlier opdev has left would refuse every object until the program is up.
-        self.remove().await;
+        self.clear().await;
         if starts.wait_for(Option::is_some).await.is_err() {
             return;
         }
+        let mounted = async {
+            if let Some(own) = &self.webhooks.own {
+                self.mount(own).await;
+            }
+        };
+        tokio::join!(mounted, self.reached());
+    }
+
+    /// Waits until the program listens, and registers what leads to it.
+    async fn reached(&self) {
         while TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).await.is_err() {
             tokio::time::sleep(TRY).await;
         }
@@ -55,19 +81,79 @@ impl Serving {
                 (Level::Error, format!("the webhooks of the program are not registered: {error:#}"))
             }
         };
-        self.events
-            .emit(Event::Noticed(Notice { at: Timestamp::now(), level, message, hint: None, object: None }))
-            .await;
+        self.tell(level, message, None).await;
+    }
+
+    /// Before each start: what a program that makes its certificate itself finds in its cluster.
+    pub(super) async fn prepare(&self) {
+        let Some(own) = &self.webhooks.own else { return };
+        self.clear().await;
+        for object in self.webhooks.beside(own, &self.project, &self.namespace, self.port) {
+            let Some(path) = path_of(&object) else { continue };
+            if let Err(error) = self.apply(&path, &object).await {
+                let message = format!("the program's webhooks miss {path}: {error:#}");
+                self.tell(Level::Error, message, None).await;
+            }
+        }
+    }
+
+    /// Writes the Secret of the program's certificate where its Deployment mounts it, whenever it changes.
+    async fn mount(&self, own: &OwnCertificate) {
+        let namespace = own.namespace.as_deref().unwrap_or(&self.namespace);
+        let what = format!("Secret {namespace}/{}", own.secret);
+        let folder = match mount_folder(&own.folder) {
+            Ok(folder) => folder,
+            Err(error) => {
+                let message = format!("the program waits for its certificate ({what}): {error:#}");
+                let hint = "let the program read it elsewhere, such as with operator.args in opdev.yaml";
+                return self.tell(Level::Error, message, Some(hint.to_owned())).await;
+            }
+        };
+        let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
+        let mut states = pin!(watch_object(secrets, &own.secret));
+        let mut is_told = false;
+        while let Some(state) = states.next().await {
+            let Ok(Some(Secret { data: Some(data), .. })) = state else { continue };
+            let files: Vec<_> = FILES.iter().filter_map(|name| Some((name, data.get(*name)?))).collect();
+            for (name, bytes) in &files {
+                if let Err(error) = folder.write(name, &bytes.0) {
+                    self.tell(Level::Error, format!("{what} is not mounted: {error:#}"), None).await;
+                }
+            }
+            if !files.is_empty() && !std::mem::replace(&mut is_told, true) {
+                let message = format!(
+                    "the program makes its certificate itself: {what} is kept in {}, as its Deployment mounts it",
+                    own.folder.display()
+                );
+                self.tell(Level::Info, message, None).await;
+            }
+        }
+    }
+
+    async fn tell(&self, level: Level, message: String, hint: Option<String>) {
+        let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
+        self.events.emit(Event::Noticed(notice)).await;
+    }
+
+    /// What an earlier opdev has left would refuse every object until the program is up.
+    async fn clear(&self) {
+        self.cleared.get_or_init(|| self.remove()).await;
     }
 
     async fn register(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        for object in self.webhooks.configurations(&self.project, self.port, &self.authority) {
-            let kind = object["kind"].as_str().unwrap_or_default();
-            let Some((_, list)) = CONFIGURATIONS.iter().find(|(known, _)| *known == kind) else { continue };
-            let name = object["metadata"]["name"].as_str().unwrap_or_default();
-            self.apply(&format!("{list}/{name}"), &object).await?;
-            names.push(name.to_owned());
+        let objects = match &self.webhooks.own {
+            // They are there since before the program was.
+            Some(own) => self.webhooks.beside(own, &self.project, &self.namespace, self.port),
+            None => self.webhooks.configurations(&self.project, self.port, &self.authority),
+        };
+        for object in objects {
+            let is_admission = CONFIGURATIONS.iter().any(|(kind, _)| object["kind"] == *kind);
+            let Some(path) = path_of(&object).filter(|_| is_admission) else { continue };
+            if self.webhooks.own.is_none() {
+                self.apply(&path, &object).await?;
+            }
+            names.push(object["metadata"]["name"].as_str().unwrap_or_default().to_owned());
         }
         let conversion = Webhooks::conversion_by_url(self.port, &self.authority);
         for name in &self.webhooks.conversion {
@@ -85,8 +171,14 @@ impl Serving {
         Ok(())
     }
 
-    /// Takes the registered configurations away: nobody answers them any more.
+    /// Takes the registered configurations and the mounted files away: nobody answers any more.
     pub(super) async fn remove(&self) {
+        if let Some(folder) = self.webhooks.own.as_ref().and_then(|own| mount_folder(&own.folder).ok()) {
+            for name in FILES {
+                // One that is missing was not mounted.
+                _ = folder.remove(name);
+            }
+        }
         for (_, list) in CONFIGURATIONS {
             let uri = format!("{list}?labelSelector={LABEL}%3D{}", self.project);
             if let Err(error) = send(&self.client, "DELETE", &uri, "application/json", None).await {
@@ -94,6 +186,46 @@ impl Serving {
             }
         }
     }
+}
+
+/// Makes the namespace that the manager would be deployed to, where it is missing.
+pub(super) async fn make_namespace(client: &Client, name: &str) {
+    let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
+    let uri = format!("/api/v1/namespaces/{name}?fieldManager={MANAGER}&force=true");
+    let content_type = "application/apply-patch+yaml";
+    if let Err(error) = send(client, "PATCH", &uri, content_type, Some(&object)).await {
+        tracing::warn!("the namespace {name} of the program is not made: {error:#}");
+    }
+}
+
+/// The path of an object that is applied.
+fn path_of(object: &Value) -> Option<String> {
+    let kind = object["kind"].as_str()?;
+    let name = object["metadata"]["name"].as_str()?;
+    let namespaced = |list: &str| {
+        let namespace = object["metadata"]["namespace"].as_str()?;
+        Some(format!("/api/v1/namespaces/{namespace}/{list}/{name}"))
+    };
+    match kind {
+        "Namespace" => Some(format!("/api/v1/namespaces/{name}")),
+        "Secret" => namespaced("secrets"),
+        "Service" => namespaced("services"),
+        _ => {
+            CONFIGURATIONS.iter().find(|(known, _)| *known == kind).map(|(_, list)| format!("{list}/{name}"))
+        }
+    }
+}
+
+/// The folder in which a Secret is mounted, below the system's folder for temporary files: a project's files must not have
+/// opdev write anywhere else.
+fn mount_folder(path: &Path) -> Result<PrivateFolder> {
+    let temporary = [Path::new("/tmp").to_owned(), std::env::temp_dir()];
+    let inside = temporary.iter().find_map(|folder| path.strip_prefix(folder).ok());
+    let is_plain = |inside: &Path| inside.components().all(|part| matches!(part, Component::Normal(_)));
+    if !inside.is_some_and(|inside| inside.components().next().is_some() && is_plain(inside)) {
+        bail!("its Deployment mounts it at {}, and opdev writes it only below /tmp", path.display());
+    }
+    PrivateFolder::named(path).context("the folder of its mount cannot be used")
 }
 
 /// Deletes the lease that a program before has not given back, so that the next one need not wait for its end: only one

@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use opdev_object::diff::Change;
 use opdev_object::yaml;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Shorter strings would be found in everything.
 const SHORTEST: usize = 4;
@@ -20,11 +21,18 @@ pub fn secrets(values: &Value) -> Vec<String> {
     known(found)
 }
 
+/// Keys that say where a service is, beside the keys with its secrets (Service Binding Specification for Kubernetes 1.1,
+/// well-known secret entries). Their values are words of every log line, such as the port 5672.
+const PLAIN_KEYS: [&str; 5] = ["type", "provider", "host", "port", "database"];
+
 /// The values of a Secret.
 pub fn secrets_of_object(secret: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    for field in ["data", "stringData"] {
-        secret.get(field).into_iter().for_each(|data| all(data, &mut found));
+    let fields = ["data", "stringData"].iter().filter_map(|field| secret.get(field)?.as_object());
+    for (key, value) in fields.flatten() {
+        if !PLAIN_KEYS.contains(&key.as_str()) {
+            all(value, &mut found);
+        }
     }
     known(found)
 }
@@ -60,14 +68,17 @@ pub fn manifest_secrets(manifest: &str) -> Vec<String> {
 /// The list that `text` wants: also in base64 and out of it, without what is too short to be told from other
 /// words, longer ones first, as one may hold another.
 pub fn known(strings: impl IntoIterator<Item = String>) -> Vec<String> {
+    let given: BTreeSet<String> = strings.into_iter().collect();
     let mut list: Vec<String> = Vec::new();
-    for secret in strings {
+    for secret in &given {
         let decoded = STANDARD.decode(secret.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        list.extend(decoded.filter(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace())));
-        if secret.len() >= SHORTEST {
-            list.push(STANDARD.encode(&secret));
+        // What a list before has encoded already is not encoded again: such lists would double each time.
+        let is_encoded = decoded.as_ref().is_some_and(|decoded| given.contains(decoded));
+        if secret.len() >= SHORTEST && !is_encoded {
+            list.push(STANDARD.encode(secret));
         }
-        list.push(secret);
+        list.extend(decoded.filter(|text| !text.contains(|c: char| c.is_control() && !c.is_whitespace())));
+        list.push(secret.clone());
     }
     let lines: Vec<String> = list
         .iter()
@@ -169,6 +180,22 @@ mod tests {
         for reference in ["web-auth", "tls.crt"] {
             assert_eq!(text(reference, &known), reference);
         }
+    }
+
+    #[test]
+    fn a_list_that_is_made_again_and_again_does_not_grow() {
+        let secret = json!({"kind": "Secret", "data": {"password": "aHVudGVyMg==", "port": "NTY3Mg=="},
+            "stringData": {"key": "first line of it\nsecond line of it"}});
+        let mut list = known(secrets_of_object(&secret));
+        list = known(list);
+        let settled = list.clone();
+        for _ in 0..3 {
+            list.extend(secrets_of_object(&secret));
+            list = known(list);
+        }
+        assert_eq!(list, settled);
+        assert!(settled.len() < 20, "{settled:?}");
+        assert_eq!(text("hunter2 and aHVudGVyMg== at 15672", &list), format!("{MASK} and {MASK} at 15672"));
     }
 
     #[test]

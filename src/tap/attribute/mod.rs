@@ -296,6 +296,9 @@ impl Attribution {
         };
         let mut again = Reconcile::clone(ended);
         again.calls.push(pass::call_of(call, again.at));
+        if let Some(process) = &mut again.process {
+            process.late_calls += 1;
+        }
         *ended = Arc::new(again);
         vec![Event::Reconciled(Arc::clone(ended))]
     }
@@ -407,9 +410,12 @@ impl Attribution {
     fn learn(&mut self, object: Option<&Value>) {
         let Some(object) = object else { return };
         if self.secrets.len() < SECRETS && object["kind"] == "Secret" {
-            let mut found = std::mem::take(&mut self.secrets);
-            found.extend(mask::secrets_of_object(object));
-            self.secrets = mask::known(found);
+            let found = mask::secrets_of_object(object);
+            // Most events show a Secret that is known.
+            if found.iter().any(|secret| !self.secrets.contains(secret)) {
+                self.secrets.extend(found);
+                self.secrets = mask::known(std::mem::take(&mut self.secrets));
+            }
         }
     }
 

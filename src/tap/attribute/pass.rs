@@ -131,6 +131,7 @@ impl Open {
                 own_writes: self.own_writes.clone(),
                 guessed_calls: self.guessed.clone(),
                 disturbed_calls,
+                late_calls: 0,
                 findings: Vec::new(),
             })),
             object,

@@ -1,0 +1,3 @@
+module check.test
+
+go 1.21
