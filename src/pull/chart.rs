@@ -121,7 +121,7 @@ fn from_repository(
 pub(super) fn address(repository: &str) -> Result<Url> {
     Url::parse(repository)
         .ok()
-        .filter(|url| url.has_host())
+        .filter(Url::has_host)
         .with_context(|| format!("invalid chart URL format: {}", shown_text(repository)))
 }
 

@@ -152,8 +152,8 @@ impl Dependencies<'_> {
             }
             for (dependency, origin) in here {
                 let key = dependency.repository.trim_end_matches('/').to_owned();
-                if !indexes.0.contains_key(&key) {
-                    indexes.0.insert(key, self.index(&dependency.repository, origin)?);
+                if let std::collections::btree_map::Entry::Vacant(place) = indexes.0.entry(key) {
+                    place.insert(self.index(&dependency.repository, origin)?);
                 }
             }
             if self.refresh && is_known {

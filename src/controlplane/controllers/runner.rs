@@ -48,7 +48,7 @@ fn refusal(status: &Status) -> Refusal {
 
 fn change(change: &storage::Change) -> Change {
     let gone = change.kind == ChangeKind::Deleted;
-    let before = change.previous.as_ref().map(|stored| stored.value());
+    let before = change.previous.as_ref().map(crate::storage::Stored::value);
     Change {
         resource: change.table.to_string(),
         before: if gone { before.or_else(|| Some(change.object.value())) } else { before },

@@ -162,7 +162,7 @@ impl Parts {
             let kind = Value::from(resource.kind.as_str());
             format!("{{\"kind\":{kind},\"apiVersion\":{version}")
         });
-        let items = items.to_vec().into_iter();
+        let items = Vec::from(items).into_iter();
         Parts { shape: shape.clone(), items, out: out.into(), front, first: true, over: false }
     }
 

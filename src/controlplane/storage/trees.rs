@@ -62,7 +62,7 @@ impl Trees {
             let mut kept = self.all.kept.lock().unwrap_or_else(PoisonError::into_inner);
             kept.objects.push_back((object, size));
             kept.bytes += size;
-            (kept.without_tree(), kept.to_pack())
+            (kept.without_tree(), kept.take_unpacked())
         };
         resting.iter().for_each(|object| object.forget_tree());
         packing.iter().for_each(|object| object.pack());
@@ -96,7 +96,7 @@ impl Kept {
     }
 
     /// Those whose text is packed now.
-    fn to_pack(&mut self) -> Vec<Arc<Stored>> {
+    fn take_unpacked(&mut self) -> Vec<Arc<Stored>> {
         let mut packing = Vec::new();
         while self.whole_bytes > WHOLE
             && let Some((oldest, size)) = self.whole.pop_front()

@@ -154,7 +154,7 @@ fn change(intent: &Intent<'_>, after: &Value) -> Option<ObjectChange> {
     taken_from.sort();
     taken_from.dedup();
     let changes = mask::changes(&object.gvk.kind, changed);
-    (!changes.is_empty()).then(|| ObjectChange { object, action: Action::Updated, changes, taken_from })
+    (!changes.is_empty()).then_some(ObjectChange { object, action: Action::Updated, changes, taken_from })
 }
 
 /// The removal of an object.

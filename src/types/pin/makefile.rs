@@ -61,7 +61,7 @@ pub(super) fn without_dots(path: &str) -> String {
 
 impl Command {
     /// The command with whole paths below the project's folder as paths from the folder it runs in.
-    pub(super) fn from_folder(mut self) -> Command {
+    pub(super) fn read_in_folder(mut self) -> Command {
         let folder = self.folder.replace(ROOT, "");
         let inside = self.folder.starts_with(ROOT) || !self.folder.starts_with('/');
         let folder = without_dots(folder.trim_start_matches('/'));

@@ -107,7 +107,7 @@ pub fn settings(inputs: &Inputs<'_>) -> Settings {
     let mut all = Vec::new();
     let mut read = |commands: Vec<Command>, all: &mut Vec<Invocation>| {
         for command in commands {
-            let command = command.from_folder();
+            let command = command.read_in_folder();
             let Some(flags) = flags_of(&command) else { continue };
             let Some(call) = options::invocation(&command, flags, &mut found.diagnostics) else { continue };
             if call.object.is_some() {
