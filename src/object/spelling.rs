@@ -10,8 +10,8 @@ pub fn distance(a: &str, b: &str) -> usize {
     strsim::osa_distance(&start(a), &start(b))
 }
 
-/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters, and one for
-/// shorter words. A word of one or two characters has none but in another case: any other is as near.
+/// The known word that is nearest to a mistyped one, where it is near: one change for every three characters, or the same
+/// beginning. A word of one or two characters has none but in another case: any other is as near.
 ///
 /// ```
 /// use opdev_object::spelling::nearest;
@@ -23,11 +23,17 @@ pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     let most = if length < 3 { 0 } else { length / 3 };
     known
         .into_iter()
-        .filter(|candidate| *candidate != word && candidate.chars().count().abs_diff(length) <= most)
+        .filter(|candidate| *candidate != word)
         .map(|candidate| (distance(word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= most)
+        .filter(|(distance, candidate)| *distance <= most || begins_alike(word, candidate))
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether four characters and three quarters of the word are the beginning of the other.
+fn begins_alike(word: &str, candidate: &str) -> bool {
+    let same = word.chars().zip(candidate.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+    same >= 4 && same * 4 >= word.chars().count() * 3
 }
 
 #[cfg(test)]
@@ -42,10 +48,11 @@ mod tests {
             ("REPLICAS", Some("replicas")),
             ("imag", Some("image")),
             ("imagepullpolici", Some("imagePullPolicy")),
+            ("images", Some("image")),
+            ("imagePull", Some("imagePullPolicy")),
             ("s", None),
             ("siz", Some("size")),
             ("port", None),
-            ("image", None),
         ] {
             assert_eq!(nearest(word, known), meant, "{word}");
         }

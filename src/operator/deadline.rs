@@ -40,9 +40,10 @@ mod tests {
 
     #[test]
     fn a_limit_is_reached_when_its_time_is_up_or_nobody_waits() {
-        assert_eq!(within(Duration::ZERO).0.reached(), Some("nobody waits for this any more"));
-        let (limit, _waiting) = within(Duration::ZERO);
+        let (limit, waiting) = within(Duration::ZERO);
         assert_eq!(limit.reached(), Some(TOO_LONG));
+        drop(waiting);
+        assert_eq!(limit.reached(), Some("nobody waits for this any more"));
         let (limit, waiting) = within(Duration::from_secs(3600));
         assert_eq!(limit.clone().reached(), None);
         drop(waiting);

@@ -218,6 +218,7 @@ fn one_file_writes_in_projects() {
         "dev/requests/draft_file.rs",
         // Folders above the user's own state.
         "dev/owner.rs",
+        "dev/preferences.rs",
         "dev/trust/store.rs",
         // Below .opdev/bin, which `dev/program` has examined and emptied.
         "process/build.rs",

@@ -180,13 +180,13 @@ async fn a_held_chart_waits_with_what_it_would_do_until_it_is_answered_or_undone
     opdev.edit(TEMPLATE, |text| format!("{text}\n{{{{ if }}}}"));
     opdev.wait("a broken chart", before, |event| matches!(event, Event::ReloadFailed(_)).then_some(())).await;
     assert_eq!(released(&opdev, before).await, Verdict::Undone);
-    opdev.edit(TEMPLATE, |text| back(text.replace("\n{{ if }}", "")));
-    opdev
-        .wait("the old text", before, |event| match event {
-            Event::ReloadSettled(settled) => Some(settled.failed),
-            _ => None,
-        })
-        .await;
+    // Mended, the same chart is held again.
+    let before = opdev.mark();
+    opdev.edit(TEMPLATE, |text| text.replace("\n{{ if }}", ""));
+    held(&opdev, before).await;
+    let before = opdev.mark();
+    opdev.edit(TEMPLATE, back);
+    assert_eq!(released(&opdev, before).await, Verdict::Undone);
     let wrote = |event: &Event| matches!(event, Event::Reconciled(pass) if !pass.objects.is_empty());
     assert!(!opdev.since(mark).iter().any(wrote), "a held chart has gone live");
 

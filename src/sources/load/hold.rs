@@ -20,8 +20,9 @@ pub(super) struct HeldCharts {
 
 #[derive(Debug)]
 struct Waiting {
-    /// What the files that are held are known by.
-    print: u64,
+    /// What the files that are held are known by; `None` once they were broken since: whatever loads next is tried anew,
+    /// also the same files.
+    print: Option<u64>,
     /// What serves meanwhile.
     older: Arc<Watch>,
     /// What waits; `None` once the user has dropped it, or it was broken since.
@@ -55,8 +56,9 @@ impl HeldCharts {
         if let Some(broken) = &watch.broken {
             // The chart that loaded last is the one that was held: it must not slip in.
             waiting.newest = None;
+            waiting.print = None;
             waiting.problem = broken.clone();
-        } else if waiting.print != print || forced {
+        } else if waiting.print != Some(print) || forced {
             self.waiting.remove(&kind);
             return (watch, affected);
         }
@@ -69,7 +71,7 @@ impl HeldCharts {
         let kind = key(&trial.watch.gvk);
         let Some(print) = self.prints.get(&kind).copied() else { return };
         let waiting = Waiting {
-            print,
+            print: Some(print),
             older: Arc::clone(&trial.before),
             newest: waits.then(|| Arc::clone(&trial.watch)),
             problem: problem.clone(),

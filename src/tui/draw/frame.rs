@@ -14,7 +14,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::symbols::merge::MergeStrategy;
 use ratatui::widgets::{Block, Widget};
-use std::fmt::Write as _;
 
 /// Draws the border of a pane and gives back what is inside.
 pub(super) fn border(
@@ -107,7 +106,8 @@ fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
                 about = format!("the first {} of {about}", tree::MOST);
             }
             if let (1.., Some(key)) = (gone, key) {
-                let _ = write!(about, " · {gone} deleted ({key})");
+                // In front: where there is no room for all of it, the key is what nobody would guess.
+                about = format!("{gone} deleted ({key}) · {about}");
             }
             Some(about)
         }
