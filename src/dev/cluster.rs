@@ -7,9 +7,9 @@ mod explain;
 mod kubeconfig;
 mod link;
 mod local;
+mod monitor;
 mod plugin;
 mod proxies;
-mod tend;
 mod webhooks;
 
 use super::data::{self, DataFolder};
@@ -24,11 +24,11 @@ use anyhow::{Context as _, Result, bail};
 use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
+pub(crate) use monitor::ConnectionMonitor;
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, User, Webhooks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-pub(crate) use tend::Tender;
 pub use webhooks::Certificates;
 
 /// What the user asked for.
@@ -81,7 +81,7 @@ pub struct Connection {
     /// Holds while nothing may be written.
     pub read_only: ReadOnly,
     /// Who looks after the connection, where it can break.
-    tender: Option<Tender>,
+    monitor: Option<ConnectionMonitor>,
     plane: Option<(ControlPlane, Option<Listening>)>,
     /// On the kubeconfig that is written.
     _lock: Option<Lock>,
@@ -178,7 +178,7 @@ impl Connection {
             namespace,
             kubeconfig,
             read_only: ReadOnly::default(),
-            tender: None,
+            monitor: None,
             plane: Some((plane, listening)),
             _lock: lock,
             _data: Some(data),
@@ -224,14 +224,14 @@ impl Connection {
             marks,
             insecure: target.insecure,
         };
-        let tender = Tender { link, choice: choice.clone(), context: context.to_owned() };
+        let monitor = ConnectionMonitor { link, choice: choice.clone(), context: context.to_owned() };
         Ok(Connection {
             client,
             cluster,
             namespace,
             kubeconfig: choice.kubeconfig.clone(),
             read_only,
-            tender: Some(tender),
+            monitor: Some(monitor),
             plane: None,
             _lock: None,
             _data: None,
@@ -276,8 +276,8 @@ impl Connection {
     }
 
     /// Who looks after the connection, where it can break.
-    pub(super) fn tender(&mut self) -> Option<Tender> {
-        self.tender.take()
+    pub(super) fn monitor(&mut self) -> Option<ConnectionMonitor> {
+        self.monitor.take()
     }
 
     /// Ends the embedded control plane, if there is one.

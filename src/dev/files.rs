@@ -293,11 +293,11 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
 
 /// Everything that sources are made of, relative to the root.
 fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
-    let fed = sources.watches.iter().filter_map(|watch| Some(PathBuf::from(&watch.chart()?.path)));
+    let charts = sources.watches.iter().filter_map(|watch| Some(PathBuf::from(&watch.chart()?.path)));
     let named = sources.watches.iter().filter_map(|watch| watch.program());
     let named = named.flat_map(|program| program.charts.keys().map(PathBuf::from));
     let given = project.crds.iter().chain(&project.types).chain(&project.samples).cloned();
     let folders = reconciler_folders(project);
     let files = project.settings.reconcilers.values().map(PathBuf::from);
-    fed.chain(named).chain(given).chain(folders).chain(files).collect()
+    charts.chain(named).chain(given).chain(folders).chain(files).collect()
 }

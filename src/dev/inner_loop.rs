@@ -20,7 +20,7 @@ use super::project::Project;
 use super::reload::{self, Reloader};
 use super::requests::{Drafts, Requests, Tasks, UndoList};
 use super::returned::Returned;
-use super::service_account::Keeper;
+use super::service_account::RoleSync;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
 use crate::event::{
@@ -170,7 +170,7 @@ fn only_known(only: &[String], loaded: &Loaded) -> Result<()> {
 
 /// Everything that runs, and the ways to talk to it.
 struct Running {
-    carrier: Requests,
+    handler: Requests,
     sources: watch::Receiver<Arc<Sources>>,
     /// Keeps the sources alive where file watching has died: what serves goes on serving.
     _publish: watch::Sender<Arc<Sources>>,
@@ -212,7 +212,7 @@ impl Running {
         first: (files::Memory, Option<Loaded>),
     ) -> Running {
         let project = &input.project;
-        let (acting, tender) = (opened.acting.take(), opened.connection.tender());
+        let (acting, monitor) = (opened.acting.take(), opened.connection.monitor());
         let Opened { connection, events, .. } = &*opened;
         // Leaving this cluster does not stop opdev.
         let shutdown = &input.shutdown.child_token();
@@ -245,8 +245,8 @@ impl Running {
         let numbers = PassNumbers::default();
         // Of its own: who leaves may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
-        let (client, keeper) = acting.unzip();
-        let rules = keeper.as_ref().map(Keeper::rules);
+        let (client, roles) = acting.unzip();
+        let rules = roles.as_ref().map(RoleSync::rules);
         let manager = ManagerInput {
             client: client.unwrap_or_else(|| connection.client.clone()),
             sources: sources.clone(),
@@ -261,13 +261,14 @@ impl Running {
                 let _ = die.send(error).await;
             }
         });
-        if let Some(keeper) = keeper {
-            tasks.spawn(shutdown.clone().run_until_cancelled_owned(keep(keeper, input, to_manager.clone())));
+        if let Some(roles) = roles {
+            let syncing = sync_roles(roles, input, to_manager.clone());
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(syncing));
         }
         let (awake, woken) = watch::channel(0);
-        if let Some(tender) = tender {
-            let tending = tender.run(events.clone(), to_manager.clone(), awake.clone());
-            tasks.spawn(shutdown.clone().run_until_cancelled_owned(tending));
+        if let Some(monitor) = monitor {
+            let monitoring = monitor.run(events.clone(), to_manager.clone(), awake.clone());
+            tasks.spawn(shutdown.clone().run_until_cancelled_owned(monitoring));
         }
         let returned = Returned::of(connection, events, &to_reloader, &woken);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(returned.run()));
@@ -280,16 +281,15 @@ impl Running {
         );
         let pod_logs =
             PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
-        let carrier = carrier(input, opened, to_manager, to_reloader, sources.clone());
-        let carrier = Requests { rules, ..carrier };
+        let handler = Requests { rules, ..handler(input, opened, to_manager, to_reloader, sources.clone()) };
         if !connection.cluster.embedded {
-            let copies = carrier.copies.clone();
+            let copies = handler.copies.clone();
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
         let program = program.start(place(input, opened, &sources, &numbers)).await;
         Running {
-            carrier,
+            handler,
             sources,
             _publish: publish,
             fatal,
@@ -346,19 +346,19 @@ impl Running {
                         self.stay(&mut opening).await;
                     }
                     Some((_, Request::ListPaths { typed })) => {
-                        let carrier = self.carrier.clone();
-                        let listing = async move { carrier.list_paths(typed).await };
+                        let handler = self.handler.clone();
+                        let listing = async move { handler.list_paths(typed).await };
                         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(listing));
                     }
                     Some((_, Request::ExplainValues { object })) => {
-                        let carrier = self.carrier.clone();
-                        let explaining = async move { carrier.explain_values(object).await };
+                        let handler = self.handler.clone();
+                        let explaining = async move { handler.explain_values(object).await };
                         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(explaining));
                     }
                     Some((id, Request::Reload)) => {
                         // What was refused for want of a right is tried again, too.
                         self.awake.send_modify(|count| *count += 1);
-                        let _ = self.carrier.operator.send(ManagerRequest::Connection { lost: false }).await;
+                        let _ = self.handler.operator.send(ManagerRequest::Connection { lost: false }).await;
                         self.dispatch(id, Request::Reload);
                     }
                     Some((_, Request::Remember { borders })) => {
@@ -407,7 +407,7 @@ impl Running {
     async fn opened(&self, opening: Opening, end: Result<Opened>) -> Option<(Opening, Opened)> {
         let outcome = match end {
             Err(error) => {
-                let hint = Some(format!("opdev stays where it is ({})", self.carrier.guard.context));
+                let hint = Some(format!("opdev stays where it is ({})", self.handler.guard.context));
                 RequestOutcome::Failed { message: format!("{error:#}"), hint }
             }
             Ok(opened) if opening.cancelled => {
@@ -439,7 +439,7 @@ impl Running {
             (sources.watches.iter().map(|watch| watch.gvk.clone()).collect(), shown.collect())
         };
         self.observer.watch(reconciled, shown);
-        let trust = &self.carrier.trust;
+        let trust = &self.handler.trust;
         let (now, refused): (Vec<_>, Vec<_>) = std::mem::take(&mut self.apply_on_start)
             .into_iter()
             .partition(|(_, (_, needs))| needs.as_ref().is_none_or(|permission| trust.grants(permission)));
@@ -456,10 +456,10 @@ impl Running {
         if program.is_some_and(|program| program.takes(id, &request, &self.sources.borrow(), &self.events)) {
             return;
         }
-        let carrier = self.carrier.clone();
+        let handler = self.handler.clone();
         let shutdown = self.shutdown.clone();
         self.tasks
-            .spawn(shutdown.run_until_cancelled_owned(async move { carrier.carry_out(id, request).await }));
+            .spawn(shutdown.run_until_cancelled_owned(async move { handler.carry_out(id, request).await }));
     }
 }
 
@@ -505,17 +505,17 @@ fn follow_preferences(input: &Input, events: &EventSink) -> impl Future<Output =
 }
 
 /// Keeps the roles of the operator's ServiceAccount until opdev stops.
-fn keep(
-    keeper: Keeper,
+fn sync_roles(
+    roles: RoleSync,
     input: &Input,
     operator: mpsc::Sender<ManagerRequest>,
 ) -> impl Future<Output = ()> + use<> {
     let reload = &input.project.settings.reload;
-    keeper.run(operator, reload.quiet(), input.poll || reload.poll)
+    roles.run(operator, reload.quiet(), input.poll || reload.poll)
 }
 
 /// Who carries out what the user asks for.
-fn carrier(
+fn handler(
     input: &Input,
     Opened { connection, events, .. }: &Opened,
     operator: mpsc::Sender<ManagerRequest>,

@@ -10,7 +10,7 @@ pub use trial::Trial;
 use super::charts::Charts;
 use super::definitions::{self, Definition, Definitions};
 use super::files::{Prints, hash, problem};
-use super::reconcilers::{Fed, Reconcilers};
+use super::reconcilers::{LoadedReconciler, Reconcilers};
 use super::time_limit::TimeLimit;
 use super::watches::{self, Entry};
 use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
@@ -173,12 +173,12 @@ impl Loader {
         };
         let affected = match before.and_then(|before| Some((before, before.chart()?))) {
             None => true,
-            Some((before, fed)) => {
+            Some((before, loaded)) => {
                 fresh.contains(&entry.chart)
-                    || fed.path != chart.path
-                    || fed.overrides != chart.overrides
-                    || fed.watch_dependents != chart.watch_dependents
-                    || fed.dry_run_option != chart.dry_run_option
+                    || loaded.path != chart.path
+                    || loaded.overrides != chart.overrides
+                    || loaded.watch_dependents != chart.watch_dependents
+                    || loaded.dry_run_option != chart.dry_run_option
                     || before.selector != entry.selector
                     || before.reconcile_period != entry.reconcile_period
             }
@@ -208,10 +208,10 @@ impl Loader {
         let charts: Vec<(Gvk, Place)> =
             self.entries.iter().map(|entry| (entry.gvk.clone(), entry.place.clone())).collect();
         let defined = definitions::defined(definitions);
-        let fed = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
+        let loaded = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
         let fresh = self.charts.load_named(&files.named_charts, &new.named, forced, diagnostics);
         let named = self.charts.named();
-        for Fed { gvk, path, program, files: texts, broken, fresh: is_fresh } in fed {
+        for LoadedReconciler { gvk, path, program, files: texts, broken, fresh: is_fresh } in loaded {
             diagnostics.extend(broken.clone());
             let before = self.before(&gvk).and_then(|before| before.program());
             let affected = before.is_none_or(|before| {

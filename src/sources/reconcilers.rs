@@ -45,7 +45,7 @@ pub(super) struct Defined {
 
 /// A reconciler that feeds a kind.
 #[derive(Debug)]
-pub(super) struct Fed {
+pub(super) struct LoadedReconciler {
     pub(super) gvk: Gvk,
     pub(super) path: String,
     pub(super) program: Option<Arc<dyn Program>>,
@@ -85,10 +85,10 @@ impl Reconcilers {
         charts: &[(Gvk, Place)],
         forced: bool,
         diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<Fed> {
+    ) -> Vec<LoadedReconciler> {
         let candidates = candidates(files);
         self.loading.retain(|path, _| candidates.iter().any(|candidate| candidate.path == *path));
-        let mut fed: Vec<Fed> = Vec::new();
+        let mut loaded: Vec<LoadedReconciler> = Vec::new();
         for candidate in candidates {
             let matching = matching(&candidate.named, defined);
             let texts = texts_of(&candidate.path, &files.reconcilers);
@@ -111,7 +111,7 @@ impl Reconcilers {
                     continue;
                 }
             };
-            if let Some(why) = taken(&candidate, &gvk, charts, &fed) {
+            if let Some(why) = taken(&candidate, &gvk, charts, &loaded) {
                 diagnostics.push(why);
                 continue;
             }
@@ -119,7 +119,7 @@ impl Reconcilers {
             if let Some(broken) = &mut broken {
                 broken.kind = Some(gvk.clone());
             }
-            fed.push(Fed {
+            loaded.push(LoadedReconciler {
                 gvk,
                 path: candidate.path,
                 program: loading.good.clone(),
@@ -128,7 +128,7 @@ impl Reconcilers {
                 fresh,
             });
         }
-        fed
+        loaded
     }
 
     /// Loads one whose files differ; whether it has a new program.
@@ -350,7 +350,12 @@ fn kind(
 }
 
 /// Why a reconciler must not feed a kind that something else feeds.
-fn taken(candidate: &Candidate, gvk: &Gvk, charts: &[(Gvk, Place)], fed: &[Fed]) -> Option<Diagnostic> {
+fn taken(
+    candidate: &Candidate,
+    gvk: &Gvk,
+    charts: &[(Gvk, Place)],
+    loaded: &[LoadedReconciler],
+) -> Option<Diagnostic> {
     let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
     let path = &candidate.path;
     let (message, hint) = if let Some((_, place)) = charts.iter().find(|(other, _)| same(other)) {
@@ -359,7 +364,7 @@ fn taken(candidate: &Candidate, gvk: &Gvk, charts: &[(Gvk, Place)], fed: &[Fed])
             format!("remove the entry at {place} or {path}: one kind has one reconciler"),
         )
     } else {
-        let other = fed.iter().find(|other| same(&other.gvk))?;
+        let other = loaded.iter().find(|other| same(&other.gvk))?;
         (
             format!("{} has two reconcilers, {} and {path}: the second does not run", gvk.kind, other.path),
             "keep one of the two".to_owned(),

@@ -48,19 +48,19 @@ fn forced(overrides: &BTreeMap<String, String>) -> anyhow::Result<Value> {
 ///
 /// # Errors
 /// What Helm says about values that do not go together, or that there is no chart or no spec.
-pub(crate) fn effective(fed: &ChartReconciler, object: &Value) -> anyhow::Result<Vec<EffectiveValue>> {
-    let chart = fed.chart.as_ref().ok_or_else(|| anyhow!("{} has not loaded yet", fed.path))?;
+pub(crate) fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow::Result<Vec<EffectiveValue>> {
+    let chart = reconciler.chart.as_ref().ok_or_else(|| anyhow!("{} has not loaded yet", reconciler.path))?;
     let spec = spec(object)?;
-    let user = with_overrides(&spec, &fed.overrides)?;
+    let user = with_overrides(&spec, &reconciler.overrides)?;
     let layers = [
         Layer { name: CUSTOM_RESOURCE.to_owned(), values: spec, text: None },
-        Layer { name: OVERRIDE.to_owned(), values: forced(&fed.overrides)?, text: None },
+        Layer { name: OVERRIDE.to_owned(), values: forced(&reconciler.overrides)?, text: None },
     ];
     let (explained, _) = explain::effective(chart, &user, &layers).map_err(|error| anyhow!(error))?;
     let mut secrets = mask::secrets(&user);
     chart_secrets(chart, &mut secrets);
     let secrets = mask::known(secrets);
-    Ok(explained.iter().map(|one| masked(one, &fed.path, &secrets)).collect())
+    Ok(explained.iter().map(|one| masked(one, &reconciler.path, &secrets)).collect())
 }
 
 /// One value as it may be shown: masked by its path, as it would be in its custom resource, and by what is known to be
@@ -138,7 +138,7 @@ mod tests {
         .into_iter()
         .map(|(path, text)| (path, text.as_bytes()))
         .collect();
-        let fed = ChartReconciler {
+        let reconciler = ChartReconciler {
             path: "charts/web".to_owned(),
             chart: Some(Chart::load(&files).unwrap().into()),
             watch_dependents: true,
@@ -147,7 +147,7 @@ mod tests {
         };
         let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3, "image": {"tag": "three"},
             "apiToken": "tell-nobody"}});
-        let said: Vec<String> = effective(&fed, &object)
+        let said: Vec<String> = effective(&reconciler, &object)
             .unwrap()
             .iter()
             .map(|one| format!("{} {} {:?} {}", one.path, one.value, one.from, one.origin))
@@ -164,7 +164,7 @@ mod tests {
             "url \"http://x:••••••@y\" Default charts/web/values.yaml:7",
         ];
         assert_eq!(said, wanted);
-        assert!(effective(&fed, &json!({})).is_err(), "no spec");
+        assert!(effective(&reconciler, &json!({})).is_err(), "no spec");
     }
 
     #[test]

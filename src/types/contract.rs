@@ -42,7 +42,7 @@ pub struct Desired {
     /// Conditions to merge into `status.conditions`; times and observedGeneration are the operator's part.
     pub conditions: Vec<Value>,
     /// Kubernetes Events to record.
-    pub events: Vec<EventWish>,
+    pub events: Vec<RequestedEvent>,
     /// Charts to install as children; a release that is owned and not listed is uninstalled.
     pub releases: Vec<Release>,
     /// What the reconciler waits for, in its own words. Listed children are kept, none is deleted.
@@ -69,7 +69,7 @@ pub struct Patch {
 
 /// A Kubernetes Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EventWish {
+pub struct RequestedEvent {
     /// `Normal` or `Warning`.
     pub kind: String,
     /// One CamelCase word.

@@ -2,6 +2,7 @@
 //! of reconcilers (`contract`), what loads them (`program`), and what is wrong with them (`diagnostic`). Pure: text in, JSON out; a
 //! reconciler reaches the outside only through `contract::Host`.
 
+mod answer_checks;
 pub mod contract;
 pub mod crd;
 pub mod declarations;
@@ -20,4 +21,3 @@ pub mod readiness;
 mod script;
 mod templates;
 mod time;
-mod wishes;

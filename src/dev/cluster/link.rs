@@ -1,6 +1,6 @@
 //! The way to the API server of a context: every call passes here. Refuses writes while the cluster is read-only, asks
 //! with the newest credential, comes back when the server is busy, and notes when it does not answer.
-//! `tend` tells the user and brings the connection back.
+//! `monitor` tells the user and brings the connection back.
 
 use super::credentials::{self, Line};
 use super::explain::{Fault, Problem};

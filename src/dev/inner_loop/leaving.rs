@@ -61,7 +61,7 @@ impl Running {
         if tokio::time::timeout(PATIENCE, self.tasks.wait()).await.is_err() {
             tracing::warn!("not every task has ended {} s after it was asked to", PATIENCE.as_secs());
         }
-        let giving_back = self.carrier.copies.give_all_back();
+        let giving_back = self.handler.copies.give_all_back();
         if tokio::time::timeout(PATIENCE, giving_back).await.is_err() {
             tracing::warn!("frozen copies were not given back in time; the next opdev does it");
         }
@@ -79,14 +79,14 @@ impl Running {
         requests: &mut mpsc::Receiver<(RequestId, Request)>,
     ) -> Result<bool> {
         // What nothing may be written to is left as it is.
-        let how = if self.carrier.guard.read_only.holds() { OnExit::Leave } else { how };
-        let (carrier, scope) = (self.carrier.clone(), self.scope.clone());
+        let how = if self.handler.guard.read_only.holds() { OnExit::Leave } else { how };
+        let (handler, scope) = (self.handler.clone(), self.scope.clone());
         let (operator, stop) = (&mut self.operator, self.operator_stop.clone());
         let program = if how == OnExit::Release { self.program.take() } else { None };
         let work = async move {
             match how {
                 OnExit::Leave => Ok(()),
-                OnExit::Uninstall => carrier.uninstall(scope.as_deref()).await,
+                OnExit::Uninstall => handler.uninstall(scope.as_deref()).await,
                 OnExit::Release => {
                     // They would put the finalizers back.
                     stop.cancel();
@@ -94,7 +94,7 @@ impl Running {
                         program.end().await;
                     }
                     let _ = operator.await;
-                    carrier.release(scope.as_deref()).await
+                    handler.release(scope.as_deref()).await
                 }
             }
         };

@@ -4,7 +4,7 @@
 use super::Input;
 use crate::dev::cluster::{Choice, Connection};
 use crate::dev::private_folder::PrivateFolder;
-use crate::dev::service_account::Keeper;
+use crate::dev::service_account::RoleSync;
 use crate::event::{Destination, OnExit, RequestId};
 use crate::tap::EventSink;
 use anyhow::Result;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Opened {
     pub(super) connection: Connection,
     /// The operator's own client and roles, where it runs as its ServiceAccount.
-    pub(super) acting: Option<(Client, Keeper)>,
+    pub(super) acting: Option<(Client, RoleSync)>,
     /// What is told of this cluster; held back until it is worked on.
     pub(super) events: EventSink,
     /// What it was chosen by.
@@ -52,7 +52,7 @@ impl Opener {
         let connection = Connection::open(&choice, &self.state_folder).await?;
         let events = self.events.gated();
         let acting = match &choice.service_account {
-            Some(named) => match Keeper::open(&connection, &self.root, named, events.clone()).await {
+            Some(named) => match RoleSync::open(&connection, &self.root, named, events.clone()).await {
                 Ok(acting) => Some(acting),
                 Err(error) => {
                     connection.close().await;

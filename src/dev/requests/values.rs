@@ -9,11 +9,11 @@ use opdev_object::meta::ObjectRef;
 impl Requests {
     /// Tells the effective values as the object is now, or why there are none.
     pub(in crate::dev) async fn explain_values(&self, object: ObjectRef) {
-        let fed = self.sources.borrow().watches.iter().find(|watch| watch.gvk == object.gvk).cloned();
-        let (chart, told) = match fed.as_deref() {
-            Some(Watch { reconciler: Reconciler::Chart(fed), .. }) => match self.live(&object).await {
-                Ok((_, live)) => (fed.path.clone(), values::effective(fed, &live)),
-                Err(error) => (fed.path.clone(), Err(error)),
+        let reconciler = self.sources.borrow().watches.iter().find(|watch| watch.gvk == object.gvk).cloned();
+        let (chart, told) = match reconciler.as_deref() {
+            Some(Watch { reconciler: Reconciler::Chart(reconciler), .. }) => match self.live(&object).await {
+                Ok((_, live)) => (reconciler.path.clone(), values::effective(reconciler, &live)),
+                Err(error) => (reconciler.path.clone(), Err(error)),
             },
             Some(watch) => {
                 let why = anyhow::anyhow!(

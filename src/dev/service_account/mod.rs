@@ -99,8 +99,8 @@ impl Rules {
     }
 }
 
-/// Keeps the roles of the operator's ServiceAccount as the files say, and tells what they lack.
-pub(super) struct Keeper {
+/// Applies the role files of the operator's ServiceAccount whenever they change, and reports the rules that are missing.
+pub(super) struct RoleSync {
     rules: Rules,
     /// Asks and writes in the user's name.
     admin: Client,
@@ -111,7 +111,7 @@ pub(super) struct Keeper {
     home: Home,
 }
 
-impl Keeper {
+impl RoleSync {
     /// The client for the operator, and who keeps its roles. The role files are applied before it returns.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ impl Keeper {
         root: &Path,
         named: &str,
         events: EventSink,
-    ) -> Result<(Client, Keeper)> {
+    ) -> Result<(Client, RoleSync)> {
         let files = read(root).await?;
         let account = files.account(named);
         let applies = connection.cluster.embedded;
@@ -139,12 +139,12 @@ impl Keeper {
         let client = Client::new(witness, connection.namespace.clone());
         let home = files.home(&account);
         let rules = Rules { root: root.to_owned(), account, applies, missing: Arc::default() };
-        let mut keeper = Keeper { rules, admin, events, refused, applied: BTreeMap::new(), home };
-        keeper.announce(&files, &connection.cluster.name).await;
+        let mut role_sync = RoleSync { rules, admin, events, refused, applied: BTreeMap::new(), home };
+        role_sync.announce(&files, &connection.cluster.name).await;
         if applies {
-            keeper.apply(&files).await;
+            role_sync.apply(&files).await;
         }
-        Ok((client, keeper))
+        Ok((client, role_sync))
     }
 
     /// For who adds rules.

@@ -26,11 +26,11 @@ pub(super) fn outputs(run: &Run<'_>, paths: &[&str]) -> Result<Outputs, RenderEr
     let line = Line::new(paths.len());
     let helpers = || vec![(); spread::others()];
     let front = || {
-        let mut front = Front { seat: Seat::new(run, paths), made: Vec::with_capacity(paths.len()) };
+        let mut front = Front { worker: Worker::new(run, paths), made: Vec::with_capacity(paths.len()) };
         let went = front.go(&line);
         (front, went)
     };
-    let ((front, went), _) = spread::beside(helpers, |()| Seat::new(run, paths).back(&line), front);
+    let ((front, went), _) = spread::beside(helpers, |()| Worker::new(run, paths).back(&line), front);
     went?;
     front.finish(&line)
 }
@@ -102,7 +102,7 @@ impl Line {
 }
 
 /// What a thread runs templates with; the data is made once it is needed.
-struct Seat<'r> {
+struct Worker<'r> {
     run: &'r Run<'r>,
     paths: &'r [&'r str],
     context: Context<'r>,
@@ -110,10 +110,10 @@ struct Seat<'r> {
     writes: Rc<Reads>,
 }
 
-impl<'r> Seat<'r> {
-    fn new(run: &'r Run<'r>, paths: &'r [&'r str]) -> Seat<'r> {
+impl<'r> Worker<'r> {
+    fn new(run: &'r Run<'r>, paths: &'r [&'r str]) -> Worker<'r> {
         let context = Context::new(run.input.env, run.input.compat);
-        Seat { run, paths, context, data: Vec::new(), writes: Rc::default() }
+        Worker { run, paths, context, data: Vec::new(), writes: Rc::default() }
     }
 
     /// Runs a template and reads its documents.
@@ -171,7 +171,7 @@ impl<'r> Seat<'r> {
 
 /// The thread that asked, and what it has made: the first outputs, in their order.
 struct Front<'r> {
-    seat: Seat<'r>,
+    worker: Worker<'r>,
     made: Vec<Arc<Output>>,
 }
 
@@ -185,7 +185,7 @@ impl Front<'_> {
     /// Runs the next one; whether there was one.
     fn step(&mut self, line: &Line) -> Result<bool, RenderError> {
         let Some(at) = line.first() else { return Ok(false) };
-        let output = self.seat.one(at).inspect_err(|_| line.alone())?;
+        let output = self.worker.one(at).inspect_err(|_| line.alone())?;
         if output.wrote {
             line.alone();
         }
@@ -195,10 +195,10 @@ impl Front<'_> {
 
     /// All outputs, once the others have ended. Where nothing counts of what they made, the rest runs here.
     fn finish(mut self, line: &Line) -> Result<Outputs, RenderError> {
-        let from_back = line.take_made(self.seat.context.spent());
+        let from_back = line.take_made(self.worker.context.spent());
         self.go(line)?;
         let made = self.made.into_iter().enumerate().chain(from_back);
-        Ok(made.map(|(at, output)| (self.seat.paths[at].to_owned(), output)).collect())
+        Ok(made.map(|(at, output)| (self.worker.paths[at].to_owned(), output)).collect())
     }
 }
 
@@ -247,9 +247,9 @@ mod tests {
         let run = Run::new(&chart, &values, &input, &ahead).ok()?;
         let paths = run.paths();
         let line = Line::new(paths.len());
-        let mut front = Front { seat: Seat::new(&run, &paths), made: Vec::new() };
+        let mut front = Front { worker: Worker::new(&run, &paths), made: Vec::new() };
         let first = (0..after).try_for_each(|_| front.step(&line).map(drop));
-        Seat::new(&run, &paths).back(&line);
+        Worker::new(&run, &paths).back(&line);
         let counted = !line.is_alone() && !line.left().made.is_empty();
         let spread = made(first.and_then(|()| front.finish(&line)));
         Some((made(run.all(None, &mut |_, _| {})), spread, counted))

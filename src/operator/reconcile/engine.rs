@@ -25,7 +25,7 @@ pub(super) struct Engine {
     pub(super) name: String,
     pub(super) namespace: String,
     /// Its chart.
-    pub(super) fed: Arc<ChartReconciler>,
+    pub(super) reconciler: Arc<ChartReconciler>,
     /// The set of sources that last changed the chart.
     pub(super) changed_in: u64,
     pub(super) api: Api,
@@ -122,7 +122,7 @@ impl Engine {
 
     /// The name of the chart, empty where there is none.
     pub(super) fn chart_label(&self) -> String {
-        self.fed.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
+        self.reconciler.chart.as_ref().map(|chart| chart.name().to_owned()).unwrap_or_default()
     }
 
     /// Notes that the part of the pass since the last note was this step.

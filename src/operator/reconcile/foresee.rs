@@ -3,6 +3,7 @@
 
 use super::apply::{Force, Plan};
 use super::decide::Decision;
+use super::desired_release::DesiredRelease;
 use super::engine::Engine;
 use super::foretell::{Ask, Foretold, removal};
 use super::hooks;
@@ -13,7 +14,6 @@ use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::upgrade::SURPLUS_LIMIT;
 use super::verdict::{Fault, Verdict};
-use super::wish::Wish;
 use crate::event::{
     Action, Diagnostic, HookAhead, ObjectChange, Outcome, Place, ReleaseAhead, ReleaseStep, Severity,
     ShadowObject, StepAhead, mask,
@@ -122,8 +122,11 @@ impl Pass {
     fn refusal(&self, ahead: &Ahead) -> Option<Diagnostic> {
         let (object, message) = ahead.foretold.refused.first()?;
         let source = template_of(&ahead.manifest, object);
-        let place =
-            source.map(|file| Place { file: format!("{}/{file}", self.engine.fed.path), line: 0, column: 0 });
+        let place = source.map(|file| Place {
+            file: format!("{}/{file}", self.engine.reconciler.path),
+            line: 0,
+            column: 0,
+        });
         let more = match ahead.foretold.refused.len() - 1 {
             0 => String::new(),
             n => format!(" (and {n} more)"),
@@ -150,33 +153,39 @@ impl Pass {
         let chart = self.chart()?;
         self.check_name()?;
         let spec = values::spec(&self.parent.object).map_err(Fault::plain)?;
-        let values = values::with_overrides(&spec, &self.engine.fed.overrides).map_err(Fault::plain)?;
+        let values =
+            values::with_overrides(&spec, &self.engine.reconciler.overrides).map_err(Fault::plain)?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
         let values = self.engine.values_for(&history, values).map_err(Fault::plain)?;
-        self.engine.ahead(&history, &Wish { chart, spec, values }, ask).await.map_err(Fault::plain)
+        self.engine.ahead(&history, &DesiredRelease { chart, spec, values }, ask).await.map_err(Fault::plain)
     }
 }
 
 impl Engine {
     /// What bringing the release to what is wished for would do.
-    async fn ahead(&mut self, history: &History, wish: &Wish, ask: Ask) -> anyhow::Result<Ahead> {
+    async fn ahead(
+        &mut self,
+        history: &History,
+        desired: &DesiredRelease,
+        ask: Ask,
+    ) -> anyhow::Result<Ahead> {
         // What differs from render to render is told by real passes.
         self.memory.compared = Some(self.changed_in);
         match history.deployed()? {
-            None => self.install_ahead(wish, ask).await,
-            Some(deployed) => self.follow_ahead(history, deployed, wish, ask).await,
+            None => self.install_ahead(desired, ask).await,
+            Some(deployed) => self.follow_ahead(history, deployed, desired, ask).await,
         }
     }
 
-    async fn install_ahead(&mut self, wish: &Wish, ask: Ask) -> anyhow::Result<Ahead> {
-        let (mut created, coming) = self.crds_ahead(&wish.chart).await?;
+    async fn install_ahead(&mut self, desired: &DesiredRelease, ask: Ask) -> anyhow::Result<Ahead> {
+        let (mut created, coming) = self.crds_ahead(&desired.chart).await?;
         let identity = Identity { revision: 1, install: true };
-        let rendered = self.render(wish, identity, Lookups::Live).await?;
+        let rendered = self.render(desired, identity, Lookups::Live).await?;
         self.note("render");
-        let (wanted, later) = self.wanted_with(&rendered.manifest, wish.chart.name(), &coming).await?;
+        let (wanted, later) = self.wanted_with(&rendered.manifest, desired.chart.name(), &coming).await?;
         self.refuse_twins(&wanted, &rendered.manifest)?;
         let namespace = self.namespace.clone();
-        let names = self.names(&namespace, wish.chart.name());
+        let names = self.names(&namespace, desired.chart.name());
         let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
         self.note("plan");
         let mut foretold = plan.foretell(&self.api, Force::No, ask).await;
@@ -198,22 +207,22 @@ impl Engine {
         &mut self,
         history: &History,
         deployed: Stored,
-        wish: &Wish,
+        desired: &DesiredRelease,
         ask: Ask,
     ) -> anyhow::Result<Ahead> {
         self.manifests.push(deployed.release.manifest.clone());
-        let candidate = self.candidate(history, &deployed, wish).await?;
+        let candidate = self.candidate(history, &deployed, desired).await?;
         self.note("render");
         let again = self.memory.sources == self.changed_in && self.memory.surplus >= SURPLUS_LIMIT;
         let stays = |decision: &Decision| decision.surplus.is_some() && again;
         let Some((rendered, decision)) = candidate.filter(|(_, decision)| !stays(decision)) else {
             return self.repair_ahead(deployed, ask).await;
         };
-        let before = self.wanted(&deployed.release.manifest, wish.chart.name()).await.unwrap_or_default();
-        let wanted = self.wanted(&rendered.manifest, wish.chart.name()).await?;
+        let before = self.wanted(&deployed.release.manifest, desired.chart.name()).await.unwrap_or_default();
+        let wanted = self.wanted(&rendered.manifest, desired.chart.name()).await?;
         self.refuse_twins(&wanted, &rendered.manifest)?;
         let namespace = self.namespace.clone();
-        let names = self.names(&namespace, wish.chart.name());
+        let names = self.names(&namespace, desired.chart.name());
         let plan = Plan::make(&self.api, wanted, &before, Some(("update", names))).await?;
         self.note("plan");
         let foretold = plan.foretell(&self.api, self.upgrade_force(), ask).await;
@@ -348,7 +357,7 @@ impl Engine {
             }
         }
         let differing = outputs.into_iter().filter(|(_, [before, after])| before != after);
-        differing.map(|(source, _)| format!("{}/{}", self.fed.path, below(source))).collect()
+        differing.map(|(source, _)| format!("{}/{}", self.reconciler.path, below(source))).collect()
     }
 }
 

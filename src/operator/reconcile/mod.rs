@@ -20,6 +20,7 @@ mod parent;
 mod pass;
 mod program;
 pub use program::end_programs;
+mod desired_release;
 mod recorder;
 mod release;
 mod render;
@@ -32,7 +33,6 @@ mod uninstall;
 mod upgrade;
 mod verdict;
 mod wait;
-mod wish;
 
 pub(super) use inject::CHART_LABEL;
 pub(super) use memory::{Job, Memory};
@@ -48,6 +48,7 @@ use crate::sources::values;
 use crate::sources::{ChartReconciler, Reconciler};
 use anyhow::anyhow;
 use apply::Effects;
+use desired_release::DesiredRelease;
 use engine::{Clock, Deployed, Engine, Forces};
 use inject::Owner;
 use opdev_helm::chart::Chart;
@@ -59,7 +60,6 @@ use status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, RELEASE_FAILED, Status};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use verdict::{Fault, Verdict};
-use wish::Wish;
 
 /// Helm's limit.
 const LONGEST_NAME: usize = 53;
@@ -72,8 +72,8 @@ const AT_ONCE: Duration = Duration::from_millis(20);
 pub(super) async fn run(job: Job) -> Report {
     match &job.watch.reconciler {
         Reconciler::Chart(chart) => {
-            let fed = Arc::clone(chart);
-            run_chart(job, fed).await
+            let reconciler = Arc::clone(chart);
+            run_chart(job, reconciler).await
         }
         Reconciler::Type(typed) => {
             let typed = Arc::clone(typed);
@@ -82,7 +82,7 @@ pub(super) async fn run(job: Job) -> Report {
     }
 }
 
-async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
+async fn run_chart(job: Job, reconciler: Arc<ChartReconciler>) -> Report {
     let began = Instant::now();
     let read = async {
         let reference = &job.object;
@@ -99,7 +99,7 @@ async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
             return Report { memory: job.memory, ..Report::failed(verdict::chain(&error)) };
         }
     };
-    let mut pass = chart_pass(job, fed, read, began);
+    let mut pass = chart_pass(job, reconciler, read, began);
     pass.engine.note("read");
     let verdict = match pass.reconcile().await {
         Ok(verdict) => Ok(verdict),
@@ -111,7 +111,7 @@ async fn run_chart(job: Job, fed: Arc<ChartReconciler>) -> Report {
 /// A pass of a chart for an object that was read.
 fn chart_pass(
     job: Job,
-    fed: Arc<ChartReconciler>,
+    reconciler: Arc<ChartReconciler>,
     (resource, object): (Arc<Resource>, Value),
     began: Instant,
 ) -> Pass {
@@ -131,7 +131,7 @@ fn chart_pass(
     let engine = Engine {
         name: reference.name.clone(),
         namespace: reference.namespace.clone().unwrap_or_else(fallback),
-        fed,
+        reconciler,
         changed_in: watch.changed_in,
         api,
         settings,
@@ -174,7 +174,8 @@ impl Pass {
         let chart = self.chart()?;
         self.check_name()?;
         let spec = values::spec(&self.parent.object).map_err(Fault::plain)?;
-        let values = values::with_overrides(&spec, &self.engine.fed.overrides).map_err(Fault::plain)?;
+        let values =
+            values::with_overrides(&spec, &self.engine.reconciler.overrides).map_err(Fault::plain)?;
         let history =
             release::History::read(&self.engine.api, &self.engine.namespace, &self.parent.reference.name)
                 .await
@@ -190,7 +191,7 @@ impl Pass {
             self.engine.say(notice, None);
         }
         let values = self.engine.values_for(&history, values).map_err(Fault::irreconcilable)?;
-        let wanted = Wish { chart, spec, values };
+        let wanted = DesiredRelease { chart, spec, values };
         self.engine.say_ignored_annotations(&self.parent.object);
         let mine = [FINALIZER, LEGACY_FINALIZER];
         self.parent.add_finalizer(&self.engine.api, FINALIZER, &mine).await.map_err(Fault::plain)?;
@@ -213,10 +214,10 @@ impl Pass {
     }
 
     fn chart(&self) -> Result<Arc<Chart>, Fault> {
-        self.engine.fed.chart.clone().ok_or_else(|| Fault {
+        self.engine.reconciler.chart.clone().ok_or_else(|| Fault {
             diagnostic: self.watch.broken.clone().map(Box::new),
             retry: false,
-            ..Fault::plain(anyhow!("the chart {} cannot be loaded", self.engine.fed.path))
+            ..Fault::plain(anyhow!("the chart {} cannot be loaded", self.engine.reconciler.path))
         })
     }
 
@@ -306,8 +307,8 @@ impl Pass {
     /// What must not show in anything that is told about this pass.
     fn secrets(&self) -> Vec<String> {
         let mut found = mask::secrets(&self.parent.object);
-        found.extend(override_secrets(&self.engine.fed));
-        if let Some(chart) = &self.engine.fed.chart {
+        found.extend(override_secrets(&self.engine.reconciler));
+        if let Some(chart) = &self.engine.reconciler.chart {
             chart_secrets(chart, &mut found);
         }
         found.extend(self.engine.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
@@ -330,7 +331,11 @@ impl Pass {
             status,
             objects,
             known: self.engine.effects.known,
-            dependents: if self.engine.fed.watch_dependents { self.engine.dependents } else { Vec::new() },
+            dependents: if self.engine.reconciler.watch_dependents {
+                self.engine.dependents
+            } else {
+                Vec::new()
+            },
             steps: self.engine.clock.steps,
             requeue,
             waiting,

@@ -2,9 +2,9 @@
 //! `helm list`, `history` and `get` read them. Each Secret is owned by the custom resource.
 
 use super::annotations::OWNER_LABEL;
+use super::desired_release::DesiredRelease;
 use super::inject::{Owner, put_owner_note};
 use super::render::Rendered;
-use super::wish::Wish;
 use crate::operator::api::{Api, At};
 use crate::operator::discovery::Resource;
 use anyhow::{Context, anyhow};
@@ -200,7 +200,13 @@ impl History {
     }
 
     /// The record of the next revision, not yet stored.
-    pub(super) fn next(&self, name: &str, namespace: &str, wish: &Wish, rendered: Rendered) -> Release {
+    pub(super) fn next(
+        &self,
+        name: &str,
+        namespace: &str,
+        desired: &DesiredRelease,
+        rendered: Rendered,
+    ) -> Release {
         let now = Timestamp::now();
         let revision = self.last_revision() + 1;
         let before = self.deployed().ok().flatten();
@@ -219,7 +225,7 @@ impl History {
                 ..release::Info::default()
             },
             chart: StoredChart::from(&rendered.chart),
-            config: wish.values.clone(),
+            config: desired.values.clone(),
             manifest: rendered.manifest,
             hooks: rendered.hooks.iter().map(StoredHook::from).collect(),
             version: revision,
@@ -375,7 +381,7 @@ impl Stored {
     }
 
     /// Takes the next rendering in, as the same revision.
-    pub(super) fn rewrite(&mut self, wish: &Wish, rendered: Rendered) {
+    pub(super) fn rewrite(&mut self, desired: &DesiredRelease, rendered: Rendered) {
         let release = &mut self.release;
         let mut hooks: Vec<StoredHook> = rendered.hooks.iter().map(StoredHook::from).collect();
         for hook in &mut hooks {
@@ -386,7 +392,7 @@ impl Stored {
             }
         }
         release.chart = StoredChart::from(&rendered.chart);
-        release.config = wish.values.clone();
+        release.config = desired.values.clone();
         release.manifest = rendered.manifest;
         release.hooks = hooks;
         release.info.notes = rendered.notes;

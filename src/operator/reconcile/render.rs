@@ -1,9 +1,9 @@
 //! Renders a chart on the blocking pool, with the cluster behind `lookup` and `.Capabilities`. Random functions
 //! start from the same seed for the same custom resource, so that the same input renders the same text.
 
+use super::desired_release::DesiredRelease;
 use super::engine::Engine;
 use super::verdict::Blamed;
-use super::wish::Wish;
 use crate::operator::api::{Api, At};
 use crate::operator::deadline;
 use crate::operator::settings::HelmCompat;
@@ -60,31 +60,31 @@ impl Engine {
     /// Renders the chart with these values.
     pub(super) async fn render(
         &mut self,
-        wish: &Wish,
+        desired: &DesiredRelease,
         identity: Identity,
         lookups: Lookups,
     ) -> anyhow::Result<Rendered> {
         let seed = self.seed()?;
-        let key = format!("{}/{} of {}", self.namespace, self.name, self.fed.path);
+        let key = format!("{}/{} of {}", self.namespace, self.name, self.reconciler.path);
         let memory = self.renders.of(&key);
-        self.render_with(wish, identity, lookups, Start { seed, later: false, memory: Some(memory) }).await
+        self.render_with(desired, identity, lookups, Start { seed, later: false, memory: Some(memory) }).await
     }
 
     /// Renders as another process would a minute later, with nothing remembered.
     pub(super) async fn render_anew(
         &mut self,
-        wish: &Wish,
+        desired: &DesiredRelease,
         identity: Identity,
         lookups: Lookups,
     ) -> anyhow::Result<Rendered> {
         let mut seed = self.seed()?;
         seed[0] ^= 1;
-        self.render_with(wish, identity, lookups, Start { seed, later: true, memory: None }).await
+        self.render_with(desired, identity, lookups, Start { seed, later: true, memory: None }).await
     }
 
     async fn render_with(
         &mut self,
-        wish: &Wish,
+        desired: &DesiredRelease,
         identity: Identity,
         lookups: Lookups,
         start: Start,
@@ -117,7 +117,7 @@ impl Engine {
             is_install: identity.install,
             is_upgrade: !identity.install,
         };
-        let (chart, values) = (Arc::clone(&wish.chart), wish.values.clone());
+        let (chart, values) = (Arc::clone(&desired.chart), desired.values.clone());
         let cache = Some(Arc::clone(&self.renders.templates));
         let work = move || {
             let input = RenderInput {
@@ -161,8 +161,8 @@ impl Engine {
 
     /// A render error with its place in the project.
     fn blame(&self, error: &RenderError) -> anyhow::Error {
-        let chart = self.fed.chart.as_deref().cloned().unwrap_or_default();
-        let mut diagnostic = broken::render(&self.fed.path, &chart, error);
+        let chart = self.reconciler.chart.as_deref().cloned().unwrap_or_default();
+        let mut diagnostic = broken::render(&self.reconciler.path, &chart, error);
         diagnostic.kind = Some(self.owner.gvk.clone());
         anyhow::Error::new(Blamed(diagnostic))
     }

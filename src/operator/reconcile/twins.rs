@@ -29,7 +29,7 @@ impl Engine {
         let diagnostic = Diagnostic {
             severity: Severity::Error,
             message,
-            place: Some(Place { file: format!("{}/{second}", self.fed.path), line: 0, column: 0 }),
+            place: Some(Place { file: format!("{}/{second}", self.reconciler.path), line: 0, column: 0 }),
             excerpt: None,
             hint: Some("give one of the two another name, or take it out".to_owned()),
             kind: Some(self.owner.gvk.clone()),

@@ -4,6 +4,7 @@
 
 use super::apply::{Force, Plan};
 use super::decide::{self, Case, Decision, News};
+use super::desired_release::DesiredRelease;
 use super::engine::{Deployed, Engine};
 use super::explain;
 use super::hooks::Hooks;
@@ -14,7 +15,6 @@ use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::rollback::Failure;
 use super::verdict::Fault;
-use super::wish::Wish;
 use crate::event::{Action, Outcome, ReleaseStep};
 use anyhow::Context;
 use opdev_helm::chart::Chart;
@@ -36,42 +36,51 @@ const NO_FACTS: &str = "an operator renders the release again in every pass, as 
 impl Engine {
     /// Brings the release to what is wished for. The caller has healed its history and sees to it that it will be
     /// uninstalled one day.
-    pub(super) async fn release(&mut self, history: History, wish: Wish) -> Result<Outcome, Fault> {
+    pub(super) async fn release(
+        &mut self,
+        history: History,
+        desired: DesiredRelease,
+    ) -> Result<Outcome, Fault> {
         match history.deployed().map_err(Fault::irreconcilable)? {
-            None => self.install(history, wish).await,
-            Some(deployed) => self.follow(history, deployed, wish).await,
+            None => self.install(history, desired).await,
+            Some(deployed) => self.follow(history, deployed, desired).await,
         }
     }
 
     /// A revision is deployed: does the chart say something else now?
-    async fn follow(&mut self, history: History, deployed: Stored, wish: Wish) -> Result<Outcome, Fault> {
+    async fn follow(
+        &mut self,
+        history: History,
+        deployed: Stored,
+        desired: DesiredRelease,
+    ) -> Result<Outcome, Fault> {
         self.manifests.push(deployed.release.manifest.clone());
         let candidate = self
-            .candidate(&history, &deployed, &wish)
+            .candidate(&history, &deployed, &desired)
             .await
             .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
         self.note("render");
         let Some((rendered, decision)) = candidate else {
-            return self.keep(&deployed, wish).await;
+            return self.keep(&deployed, desired).await;
         };
         if let Some(blamed) = &decision.surplus {
             // A save begins to count anew.
             let before = if self.memory.sources == self.changed_in { self.memory.surplus } else { 0 };
             self.memory.surplus = before.saturating_add(1);
             if self.memory.surplus > SURPLUS_LIMIT {
-                self.say_surplus(&wish.chart, &deployed.release.manifest, &rendered.manifest, blamed);
-                return self.keep(&deployed, wish).await;
+                self.say_surplus(&desired.chart, &deployed.release.manifest, &rendered.manifest, blamed);
+                return self.keep(&deployed, desired).await;
             }
         } else {
             self.memory.surplus = 0;
         }
-        let before = self.wanted(&deployed.release.manifest, wish.chart.name()).await;
+        let before = self.wanted(&deployed.release.manifest, desired.chart.name()).await;
         let before = before.unwrap_or_default();
         let plan = async {
-            let wanted = self.wanted(&rendered.manifest, wish.chart.name()).await?;
+            let wanted = self.wanted(&rendered.manifest, desired.chart.name()).await?;
             self.refuse_twins(&wanted, &rendered.manifest)?;
             let namespace = self.namespace.clone();
-            let names = self.names(&namespace, wish.chart.name());
+            let names = self.names(&namespace, desired.chart.name());
             let plan = Plan::make(&self.api, wanted.clone(), &before, Some(("update", names))).await?;
             anyhow::Ok((wanted, plan))
         };
@@ -82,9 +91,9 @@ impl Engine {
         self.note("plan");
         let change = Change { before, wanted, plan, rendered };
         let revision = match decision.step {
-            ReleaseStep::Rewritten => self.rewrite(history, deployed, change, &wish).await?,
+            ReleaseStep::Rewritten => self.rewrite(history, deployed, change, &desired).await?,
             ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => {
-                self.upgrade(history, deployed, change, &wish).await?
+                self.upgrade(history, deployed, change, &desired).await?
             }
         };
         if let Some(blamed) = &decision.surplus {
@@ -93,7 +102,7 @@ impl Engine {
                 Some("the Operator SDK's operator would be woken by its own status write".to_owned());
         }
         self.tell(decision.step, revision, decision.why, decision.surplus.is_some());
-        self.remember(wish);
+        self.remember(desired);
         Ok(Outcome::Upgraded)
     }
 
@@ -103,18 +112,18 @@ impl Engine {
         &mut self,
         history: &History,
         deployed: &Stored,
-        wish: &Wish,
+        desired: &DesiredRelease,
     ) -> anyhow::Result<Option<(Rendered, Decision)>> {
-        let news = self.news(deployed, wish);
+        let news = self.news(deployed, desired);
         let identity = Identity { revision: history.next_revision(), install: false };
-        let next = self.effective(wish, identity, deployed).await?;
+        let next = self.effective(desired, identity, deployed).await?;
         let differs = next.manifest != deployed.release.manifest;
         let as_deployed = if next.release_reads.is_empty() || (news == News::Nothing && !differs) {
             None
         } else {
             let version = deployed.release.version;
             let identity = Identity { revision: version, install: version == 1 };
-            Some(self.effective(wish, identity, deployed).await?)
+            Some(self.effective(desired, identity, deployed).await?)
         };
         let in_place = as_deployed.as_ref().unwrap_or(&next);
         if news == News::Values && !differs {
@@ -156,10 +165,10 @@ impl Engine {
     }
 
     /// What is not as it was when the deployed revision was made.
-    fn news(&self, deployed: &Stored, wish: &Wish) -> News {
-        let same_spec = self.memory.spec.as_ref() == Some(&wish.spec);
+    fn news(&self, deployed: &Stored, desired: &DesiredRelease) -> News {
+        let same_spec = self.memory.spec.as_ref() == Some(&desired.spec);
         let foreign = self.memory.revision.is_some_and(|known| known != deployed.release.version);
-        let same_values = deployed.has_values(&wish.values);
+        let same_values = deployed.has_values(&desired.values);
         match () {
             () if foreign && !same_values => News::Foreign,
             () if !same_spec && !same_values => News::Values,
@@ -173,24 +182,24 @@ impl Engine {
     /// The chart as a revision. `lookup` sees the cluster where that, too, gives something else than what is deployed.
     async fn effective(
         &mut self,
-        wish: &Wish,
+        desired: &DesiredRelease,
         identity: Identity,
         deployed: &Stored,
     ) -> anyhow::Result<Rendered> {
-        let server = self.fed.dry_run_option == "server";
+        let server = self.reconciler.dry_run_option == "server";
         let lookups = if server { Lookups::Live } else { Lookups::Empty };
-        let rendered = self.render(wish, identity, lookups).await?;
-        self.compare_renders(wish, identity, lookups, &rendered).await?;
+        let rendered = self.render(desired, identity, lookups).await?;
+        self.compare_renders(desired, identity, lookups, &rendered).await?;
         if server || !rendered.looked_up || rendered.manifest == deployed.release.manifest {
             return Ok(rendered);
         }
-        let real = self.render(wish, identity, Lookups::Live).await?;
+        let real = self.render(desired, identity, Lookups::Live).await?;
         if real.manifest == deployed.release.manifest {
             self.say(
                 format!(
                     "the chart {} calls `lookup`: the Operator SDK's operator would upgrade this release on every \
                      reconcile",
-                    wish.chart.name()
+                    desired.chart.name()
                 ),
                 Some("set `dryRunOption: server` in watches.yaml, so that its comparison sees the cluster, too"),
             );
@@ -199,14 +208,14 @@ impl Engine {
     }
 
     /// The release stays as it is: only drift is put back.
-    async fn keep(&mut self, deployed: &Stored, wish: Wish) -> Result<Outcome, Fault> {
+    async fn keep(&mut self, deployed: &Stored, desired: DesiredRelease) -> Result<Outcome, Fault> {
         let manifest = deployed.release.manifest.clone();
         let outcome = self.repair(&manifest).await.map_err(Fault::irreconcilable)?;
         self.settle(deployed);
         if self.memory.surplus <= SURPLUS_LIMIT {
             self.memory.surplus = 0;
         }
-        self.remember(wish);
+        self.remember(desired);
         Ok(outcome)
     }
 
@@ -220,8 +229,8 @@ impl Engine {
         });
     }
 
-    fn remember(&mut self, wish: Wish) {
-        self.memory.spec = Some(wish.spec);
+    fn remember(&mut self, desired: DesiredRelease) {
+        self.memory.spec = Some(desired.spec);
         self.memory.sources = self.changed_in;
         self.memory.revision = self.deployed.as_ref().map(|deployed| deployed.revision);
     }
@@ -235,7 +244,7 @@ impl Engine {
             format!(
                 "the chart {} renders differently each time from the same input{reads}: {}; the deployed manifest is \
                  kept, where the Operator SDK's operator would upgrade in every pass",
-                self.fed.path,
+                self.reconciler.path,
                 lines.join("; ")
             ),
             Some(if blamed.is_empty() { STABLE } else { NO_FACTS }),
@@ -257,7 +266,7 @@ impl Engine {
             format!(
                 "the chart {} renders something else in the next revision, with nothing changed: {}. The Operator \
                  SDK's operator upgrades the release in its next pass, so opdev did{deleted}",
-                self.fed.path,
+                self.reconciler.path,
                 reads.join(", ")
             ),
             Some(NO_FACTS),
@@ -280,7 +289,7 @@ impl Engine {
     /// functions from the same point for the same object, an operator in a cluster does not.
     async fn compare_renders(
         &mut self,
-        wish: &Wish,
+        desired: &DesiredRelease,
         identity: Identity,
         lookups: Lookups,
         rendered: &Rendered,
@@ -289,8 +298,8 @@ impl Engine {
             return Ok(());
         }
         self.memory.compared = Some(self.changed_in);
-        let again = self.render_anew(wish, identity, lookups).await?;
-        let lines = explain::lines(&wish.chart, &rendered.manifest, &again.manifest);
+        let again = self.render_anew(desired, identity, lookups).await?;
+        let lines = explain::lines(&desired.chart, &rendered.manifest, &again.manifest);
         if lines.is_empty() {
             return Ok(());
         }
@@ -299,7 +308,7 @@ impl Engine {
             format!(
                 "the chart {} is never done: the Operator SDK's operator would upgrade this release on every reconcile, \
                  for {}",
-                self.fed.path,
+                self.reconciler.path,
                 lines.join("; ")
             ),
             Some(STABLE),
@@ -313,7 +322,7 @@ impl Engine {
         history: History,
         mut deployed: Stored,
         change: Change,
-        wish: &Wish,
+        desired: &DesiredRelease,
     ) -> Result<i64, Fault> {
         let Change { before, wanted, plan, rendered } = change;
         let force = self.upgrade_force();
@@ -322,7 +331,7 @@ impl Engine {
             return Err(Fault::release_failed("UpgradeError", error));
         }
         self.note("apply");
-        deployed.rewrite(wish, rendered);
+        deployed.rewrite(desired, rendered);
         history
             .replace(&self.api, &self.owner, &mut deployed)
             .await
@@ -338,7 +347,7 @@ impl Engine {
         mut history: History,
         mut deployed: Stored,
         change: Change,
-        wish: &Wish,
+        desired: &DesiredRelease,
     ) -> Result<i64, Fault> {
         self.warn_overrides().await;
         let Change { before, wanted, plan, rendered } = change;
@@ -346,11 +355,11 @@ impl Engine {
             Fault::release_failed("UpgradeError", error.context("failed to upgrade release"))
         };
         history.drop_failed(&self.api).await.map_err(failed)?;
-        let release = history.next(&self.name, &self.namespace, wish, rendered);
+        let release = history.next(&self.name, &self.namespace, desired, rendered);
         let mut next = history.store(&self.api, &self.owner, release).await.map_err(failed)?;
         self.note("release");
         let force = self.upgrade_force();
-        let hooks = Hooks::of(self, wish.chart.name());
+        let hooks = Hooks::of(self, desired.chart.name());
         let work = async {
             let run = &mut next.release.hooks;
             hooks
@@ -365,7 +374,7 @@ impl Engine {
         };
         if let Err(error) = work.await {
             let failure = Failure { deployed, failed: next, before, wanted, error };
-            let (error, also) = self.roll_back_release(history, failure, wish.chart.name()).await;
+            let (error, also) = self.roll_back_release(history, failure, desired.chart.name()).await;
             return Err(Fault { also, ..failed(error) });
         }
         self.note("apply");
@@ -380,20 +389,20 @@ impl Engine {
     }
 
     /// The first revision. What a failed one left behind is taken off the cluster again.
-    async fn install(&mut self, mut history: History, wish: Wish) -> Result<Outcome, Fault> {
+    async fn install(&mut self, mut history: History, desired: DesiredRelease) -> Result<Outcome, Fault> {
         self.warn_overrides().await;
         let failed = |error: anyhow::Error| Fault::release_failed("InstallError", error);
         history.purge(&self.api).await.map_err(failed)?;
         let installed = async {
-            self.install_crds(&wish.chart).await?;
+            self.install_crds(&desired.chart).await?;
             let identity = Identity { revision: 1, install: true };
-            let candidate = self.render(&wish, identity, Lookups::Live).await?;
-            self.compare_renders(&wish, identity, Lookups::Live, &candidate).await?;
+            let candidate = self.render(&desired, identity, Lookups::Live).await?;
+            self.compare_renders(&desired, identity, Lookups::Live, &candidate).await?;
             self.note("render");
-            let wanted = self.wanted(&candidate.manifest, wish.chart.name()).await?;
+            let wanted = self.wanted(&candidate.manifest, desired.chart.name()).await?;
             self.refuse_twins(&wanted, &candidate.manifest)?;
             let namespace = self.namespace.clone();
-            let names = self.names(&namespace, wish.chart.name());
+            let names = self.names(&namespace, desired.chart.name());
             let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
             self.note("plan");
             anyhow::Ok((candidate, plan))
@@ -403,13 +412,13 @@ impl Engine {
         // Notes alone do not make another revision.
         let facts = candidate.release_reads.iter().find(|read| !manifest::is_notes(&read.template));
         let facts = facts.map(|read| format!("{read} may not be the same in the next revision"));
-        let release = history.next(&self.name, &self.namespace, &wish, candidate);
+        let release = history.next(&self.name, &self.namespace, &desired, candidate);
         let mut first = history
             .store(&self.api, &self.owner, release)
             .await
             .map_err(|error| failed(error.context("failed to install release")))?;
         self.note("release");
-        let hooks = Hooks::of(self, wish.chart.name());
+        let hooks = Hooks::of(self, desired.chart.name());
         let work = async {
             let run = &mut first.release.hooks;
             hooks.run(HookEvent::PreInstall, run, &mut self.effects).await.context("failed pre-install")?;
@@ -418,24 +427,30 @@ impl Engine {
         };
         if let Err(error) = work.await {
             self.note("apply");
-            return Err(failed(self.take_back(error, history, first, wish.chart.name()).await));
+            return Err(failed(self.take_back(error, history, first, desired.chart.name()).await));
         }
         self.note("apply");
         first.deploy("Install complete");
         history.replace(&self.api, &self.owner, &mut first).await.map_err(failed)?;
         self.note("release");
         self.settle(&first);
-        self.remember(wish);
+        self.remember(desired);
         self.again = facts;
         self.tell(ReleaseStep::Installed, 1, "no revision was deployed".to_owned(), false);
         Ok(Outcome::Installed)
     }
 
     async fn warn_overrides(&mut self) {
-        let fed = Arc::clone(&self.fed);
+        let reconciler = Arc::clone(&self.reconciler);
         let suppress = self.settings.suppress_override_values;
-        recorder::override_values(&self.api, &self.owner, &fed.overrides, suppress, &mut self.memory.emitted)
-            .await;
+        recorder::override_values(
+            &self.api,
+            &self.owner,
+            &reconciler.overrides,
+            suppress,
+            &mut self.memory.emitted,
+        )
+        .await;
     }
 
     pub(super) fn upgrade_force(&self) -> Force {

@@ -113,9 +113,9 @@ async fn accept(listener: UnixListener, records: mpsc::Sender<Traced>, processes
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
                     process += 1;
-                    let (commands, wishes) = mpsc::channel(COMMANDS);
+                    let (commands, wanted) = mpsc::channel(COMMANDS);
                     processes.lock().unwrap_or_else(PoisonError::into_inner).insert(process, commands);
-                    talks.spawn(talk(process, stream, records.clone(), wishes, Arc::clone(&processes)));
+                    talks.spawn(talk(process, stream, records.clone(), wanted, Arc::clone(&processes)));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a traced process could not be accepted");
@@ -132,13 +132,13 @@ async fn talk(
     process: u64,
     stream: UnixStream,
     records: mpsc::Sender<Traced>,
-    mut wishes: mpsc::Receiver<String>,
+    mut wanted: mpsc::Receiver<String>,
     processes: Processes,
 ) {
     let (reading, mut writing) = stream.into_split();
     let asking = async {
-        while let Some(wish) = wishes.recv().await {
-            if writing.write_all(wish.as_bytes()).await.is_err() {
+        while let Some(command) = wanted.recv().await {
+            if writing.write_all(command.as_bytes()).await.is_err() {
                 break;
             }
         }

@@ -3,9 +3,9 @@
 
 use super::bridge::{OWN, WIDE};
 use super::trace::{Failure, caught};
-use crate::contract::{Desired, EventWish, Patch, Release};
+use crate::answer_checks;
+use crate::contract::{Desired, Patch, Release, RequestedEvent};
 use crate::diagnostic::Diagnostic;
-use crate::wishes;
 use opdev_object::spelling::nearest;
 use rquickjs::{CatchResultExt, Coerced, Ctx, Function, Object, Value};
 use serde_json::{Map, Value as Json};
@@ -314,7 +314,7 @@ fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
     }
     desired.conditions.extend(said.get("conditions").and_then(Json::as_array).cloned().unwrap_or_default());
     desired.conditions.extend(listed(&mut answer, "conditions")?);
-    desired.conditions = wishes::conditions(std::mem::take(&mut desired.conditions))
+    desired.conditions = answer_checks::conditions(std::mem::take(&mut desired.conditions))
         .map_err(|(at, what)| (vec![".conditions".to_owned(), format!("[{at}]")], what))?;
     let mut events: Vec<Json> = said.get("events").and_then(Json::as_array).cloned().unwrap_or_default();
     let recorded = events.len();
@@ -323,11 +323,11 @@ fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
         .into_iter()
         .enumerate()
         .map(|(at, event)| {
-            wishes::event(&event).map_err(|what| {
+            answer_checks::event(&event).map_err(|what| {
                 (vec![".events".to_owned(), format!("[{}]", at.saturating_sub(recorded))], what)
             })
         })
-        .collect::<Result<Vec<EventWish>, Fault>>()?;
+        .collect::<Result<Vec<RequestedEvent>, Fault>>()?;
     match answer.remove("waiting") {
         None | Some(Json::Null | Json::Bool(false)) => {}
         Some(Json::String(why)) if !why.is_empty() => desired.waiting = Some(why),
@@ -336,7 +336,7 @@ fn shape(mut answer: Map<String, Json>, said: &Json) -> Result<Desired, Fault> {
     for key in ["requeueAfter", "resyncAfterSeconds"] {
         let after = answer.remove(key).filter(|value| !value.is_null());
         if let Some(after) = after {
-            desired.requeue_after = wishes::after(&after).map_err(|what| (vec![part(key)], what))?;
+            desired.requeue_after = answer_checks::after(&after).map_err(|what| (vec![part(key)], what))?;
         }
     }
     match answer.remove("finalized") {
@@ -387,7 +387,7 @@ fn sort(item: Json, key: &str, desired: &mut Desired) -> Result<(), Fault> {
         "patches" => Err(here("is not what patch() makes; write patch(object, fields)")),
         "releases" => Err(here("is not what release() makes; write release({ name, chart, values })")),
         _ => {
-            wishes::child(&item)?;
+            answer_checks::child(&item)?;
             desired.children.push(item);
             Ok(())
         }

@@ -12,7 +12,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// apiVersion of the wishes that `patch` and `release` make.
+/// apiVersion of the answer_checks that `patch` and `release` make.
 pub(super) const OWN: &str = "opdev.dev/v1";
 /// Stands before the digits of an integer that a number cannot hold.
 pub(super) const MARK: &str = "\u{1}opdev:int:";

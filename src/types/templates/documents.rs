@@ -2,9 +2,9 @@
 //! fault is placed in the author's template, not in the text that it rendered.
 
 use super::Output;
+use crate::answer_checks;
 use crate::contract::{Desired, Patch, Release};
 use crate::diagnostic::Diagnostic;
-use crate::wishes;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Node};
 use serde_json::{Map, Value};
@@ -69,7 +69,7 @@ impl Document<'_> {
             "Status" if ours => self.status(fields, desired),
             "Conditions" if ours => {
                 let list = self.list(&mut fields, "conditions")?;
-                wishes::conditions(list.clone()).map_err(|(at, what)| {
+                answer_checks::conditions(list.clone()).map_err(|(at, what)| {
                     self.fault(&[".conditions".to_owned(), format!("[{at}]")], &what)
                 })?;
                 desired.conditions.extend(list);
@@ -77,9 +77,10 @@ impl Document<'_> {
             }
             "Events" if ours => {
                 for (at, event) in self.list(&mut fields, "events")?.iter().enumerate() {
-                    let wish = wishes::event(event);
+                    let event_wanted = answer_checks::event(event);
                     desired.events.push(
-                        wish.map_err(|what| self.fault(&[".events".to_owned(), format!("[{at}]")], &what))?,
+                        event_wanted
+                            .map_err(|what| self.fault(&[".events".to_owned(), format!("[{at}]")], &what))?,
                     );
                 }
                 Ok(())
@@ -149,7 +150,7 @@ impl Document<'_> {
 
     fn child(&self, fields: Map<String, Value>, desired: &mut Desired) -> Step<()> {
         let mut object = Value::Object(fields);
-        wishes::child(&object).map_err(|(path, what)| self.fault(&path, &what))?;
+        answer_checks::child(&object).map_err(|(path, what)| self.fault(&path, &what))?;
         let annotations = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         let patch = annotations.and_then(|annotations| annotations.remove(PATCH));
         let Some(patch) = patch else {

@@ -3,7 +3,7 @@
 
 use super::short_names;
 use crate::contract::{Desired, Host, Observed, Read};
-use crate::{kinds, readiness, wishes};
+use crate::{answer_checks, kinds, readiness};
 use opdev_helm::template::{Environment, FuncError, Function, Map, Signature, Ty, Value};
 use opdev_object::meta::{self, Gvk};
 use opdev_object::selector::LabelSelector;
@@ -97,7 +97,7 @@ impl<'h> Surroundings<'h> {
         desired.events.extend(said.events);
         let all = [said.conditions, std::mem::take(&mut desired.conditions)].concat();
         desired.conditions =
-            wishes::conditions(all).map_err(|(at, what)| format!("condition {} {what}", at + 1))?;
+            answer_checks::conditions(all).map_err(|(at, what)| format!("condition {} {what}", at + 1))?;
         desired.reads = self.reads.into_inner().into_iter().collect();
         if observed.finalizing {
             let nothing_left = desired.children.is_empty() && desired.waiting.is_none();
@@ -157,7 +157,7 @@ impl<'h> Surroundings<'h> {
                 said.waiting.get_or_insert(text(0));
             }
             "requeue" => {
-                let after = wishes::after(&arguments[0].to_json())?;
+                let after = answer_checks::after(&arguments[0].to_json())?;
                 said.requeue_after = match (said.requeue_after, after) {
                     (Some(old), Some(new)) => Some(old.min(new)),
                     (old, new) => old.or(new),
@@ -166,7 +166,7 @@ impl<'h> Surroundings<'h> {
             "finalized" => self.finalized.set(Some(arguments[0].truth())),
             "event" => {
                 let event = json!({"type": text(0), "reason": text(1), "message": text(2)});
-                said.events.push(wishes::event(&event).map_err(|what| format!("the event {what}"))?);
+                said.events.push(answer_checks::event(&event).map_err(|what| format!("the event {what}"))?);
             }
             _ => {
                 let status = arguments[1].to_json();

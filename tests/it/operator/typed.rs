@@ -6,7 +6,7 @@ use kube::api::{Api, DynamicObject, ListParams};
 use opdev::event::{Action, Event, Outcome, Reconcile};
 use opdev::operator::read_only::ReadOnly;
 use opdev_object::meta::{self, Gvk};
-use opdev_types::contract::{Desired, EventWish, Observed, Patch, Read};
+use opdev_types::contract::{Desired, Observed, Patch, Read, RequestedEvent};
 use opdev_types::diagnostic::{Diagnostic, Place};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -424,7 +424,7 @@ async fn a_patch_owns_puts_back_and_gives_back() {
 async fn events_are_counted_not_repeated() {
     let watch = typed("Web", &[], |_, _| {
         let wish =
-            EventWish { kind: "Normal".into(), reason: "Synced".into(), message: "all is well".into() };
+            RequestedEvent { kind: "Normal".into(), reason: "Synced".into(), message: "all is well".into() };
         Ok(Desired { events: vec![wish], ..Desired::default() })
     });
     let mut world = World::start(vec![watch]).await;

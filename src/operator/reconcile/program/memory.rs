@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 #[derive(Debug, Default)]
 pub(in crate::operator) struct Memory {
     /// A hash of the children that were wanted last.
-    pub(super) wish: Option<u64>,
+    pub(super) answer: Option<u64>,
     /// Writes that changed nothing: what was wanted, as a hash, and the version that was there.
     pub(super) settled: HashMap<ObjectKey, (u64, String)>,
     /// A status that was written and what became of it.

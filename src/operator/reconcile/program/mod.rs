@@ -168,14 +168,14 @@ impl Pass {
 
     fn verdict(&mut self, desired: &Desired, leaving: bool) -> Verdict {
         let changed = !self.done.effects.changes.is_empty() || self.done.releases || self.done.status;
-        let wish = guard::hash(&(&desired.children, &desired.patches, &desired.releases));
-        let same_wish = self.own.wish.replace(wish) == Some(wish);
+        let asked = guard::hash(&(&desired.children, &desired.patches, &desired.releases));
+        let same_answer = self.own.answer.replace(asked) == Some(asked);
         let words = desired.waiting.clone();
         let outcome = match (&words, changed) {
             (Some(_), _) => Outcome::Waiting,
             (None, _) if leaving => Outcome::Waiting,
             (None, false) => Outcome::Unchanged,
-            (None, true) if same_wish && self.took_something_back() => Outcome::Repaired,
+            (None, true) if same_answer && self.took_something_back() => Outcome::Repaired,
             (None, true) => Outcome::Applied,
         };
         let asked = desired.requeue_after.map(|after| after.max(SHORTEST_REQUEUE));
@@ -210,9 +210,9 @@ impl Pass {
     /// The events that the program wants to be recorded.
     async fn put_events(&mut self, desired: &Desired) {
         let secrets = self.secrets();
-        for wish in &desired.events {
-            let message = mask::text(&wish.message, &secrets);
-            let note = Note { kind: &wish.kind, reason: &wish.reason, message: &message };
+        for event in &desired.events {
+            let message = mask::text(&event.message, &secrets);
+            let note = Note { kind: &event.kind, reason: &event.reason, message: &message };
             self.record(note).await;
         }
     }

@@ -4,12 +4,12 @@
 use super::pass::{FINALIZER, Pass};
 use crate::event::Outcome;
 use crate::operator::reconcile::annotations::OWNER_LABEL;
+use crate::operator::reconcile::desired_release::DesiredRelease;
 use crate::operator::reconcile::engine::{Clock, Engine, Forces};
 use crate::operator::reconcile::inject::ReleaseNames;
 use crate::operator::reconcile::objects;
 use crate::operator::reconcile::release::History;
 use crate::operator::reconcile::verdict::Fault;
-use crate::operator::reconcile::wish::Wish;
 use crate::operator::reconcile::{LONGEST_NAME, annotations};
 use crate::sources::ChartReconciler;
 use anyhow::{Context, anyhow};
@@ -149,8 +149,8 @@ impl Pass {
         } else {
             release.values.clone()
         };
-        let wish = Wish { chart, spec: values.clone(), values };
-        let outcome = engine.release(history, wish).await;
+        let desired = DesiredRelease { chart, spec: values.clone(), values };
+        let outcome = engine.release(history, desired).await;
         self.take_over((namespace, name.clone()), engine);
         self.done.releases |= !matches!(outcome, Ok(Outcome::Unchanged) | Err(_));
         self.own.has_releases = Some(true);
@@ -192,7 +192,7 @@ impl Pass {
 
     fn engine(&mut self, name: String, namespace: String, path: &str, chart: Option<Arc<Chart>>) -> Engine {
         let memory = self.own.releases.remove(&(namespace.clone(), name.clone())).unwrap_or_default();
-        let fed = ChartReconciler {
+        let reconciler = ChartReconciler {
             path: path.to_owned(),
             chart,
             watch_dependents: true,
@@ -202,7 +202,7 @@ impl Pass {
         Engine {
             name,
             namespace,
-            fed: Arc::new(fed),
+            reconciler: Arc::new(reconciler),
             changed_in: self.watch.changed_in,
             api: self.api.clone(),
             settings: Arc::clone(&self.settings),

@@ -72,11 +72,11 @@ pub(super) fn merged(before: &Value, desired: &Desired, generation: i64, now: &s
     }
     drop_nulls(&mut status);
     let listed = status.get("conditions").and_then(Value::as_array).cloned();
-    let wishes = if desired.status.is_some() { listed.unwrap_or_default() } else { Vec::new() };
+    let all_wanted = if desired.status.is_some() { listed.unwrap_or_default() } else { Vec::new() };
     let mut conditions: Vec<Value> =
         before.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-    for wish in wishes.iter().chain(&desired.conditions) {
-        merge_condition(&mut conditions, wish, generation, now);
+    for condition_wanted in all_wanted.iter().chain(&desired.conditions) {
+        merge_condition(&mut conditions, condition_wanted, generation, now);
     }
     if let Some(fields) = status.as_object_mut() {
         fields.remove("conditions");
@@ -87,10 +87,10 @@ pub(super) fn merged(before: &Value, desired: &Desired, generation: i64, now: &s
     Some(status)
 }
 
-fn merge_condition(conditions: &mut Vec<Value>, wish: &Value, generation: i64, now: &str) {
-    let kind = wish.get("type").and_then(Value::as_str).unwrap_or_default();
+fn merge_condition(conditions: &mut Vec<Value>, condition_wanted: &Value, generation: i64, now: &str) {
+    let kind = condition_wanted.get("type").and_then(Value::as_str).unwrap_or_default();
     let known = conditions.iter().position(|condition| condition["type"] == kind);
-    let mut condition = wish.clone();
+    let mut condition = condition_wanted.clone();
     let Some(fields) = condition.as_object_mut() else { return };
     let before = known.map(|at| &conditions[at]);
     let same_status = before.is_some_and(|before| before.get("status") == fields.get("status"));
@@ -153,15 +153,16 @@ mod tests {
         let before = json!({"conditions": [
             {"type": "Other", "status": "True", "lastTransitionTime": "t0"},
             {"type": "Ready", "status": "False", "reason": "A", "lastTransitionTime": "t0"}]});
-        let wish = |status: &str| json!({"type": "Ready", "status": status, "reason": "B", "message": ""});
-        let wanted = merged(&before, &desired(None, vec![wish("False")]), 3, "t9").unwrap();
+        let condition_wanted =
+            |status: &str| json!({"type": "Ready", "status": status, "reason": "B", "message": ""});
+        let wanted = merged(&before, &desired(None, vec![condition_wanted("False")]), 3, "t9").unwrap();
         assert_eq!(wanted["conditions"][0], before["conditions"][0]);
         assert_eq!(
             wanted["conditions"][1],
             json!({"type": "Ready", "status": "False", "reason": "B", "message": "",
                 "lastTransitionTime": "t0", "observedGeneration": 3})
         );
-        let wanted = merged(&before, &desired(None, vec![wish("True")]), 3, "t9").unwrap();
+        let wanted = merged(&before, &desired(None, vec![condition_wanted("True")]), 3, "t9").unwrap();
         assert_eq!(wanted["conditions"][1]["lastTransitionTime"], "t9");
     }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// What the release should be made of.
-pub(super) struct Wish {
+pub(super) struct DesiredRelease {
     pub(super) chart: Arc<Chart>,
     pub(super) spec: Value,
     pub(super) values: Value,

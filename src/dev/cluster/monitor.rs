@@ -16,14 +16,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// How long a busy server is not told of.
 const MOMENT: Duration = Duration::from_millis(1500);
 
-/// Who looks after one connection.
-pub(crate) struct Tender {
+/// Watches one connection: what it waits for, and when all is well again.
+pub(crate) struct ConnectionMonitor {
     pub(super) link: Link,
     pub(super) choice: Choice,
     pub(super) context: String,
 }
 
-impl Tender {
+impl ConnectionMonitor {
     /// Runs until it is dropped.
     pub(crate) async fn run(
         self,

@@ -1,7 +1,7 @@
 //! What every engine checks in an answer, whichever way it was written: children, conditions, events and times.
 //! Plain JSON in; what is wrong comes back as words that follow the path of the value.
 
-use crate::contract::EventWish;
+use crate::contract::RequestedEvent;
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -79,20 +79,20 @@ pub(crate) fn conditions(list: Vec<Value>) -> Result<Vec<Value>, (usize, String)
 }
 
 /// An event: type, reason, message.
-pub(crate) fn event(event: &Value) -> Result<EventWish, String> {
+pub(crate) fn event(event: &Value) -> Result<RequestedEvent, String> {
     let text = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let wish = EventWish {
+    let event_wanted = RequestedEvent {
         kind: if event.get("type").is_none() { "Normal".to_owned() } else { text("type") },
         reason: text("reason"),
         message: text("message"),
     };
-    if !matches!(wish.kind.as_str(), "Normal" | "Warning") {
+    if !matches!(event_wanted.kind.as_str(), "Normal" | "Warning") {
         return Err("has a type that is neither Normal nor Warning".to_owned());
     }
-    if wish.reason.is_empty() {
+    if event_wanted.reason.is_empty() {
         return Err("has no reason".to_owned());
     }
-    Ok(wish)
+    Ok(event_wanted)
 }
 
 /// A time: seconds as a number, or a text such as `30s` or `1h30m`. Zero and less mean none.
