@@ -19,7 +19,7 @@ pub fn distance(a: &str, b: &str) -> usize {
 /// assert_eq!(nearest("port", ["image", "replicas"]), None);
 /// ```
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let length = word.chars().count();
+    let length = word.chars().take(LONGEST).count();
     let most = if length < 3 { 0 } else { length / 3 };
     known
         .into_iter()
