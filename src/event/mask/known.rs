@@ -22,19 +22,32 @@ pub fn secrets(values: &Value) -> Vec<String> {
 }
 
 /// Keys that say where a service is, beside the keys with its secrets (Service Binding Specification for Kubernetes 1.1,
-/// well-known secret entries). Their values are words of every log line, such as the port 5672.
+/// well-known secret entries). Their values are words of every log line, such as the port 5672. They count only in a Secret
+/// that says what it binds to, with `type`, and only where the value is a plain name: an address may hold a password.
 const PLAIN_KEYS: [&str; 5] = ["type", "provider", "host", "port", "database"];
 
 /// The values of a Secret.
 pub fn secrets_of_object(secret: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let fields = ["data", "stringData"].iter().filter_map(|field| secret.get(field)?.as_object());
-    for (key, value) in fields.flatten() {
-        if !PLAIN_KEYS.contains(&key.as_str()) {
-            all(value, &mut found);
+    for field in ["data", "stringData"] {
+        let Some(values) = secret.get(field).and_then(Value::as_object) else { continue };
+        let is_binding = values.contains_key("type");
+        for (key, value) in values {
+            let is_known = is_binding && PLAIN_KEYS.contains(&key.as_str());
+            if !(is_known && is_name(value, field == "data")) {
+                all(value, &mut found);
+            }
         }
     }
     known(found)
+}
+
+/// Whether a value, in base64 or not, is a host, a port or another plain name.
+fn is_name(value: &Value, in_base64: bool) -> bool {
+    let Some(text) = value.as_str() else { return false };
+    let decoded = if in_base64 { STANDARD.decode(text).ok() } else { Some(text.as_bytes().to_vec()) };
+    decoded
+        .is_some_and(|bytes| bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(byte)))
 }
 
 /// The values of all Secrets in a manifest. Documents that cannot be read have none.
@@ -184,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_list_that_is_made_again_and_again_does_not_grow() {
-        let secret = json!({"kind": "Secret", "data": {"password": "aHVudGVyMg==", "port": "NTY3Mg=="},
+        let secret = json!({"kind": "Secret", "data": {"password": "aHVudGVyMg==", "port": "NTY3Mg==", "type": "cmFiYml0"},
             "stringData": {"key": "first line of it\nsecond line of it"}});
         let mut list = known(secrets_of_object(&secret));
         list = known(list);
@@ -196,6 +209,17 @@ mod tests {
         assert_eq!(list, settled);
         assert!(settled.len() < 20, "{settled:?}");
         assert_eq!(text("hunter2 and aHVudGVyMg== at 15672", &list), format!("{MASK} and {MASK} at 15672"));
+    }
+
+    #[test]
+    fn only_plain_names_of_a_binding_are_no_secrets() {
+        let shown = |secret: Value| text("4711 at db.local, amqp://a:b@db", &secrets_of_object(&secret));
+        let binding = json!({"stringData": {"type": "postgresql", "port": "4711", "host": "db.local"}});
+        assert_eq!(shown(binding), "4711 at db.local, amqp://a:b@db");
+        let address = json!({"stringData": {"type": "rabbitmq", "host": "amqp://a:b@db"}});
+        assert_eq!(shown(address), format!("4711 at db.local, {MASK}"));
+        let other = json!({"stringData": {"port": "4711", "host": "db.local"}});
+        assert_eq!(shown(other), format!("{MASK} at {MASK}, amqp://a:b@db"));
     }
 
     #[test]
