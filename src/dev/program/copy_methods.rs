@@ -7,7 +7,7 @@ use crate::dev::deep_copies::DeepCopies;
 use crate::dev::manifests::{self, Asked, Made};
 use crate::dev::private_folder::PrivateFolder;
 use crate::event::{Level, words};
-use crate::process::{BeforeBuild, Build, Generate, Plan, Prepared};
+use crate::process::{BeforeBuild, Build, Generate, Plan, Prepared, small_text};
 use crate::tap::EventSink;
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -128,7 +128,7 @@ const OFF: &str = "correct the type, or set operator.generate: off in opdev.yaml
 
 /// Whether a file has other methods than a text; headers, build tags and the order of imports are those of a release.
 fn differs(path: &Path, text: &str) -> bool {
-    std::fs::read_to_string(path).map_or(true, |old| methods(&old) != methods(text))
+    small_text(path).is_none_or(|old| methods(&old) != methods(text))
 }
 
 /// A generated file from its first method on.

@@ -18,6 +18,9 @@ use tokio::sync::mpsc;
 /// Files of one module that are looked at.
 const MOST: usize = 20_000;
 
+/// Kinds that are looked for; each search reads through modules, and a program may print anything.
+const MOST_KINDS: usize = 64;
+
 /// Where the kinds are missing.
 pub(super) struct Cluster {
     pub(super) client: Client,
@@ -37,7 +40,7 @@ struct Found {
 pub(super) async fn install(mut missing: mpsc::Receiver<MissingKind>, cluster: Cluster, root: PathBuf) {
     let mut done = BTreeSet::new();
     while let Some(kind) = missing.recv().await {
-        if !done.insert(kind.clone()) {
+        if done.len() == MOST_KINDS || !done.insert(kind.clone()) {
             continue;
         }
         let (root, wanted) = (root.clone(), kind.clone());
@@ -96,7 +99,9 @@ fn required(go_mod: &str) -> impl Iterator<Item = (&str, &str)> {
     let lines = go_mod.lines().filter(|line| !line.contains("// indirect"));
     let words = lines.map(|line| line.trim().trim_start_matches("require ").split_whitespace());
     words.filter_map(|mut words| Some((words.next()?, words.next()?))).filter(|(path, version)| {
-        path.contains('.') && version.starts_with('v') && !path.starts_with("k8s.io/")
+        let is_inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+        let is_version = version.starts_with('v') && !version.contains('/');
+        path.contains('.') && is_inside && is_version && !path.starts_with("k8s.io/")
     })
 }
 
@@ -218,5 +223,8 @@ mod tests {
         assert_eq!((found.crds[0].get("status"), found.crds[0]["spec"].get("conversion")), (None, None));
         assert_eq!(search(missing("B", "v2")), None);
         assert_eq!(search(missing("C", "v1")), None, "it is required by others only");
+        write("aside@v1/crds/d.yaml", &crd("d", "D"));
+        write("project/go.mod", "module a.b/c\nrequire ../aside v1\nrequire a.b/../../../aside v1\n");
+        assert_eq!(search(missing("D", "v1")), None, "nothing beside the module cache is read");
     }
 }

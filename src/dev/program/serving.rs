@@ -3,15 +3,15 @@
 //! starts, and its Secret as files, as the kubelet would mount it. Also the lease that a program before has left. Writes as
 //! opdev, never as the program.
 
+use super::notices::tell;
 use crate::dev::api::{MANAGER, is_not_found, send};
 use crate::dev::private_folder::PrivateFolder;
-use crate::event::{Event, Level, Notice};
+use crate::event::Level;
 use crate::process::Start;
 use crate::process::webhooks::{CONFIGURATIONS, LABEL, OwnCertificate, Webhooks};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use futures::StreamExt as _;
-use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::runtime::watcher::watch_object;
 use kube::{Api, Client};
@@ -81,7 +81,7 @@ impl Serving {
                 (Level::Error, format!("the webhooks of the program are not registered: {error:#}"))
             }
         };
-        self.tell(level, message, None).await;
+        tell(&self.events, level, message, None).await;
     }
 
     /// Before each start: what a program that makes its certificate itself finds in its cluster.
@@ -92,7 +92,7 @@ impl Serving {
             let Some(path) = path_of(&object) else { continue };
             if let Err(error) = self.apply(&path, &object).await {
                 let message = format!("the program's webhooks miss {path}: {error:#}");
-                self.tell(Level::Error, message, None).await;
+                tell(&self.events, Level::Error, message, None).await;
             }
         }
     }
@@ -106,7 +106,7 @@ impl Serving {
             Err(error) => {
                 let message = format!("the program waits for its certificate ({what}): {error:#}");
                 let hint = "let the program read it elsewhere, such as with operator.args in opdev.yaml";
-                return self.tell(Level::Error, message, Some(hint.to_owned())).await;
+                return tell(&self.events, Level::Error, message, Some(hint.to_owned())).await;
             }
         };
         let secrets: Api<Secret> = Api::namespaced(self.client.clone(), namespace);
@@ -117,7 +117,7 @@ impl Serving {
             let files: Vec<_> = FILES.iter().filter_map(|name| Some((name, data.get(*name)?))).collect();
             for (name, bytes) in &files {
                 if let Err(error) = folder.write(name, &bytes.0) {
-                    self.tell(Level::Error, format!("{what} is not mounted: {error:#}"), None).await;
+                    tell(&self.events, Level::Error, format!("{what} is not mounted: {error:#}"), None).await;
                 }
             }
             if !files.is_empty() && !std::mem::replace(&mut is_told, true) {
@@ -125,14 +125,9 @@ impl Serving {
                     "the program makes its certificate itself: {what} is kept in {}, as its Deployment mounts it",
                     own.folder.display()
                 );
-                self.tell(Level::Info, message, None).await;
+                tell(&self.events, Level::Info, message, None).await;
             }
         }
-    }
-
-    async fn tell(&self, level: Level, message: String, hint: Option<String>) {
-        let notice = Notice { at: Timestamp::now(), level, message, hint, object: None };
-        self.events.emit(Event::Noticed(notice)).await;
     }
 
     /// What an earlier opdev has left would refuse every object until the program is up.
