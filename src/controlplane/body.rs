@@ -1,4 +1,4 @@
-//! The one response body: whole bytes for most answers, a stream of chunks for a watch.
+//! The one response body: whole bytes for most answers, a stream of chunks for a watch and for a long list.
 //! Requests are read whole before they reach the verbs; the limit on their size is the server's.
 
 use bytes::Bytes;
@@ -10,6 +10,10 @@ use std::convert::Infallible;
 
 /// What every answer carries, over a socket and in process alike.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
+
+/// Marks the answer of a list that is sent in parts: like that of a watch its length is not known, but it has no events.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InParts;
 
 /// A body that is there as a whole.
 pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {

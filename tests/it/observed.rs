@@ -147,3 +147,21 @@ async fn a_watch_is_seen_however_it_is_asked_for() {
     }
     plane.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_list_is_no_watch() {
+    let (plane, kept, _token, maps) = start().await;
+    // Together more than is answered in one piece.
+    for n in 0..4 {
+        let mut large = map(&format!("large-{n}"));
+        large.data = Some([("text".to_owned(), "x".repeat(100_000))].into());
+        maps.create(&PostParams::default(), &large).await.unwrap();
+    }
+    kept.seen.lock().unwrap().clear();
+    assert_eq!(maps.list(&ListParams::default().labels("of=test")).await.unwrap().items.len(), 4);
+    assert_eq!(kept.lines(), ["GET /api/v1/namespaces/default/configmaps 200 - -"]);
+    let events =
+        kept.seen.lock().unwrap().iter().filter(|one| !matches!(one, Observation::Answered(_))).count();
+    assert_eq!(events, 0, "a list has none");
+    plane.stop().await;
+}

@@ -1,7 +1,7 @@
 //! Objects, lists and errors as responses, in the form and encoding that was agreed on.
 //! Never decides what is answered.
 
-use crate::body::{self, Body, full};
+use crate::body::{self, Body, InParts, full};
 use crate::error::Status;
 use crate::negotiation::{Agreed, Encoding, Form};
 use crate::protobuf;
@@ -119,12 +119,13 @@ impl Shape {
     fn list_text(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
         let parts = Parts::new(self, meta, items);
         let size: usize = items.iter().map(|object| object.size()).sum();
-        let body = if size < WHOLE {
-            full(parts.collect::<Vec<_>>().concat())
+        let mut response = if size < WHOLE {
+            Response::new(full(parts.collect::<Vec<_>>().concat()))
         } else {
-            body::stream(stream::iter(parts))
+            let mut response = Response::new(body::stream(stream::iter(parts)));
+            response.extensions_mut().insert(InParts);
+            response
         };
-        let mut response = Response::new(body);
         let kind = HeaderValue::from_static(self.agreed.encoding.content_type());
         response.headers_mut().insert(CONTENT_TYPE, kind);
         response

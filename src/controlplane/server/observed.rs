@@ -5,7 +5,7 @@ use super::front::Front;
 use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Observation, Observer, Passage, Reset, Treatment,
 };
-use crate::body::{Body, full, stream};
+use crate::body::{Body, InParts, full, stream};
 use crate::error::Status;
 use crate::protobuf;
 use bytes::Bytes;
@@ -107,7 +107,11 @@ where
         return Ok(response);
     }
     answered(response.status().as_u16(), Copied::default(), disturbed);
-    // Only a watch has an answer without a known end, in whatever words it was asked for.
+    // Nothing is copied of a list in parts, which is long, and it has no events.
+    if response.extensions().get::<InParts>().is_some() {
+        return Ok(response);
+    }
+    // Beside it only a watch has an answer without a known end, in whatever words it was asked for.
     Ok(watched(response, &asked, client, treatment))
 }
 

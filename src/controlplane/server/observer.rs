@@ -120,9 +120,9 @@ pub struct Exchange {
     pub request: Copied,
     /// HTTP status of the answer; 0 where there was none.
     pub status: u16,
-    /// The body of the answer; of a watch none.
+    /// The body of the answer; none of a watch, nor of a list that is sent in parts.
     pub answer: Copied,
-    /// From the request's head to the answer.
+    /// From the request's head to the answer; of a watch and of a list in parts, to its head.
     pub took: Duration,
     /// Whether a treatment made it what it is.
     pub disturbed: bool,
