@@ -186,11 +186,20 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 
 /// Gives a file a second name, the first one that is free.
 fn name_aside(path: &Path) -> io::Result<PathBuf> {
-    let free = (1..).map(|n| path.with_file_name(format!("{FILE}.damaged-{n}"))).find(|to| !to.exists());
+    // A link that leads nowhere takes its name, too.
+    let is_free = |to: &PathBuf| to.symlink_metadata().is_err();
+    let free = (1..).map(|n| path.with_file_name(format!("{FILE}.damaged-{n}"))).find(is_free);
     let to = free.ok_or_else(|| io::Error::other("no free name to keep it under"))?;
     // Some file systems know no second names.
-    fs::hard_link(path, &to).or_else(|_| fs::copy(path, &to).map(|_| ()))?;
+    fs::hard_link(path, &to).or_else(|_| copy(path, &to))?;
     Ok(to)
+}
+
+/// Copies a file to a name that is free. Follows no link there.
+fn copy(path: &Path, to: &Path) -> io::Result<()> {
+    let mut copy = options(true).open(to)?;
+    io::copy(&mut File::open(path)?, &mut copy)?;
+    copy.sync_all()
 }
 
 fn sync_folder(path: &Path) -> io::Result<()> {
@@ -212,8 +221,8 @@ fn create(path: &Path) -> Result<StoreFile, Trouble> {
     Ok(made)
 }
 
-/// The database in a file that only its owner may read.
-fn database(path: &Path, new: bool) -> Result<Database, Trouble> {
+/// How a file is opened that only its owner may read.
+fn options(new: bool) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(new);
     #[cfg(unix)]
@@ -221,11 +230,16 @@ fn database(path: &Path, new: bool) -> Result<Database, Trouble> {
         use std::os::unix::fs::OpenOptionsExt as _;
         options.mode(0o600);
     }
+    options
+}
+
+/// The database in a file that only its owner may read.
+fn database(path: &Path, new: bool) -> Result<Database, Trouble> {
     // Only this user writes to the folder, but what is in it may have come with a project.
     if !new && fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
         return Err(Trouble::Unusable("it is a link, which is not followed; remove it".to_owned()));
     }
-    let file = options.open(path).map_err(|error| Trouble::Unusable(error.to_string()))?;
+    let file = options(new).open(path).map_err(|error| Trouble::Unusable(error.to_string()))?;
     if !new && file.metadata().is_ok_and(|about| about.len() == 0) {
         return Err(Trouble::Damaged("the file is empty".to_owned()));
     }

@@ -366,6 +366,18 @@ mod tests {
         }
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn a_damaged_file_is_not_copied_to_where_a_link_leads() {
+        let folder = tempfile::tempdir().unwrap();
+        fill(folder.path());
+        let elsewhere = folder.path().join("elsewhere");
+        std::os::unix::fs::symlink(&elsewhere, folder.path().join("store.redb.damaged-1")).unwrap();
+        let (_store, moved) = reopened(folder.path(), |bytes| bytes[..16].fill(0));
+        assert!(moved.unwrap().to.ends_with("store.redb.damaged-2"));
+        assert!(!elsewhere.exists());
+    }
+
     /// A store as opdev wrote it before the key of an object was part of its checksum.
     fn fill_in_first_format(folder: &Path, broken: bool) {
         let database = Database::create(folder.join("store.redb")).unwrap();
