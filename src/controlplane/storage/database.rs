@@ -9,7 +9,7 @@
 use super::disk::{Batch, Disk, MovedAside, OpenError, Saved};
 use super::record::{self, encode_key};
 use super::salvage::{Found, Reading, Take};
-use redb::{Database, DatabaseError, StorageError, TableDefinition};
+use redb::{Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition};
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -267,12 +267,25 @@ fn of_storage(error: StorageError) -> Trouble {
     }
 }
 
+/// What a file says that its objects add up to.
+fn totals_in(database: &Database) -> Result<Totals, redb::Error> {
+    let numbers = database.begin_read()?.open_table(NUMBERS)?;
+    let number =
+        |name: &str| -> Result<u64, redb::Error> { Ok(numbers.get(name)?.map_or(0, |found| found.value())) };
+    Ok(Totals { revision: number("revision")?, count: number("count")?, sum: number("sum")? })
+}
+
 impl StoreFile {
     fn write(&mut self, batch: &Batch) -> Result<(), redb::Error> {
         // After a failure the database wants to be opened anew.
         let database = match self.database.take() {
             Some(database) => database,
-            None => Database::builder().set_cache_size(CACHE).open(&self.path)?,
+            None => {
+                let database = Database::builder().set_cache_size(CACHE).open(&self.path)?;
+                // What failed may be in the file nevertheless.
+                self.totals = totals_in(&database)?;
+                database
+            }
         };
         let mut totals = Totals { revision: batch.revision, ..self.totals };
         let transaction = database.begin_write()?;
@@ -335,5 +348,30 @@ impl StoreFile {
 impl Disk for StoreFile {
     fn commit(&mut self, batch: &Batch) -> Result<(), String> {
         self.write(batch).map_err(|error| format!("{}: {error}", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{Key, Stored};
+    use serde_json::json;
+    use std::collections::HashMap;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_batch_that_is_there_although_its_commit_failed_is_counted_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut disk = create(&folder.path().join(FILE)).ok().unwrap();
+        let object = Stored::unsaved(json!({"kind": "A", "metadata": {"name": "a"}}));
+        let key: (Arc<str>, Key) = ("as".into(), object.key().clone());
+        let objects = HashMap::from([(key, Some(object))]);
+        let batch = Batch { revision: 2, objects, ..Batch::default() };
+        let before = disk.totals;
+        disk.write(&batch).unwrap();
+        let after = disk.totals;
+        (disk.database, disk.totals) = (None, before);
+        disk.write(&batch).unwrap();
+        assert_eq!((disk.totals.count, disk.totals), (1, after));
     }
 }
