@@ -70,7 +70,7 @@ impl Registry {
                 continue;
             }
             match item.form(&mark) {
-                Some(known) if known.glance().is_null() => {}
+                Some(known) if known.is_null() => {}
                 Some(known) => *item = known,
                 None => missing.push(index),
             }

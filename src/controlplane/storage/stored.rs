@@ -141,6 +141,11 @@ impl Stored {
         content.tree.clone().unwrap_or_else(|| content.parse())
     }
 
+    /// Whether it is null instead of an object, without reading it: null is never in the store, so it keeps its tree.
+    pub fn is_null(&self) -> bool {
+        self.content().tree.as_ref().is_some_and(|tree| tree.is_null())
+    }
+
     /// Keeps the tree until others have been asked for.
     pub(super) fn keep_tree(self: &Arc<Self>) {
         if let Some(trees) = self.trees.upgrade() {
