@@ -9,6 +9,7 @@ use crate::resource::{Resource, metadata};
 use crate::storage::{Expected, Key, Stored};
 use crate::{limits, quota};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 const BEING_DELETED: &str = "object is being deleted: ";
@@ -228,24 +229,27 @@ impl Registry {
         let guard = self.quotas.lock().unwrap_or_else(PoisonError::into_inner);
         let id = resource.id();
         for found in &self.store.list("resourcequotas", Some(namespace)).items {
-            let limits =
-                quota::hard(&found.value()).any(|(name, _)| quota::consumer(name).as_deref() == Some(id));
-            if !limits {
+            let limits = found.value();
+            let mut totals: BTreeMap<&str, i128> = quota::hard(&limits)
+                .filter(|(name, _)| quota::consumer(name).as_deref() == Some(id))
+                .map(|(name, _)| (name, 0))
+                .collect();
+            if totals.is_empty() || !quota::covers(&limits, id, object) {
                 continue;
             }
             let uid = metadata::text(object, "uid");
-            let others = self.store.list(&resource.table, Some(namespace)).items;
-            let total = |name: &str| {
-                others
-                    .iter()
-                    .map(|other| other.glance())
-                    .filter(|other| {
-                        metadata::text(other, "uid") != uid && quota::covers(&found.value(), id, other)
-                    })
-                    .map(|other| quota::used(name, &other))
-                    .sum()
-            };
-            if let Some(why) = quota::refusal(&found.value(), id, object, current, total) {
+            for other in &self.store.list(&resource.table, Some(namespace)).items {
+                if other.attributes().uid() == uid {
+                    continue;
+                }
+                // One look for all that the quota limits.
+                let other = other.glance();
+                if quota::covers(&limits, id, &other) {
+                    totals.iter_mut().for_each(|(name, total)| *total += quota::used(name, &other));
+                }
+            }
+            let total = |name: &str| totals.get(name).copied().unwrap_or_default();
+            if let Some(why) = quota::refusal(&limits, id, object, current, total) {
                 let name = metadata::text(object, "name");
                 return Err(Status::forbidden(&resource.group, &resource.plural, name, &why));
             }
