@@ -135,7 +135,9 @@ impl<'a, 'b> Reading<'a, 'b> {
     fn entry(&mut self, key: &[u8], value: &[u8]) {
         let read = match self.format {
             Some(FIRST_FORMAT) => record::read_first_format(key, value),
-            _ => record::read(value),
+            Some(FORMAT) => record::read(value),
+            // The number is broken, or a later opdev wrote it: a checksum tells what a record is.
+            _ => record::read(value).or_else(|| record::read_first_format(key, value)),
         };
         match read {
             Some(record) => {
@@ -438,6 +440,22 @@ mod tests {
         let (store, moved) = Store::open(folder.path()).unwrap();
         let moved = moved.unwrap();
         assert_eq!((names(&store), moved.lost), (vec!["b".to_owned()], vec!["as x/a".to_owned()]));
+        assert!(moved.to.exists());
+    }
+
+    #[test]
+    fn objects_of_the_first_format_come_back_where_its_number_is_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        fill_in_first_format(folder.path(), false);
+        {
+            let database = Database::open(folder.path().join("store.redb")).unwrap();
+            let transaction = database.begin_write().unwrap();
+            transaction.delete_table(NUMBERS).unwrap();
+            transaction.commit().unwrap();
+        }
+        let (store, moved) = Store::open(folder.path()).unwrap();
+        let moved = moved.unwrap();
+        assert_eq!((names(&store), moved.back), (vec!["a".to_owned(), "b".to_owned()], 2));
         assert!(moved.to.exists());
     }
 
