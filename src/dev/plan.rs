@@ -164,15 +164,20 @@ async fn look(
         let why = format!("{program} reconciles it, and opdev cannot tell what a program would do");
         plan.skipped.push(Skipped { object, why });
     }
-    let mut known = plan.objects.iter().map(|one| &one.object).chain(&plan.unchanged);
-    let mut skipped = plan.skipped.iter().map(|one| &one.object);
-    for selector in input.objects.iter().filter(|selector| selector.name.is_some()) {
-        if !known.any(|object| selector.takes(object)) && !skipped.any(|object| selector.takes(object)) {
-            let namespace = settings.namespace.as_deref().unwrap_or("any namespace");
-            bail!("{selector} is not there (looked in {namespace} on {})", plan.cluster);
-        }
+    if let Some(selector) = missing(&input.objects, &plan) {
+        let namespace = settings.namespace.as_deref().unwrap_or("any namespace");
+        bail!("{selector} is not there (looked in {namespace} on {})", plan.cluster);
     }
     Ok(plan)
+}
+
+/// The first object that is named and is not there.
+fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
+    let is_there = |selector: &Selector| {
+        let known = plan.objects.iter().map(|one| &one.object).chain(&plan.unchanged);
+        known.chain(plan.skipped.iter().map(|one| &one.object)).any(|object| selector.takes(object))
+    };
+    selectors.iter().find(|&selector| selector.name.is_some() && !is_there(selector))
 }
 
 /// Where to look, and what must stay there meanwhile.
@@ -251,5 +256,25 @@ mod tests {
             assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
         }
         assert_eq!("a/b/c".parse::<Selector>().unwrap().to_string(), "a/b/c");
+    }
+
+    #[test]
+    fn objects_may_be_named_in_any_order_and_twice() {
+        let object = |name: &str| ObjectRef {
+            gvk: Gvk::new("cache.my.domain", "v1", "Memcached"),
+            name: name.to_owned(),
+            ..ObjectRef::default()
+        };
+        let plan = Plan {
+            unchanged: vec![object("a"), object("b")],
+            skipped: vec![Skipped { object: object("c"), why: "gone".to_owned() }],
+            ..Plan::default()
+        };
+        let named = |names: &[&str]| -> Vec<Selector> {
+            names.iter().map(|name| format!("memcached/{name}").parse().unwrap()).collect()
+        };
+        assert_eq!(missing(&named(&["c", "b", "a", "b", "c"]), &plan), None);
+        let wrong = named(&["b", "x", "a"]);
+        assert_eq!(missing(&wrong, &plan), Some(&wrong[1]));
     }
 }
