@@ -73,12 +73,21 @@ impl Lock {
         Ok(Ok(Lock(file)))
     }
 
+    /// Who holds the lock that `of` takes of a file; nobody where it is free.
+    ///
+    /// # Errors
+    /// Where the lock cannot be opened.
+    pub fn holder_of(folder: &PrivateFolder, name: &str) -> Result<Option<Holder>> {
+        Lock::holder(folder, &format!("{name}.opdev-lock"))
+    }
+
     /// Who holds the lock of a file; nobody where it is free.
     ///
     /// # Errors
     /// Where the file cannot be opened.
     pub fn holder(folder: &PrivateFolder, name: &str) -> Result<Option<Holder>> {
-        if folder.read(name)?.is_none() {
+        // An empty one is nobody's: no need to open it for writing, which a disk that is only read refuses.
+        if folder.read(name)?.is_none_or(|text| text.is_empty()) {
             return Ok(None);
         }
         let mut file = folder.open_file(name)?;

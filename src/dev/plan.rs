@@ -19,7 +19,7 @@ use anyhow::{Context as _, Result, bail};
 use opdev_controlplane::Controllers;
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::spelling::nearest;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What to plan.
@@ -91,9 +91,10 @@ impl Selector {
 pub async fn plan(input: PlanInput) -> Result<Plan> {
     let (sources, problems) = read(&input)?;
     kinds_known(&input.objects, &sources)?;
-    let place = Place::of(&input.cluster, &input.project)?;
+    let place = Place::of(&input.cluster, &input.project.root)?;
     let connection = Connection::open(&place.choice, &place.folder).await?;
-    let planned = look(&input, &connection, &sources, problems).await;
+    let all = input.all_namespaces.unwrap_or(place.embedded);
+    let planned = look(&input, &connection, all, &sources, problems).await;
     connection.close().await;
     planned
 }
@@ -128,6 +129,7 @@ fn kinds_known(objects: &[Selector], sources: &Sources) -> Result<()> {
 async fn look(
     input: &PlanInput,
     connection: &Connection,
+    all: bool,
     sources: &Sources,
     problems: Vec<Diagnostic>,
 ) -> Result<Plan> {
@@ -137,7 +139,6 @@ async fn look(
         problems,
         ..Plan::default()
     };
-    let all = input.all_namespaces.unwrap_or(connection.cluster.embedded);
     let settings =
         Settings { namespace: (!all).then(|| connection.namespace.clone()), ..input.operator.clone() };
     let asked = |object: &ObjectRef| {
@@ -183,6 +184,8 @@ fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
 /// Where to look, and what must stay there meanwhile.
 struct Place {
     choice: Choice,
+    /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
+    embedded: bool,
     folder: PrivateFolder,
     _copy: tempfile::TempDir,
 }
@@ -190,17 +193,18 @@ struct Place {
 impl Place {
     /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
     /// of what it keeps, on which nothing acts: a plan changes nothing.
-    fn of(choice: &Choice, project: &Project) -> Result<Place> {
+    fn of(choice: &Choice, root: &Path) -> Result<Place> {
         let copy = tempfile::tempdir().context("no folder for a copy of the objects can be made")?;
         let folder = PrivateFolder::make(&copy.path().join(STATE))?;
-        let choice = match Connection::is_embedded(choice)? {
+        let embedded = Connection::is_embedded(choice)?;
+        let choice = match embedded {
             false => choice.clone(),
-            true => match running(project)? {
+            true => match running(root)? {
                 Some(kubeconfig) => {
                     Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice.clone() }
                 }
                 None => {
-                    let kept = project.root.join(STATE).join(super::data::NAME);
+                    let kept = root.join(STATE).join(super::data::NAME);
                     copy_objects(&kept, &folder.folder(super::data::NAME)?)?;
                     let owner = Owner::at(&copy.path().join("owner"));
                     let controllers = Controllers::None;
@@ -208,21 +212,31 @@ impl Place {
                 }
             },
         };
-        Ok(Place { choice, folder, _copy: copy })
+        Ok(Place { choice, embedded, folder, _copy: copy })
     }
 }
 
-/// The kubeconfig of the embedded control plane of an opdev that runs in this project.
-fn running(project: &Project) -> Result<Option<std::path::PathBuf>> {
-    let Some(state) = PrivateFolder::open(&project.root.join(STATE))? else { return Ok(None) };
+/// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
+/// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
+fn running(root: &Path) -> Result<Option<PathBuf>> {
+    let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
     let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
-    let names = [format!("kubeconfig-{}", holder.pid), "kubeconfig".to_owned()];
-    Ok(names.into_iter().map(|name| state.path().join(name)).find(|path| path.is_file()))
+    let name = "kubeconfig";
+    let shared = Lock::holder_of(&state, name)?.filter(|writer| writer.pid == holder.pid);
+    let names = [Some(format!("{name}-{}", holder.pid)), shared.map(|_| name.to_owned())];
+    Ok(names.into_iter().flatten().map(|name| state.path().join(name)).find(|path| path.is_file()))
 }
 
-/// Copies what a control plane keeps; nothing where it keeps nothing.
+/// Copies what a control plane keeps; nothing where it keeps nothing. One that writes meanwhile would tear the copy.
 fn copy_objects(from: &Path, to: &PrivateFolder) -> Result<()> {
     let Some(from) = PrivateFolder::open(from)? else { return Ok(()) };
+    if let Some(holder) = Lock::holder(&from, "lock")? {
+        bail!(
+            "the control plane of {holder} keeps its objects in {}, and its kubeconfig is not there\n  to do: plan again \
+             in a moment, name its kubeconfig with --kubeconfig, or stop it first",
+            from.path().display()
+        );
+    }
     for name in from.names()? {
         let Some(name) = name.to_str().filter(|name| *name != "lock") else { continue };
         // A folder beside the store is nothing of the store.
@@ -256,6 +270,38 @@ mod tests {
             assert!(wrong.parse::<Selector>().is_err(), "{wrong}");
         }
         assert_eq!("a/b/c".parse::<Selector>().unwrap().to_string(), "a/b/c");
+    }
+
+    #[test]
+    fn the_embedded_control_plane_is_that_of_the_opdev_that_runs_here() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let state = PrivateFolder::make(&root.join(STATE)).unwrap();
+        state.write("kubeconfig", b"").unwrap();
+        assert_eq!(running(root).unwrap(), None, "an earlier opdev has left it");
+        let _run = Lock::take(&state, "lock", "opdev run").unwrap().unwrap();
+        assert_eq!(running(root).unwrap(), None, "the one that runs works on another cluster");
+        let _written = Lock::of(&state, "kubeconfig", "opdev run").unwrap().unwrap();
+        let kubeconfig = Some(root.join(STATE).join("kubeconfig"));
+        assert_eq!(running(root).unwrap(), kubeconfig);
+        let place = Place::of(&Choice { embedded: true, ..Choice::default() }, root).unwrap();
+        assert!(place.embedded && !place.choice.embedded, "all its namespaces are looked at");
+        assert_eq!(place.choice.kubeconfig, kubeconfig);
+    }
+
+    #[test]
+    fn objects_that_a_control_plane_writes_are_not_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| PrivateFolder::make(&folder.path().join(name)).unwrap();
+        let (from, to) = (at("from"), at("to"));
+        from.write("store.redb", b"objects").unwrap();
+        let lock = Lock::take(&from, "lock", "opdev serve").unwrap().unwrap();
+        let refused = copy_objects(from.path(), &to).unwrap_err().to_string();
+        assert!(refused.contains("opdev serve (process ") && refused.contains("--kubeconfig"), "{refused}");
+        assert_eq!(to.read("store.redb").unwrap(), None);
+        drop(lock);
+        copy_objects(from.path(), &to).unwrap();
+        assert_eq!(to.read("store.redb").unwrap().unwrap(), b"objects");
     }
 
     #[test]
