@@ -78,7 +78,7 @@ pub fn main() -> ExitCode {
         Ok(command) => command,
         Err(error) => {
             let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+            return unread(error.exit_code());
         }
     };
     let result = match command {
@@ -96,6 +96,17 @@ pub fn main() -> ExitCode {
         Command::Trust(args) => trust::run(&args),
     };
     code(result.map(|()| ExitCode::SUCCESS))
+}
+
+/// The exit code of a command line that was not carried out; clap has `code` for it. Of `plan` 2 means that something
+/// would change.
+fn unread(code: i32) -> ExitCode {
+    let is_plan = || std::env::args_os().nth(1).is_some_and(|name| name == "plan");
+    match code {
+        0 => ExitCode::SUCCESS,
+        _ if is_plan() => ExitCode::FAILURE,
+        code => ExitCode::from(u8::try_from(code).unwrap_or(2)),
+    }
 }
 
 /// The exit code of a command; what failed is told.

@@ -126,6 +126,16 @@ fn without_objects_only_types_would_come() {
     assert!(!root.join(".opdev").exists(), "a plan has made a folder in the project");
 }
 
+#[test]
+fn a_plan_that_cannot_be_made_is_not_taken_for_one_with_changes() {
+    let (_folder, root) = demo_project();
+    for wrong in [["--embedded", "--offlin"], ["--embedded", "a/b/c/d"], ["--embedded", "--context=x"]] {
+        let output = plan(&root, &wrong);
+        assert_eq!(output.status.code(), Some(1), "{wrong:?}: {}", told(&output));
+    }
+    assert_eq!(plan(&root, &["--help"]).status.code(), Some(0));
+}
+
 async fn held(opdev: &Opdev, mark: usize) -> Arc<Held> {
     opdev
         .wait("a held chart", mark, |event| match event {
