@@ -4,6 +4,9 @@
 use std::sync::Arc;
 use tokio::sync::watch;
 
+/// What opdev answers in the place of an API server that it only reads from.
+pub const REFUSAL: &str = "opdev is read-only on this context; nothing was sent";
+
 /// Holds until it is lifted. Clones share one answer.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOnly(Arc<watch::Sender<bool>>);

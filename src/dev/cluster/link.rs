@@ -6,7 +6,7 @@ use super::credentials::{self, Line};
 use super::explain::{Fault, Problem};
 use super::kubeconfig::Target;
 use crate::event::{Trouble, TroubleKind, words};
-use crate::operator::read_only::ReadOnly;
+use crate::operator::read_only::{REFUSAL, ReadOnly};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::header::{AUTHORIZATION, RETRY_AFTER};
@@ -63,9 +63,6 @@ struct Dial {
     target: Target,
     line: Arc<Line>,
 }
-
-/// Headers of a read-only refusal, so that nobody takes it for the server's.
-const READ_ONLY: &str = "opdev is read-only on this context; nothing was sent";
 
 impl Link {
     /// Opens the way with a first credential.
@@ -373,7 +370,7 @@ fn is_dry_run(request: &Request<Body>) -> bool {
 /// What a write gets while the cluster is read-only.
 fn refusal() -> Result<Response<Body>, BoxError> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
-        "message": READ_ONLY});
+        "message": REFUSAL});
     let body = Body::from(serde_json::to_vec(&status)?);
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::FORBIDDEN;

@@ -7,6 +7,7 @@ use super::objects::{PARALLEL, Wanted};
 use super::overlay::overlay;
 use crate::event::{Action, ObjectChange, mask};
 use crate::operator::api::{Api, ApiError};
+use crate::operator::read_only::REFUSAL;
 use crate::tap::change::managers_of;
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, ObjectRef};
@@ -113,8 +114,11 @@ async fn replaced(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, Api
 fn judge(error: &ApiError) -> Answer {
     let text = error.to_string();
     match error {
-        // Who may not write may not try to write either; the operator may have other rights.
-        ApiError::Refused { code: 403, message, .. } if message.contains("is forbidden: User ") => {
+        // Who may not write may not try to write either; the operator may have other rights. Where opdev is
+        // read-only, the dry run of a replacement is not sent.
+        ApiError::Refused { code: 403, message, .. }
+            if message.contains("is forbidden: User ") || message == REFUSAL =>
+        {
             Answer::Unknown(text)
         }
         // A webhook that has side effects refuses dry runs.
@@ -176,6 +180,7 @@ mod tests {
         assert!(is_refused(refused(422, "spec.selector: field is immutable")));
         assert!(is_refused(refused(403, "exceeded quota: pods")));
         assert!(!is_refused(refused(403, "pods \"a\" is forbidden: User \"u\" cannot patch resource")));
+        assert!(!is_refused(refused(403, REFUSAL)), "the server was not asked");
         assert!(!is_refused(refused(400, "admission webhook \"a\" does not support dry run")));
         assert!(!is_refused(refused(500, "oh")));
         assert!(!is_refused(ApiError::Unreachable("gone".to_owned())));
