@@ -1,7 +1,7 @@
 //! What an administrator has to give a developer so that `opdev run -n NAMESPACE` lacks nothing: the project's
 //! CustomResourceDefinitions, and a Role with its RoleBinding for one namespace. Asks no cluster.
 
-use super::files::{self, Memory};
+use super::files;
 use super::manifests::{self, Asked};
 use super::observe;
 use super::project::Project;
@@ -27,7 +27,7 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
     // Without trust nothing of the environment is read; which kinds there are does not depend on it.
     let trust = Trust::of(&project.root, Store::none());
     let options = files::options(project, &[], None);
-    let (_, loaded) = reload::load(project, (&options, &trust), Memory::default(), &[], None, false);
+    let (_, loaded) = reload::load_first(project, (&options, &trust));
     let sources = loaded.context("the project cannot be read; this is a bug in opdev")?.sources;
     if sources.definitions.is_empty() {
         bail!("the project {} has no kinds", project.root.display());

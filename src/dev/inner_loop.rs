@@ -27,7 +27,6 @@ use crate::event::{
     Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished, RequestId,
     RequestOutcome, RequestStarted, Started,
 };
-use crate::operator::deadline;
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
@@ -141,14 +140,11 @@ fn read(
     let (project, options, trust) = (input.project.clone(), Arc::clone(options), input.trust.clone());
     let program = program.permission();
     tokio::task::spawn_blocking(move || {
-        let mut memory = files::Memory::default();
         // The reloader asks, and reads once that is answered.
         if trust.unanswered(&trust::wanted_beside(&project, program)).map_or(true, |open| !open.is_empty()) {
-            return (memory, None);
+            return (files::Memory::default(), None);
         }
-        let (limit, _waiting) = deadline::within(deadline::LOAD);
-        memory.loader.limit_to(limit);
-        reload::load(&project, (&options, &trust), memory, &[], None, false)
+        reload::load_first(&project, (&options, &trust))
     })
 }
 

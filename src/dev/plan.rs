@@ -104,7 +104,7 @@ fn read(input: &PlanInput) -> Result<(Sources, Vec<Diagnostic>)> {
     let project = &input.project;
     let options = files::options(project, &[], Program::of(project).reconciles());
     let allowed = (&options, &input.trust);
-    let (_, loaded) = reload::load(project, allowed, files::Memory::default(), &[], None, false);
+    let (_, loaded) = reload::load_first(project, allowed);
     let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
     let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();
     let problems = of_settings.chain(loaded.errors).collect();

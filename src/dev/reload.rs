@@ -498,6 +498,17 @@ impl Reloader {
     }
 }
 
+/// Reads a project for the first time. Charts get no more time than after a save.
+pub(super) fn load_first(
+    project: &Project,
+    allowed: (&Arc<Options>, &Trust),
+) -> (files::Memory, Option<Loaded>) {
+    let mut memory = files::Memory::default();
+    let (limit, _waiting) = deadline::within(deadline::LOAD);
+    memory.loader.limit_to(limit);
+    load(project, allowed, memory, &[], None, false)
+}
+
 /// Reads every file of the project once and loads a set of sources from them.
 pub(super) fn load(
     project: &Project,
