@@ -10,7 +10,7 @@ use crate::dev::user_settings;
 use crate::event::words::escaped_json;
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::print;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::Webhooks;
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -72,10 +72,19 @@ const LAST_WAIT: Duration = Duration::from_millis(500);
 pub(super) fn run(args: PlanArgs) -> Result<ExitCode> {
     let (format, diff) = (args.output, args.diff);
     let input = input(args)?;
+    let stop = super::signals::stop_signal()?;
+    let copies = tempfile::tempdir().context("no folder for a copy of the objects can be made")?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let _log = super::logging::to_stderr();
-    let planned = runtime.block_on(plan::plan(input));
+    let planned = runtime.block_on(async {
+        tokio::select! {
+            planned = plan::plan(input, copies.path()) => planned,
+            name = stop => Err(anyhow!("{name} has stopped the plan")),
+        }
+    });
     runtime.shutdown_timeout(LAST_WAIT);
+    // Secrets may be in it. Now nobody makes another file there.
+    drop(copies);
     let planned = planned?;
     let text = match format {
         Format::Text => print::plan(&planned, diff),

@@ -84,14 +84,14 @@ impl Selector {
     }
 }
 
-/// Plans.
+/// Plans. The objects of an embedded control plane are copied into the folder `copies`, which must be empty.
 ///
 /// # Errors
 /// Where the project cannot be read, no API server can be reached, or an object that is named is not there.
-pub async fn plan(input: PlanInput) -> Result<Plan> {
+pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
     let (sources, problems) = read(&input)?;
     kinds_known(&input.objects, &sources)?;
-    let place = Place::of(&input.cluster, &input.project.root)?;
+    let place = Place::of(&input.cluster, &input.project.root, copies)?;
     let connection = Connection::open(&place.choice, &place.folder).await?;
     let all = input.all_namespaces.unwrap_or(place.embedded);
     let planned = look(&input, &connection, all, &sources, problems).await;
@@ -181,21 +181,19 @@ fn missing<'s>(selectors: &'s [Selector], plan: &Plan) -> Option<&'s Selector> {
     selectors.iter().find(|&selector| selector.name.is_some() && !is_there(selector))
 }
 
-/// Where to look, and what must stay there meanwhile.
+/// Where to look.
 struct Place {
     choice: Choice,
     /// Whether it is an embedded control plane: that of an opdev that runs is reached as any other cluster.
     embedded: bool,
     folder: PrivateFolder,
-    _copy: tempfile::TempDir,
 }
 
 impl Place {
     /// The cluster that is chosen. Of the embedded one that is the one of an opdev that runs in this project, else a copy
     /// of what it keeps, on which nothing acts: a plan changes nothing.
-    fn of(choice: &Choice, root: &Path) -> Result<Place> {
-        let copy = tempfile::tempdir().context("no folder for a copy of the objects can be made")?;
-        let folder = PrivateFolder::make(&copy.path().join(STATE))?;
+    fn of(choice: &Choice, root: &Path, copies: &Path) -> Result<Place> {
+        let folder = PrivateFolder::make(&copies.join(STATE))?;
         let embedded = Connection::is_embedded(choice)?;
         let choice = match embedded {
             false => choice.clone(),
@@ -206,13 +204,13 @@ impl Place {
                 None => {
                     let kept = root.join(STATE).join(super::data::NAME);
                     copy_objects(&kept, &folder.folder(super::data::NAME)?)?;
-                    let owner = Owner::at(&copy.path().join("owner"));
+                    let owner = Owner::at(&copies.join("owner"));
                     let controllers = Controllers::None;
                     Choice { embedded: true, fresh: false, controllers, owner, ..choice.clone() }
                 }
             },
         };
-        Ok(Place { choice, embedded, folder, _copy: copy })
+        Ok(Place { choice, embedded, folder })
     }
 }
 
@@ -284,7 +282,8 @@ mod tests {
         let _written = Lock::of(&state, "kubeconfig", "opdev run").unwrap().unwrap();
         let kubeconfig = Some(root.join(STATE).join("kubeconfig"));
         assert_eq!(running(root).unwrap(), kubeconfig);
-        let place = Place::of(&Choice { embedded: true, ..Choice::default() }, root).unwrap();
+        let copies = tempfile::tempdir().unwrap();
+        let place = Place::of(&Choice { embedded: true, ..Choice::default() }, root, copies.path()).unwrap();
         assert!(place.embedded && !place.choice.embedded, "all its namespaces are looked at");
         assert_eq!(place.choice.kubeconfig, kubeconfig);
     }

@@ -2,10 +2,11 @@
 
 use crate::inner_loop::{Opdev, demo_project};
 use opdev::event::{Event, Held, HeldChange, Outcome, Request, RequestOutcome, Verdict};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 fn plan(root: &Path, args: &[&str]) -> Output {
@@ -134,6 +135,36 @@ fn a_plan_that_cannot_be_made_is_not_taken_for_one_with_changes() {
         assert_eq!(output.status.code(), Some(1), "{wrong:?}: {}", told(&output));
     }
     assert_eq!(plan(&root, &["--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_plan_that_is_stopped_leaves_no_copy_of_the_objects() {
+    let (folder, root) = demo_project();
+    let copies = folder.path().join("copies");
+    fs::create_dir(&copies).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(["plan", "--embedded"])
+        .current_dir(&root)
+        .env("HOME", &root)
+        .env("TMPDIR", &copies)
+        .env_remove("KUBECONFIG")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let there = || fs::read_dir(&copies).unwrap().map(|entry| entry.unwrap().path());
+    let mut ended = None;
+    while ended.is_none() && !there().any(|copy| copy.join(".opdev/kubeconfig").exists()) {
+        ended = child.try_wait().unwrap();
+        std::thread::yield_now();
+    }
+    if ended.is_none() {
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        kill_process(pid, Signal::INT).unwrap();
+    }
+    let ended = child.wait().unwrap();
+    assert!(ended.code().is_some(), "{ended}");
+    assert_eq!(there().collect::<Vec<_>>(), Vec::<PathBuf>::new(), "a plan has left a copy of the objects");
 }
 
 async fn held(opdev: &Opdev, mark: usize) -> Arc<Held> {
