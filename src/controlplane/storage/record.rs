@@ -41,10 +41,22 @@ pub(super) fn read(bytes: &[u8]) -> Option<Record<'_>> {
     Some(Record { key: bytes.get(HEAD..key_end)?, revision, text: bytes.get(key_end..end)?, sum })
 }
 
-/// All records in bytes that may hold anything, wherever they lie.
+/// How often each byte may be read in the search for records, on average. A file that somebody made up can hold a mark
+/// at every fourth byte, each of which claims the rest of the file.
+const READINGS: usize = 256;
+
+/// The records in bytes that may hold anything, wherever they lie; all of them, where no marks were made up.
 pub(super) fn find_all(bytes: &[u8]) -> impl Iterator<Item = Record<'_>> {
+    let mut left = bytes.len().saturating_mul(READINGS);
     let mark = |at: &usize| bytes[*at..].starts_with(&MARK);
-    (0..bytes.len()).filter(mark).filter_map(|at| read(&bytes[at..]))
+    (0..bytes.len()).filter(mark).filter_map(move |at| {
+        let rest = &bytes[at..];
+        let claimed = (number(rest, 16)? as usize).saturating_add(number(rest, 20)? as usize);
+        // One that claims more than there is costs nothing.
+        let cost = if claimed > rest.len() { 0 } else { claimed };
+        left = left.checked_sub(cost)?;
+        read(rest)
+    })
 }
 
 /// Writes an object as a record.
@@ -118,6 +130,18 @@ pub(super) fn read_kept<'a>(name: &str, written: &'a [u8]) -> Option<&'a [u8]> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn marks_that_were_made_up_do_not_make_a_search_endless() {
+        // Each claims half a megabyte, in a megabyte of marks: a checksum of each would read eleven gigabytes.
+        let mut mark = [0; HEAD];
+        mark[..4].copy_from_slice(&MARK);
+        mark[20..24].copy_from_slice(&(1_u32 << 19).to_le_bytes());
+        let mut bytes = Vec::new();
+        write(b"as", &Stored::unsaved(json!({"kind": "A"})), &mut bytes);
+        bytes.extend(mark.repeat((1 << 20) / HEAD));
+        assert_eq!(find_all(&bytes).count(), 1);
+    }
 
     #[test]
     fn a_flipped_bit_anywhere_in_a_record_is_noticed() {
