@@ -23,6 +23,7 @@ use super::returned::Returned;
 use super::service_account::RoleSync;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
+use crate::event::words;
 use crate::event::{
     Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished, RequestId,
     RequestOutcome, RequestStarted, Started,
@@ -155,11 +156,7 @@ fn only_known(only: &[String], loaded: &Loaded) -> Result<()> {
         if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(wanted)) {
             continue;
         }
-        match opdev_object::spelling::nearest(wanted, kinds.iter().copied()) {
-            Some(near) => bail!("--only {wanted}: the project has no such kind; did you mean {near}?"),
-            None if kinds.is_empty() => bail!("--only {wanted}: the project has no kinds"),
-            None => bail!("--only {wanted}: the project has no such kind; it has {}", kinds.join(", ")),
-        }
+        bail!("--only {wanted}: {}", words::no_such_kind(wanted, &kinds));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use super::program::Program;
 use super::project::Project;
 use super::reload;
 use super::trust::Trust;
+use crate::event::words;
 use crate::event::{Diagnostic, Plan, Protection, Severity, Skipped};
 use crate::operator::foresee;
 use crate::operator::manager::Settings;
@@ -18,7 +19,6 @@ use crate::sources::Sources;
 use anyhow::{Context as _, Result, bail};
 use opdev_controlplane::Controllers;
 use opdev_object::meta::{Gvk, ObjectRef};
-use opdev_object::spelling::nearest;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -118,10 +118,7 @@ fn kinds_known(objects: &[Selector], sources: &Sources) -> Result<()> {
         if kinds.iter().any(|kind| kind.eq_ignore_ascii_case(&selector.kind)) {
             continue;
         }
-        match nearest(&selector.kind, kinds.iter().copied()) {
-            Some(near) => bail!("{selector}: the project has no such kind; did you mean {near}?"),
-            None => bail!("{selector}: the project has no such kind; it has {}", kinds.join(", ")),
-        }
+        bail!("{selector}: {}", words::no_such_kind(&selector.kind, &kinds));
     }
     Ok(())
 }

@@ -415,6 +415,15 @@ pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n")
 }
 
+/// What to say of a kind that the project does not have.
+pub fn no_such_kind(wanted: &str, kinds: &[&str]) -> String {
+    match opdev_object::spelling::nearest(wanted, kinds.iter().copied()) {
+        Some(near) => format!("the project has no such kind; did you mean {near}?"),
+        None if kinds.is_empty() => "the project has no kinds".to_owned(),
+        None => format!("the project has no such kind; it has {}", kinds.join(", ")),
+    }
+}
+
 /// Whether a character does something to the terminal or the text around it instead of being seen.
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
