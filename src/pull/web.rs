@@ -58,7 +58,8 @@ impl Web {
             .timeout_recv_response(Some(PATIENCE))
             .timeout_recv_body(Some(LONGEST))
             .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
-            // An archive comes as it is stored, or its digest would not fit.
+            // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature `gzip`: with
+            // it each answer that says `Content-Encoding: gzip` would be unpacked, and the limit would count packed bytes.
             .accept_encoding("")
             .tls_config(tls(access)?)
             .build()
@@ -192,8 +193,7 @@ fn whole(mut response: Response<Body>, url: &Url, largest: u64) -> Result<Answer
     // A server may close early and call it the end.
     let wanted =
         response.headers().get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
-    let is_coded = response.headers().contains_key("content-encoding");
-    if wanted.is_some_and(|wanted: usize| !is_coded && wanted != body.len()) {
+    if wanted.is_some_and(|wanted: usize| wanted != body.len()) {
         bail!("{from}: the download was cut after {} bytes", body.len());
     }
     let (head, _) = response.into_parts();

@@ -251,6 +251,26 @@ fn hostile_archives_write_nothing_outside() {
     assert!(!desk.path().join("p/helm-charts/web/values.yaml").exists());
 }
 
+/// As Helm does: some servers say `Content-Encoding: gzip` of each `.tgz`, and a hostile one says it of a bomb.
+#[test]
+fn answers_are_never_unpacked_on_their_way() {
+    let shelf = Shelf::open();
+    let url = repository(&shelf, "/charts", &["1.0.0"]);
+    let coded = Reply::of(archive("web", "1.0.0")).with("Content-Encoding", "gzip");
+    shelf.put("/charts/web-1.0.0.tgz", coded);
+    let desk = Desk::new(&on(&url, "1.0.0"));
+    desk.done(&["dependency", "update", "app"]);
+    assert_eq!(desk.charts(), [("web-1.0.0.tgz".to_owned(), archive("web", "1.0.0"))]);
+
+    let mut bomb = GzEncoder::new(Vec::new(), Compression::best());
+    let zeros = vec![0; 1 << 20];
+    (0..120).for_each(|_| bomb.write_all(&zeros).unwrap());
+    let bomb = Reply::of(bomb.finish().unwrap()).with("Content-Encoding", "gzip");
+    shelf.put("/charts/index.yaml", bomb);
+    let error = desk.refused(&["dependency", "update", "app"]);
+    assert!(error.contains("the index is no text"), "{error}");
+}
+
 const ANN: &str = "Basic YW5uOnNlc2FtZS03Nw==";
 const PASSWORD: &str = "sesame-77";
 
