@@ -218,7 +218,9 @@ impl<'a> Registry<'a> {
             })
         };
         let mut answer = send(self.authorization.as_ref())?;
-        if answer.status == 401 {
+        // A server that the registry redirects to gets no login, whatever it asks for.
+        let is_own = Url::parse(&answer.from).is_ok_and(|from| from.origin() == url.origin());
+        if answer.status == 401 && is_own {
             let wanted: Vec<_> = answer.headers.get_all("www-authenticate").iter().collect();
             let wanted: Vec<_> =
                 wanted.iter().filter_map(|value| Challenge::parse(value.to_str().ok()?)).collect();

@@ -442,6 +442,26 @@ fn charts_of_registries_come_with_a_login_and_checked_digests() {
     assert!(!error.contains(PASSWORD) && !error.contains("t0k3n-55"), "{error}");
 }
 
+#[test]
+fn a_server_that_a_registry_redirects_to_gets_no_login() {
+    let (shelf, other) = (Shelf::open(), Shelf::open());
+    registry(&shelf, "\"1.2.0_b.1\"");
+    let digest = sha256(&archive("web", "1.2.0+b.1"));
+    shelf.put(&format!("/v2/charts/web/blobs/sha256:{digest}"), Reply::to(&format!("{}/blob", other.url)));
+    let challenge = format!("Bearer realm=\"{}/token\",service=\"reg\"", other.url);
+    other.put("/token", Reply::of("{\"token\": \"t0k3n-55\"}"));
+    other.put("/blob", Reply::of("").behind("Bearer t0k3n-55", &challenge));
+    let desk = Desk::new("");
+    let host = format!("127.0.0.1:{}", shelf.port);
+    desk.write(
+        "helm/registry/config.json",
+        &format!("{{\"auths\": {{\"{host}\": {{\"auth\": \"YW5uOnNlc2FtZS03Nw==\"}}}}}}"),
+    );
+    let error = desk.refused(&["render", &format!("oci://{host}/charts/web:1.2.0_b.1"), "--plain-http"]);
+    assert!(error.contains("response status code 401"), "{error}");
+    assert_eq!(other.asked(), [("/blob".to_owned(), String::new())]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chart_without_its_dependencies_does_not_run_and_names_the_command() {
     use crate::inner_loop::Opdev;
