@@ -55,7 +55,7 @@ pub fn download(request: &ChartRequest, homes: &Homes) -> Result<Downloaded> {
     }
     if let Ok(url) = Url::parse(reference) {
         // An archive of a repository that the user knows is fetched as that repository is.
-        let owner = known()?.into_iter().find(|one| url.as_str().starts_with(one.url.trim_end_matches('/')));
+        let owner = known()?.into_iter().find(|one| is_below(&url, &one.url));
         let owner_url =
             owner.as_ref().and_then(|one| Url::parse(&one.url).ok()).unwrap_or_else(|| url.clone());
         let web = Web::new(&owner.map_or_else(|| access.clone(), |one| merged(access, one)))?;
@@ -83,6 +83,16 @@ pub fn download(request: &ChartRequest, homes: &Homes) -> Result<Downloaded> {
         format!("chart {chart:?} matching {version} not found in {name} index. (try 'helm repo update')")
     })?;
     from_entry(entry, chart, &base, &web, homes)
+}
+
+/// Whether an address lies below that of a repository. `charts.example.com` does not own `charts.example.com.evil`.
+fn is_below(url: &Url, repository: &str) -> bool {
+    Url::parse(repository).is_ok_and(|base| {
+        let rest = url.path().strip_prefix(base.path().trim_end_matches('/'));
+        url.origin() == base.origin()
+            && url.username() == base.username()
+            && rest.is_some_and(|rest| rest.starts_with('/'))
+    })
 }
 
 /// What the command line says of the access wins over what the repository's entry says.
@@ -215,4 +225,26 @@ pub(super) fn from_registry(text: &str, version: &str, web: &Web, homes: &Homes)
     };
     let notes = vec![format!("Pulled: {place}{tag}"), format!("Digest: {}", pulled.digest)];
     Ok(Downloaded { archive: pulled.archive, file_name, notes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_owns_only_what_lies_below_it() {
+        let owns = |repository: &str, url: &str| is_below(&Url::parse(url).unwrap(), repository);
+        assert!(owns("https://a.example", "https://a.example/web-1.tgz"));
+        assert!(owns("https://a.example/charts/", "https://a.example:443/charts/x/web-1.tgz"));
+        for (repository, url) in [
+            ("https://a.example", "https://a.example.evil/web-1.tgz"),
+            ("https://a.example", "https://a.example:8443/web-1.tgz"),
+            ("https://a.example", "http://a.example/web-1.tgz"),
+            ("https://a.example/charts", "https://a.example/charts-of-others/web-1.tgz"),
+            ("https://a.example/charts", "https://a.example/charts/../web-1.tgz"),
+            ("", "https://a.example/web-1.tgz"),
+        ] {
+            assert!(!owns(repository, url), "{repository} {url}");
+        }
+    }
 }

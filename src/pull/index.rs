@@ -197,7 +197,7 @@ impl Entry {
     }
 }
 
-/// An address below another one. The query of the repository, which may hold a token, goes along.
+/// An address below another one. The query of the repository, which may hold a token, goes along, but not to another server.
 ///
 /// # Errors
 /// It is no address.
@@ -210,7 +210,10 @@ pub(super) fn below(base: &Url, reference: &str) -> Result<Url> {
     let mut found = folder
         .join(reference)
         .with_context(|| format!("failed to parse {reference} below {} as URL", shown(base)))?;
-    found.set_query(base.query());
+    // `//host/path` is relative, too.
+    if found.origin() == base.origin() {
+        found.set_query(base.query());
+    }
     Ok(found)
 }
 
@@ -262,5 +265,6 @@ entries:
         assert_eq!(found("../web-1.tgz"), "https://charts.example.com/web-1.tgz?token=t");
         assert_eq!(found("/web-1.tgz"), "https://charts.example.com/web-1.tgz?token=t");
         assert_eq!(found("https://b.example/web-1.tgz"), "https://b.example/web-1.tgz");
+        assert_eq!(found("//b.example/web-1.tgz"), "https://b.example/web-1.tgz");
     }
 }
