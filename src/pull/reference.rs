@@ -1,5 +1,6 @@
 //! The address of a chart in a registry: `oci://host/path/chart[:tag][@digest]`. Pure.
 
+use super::web::shown_text;
 use anyhow::{Result, bail};
 
 /// The word before the address of a registry.
@@ -29,29 +30,36 @@ impl Reference {
     /// # Errors
     /// What is wrong with it.
     pub(super) fn parse(text: &str) -> Result<Reference> {
-        let Some(rest) = text.strip_prefix(SCHEME) else { bail!("{text} does not begin with {SCHEME}") };
+        let shown = shown_text(text);
+        let Some(rest) = text.strip_prefix(SCHEME) else { bail!("{shown} does not begin with {SCHEME}") };
+        if rest.split('/').next().is_some_and(|host| host.contains('@')) {
+            bail!(
+                "invalid reference {shown}: no user stands in the address; `helm registry login` or `docker login` writes down a \
+                 login that opdev reads"
+            );
+        }
         let (rest, digest) = match rest.split_once('@') {
             Some((rest, digest)) => (rest, Some(digest.to_owned())),
             None => (rest, None),
         };
         let Some((host, path)) = rest.split_once('/') else {
-            bail!("invalid reference {text}: missing registry or repository");
+            bail!("invalid reference {shown}: missing registry or repository");
         };
         let (repository, version) = match path.rsplit_once(':') {
             Some((repository, tag)) => (repository, Some(tag.replace('_', "+"))),
             None => (path, None),
         };
         if !is_host(host) {
-            bail!("invalid reference {text}: invalid registry {host:?}");
+            bail!("invalid reference {shown}: invalid registry {host:?}");
         }
         if !is_repository(repository) {
-            bail!("invalid reference {text}: invalid repository {repository:?}");
+            bail!("invalid reference {shown}: invalid repository {repository:?}");
         }
         if let Some(version) = version.as_ref().filter(|version| !is_tag(&tag_of(version))) {
-            bail!("invalid reference {text}: invalid tag {version:?}");
+            bail!("invalid reference {shown}: invalid tag {version:?}");
         }
         if digest.as_ref().is_some_and(|digest| !is_digest(digest)) {
-            bail!("invalid reference {text}: the digest is not sha256: and 64 hexadecimal digits");
+            bail!("invalid reference {shown}: the digest is not sha256: and 64 hexadecimal digits");
         }
         Ok(Reference { host: host.to_owned(), repository: repository.to_owned(), version, digest })
     }
@@ -120,5 +128,7 @@ mod tests {
         ] {
             assert!(Reference::parse(wrong).is_err(), "{wrong}");
         }
+        let error = Reference::parse("oci://ann:sesame@h/web").unwrap_err().to_string();
+        assert!(error.contains("oci://h/web") && !error.contains("sesame"), "{error}");
     }
 }

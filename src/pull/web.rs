@@ -161,12 +161,15 @@ pub(super) fn shown(url: &Url) -> String {
 /// The same for an address as a user has written it; left alone where nothing in it may be secret.
 pub(super) fn shown_text(text: &str) -> String {
     match Url::parse(text) {
-        Ok(url) if !url.username().is_empty() || url.password().is_some() || url.query().is_some() => {
-            shown(&url)
+        Ok(url) if url.has_host() || url.scheme() == "file" => {
+            let is_plain = url.username().is_empty() && url.password().is_none() && url.query().is_none();
+            if is_plain { text.to_owned() } else { shown(&url) }
         }
-        Ok(_) => text.to_owned(),
-        // What is no address may still hold a password.
-        Err(_) => text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned(),
+        // What is no address may still hold a password; in `ann:PASSWORD@host` the scheme would be `ann`.
+        Ok(_) | Err(_) => {
+            let text = text.split('?').next().unwrap_or_default();
+            text.rsplit_once('@').map_or(text, |(_, rest)| rest).to_owned()
+        }
     }
 }
 
@@ -231,4 +234,26 @@ fn certificates(file: &Path) -> Result<Vec<Certificate<'static>>> {
 
 fn read(file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file).with_context(|| format!("{} cannot be read", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_be_secret_in_an_address_is_not_shown() {
+        for (text, wanted) in [
+            ("https://charts.example.com/a?", "https://charts.example.com/a"),
+            ("https://ann:sesame@charts.example.com/a?token=t", "https://charts.example.com/a"),
+            ("ann:sesame@charts.example.com/a?token=t", "charts.example.com/a"),
+            ("ann@charts.example.com", "charts.example.com"),
+            ("oci://ann:sesame@charts.example.com/a", "oci://charts.example.com/a"),
+        ] {
+            assert_eq!(shown_text(text), wanted);
+        }
+        for same in ["https://charts.example.com", "oci://r.example:5000/a:1.0.0", "file://../a@b", "stable"]
+        {
+            assert_eq!(shown_text(same), same);
+        }
+    }
 }
