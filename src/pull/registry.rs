@@ -18,7 +18,7 @@ const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 const OLD_CONTENT: &str = "application/tar+gzip";
 const MANIFESTS: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json, \
                          application/vnd.docker.distribution.manifest.v2+json";
-/// Bytes of a manifest, a list of tags or a token.
+/// Bytes of a manifest, a list of tags with all its pages, or a token.
 const SMALL: u64 = 8 << 20;
 /// Pages of tags, and manifests in an index.
 const MOST: usize = 1_000;
@@ -52,8 +52,13 @@ impl<'a> Registry<'a> {
     pub(super) fn versions(&mut self) -> Result<Vec<String>> {
         let mut url = self.url("tags/list")?;
         let mut found = Vec::new();
+        let mut bytes = 0;
         for _ in 0..MOST {
             let answer = self.get(&url, "application/json", SMALL)?;
+            bytes += answer.body.len() as u64;
+            if bytes > SMALL {
+                bail!("{}: the list of tags is larger than {SMALL} bytes", answer.from);
+            }
             let page: Value = serde_json::from_slice(&answer.body)
                 .map_err(|_| anyhow!("{}: the list of tags is no JSON", answer.from))?;
             let tags = page["tags"].as_array().into_iter().flatten().filter_map(Value::as_str);

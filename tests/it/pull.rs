@@ -443,6 +443,18 @@ fn charts_of_registries_come_with_a_login_and_checked_digests() {
 }
 
 #[test]
+fn a_list_of_tags_without_an_end_is_refused() {
+    let shelf = Shelf::open();
+    let page = format!("{{\"tags\": [{:?}]}}", "x".repeat(1 << 20));
+    let next = "</v2/charts/web/tags/list?last=x>; rel=\"next\"";
+    shelf.put("/v2/charts/web/tags/list", Reply::of(page).with("Link", next));
+    let chart = format!("oci://127.0.0.1:{}/charts/web", shelf.port);
+    let error = Desk::new("").refused(&["render", &chart, "--plain-http"]);
+    assert!(error.contains("the list of tags is larger than 8388608 bytes"), "{error}");
+    assert!(shelf.asked().len() < 10);
+}
+
+#[test]
 fn a_server_that_a_registry_redirects_to_gets_no_login() {
     let (shelf, other) = (Shelf::open(), Shelf::open());
     registry(&shelf, "\"1.2.0_b.1\"");
