@@ -14,7 +14,7 @@ pub(super) struct AccessArgs {
     /// Read the password from standard input
     #[arg(long, requires = "username")]
     password_stdin: bool,
-    /// Send user and password to every host that the index names
+    /// Send user and password to every host that the index names, and to every registry of the dependencies
     #[arg(long)]
     pass_credentials: bool,
     /// Trust the certificates of this file, and no others

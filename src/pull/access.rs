@@ -20,7 +20,8 @@ pub struct Access {
     pub skip_verification: bool,
     /// Whether a registry is asked without TLS.
     pub plain_http: bool,
-    /// Whether the credentials go to every host that an index names, and not to the repository's only.
+    /// Whether the credentials go to every host that an index names, and not to the repository's only; also whether one login
+    /// goes to several registries of a chart's dependencies.
     pub pass_to_all_hosts: bool,
 }
 

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
 use opdev_helm::semver::{Constraint, Version};
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// What is to become of the files of a chart.
@@ -61,6 +61,7 @@ impl Dependencies<'_> {
     pub fn update(&mut self) -> Result<Plan> {
         let Some(wanted) = self.read()? else { return Ok(Plan::default()) };
         self.refuse_linked_lock(&wanted.chart)?;
+        self.refuse_many_registries(&wanted.dependencies, &wanted.origins)?;
         let mut indexes = self.indexes(&wanted.dependencies, &wanted.origins)?;
         let mut locked = self.resolve(&wanted, &mut indexes)?;
         let mut plan = self.download(&mut locked, &wanted.origins, &indexes)?;
@@ -95,6 +96,7 @@ impl Dependencies<'_> {
         let mut locked = lock.dependencies;
         let known = repositories::read(&self.homes.repositories)?;
         let origins = origins::find(&mut locked, self.chart, &known)?;
+        self.refuse_many_registries(&locked, &origins)?;
         let indexes = self.indexes(&locked, &origins)?;
         self.download(&mut locked, &origins, &indexes)
     }
@@ -129,6 +131,28 @@ impl Dependencies<'_> {
             Ok(target) => bail!("the {name} file is a symlink to {:?}", target.display().to_string()),
             Err(_) => Ok(()),
         }
+    }
+
+    /// The command line has one login. Which registries there are, the author of the chart says.
+    fn refuse_many_registries(&self, wanted: &[Dependency], origins: &[Origin]) -> Result<()> {
+        if !self.access.has_login() || self.access.pass_to_all_hosts {
+            return Ok(());
+        }
+        let mut hosts = BTreeSet::new();
+        for (dependency, origin) in wanted.iter().zip(origins) {
+            if matches!(origin, Origin::Registry) {
+                hosts.insert(registry_reference(dependency)?.host);
+            }
+        }
+        if hosts.len() > 1 {
+            let hosts: Vec<String> = hosts.into_iter().collect();
+            bail!(
+                "--username is the login of one registry, and the chart takes dependencies from {}. `helm registry login` \
+                 writes down a login for each; --pass-credentials sends this one to all of them",
+                hosts.join(", ")
+            );
+        }
+        Ok(())
     }
 
     /// The indexes of the repositories that are needed. Helm refreshes all that the user has named.

@@ -455,6 +455,35 @@ fn a_list_of_tags_without_an_end_is_refused() {
 }
 
 #[test]
+fn a_login_of_the_command_line_goes_to_one_registry() {
+    let (shelf, other) = (Shelf::open(), Shelf::open());
+    let [mine, theirs] = [&shelf, &other].map(|one| format!("oci://127.0.0.1:{}/charts", one.port));
+    let second = format!("- {{name: db, version: 1.0.0, repository: {theirs:?}}}\n");
+    let desk = Desk::new(&(on(&mine, "1.0.0") + &second));
+    desk.write("password", PASSWORD);
+    let update = |more: &[&str]| {
+        let mut command = desk.command(Path::new(env!("CARGO_BIN_EXE_opdev")));
+        command.args([
+            "dependency",
+            "update",
+            "app",
+            "--plain-http",
+            "--username",
+            "ann",
+            "--password-stdin",
+        ]);
+        command.args(more).stdin(fs::File::open(desk.path().join("password")).unwrap());
+        said(&command.output().unwrap())
+    };
+    let error = update(&[]);
+    assert!(error.contains("--username is the login of one registry"), "{error}");
+    assert!(shelf.asked().is_empty() && other.asked().is_empty());
+    let error = update(&["--pass-credentials"]);
+    assert!(error.contains("could not download web"), "{error}");
+    assert!(!shelf.asked().is_empty());
+}
+
+#[test]
 fn a_server_that_a_registry_redirects_to_gets_no_login() {
     let (shelf, other) = (Shelf::open(), Shelf::open());
     registry(&shelf, "\"1.2.0_b.1\"");
