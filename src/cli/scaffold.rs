@@ -226,17 +226,7 @@ fn chart_source(kind: &KindArgs, chart: &str, here: &Path) -> Result<ChartSource
         version: kind.helm_chart_version.clone().unwrap_or_default(),
         access: kind.access.access()?,
     };
-    let source = disk::chart(&request, here, &Homes::from_environment())?;
-    let missing = opdev_helm::dependencies::missing(&source.chart);
-    if !missing.is_empty() {
-        let said = format!(
-            "warning: the chart depends on {}, which charts/ lacks: run opdev dependency build helm-charts/{}\n",
-            missing.join(", "),
-            source.chart.name()
-        );
-        let _ = std::io::stderr().lock().write_all(visible(&said).as_bytes());
-    }
-    Ok(source)
+    disk::chart(&request, here, &Homes::from_environment())
 }
 
 /// Writes the files, and says what became of each.

@@ -52,7 +52,7 @@ pub(super) fn add(
     let missing = dependencies::missing(chart);
     if !missing.is_empty() {
         draft.warn(format!(
-            "{folder}/charts lacks the dependencies {}; `helm dependency build {folder}` fetches them",
+            "{folder}/charts lacks the dependencies {}; `opdev dependency build {folder}` downloads them",
             missing.join(", ")
         ));
     }

@@ -367,6 +367,14 @@ fn charts_of_repositories_and_addresses_render_and_begin_projects() {
     assert!(said(&output).contains("--helm-chart"), "{}", said(&output));
 }
 
+#[test]
+fn init_says_once_how_missing_dependencies_are_downloaded() {
+    let desk = Desk::new(&on("https://charts.example.com", "1.0.0"));
+    let out = desk.done(&["init", "--project", "p", "--helm-chart", "app"]);
+    assert_eq!(out.matches("dependency build").count(), 1, "{out}");
+    assert!(out.contains("`opdev dependency build helm-charts/app` downloads them"), "{out}");
+}
+
 /// A registry of one chart that wants a token.
 fn registry(shelf: &Shelf, tags: &str) -> String {
     let content = archive("web", "1.2.0+b.1");
