@@ -55,6 +55,7 @@ pub enum Do {
     Fail,
     Tasks,
     Copy,
+    OpenFile,
     Mark,
     MarkRange,
     MarkOthers,
@@ -252,6 +253,12 @@ pub static ACTIONS: &[Action] = &[
         .about("mark others", "Mark what is not marked, and unmark what is; esc unmarks all."),
     action("copy", Do::Copy, &["c"], Section::Look)
         .about("copy", "Copy a name, YAML or a kubectl command to the clipboard of your terminal."),
+    action("open-file", Do::OpenFile, &["ctrl-o"], Section::Look)
+        .about(
+            "open file",
+            "Open the file that is broken, or that the selected failure names, at its line in your editor.",
+        )
+        .also(&["editor"]),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("held", Do::Held, &["H"], Section::Act).about(
@@ -304,6 +311,13 @@ pub static ACTIONS: &[Action] = &[
     action("history", Do::Show(Tab::History), &["V"], Section::Look)
         .about("history", "Show the versions of the selected object.")
         .also(&["versions"]),
+    action("events", Do::Show(Tab::Events), &[], Section::Look)
+        .about("events", "Show the Events of the selected object, and what opdev has noticed.")
+        .also(&["ev"]),
+    action("calls", Do::Show(Tab::Calls), &[], Section::Look)
+        .about("calls", "Show the API calls of the selected reconcile."),
+    action("objects", Do::Show(Tab::Objects), &[], Section::Look)
+        .about("objects", "Show what the selected reconcile wrote."),
     action("pod-logs", Do::Show(Tab::Pods), &["O"], Section::Look)
         .about("pod logs", "Follow the logs of the selected object's pods for as long as they are shown.")
         .also(&["output"]),

@@ -38,6 +38,7 @@ impl ViewState {
             shape: old.shape,
             body: old.body,
             borders: old.borders,
+            commands: old.commands,
             ..ViewState::default()
         };
     }

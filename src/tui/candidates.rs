@@ -146,6 +146,8 @@ pub struct Picker {
     /// Whether what is typed comes from the last time: typing replaces it.
     pub(super) resumed: bool,
     pub(super) index: usize,
+    /// Which of the commands typed before is shown, counted from the newest.
+    pub(super) recalled: Option<usize>,
     /// The theme to go back to, while another one is tried.
     pub(super) before: Option<Theme>,
     pub(super) of: Arc<Index>,

@@ -5,6 +5,7 @@ use super::keys::Key;
 use super::layer::Layer;
 use super::view::ViewState;
 use crate::event::{Request, RequestId};
+use std::path::PathBuf;
 
 /// What the mouse did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,15 @@ pub enum Command {
     Request(RequestId, Request),
     /// Put a text on the terminal's clipboard.
     Copy(String),
+    /// Open a file of the project in the editor, at a line and a column; 0 where they are unknown.
+    OpenFile {
+        /// Its path.
+        path: PathBuf,
+        /// Line.
+        line: u32,
+        /// Column.
+        column: u32,
+    },
     /// Paint everything anew.
     Redraw,
     /// Give the terminal back to the shell for a while.

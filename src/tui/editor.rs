@@ -1,6 +1,7 @@
 //! The user's editor, in the terminal that the screen gives up for it. The operator goes on meanwhile; keys and
 //! signals are the editor's until it ends.
 
+use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -40,6 +41,31 @@ pub(super) fn chosen(var: impl Fn(&str) -> Option<String>) -> String {
     found.unwrap_or_else(|| "vi".to_owned())
 }
 
+/// A file and a place in it, as an editor takes them.
+fn place(editor: &str, file: &Path, line: u32, column: u32) -> Vec<OsString> {
+    let plain = vec![file.as_os_str().to_owned()];
+    if line == 0 {
+        return plain;
+    }
+    let program = editor.split_whitespace().next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let with_place = || {
+        let mut text = file.as_os_str().to_owned();
+        text.push(format!(":{line}:{}", column.max(1)));
+        text
+    };
+    match program {
+        "code" | "code-insiders" | "codium" | "cursor" => vec!["--goto".into(), with_place()],
+        "hx" | "helix" | "subl" | "zed" => vec![with_place()],
+        "vi" | "vim" | "nvim" | "view" | "nano" | "emacs" | "emacsclient" | "micro" | "kak" | "joe"
+        | "mg" | "ne" => {
+            vec![format!("+{line}").into(), file.as_os_str().to_owned()]
+        }
+        // What an unknown one makes of a line is not known.
+        _ => plain,
+    }
+}
+
 /// An editor that runs.
 pub(super) struct Editor {
     name: String,
@@ -50,9 +76,14 @@ pub(super) struct Editor {
 impl Editor {
     /// Starts it on a file. The terminal must have been given up before.
     pub(super) fn start(file: &Path) -> io::Result<Editor> {
+        Self::start_at(file, 0, 0)
+    }
+
+    /// Starts it on a line and a column of a file, as far as the editor takes them; 0 where they are unknown.
+    pub(super) fn start_at(file: &Path, line: u32, column: u32) -> io::Result<Editor> {
         let name = chosen(|name| std::env::var(name).ok());
         let mut command = Command::new("/bin/sh");
-        command.args(["-c", &format!("{name} \"$1\""), "opdev"]).arg(file);
+        command.args(["-c", &format!("{name} \"$@\""), "opdev"]).args(place(&name, file, line, column));
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
         // It may be interrupted before this thread runs on.
         set(Until::Open);
@@ -101,7 +132,21 @@ impl Drop for Editor {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen;
+    use super::{chosen, place};
+    use std::path::Path;
+
+    #[test]
+    fn editors_are_told_the_line_in_their_own_way() {
+        let told = |editor: &str| {
+            let args = place(editor, Path::new("a.yaml"), 14, 20);
+            args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(told("/usr/bin/vim -n"), "+14 a.yaml");
+        assert_eq!(told("code --wait"), "--goto a.yaml:14:20");
+        assert_eq!(told("hx"), "a.yaml:14:20");
+        assert_eq!(told("sh my-editor.sh"), "a.yaml");
+        assert_eq!(place("vim", Path::new("a.yaml"), 0, 0), ["a.yaml"]);
+    }
 
     #[test]
     fn the_first_one_that_is_set_is_taken() {

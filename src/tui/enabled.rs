@@ -13,6 +13,9 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
     if let Do::See(see) = does {
         return seeing::enabled(see, view, state);
     }
+    if does == Do::OpenFile {
+        return super::opening::enabled(view, state);
+    }
     if let Do::Border(side) = does {
         return view.border(side).map(|_| ());
     }

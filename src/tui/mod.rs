@@ -28,6 +28,7 @@ mod looks;
 mod marking;
 mod marks;
 mod mouse;
+mod opening;
 mod pane;
 mod picker;
 mod preferences;

@@ -9,11 +9,15 @@ use super::theme::Theme;
 use super::view::ViewState;
 use crate::event::{Destination, PodFailure, words};
 use crate::state::State;
-use crate::tui::dialog::Answer;
+use crate::tui::dialog::{Answer, Scale};
+use crate::tui::enabled::enabled;
 use crossterm::event::KeyCode;
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// How many commands are kept to be brought back.
+const KEPT: usize = 50;
 
 impl Picker {
     /// Opens a list; the jump goes on where it was left.
@@ -40,6 +44,7 @@ impl Picker {
             typed,
             index: 0,
             before: None,
+            recalled: None,
             of,
             matched: Arc::default(),
             best: Arc::default(),
@@ -89,6 +94,9 @@ impl Picker {
             KeyCode::PageUp => Some(-10),
             _ => None,
         };
+        if self.what == What::Palette && self.recall(key, view) {
+            return Answer::Stay;
+        }
         if let Some(step) = step(key) {
             self.index = self.index.saturating_add_signed(step).min(last);
             self.resumed = false;
@@ -99,6 +107,10 @@ impl Picker {
                 view.theme = self.before.take().unwrap_or(view.theme);
                 self.remember(view);
                 return Answer::Close;
+            }
+            (KeyCode::Enter, _) if self.what == What::Palette && self.has_argument(view, state) => {
+                self.remember(view);
+                return self.with_argument(view, state);
             }
             (KeyCode::Enter, _) => {
                 let Some(at) = self.best.get(self.index) else { return Answer::Stay };
@@ -121,7 +133,67 @@ impl Picker {
         Answer::Stay
     }
 
+    /// Up brings back what was typed before, down what was typed after that; false where the key is for the list.
+    fn recall(&mut self, key: Key, view: &ViewState) -> bool {
+        let older = match key.code {
+            KeyCode::Up if self.index == 0 && (self.typed.is_empty() || self.recalled.is_some()) => {
+                self.recalled.map_or(0, |at| at + 1)
+            }
+            KeyCode::Down if self.recalled.is_some_and(|at| at > 0) => self.recalled.unwrap_or(1) - 1,
+            _ => {
+                self.recalled = None;
+                return false;
+            }
+        };
+        let Some(text) = view.commands.iter().rev().nth(older) else { return self.recalled.is_some() };
+        (self.typed, self.recalled) = (text.clone(), Some(older));
+        self.search(false);
+        true
+    }
+
+    /// The word and the argument of what was typed, where the word takes one.
+    fn argument(&self) -> Option<(&str, &str)> {
+        let (word, rest) = self.typed.trim().split_once(char::is_whitespace)?;
+        matches!(word, "scale" | "ns" | "namespace").then(|| (word, rest.trim()))
+    }
+
+    /// Whether what was typed says all: a number to scale to, or a namespace by its whole name.
+    fn has_argument(&self, view: &ViewState, state: &State) -> bool {
+        match self.argument() {
+            Some(("scale", _)) => true,
+            Some((_, name)) => {
+                let known = view.census.as_ref().is_some_and(|census| census.namespaces.contains(name));
+                name != "all" && (known || self.matching() == 0) && state.started.is_some()
+            }
+            None => false,
+        }
+    }
+
+    fn with_argument(&self, view: &mut ViewState, state: &State) -> Answer {
+        match self.argument() {
+            Some(("scale", number)) => match (number.parse::<i32>(), enabled(Do::Scale, view, state)) {
+                (Ok(replicas @ 0..), Ok(())) => {
+                    return Answer::Ask(Scale::of(&view.targets(state), state).request(replicas));
+                }
+                (_, Err(why)) => view.message = Some(format!("scale: {why}")),
+                (Ok(_) | Err(_), Ok(())) => {
+                    view.message = Some(format!("scale: {number} is no number of replicas"))
+                }
+            },
+            Some((_, name)) => return view.choose(Item::Namespace(Some(name.to_owned())), state),
+            None => {}
+        }
+        Answer::Close
+    }
+
     fn remember(&self, view: &mut ViewState) {
+        if self.what == What::Palette && !self.typed.trim().is_empty() {
+            view.commands.retain(|known| *known != self.typed);
+            view.commands.push(self.typed.clone());
+            if view.commands.len() > KEPT {
+                view.commands.remove(0);
+            }
+        }
         if self.what == What::Jump {
             view.last_jump = (self.typed.clone(), self.index);
         }

@@ -28,7 +28,7 @@ use ratatui::backend::CrosstermBackend;
 use std::future::poll_fn;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -126,6 +126,8 @@ struct Loop {
     leave_by: Option<Instant>,
     /// A question about the terminal's background that may still be answered.
     background: Option<Background>,
+    /// A file that the user wants to see in the editor: path, line, column.
+    file: Option<(PathBuf, u32, u32)>,
 }
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
@@ -154,6 +156,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         drawn,
         leave_by: None,
         background: None,
+        file: None,
     };
     let mut keys = EventStream::new();
     let early = if Theme::asks_background(var) { at.ask_background(&mut keys).await? } else { Vec::new() };
@@ -215,6 +218,16 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
             drop(keys);
             if at.edit(draft, &file, &mut signals, &input.shutdown).await? {
                 return Ok(());
+            }
+            keys = EventStream::new();
+        }
+        if let Some((path, line, column)) = at.file.take() {
+            drop(keys);
+            at.guard.lend();
+            let editor = Editor::start_at(&path, line, column);
+            match at.lend(editor, &mut signals, &input.shutdown).await? {
+                None => return Ok(()),
+                Some(problem) => at.view.message = problem,
             }
             keys = EventStream::new();
         }
@@ -341,6 +354,7 @@ impl Loop {
                 Command::Request(id, request) => self.ask(id, request),
                 Command::Redraw => self.repaint()?,
                 Command::Copy(text) => self.copy(&text)?,
+                Command::OpenFile { path, line, column } => self.file = Some((path, line, column)),
                 Command::Suspend => self.sleepy = true,
                 Command::Leave => return Ok(true),
             }
@@ -382,24 +396,39 @@ impl Loop {
         shutdown: &CancellationToken,
     ) -> anyhow::Result<bool> {
         self.guard.lend();
-        let problem = match Editor::start(file) {
+        let Some(problem) = self.lend(Editor::start(file), signals, shutdown).await? else { return Ok(true) };
+        let id = self.view.next_request;
+        self.view.next_request += 1;
+        self.ask(id, Request::Edited { draft, problem });
+        Ok(false)
+    }
+
+    /// Waits for an editor that has the terminal, and takes it back. `None` means leave; else why its text is not to be
+    /// used, if it is not.
+    async fn lend(
+        &mut self,
+        editor: io::Result<Editor>,
+        signals: &mut Signals,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<Option<Option<String>>> {
+        let problem = match editor {
             Err(error) => Some(format!("the editor does not start: {error}")),
             Ok(mut editor) => loop {
                 tokio::select! {
                     problem = editor.ended() => break problem,
                     () = shutdown.cancelled() => {
                         editor.terminate();
-                        return Ok(true);
+                        return Ok(None);
                     }
                     _ = signals.terminate.recv() => {
                         editor.terminate();
                         self.ask_to_quit();
-                        return Ok(true);
+                        return Ok(None);
                     }
                     _ = signals.hangup.recv() => {
                         editor.terminate();
                         self.ask_to_quit();
-                        return Ok(true);
+                        return Ok(None);
                     }
                     // The editor has it, too, and has given the terminal back.
                     _ = signals.stop.recv() => self.guard.stop_lent()?,
@@ -412,10 +441,7 @@ impl Loop {
         // What was typed to the editor must not press a button here.
         let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
         self.repaint()?;
-        let id = self.view.next_request;
-        self.view.next_request += 1;
-        self.ask(id, Request::Edited { draft, problem });
-        Ok(false)
+        Ok(Some(problem))
     }
 
     /// Asks the terminal to put a text on its clipboard (OSC 52).

@@ -153,6 +153,9 @@ pub(super) struct Table {
     at: Option<Changes>,
     /// Whether the shown rows are other ones since the refresh before.
     pub(super) fresh: bool,
+    /// How many rows were made out of objects and children.
+    #[cfg(test)]
+    made: usize,
 }
 
 /// What follows from changes.
@@ -217,7 +220,17 @@ impl Table {
 
     fn known(&mut self, state: &State, at: usize) -> &Row {
         let entry = &mut self.entries[at];
+        #[cfg(test)]
+        {
+            self.made += usize::from(entry.row.is_none());
+        }
         entry.row.get_or_insert_with(|| tree::row(state, &entry.seen))
+    }
+
+    /// How many rows have been made out of objects and children.
+    #[cfg(test)]
+    pub(super) fn rows_made(&self) -> usize {
+        self.made
     }
 
     fn look_ahead(&mut self, state: &State) {

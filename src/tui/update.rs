@@ -169,6 +169,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::MarkOthers => view.mark_others(),
         Do::Zoom => view.zoom = !view.zoom,
         Do::Border(side) => return view.move_border(side),
+        Do::OpenFile => return super::opening::open(view, state),
         Do::Scope => view.all = !view.all,
         Do::Wrap => view.wrap = !view.wrap,
         Do::Filter => {

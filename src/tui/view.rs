@@ -103,6 +103,8 @@ pub struct ViewState {
     pub(super) log_followed: u64,
     /// What was typed into the jump last, and the row.
     pub(super) last_jump: (String, usize),
+    /// What was typed into the palette, the newest last.
+    pub(super) commands: Vec<String>,
     pub(super) jump_index: Option<Remembered>,
     /// The kinds and namespaces of all objects, as they were counted last.
     pub(super) census: Option<Arc<Census>>,
@@ -191,6 +193,7 @@ impl Default for ViewState {
             log_level: Level::Trace,
             log_followed: 0,
             last_jump: (String::new(), 0),
+            commands: Vec::new(),
             jump_index: None,
             census: None,
             layers: Vec::new(),

@@ -43,7 +43,8 @@ impl Scale {
         }
     }
 
-    fn request(&self, replicas: i32) -> Request {
+    /// What is asked for once the number is known.
+    pub(in crate::tui) fn request(&self, replicas: i32) -> Request {
         let one = |object: &ObjectRef| Request::Scale { object: object.clone(), replicas };
         match self.objects.as_slice() {
             [object] => one(object),

@@ -17,7 +17,11 @@ pub(super) fn boxed(
     body: Rect,
 ) {
     let widest = rows.iter().map(|row| width(&row.text())).max().unwrap_or(0).max(width(title) + 2);
-    let cells = (widest + 4).min(body.width as usize) as u16;
+    // A few columns of what lies below would only look like a second border.
+    let cells = match (widest + 4).min(body.width as usize) as u16 {
+        cells if body.width - cells < 6 => body.width,
+        cells => cells,
+    };
     let height = (rows.len() + 2).min(body.height as usize) as u16;
     let area = Rect {
         x: body.x + (body.width - cells) / 2,

@@ -2,7 +2,7 @@
 
 use super::super::action::{ACTIONS, Section};
 use super::super::filter::Filter;
-use super::super::text::{Row, left};
+use super::super::text::{Row, left, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
 use crate::state::State;
@@ -26,6 +26,9 @@ pub(super) fn draw(
     if rows.is_empty() {
         rows.push(Row::new(Role::Dim, " No action is described like this. "));
     }
+    // A line that does not fit goes on below its words.
+    let cells = (body.width as usize).saturating_sub(6).max(20);
+    let rows: Vec<Row> = rows.into_iter().flat_map(|row| below_keys(&row, cells)).collect();
     let height = (body.height as usize).saturating_sub(2);
     let scroll = scroll.min(rows.len().saturating_sub(height));
     let all = rows.len();
@@ -40,6 +43,23 @@ pub(super) fn draw(
         None => format!("Keys{place} · / finds · esc closes"),
     };
     boxed(&title, &rows, None, view, buffer, body);
+}
+
+/// A row on as many lines as it needs; what follows stands below its words, not below its keys.
+fn below_keys(row: &Row, cells: usize) -> Vec<Row> {
+    if width(&row.text()) <= cells {
+        return vec![row.clone()];
+    }
+    let Some(((role, keys), words)) = row.0.split_first() else { return vec![row.clone()] };
+    let before = width(keys).min(cells / 2);
+    let lines = Row(words.to_vec()).wrapped(cells.saturating_sub(before).max(10)).into_iter().enumerate();
+    lines
+        .map(|(i, mut line)| {
+            let first = if i == 0 { keys.clone() } else { " ".repeat(before) };
+            line.0.insert(0, (*role, first));
+            line
+        })
+        .collect()
 }
 
 fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {

@@ -86,6 +86,50 @@ fn the_palette_does_what_keys_do_and_says_why_not() {
 }
 
 #[test]
+fn the_palette_takes_arguments_and_brings_back_what_was_typed() {
+    let state = busy();
+    let mut view = ViewState::default();
+    commands(&mut view, &state, "j");
+    type_in(&mut view, &state, ":", "scale 5");
+    let scale = Request::Scale { object: reference("Memcached", "memcached-sample"), replicas: 5 };
+    assert_eq!(commands(&mut view, &state, "enter"), [Command::Request(1, scale)]);
+    type_in(&mut view, &state, ":", "scale many");
+    assert_eq!(commands(&mut view, &state, "enter"), []);
+    assert_eq!(view.message.as_deref(), Some("scale: many is no number of replicas"));
+    type_in(&mut view, &state, ":", "ns elsewhere");
+    commands(&mut view, &state, "enter");
+    assert_eq!((view.namespace.as_deref(), view.layers.len()), (Some("elsewhere"), 0));
+    type_in(&mut view, &state, ":", "events");
+    commands(&mut view, &state, "enter");
+    assert_eq!(view.tab, crate::tui::pane::Tab::Events);
+    let typed = |view: &ViewState| match view.layers.last() {
+        Some(Layer::Picker(picker)) => picker.typed.clone(),
+        _ => String::new(),
+    };
+    for (keys, shown) in
+        [(": up", "events"), ("up", "ns elsewhere"), ("up up up", "scale 5"), ("down", "scale many")]
+    {
+        commands(&mut view, &state, keys);
+        assert_eq!(typed(&view), shown, "{keys}");
+    }
+}
+
+#[test]
+fn a_broken_file_opens_at_its_line() {
+    let mut state = busy();
+    let mut view = ViewState::default();
+    let place = |line, column| {
+        let path = "/home/ada/memcached-operator/charts/memcached/templates/deployment.yaml".into();
+        [Command::OpenFile { path, line, column }]
+    };
+    assert_eq!(commands(&mut view, &state, "3 ctrl-o"), place(14, 20), "of the selected failure");
+    assert_eq!(commands(&mut view, &state, "1 j ctrl-o"), []);
+    assert!(view.message.as_deref().is_some_and(|why| why.starts_with("open file: no file is broken")));
+    state.reduce(super::fixture::broken());
+    assert_eq!(commands(&mut view, &state, "ctrl-o"), place(14, 20));
+}
+
+#[test]
 fn one_jumps_to_objects_kinds_files_and_reconciles() {
     let state = busy();
     let mut view = ViewState::default();

@@ -1,0 +1,32 @@
+//! Which file the key that opens a file means: the one that the selected failure names, else the one that is broken.
+
+use super::command::Command;
+use super::pane::Pane;
+use super::view::ViewState;
+use crate::event::Place;
+use crate::state::State;
+use std::path::Path;
+
+/// The place to go to; none where nothing names one.
+pub(super) fn place(view: &ViewState, state: &State) -> Option<Place> {
+    let failure = view.pass().filter(|_| matches!(view.focus, Pane::Reconciles | Pane::Detail));
+    let failure = failure.and_then(|pass| pass.failure.as_ref()?.diagnostic.as_ref()?.place.clone());
+    failure.or_else(|| state.problems().into_iter().find_map(|problem| problem.place))
+}
+
+/// Whether there is one; if not, why.
+pub(super) fn enabled(view: &ViewState, state: &State) -> Result<(), String> {
+    place(view, state)
+        .map(|_| ())
+        .ok_or_else(|| "no file is broken, and no failure that is selected names one".to_owned())
+}
+
+/// Opens it.
+pub(super) fn open(view: &ViewState, state: &State) -> Vec<Command> {
+    let root = state.started.as_ref().map(|started| started.root.clone()).unwrap_or_default();
+    let command = |place: Place| {
+        let path = Path::new(&root).join(&place.file);
+        Command::OpenFile { path, line: place.line, column: place.column }
+    };
+    place(view, state).map(command).into_iter().collect()
+}
