@@ -6,6 +6,7 @@ mod body;
 mod changes;
 mod connection;
 mod diagnostic;
+mod disturbance;
 mod draft;
 mod impact;
 mod leaving;
@@ -31,6 +32,7 @@ pub use connection::{
     ConnectionChanged, CopiesChanged, DeployedCopy, Protection, ProtectionChanged, Trouble, TroubleKind,
 };
 pub use diagnostic::{Diagnostic, Place, Severity};
+pub use disturbance::{Fault, FaultRule};
 pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowRun, TypeChanged, Verdict, Weight,
@@ -83,6 +85,11 @@ pub enum Event {
     HoldChanged {
         /// Whether they wait.
         on: bool,
+    },
+    /// Which faults the calls of the operator's own program get on request, all of them; empty where none.
+    Disturbed {
+        /// Those that still can hit something.
+        rules: Vec<FaultRule>,
     },
     /// The project wants something that the user has to allow; nothing of its files is used before the answer.
     TrustAsked(Arc<TrustAsked>),

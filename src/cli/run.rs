@@ -14,7 +14,7 @@ use crate::dev::private_folder::PrivateFolder;
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
-use crate::event::{Event, OnExit, Request, RequestId};
+use crate::event::{Event, FaultRule, OnExit, Request, RequestId};
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::sources;
@@ -77,6 +77,13 @@ pub(super) struct RunArgs {
     /// Let saved charts wait for your word, with a list of what they would change; `H` answers, `g h` ends it
     #[arg(long)]
     hold: bool,
+    /// Disturb calls of the operator's own program to the embedded control plane, such as `conflict update */status
+    /// times=1`, `503 every=3` or `hold pods`; docs/traced-operators.md lists the rules. May be given more than once
+    #[arg(long, value_name = "RULE")]
+    disturb: Vec<FaultRule>,
+    /// Which calls are hit by chance: the same number hits the same calls
+    #[arg(long, value_name = "NUMBER", default_value = "1", requires = "disturb")]
+    disturb_seed: u64,
     /// Look at the files twice a second instead of listening to the kernel
     #[arg(long)]
     poll: bool,
@@ -319,6 +326,8 @@ fn input(
         only: args.only,
         poll: args.poll,
         hold: args.hold,
+        disturb: args.disturb,
+        disturb_seed: args.disturb_seed,
         state_folder,
         log_file: Some(log.file.clone()),
         began,

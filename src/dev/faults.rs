@@ -2,129 +2,210 @@
 //! are held, cut or expired. Only there: a cluster that others use is never disturbed. The same seed disturbs the same
 //! calls in the same order.
 
+use crate::event::{Fault, FaultRule};
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Which calls a rule concerns; an empty text means all.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matching {
-    /// Method in capitals.
-    pub method: String,
-    /// What the path holds, such as `/pods`.
-    pub path: String,
-    /// What it ends with, such as `/status`.
-    pub ends: String,
-}
-
-/// What is done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// The call waits.
-    Delay(Duration),
-    /// 409, as if somebody had written in between.
-    Conflict,
-    /// 429 with so many seconds in `Retry-After`.
-    TooManyRequests(u32),
-    /// A 5xx.
-    ServerError(u16),
-    /// The connection ends before anything is done.
-    ResetBefore,
-    /// The connection ends after it is done.
-    ResetAfter,
-}
-
-/// A rule: of the calls that match, one in `every` gets the fault, at most `times`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// Which calls.
-    pub matching: Matching,
-    /// What happens to them.
-    pub fault: Fault,
-    /// One in so many, by chance; 1 is each.
-    pub every: u32,
-    /// How often at most; `None` without end.
-    pub times: Option<u32>,
-}
-
 /// The rules of one process, and the gates of its watches.
-#[derive(Debug, Default)]
-pub struct Faults(Mutex<Inner>);
+#[derive(Debug)]
+pub struct Faults {
+    inner: Mutex<Inner>,
+    /// The rules that still can hit something.
+    active: watch::Sender<Vec<FaultRule>>,
+}
 
 #[derive(Debug, Default)]
 struct Inner {
-    rules: Vec<Rule>,
+    rules: Vec<Live>,
+    /// How often the rules were replaced: a time that is over concerns only the rules it was started for.
+    generation: u64,
     /// The state of the generator; the seed at first.
     random: u64,
-    /// By plural resource, such as `pods`; the empty one is for all others.
+    /// By plural resource, such as `pods`.
     gates: BTreeMap<String, watch::Sender<Passage>>,
 }
 
+/// A rule and what it has met.
+#[derive(Debug)]
+struct Live {
+    rule: FaultRule,
+    /// How many calls matched.
+    met: u32,
+    /// How many it may still hit.
+    left: Option<u32>,
+}
+
+impl Live {
+    fn new(rule: FaultRule) -> Live {
+        Live { met: 0, left: rule.times, rule }
+    }
+
+    /// Whether it can hit another call.
+    fn is_over(&self) -> bool {
+        self.left == Some(0) || self.rule.nth.is_some_and(|nth| self.met >= nth)
+    }
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Faults { inner: Mutex::default(), active: watch::Sender::new(Vec::new()) }
+    }
+}
+
 impl Faults {
-    /// Replaces all rules; the seed decides which calls are hit.
-    pub fn set(&self, rules: Vec<Rule>, seed: u64) {
-        let mut inner = self.lock();
-        inner.rules = rules;
-        inner.random = seed;
+    /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule holds it any
+    /// more. Rules of watches that last for a time end by themselves, which takes a runtime.
+    pub fn set(self: &Arc<Self>, rules: Vec<FaultRule>, seed: u64) {
+        let generation = {
+            let mut inner = self.lock();
+            inner.rules = rules.into_iter().map(Live::new).collect();
+            inner.random = seed;
+            inner.generation += 1;
+            inner.set_gates();
+            self.tell(&inner);
+            inner.generation
+        };
+        for (at, rule) in self.active.borrow().iter().enumerate() {
+            let Some(long) = lasts(rule.fault) else { continue };
+            let faults = Arc::downgrade(self);
+            tokio::spawn(async move {
+                tokio::time::sleep(long).await;
+                if let Some(faults) = faults.upgrade() {
+                    faults.over(generation, at);
+                }
+            });
+        }
     }
 
-    /// Whether calls are disturbed.
-    pub fn any(&self) -> bool {
-        let inner = self.lock();
-        !inner.rules.is_empty() || inner.gates.values().any(|gate| *gate.borrow() != Passage::Open)
+    /// The rules that still can hit something, followed.
+    pub fn active(&self) -> watch::Receiver<Vec<FaultRule>> {
+        self.active.subscribe()
     }
 
-    /// Whether events of a resource (its plural) pass: what was held comes through once it is open again.
-    pub fn watches(&self, resource: &str, passage: Passage) {
-        self.lock().gate(resource).send_replace(passage);
-    }
-
-    /// Lets one more event of each watch of a resource through while they are held.
-    pub fn step(&self, resource: &str) {
-        self.lock().gate(resource).send_modify(|passage| {
-            if let Passage::Held(passed) = passage {
-                *passed += 1;
-            }
-        });
+    /// Lets one more event of each held watch through; says whether any watch is held.
+    pub fn step(&self) -> bool {
+        let mut held = false;
+        for gate in self.lock().gates.values() {
+            gate.send_if_modified(|passage| match passage {
+                Passage::Held(passed) => {
+                    *passed += 1;
+                    held = true;
+                    true
+                }
+                Passage::Open | Passage::Cut | Passage::Expired => false,
+            });
+        }
+        held
     }
 
     /// What happens to a call.
     pub fn treatment(&self, asked: &Asked) -> Treatment {
+        let called = Called::of(asked);
         let mut inner = self.lock();
         if asked.query.contains("watch=") {
-            let gate = inner.gate(resource(&asked.path)).subscribe();
+            let gate = inner.gate(called.resource).subscribe();
             return Treatment { gate: Some(gate), ..Treatment::default() };
         }
-        let Some(fault) = inner.fault(asked) else { return Treatment::default() };
-        treated(&fault, asked)
+        let (fault, over) = inner.fault(&called);
+        if over {
+            self.tell(&inner);
+        }
+        fault.map_or_else(Treatment::default, |fault| treated(fault, &called))
+    }
+
+    /// The time of a rule is over.
+    fn over(&self, generation: u64, at: usize) {
+        let mut inner = self.lock();
+        if inner.generation == generation {
+            if let Some(live) = inner.rules.get_mut(at) {
+                live.left = Some(0);
+            }
+            inner.set_gates();
+            self.tell(&inner);
+        }
+    }
+
+    fn tell(&self, inner: &Inner) {
+        let active = inner.rules.iter().filter(|live| !live.is_over()).map(|live| live.rule.clone());
+        self.active.send_replace(active.collect());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a rule of watches lasts; a rule of calls has no time.
+fn lasts(fault: Fault) -> Option<Duration> {
+    match fault {
+        Fault::Hold(time) => time,
+        Fault::Cut(time) | Fault::Expire(time) => Some(time),
+        Fault::Delay(_)
+        | Fault::Conflict
+        | Fault::TooManyRequests(_)
+        | Fault::ServerError(_)
+        | Fault::ResetBefore
+        | Fault::ResetAfter => None,
     }
 }
 
 impl Inner {
     fn gate(&mut self, resource: &str) -> &watch::Sender<Passage> {
-        self.gates.entry(resource.to_owned()).or_insert_with(|| watch::Sender::new(Passage::Open))
+        let passage = self.passage(resource);
+        self.gates.entry(resource.to_owned()).or_insert_with(|| watch::Sender::new(passage))
     }
 
-    fn fault(&mut self, asked: &Asked) -> Option<Fault> {
-        let Inner { rules, random, .. } = self;
-        let rule = rules.iter_mut().find(|rule| {
-            let Matching { method, path, ends } = &rule.matching;
-            (method.is_empty() || asked.method == method.as_str())
-                && asked.path.contains(path.as_str())
-                && asked.path.ends_with(ends.as_str())
-                && rule.times != Some(0)
-        })?;
-        if rule.every > 1 && !next(random).is_multiple_of(u64::from(rule.every)) {
-            return None;
+    /// What the rules make of the watches of a resource.
+    fn passage(&self, resource: &str) -> Passage {
+        let of = self.rules.iter().filter(|live| !live.is_over()).find_map(|live| {
+            let concerned = matches!(live.rule.resource.as_str(), "" | "*") || live.rule.resource == resource;
+            match live.rule.fault {
+                Fault::Hold(_) if concerned => Some(Passage::Held(0)),
+                Fault::Cut(_) if concerned => Some(Passage::Cut),
+                Fault::Expire(_) if concerned => Some(Passage::Expired),
+                _ => None,
+            }
+        });
+        of.unwrap_or_default()
+    }
+
+    fn set_gates(&mut self) {
+        let wanted: Vec<Passage> = self.gates.keys().map(|resource| self.passage(resource)).collect();
+        for (gate, wanted) in self.gates.values().zip(wanted) {
+            gate.send_if_modified(|passage| {
+                // Those that came through step by step stay through.
+                let other = !matches!((&*passage, wanted), (Passage::Held(_), Passage::Held(_)));
+                let changed = other && *passage != wanted;
+                if changed {
+                    *passage = wanted;
+                }
+                changed
+            });
         }
-        rule.times = rule.times.map(|times| times - 1);
-        Some(rule.fault.clone())
+    }
+
+    /// The fault of the first rule that hits, and whether a rule is over with it.
+    fn fault(&mut self, called: &Called<'_>) -> (Option<Fault>, bool) {
+        let Inner { rules, random, .. } = self;
+        let mut over = false;
+        for live in rules.iter_mut().filter(|live| !live.is_over() && called.matches(&live.rule)) {
+            live.met += 1;
+            let hits = match live.rule.nth {
+                Some(nth) => live.met == nth,
+                None => live.rule.every <= 1 || next(random).is_multiple_of(u64::from(live.rule.every)),
+            };
+            if hits {
+                live.left = live.left.map(|left| left - 1);
+            }
+            over |= live.is_over();
+            if hits {
+                return (Some(live.rule.fault), over);
+            }
+        }
+        (None, over)
     }
 }
 
@@ -137,35 +218,74 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The plural resource in a path.
-fn resource(path: &str) -> &str {
-    let mut parts = path.split('/').filter(|part| !part.is_empty());
-    let head = if path.starts_with("/apis/") { 3 } else { 2 };
-    let rest: Vec<&str> = parts.by_ref().skip(head).collect();
-    match rest.as_slice() {
-        ["namespaces", _, resource, ..] | [resource, ..] => resource,
-        [] => "",
+/// A call, by what its method and path say.
+struct Called<'a> {
+    verb: &'static str,
+    resource: &'a str,
+    subresource: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl<'a> Called<'a> {
+    fn of(asked: &'a Asked) -> Self {
+        let parts: Vec<&str> = asked.path.split('/').filter(|part| !part.is_empty()).collect();
+        let rest = parts.get(if asked.path.starts_with("/apis/") { 3 } else { 2 }..).unwrap_or_default();
+        let (namespace, rest) = match rest {
+            // A namespace's own subresources.
+            ["namespaces", _, "status" | "finalize"] => ("", rest),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            rest => ("", rest),
+        };
+        let part = |at: usize| rest.get(at).copied().unwrap_or_default();
+        let (resource, name, subresource) = (part(0), part(1), part(2));
+        let verb = match (asked.method.as_str(), name.is_empty()) {
+            ("GET", false) => "get",
+            ("GET", true) => "list",
+            ("POST", _) => "create",
+            ("PUT", _) => "update",
+            ("PATCH", _) => "patch",
+            ("DELETE", false) => "delete",
+            ("DELETE", true) => "deletecollection",
+            _ => "other",
+        };
+        Called { verb, resource, subresource, namespace, name }
+    }
+
+    fn matches(&self, rule: &FaultRule) -> bool {
+        let verb = match rule.verb.as_str() {
+            "" => true,
+            "write" => !matches!(self.verb, "get" | "list" | "other"),
+            verb => verb == self.verb,
+        };
+        // What asks which kinds there are concerns no resource.
+        !rule.fault.is_of_watches()
+            && verb
+            && (rule.resource.is_empty() || rule.resource == "*" || rule.resource == self.resource)
+            && rule.subresource.as_ref().is_none_or(|wanted| wanted == self.subresource)
+            && (rule.namespace.is_empty() || rule.namespace == self.namespace)
+            && (rule.name.is_empty() || rule.name == self.name)
+            && !self.resource.is_empty()
     }
 }
 
-fn treated(fault: &Fault, asked: &Asked) -> Treatment {
+fn treated(fault: Fault, called: &Called<'_>) -> Treatment {
     let refusal = |code, reason, message: &str, retry_after| {
         let message = message.to_owned();
         Treatment { refusal: Some(Refusal { code, reason, message, retry_after }), ..Treatment::default() }
     };
     match fault {
-        Fault::Delay(delay) => Treatment { delay: *delay, ..Treatment::default() },
+        Fault::Delay(delay) => Treatment { delay, ..Treatment::default() },
         Fault::Conflict => {
-            let name = asked.path.trim_end_matches("/status").rsplit('/').next().unwrap_or_default();
             let message = format!(
-                "Operation cannot be fulfilled on {} \"{name}\": the object has been modified; please apply your \
+                "Operation cannot be fulfilled on {} \"{}\": the object has been modified; please apply your \
                  changes to the latest version and try again",
-                resource(&asked.path)
+                called.resource, called.name
             );
             refusal(409, "Conflict", &message, None)
         }
         Fault::TooManyRequests(seconds) => {
-            refusal(429, "TooManyRequests", "too many requests, please try again later", Some(*seconds))
+            refusal(429, "TooManyRequests", "too many requests, please try again later", Some(seconds))
         }
         Fault::ServerError(code) => {
             let reason = match code {
@@ -173,10 +293,12 @@ fn treated(fault: &Fault, asked: &Asked) -> Treatment {
                 504 => "Timeout",
                 _ => "InternalError",
             };
-            refusal(*code, reason, "the API server failed on request", None)
+            refusal(code, reason, "the API server failed on request", None)
         }
         Fault::ResetBefore => Treatment { reset: Some(Reset::Before), ..Treatment::default() },
         Fault::ResetAfter => Treatment { reset: Some(Reset::After), ..Treatment::default() },
+        // The gates do these.
+        Fault::Hold(_) | Fault::Cut(_) | Fault::Expire(_) => Treatment::default(),
     }
 }
 
@@ -198,35 +320,58 @@ mod tests {
         }
     }
 
+    fn with(rules: &[&str], seed: u64) -> Arc<Faults> {
+        let faults = Arc::new(Faults::default());
+        faults.set(rules.iter().map(|rule| rule.parse().unwrap()).collect(), seed);
+        faults
+    }
+
     fn status(faults: &Faults, method: &str, path: &str) -> Option<u16> {
         faults.treatment(&asked(method, path, "")).refusal.map(|refusal| refusal.code)
     }
 
-    #[test]
-    fn a_rule_hits_what_it_names_as_often_as_it_says() {
-        let faults = Faults::default();
-        let matching =
-            Matching { method: "PUT".to_owned(), path: "/podsets/".to_owned(), ends: "/status".to_owned() };
-        faults.set(vec![Rule { matching, fault: Fault::Conflict, every: 1, times: Some(1) }], 7);
-        let path = "/apis/app.example.com/v1/namespaces/default/podsets/demo/status";
-        assert_eq!(status(&faults, "GET", path), None);
+    const DEMO: &str = "/apis/app.example.com/v1/namespaces/default/podsets/demo/status";
+
+    #[tokio::test]
+    async fn a_rule_hits_what_it_names_as_often_as_it_says() {
+        let faults = with(&["conflict update podsets/status times=1"], 7);
+        let active = faults.active();
+        assert_eq!(status(&faults, "GET", DEMO), None);
         assert_eq!(status(&faults, "PUT", "/api/v1/namespaces/default/pods/demo/status"), None);
-        let refusal = faults.treatment(&asked("PUT", path, "")).refusal.unwrap();
+        assert_eq!(active.borrow().len(), 1);
+        let refusal = faults.treatment(&asked("PUT", DEMO, "")).refusal.unwrap();
         assert_eq!((refusal.code, refusal.reason), (409, "Conflict"));
         assert!(
             refusal.message.starts_with("Operation cannot be fulfilled on podsets \"demo\""),
             "{refusal:?}"
         );
-        assert_eq!(status(&faults, "PUT", path), None, "once is once");
+        assert_eq!(status(&faults, "PUT", DEMO), None, "once is once");
+        assert!(active.borrow().is_empty(), "it is over");
     }
 
-    #[test]
-    fn the_same_seed_disturbs_the_same_calls() {
+    #[tokio::test]
+    async fn verbs_objects_and_numbers_narrow_a_rule() {
+        let pod = "/api/v1/namespaces/a/pods/web";
+        let faults = with(&["503 write pods namespace=a name=web"], 1);
+        assert_eq!([status(&faults, "GET", pod), status(&faults, "DELETE", pod)], [None, Some(503)]);
+        assert_eq!(status(&faults, "DELETE", "/api/v1/namespaces/b/pods/web"), None);
+        assert_eq!(
+            status(&faults, "POST", "/api/v1/namespaces/a/pods"),
+            None,
+            "a name that is not there yet"
+        );
+        let faults = with(&["500 list nth=2"], 1);
+        let list = || status(&faults, "GET", "/api/v1/namespaces/a/pods");
+        assert_eq!([list(), list(), list()], [None, Some(500), None]);
+        let faults = with(&["503"], 1);
+        assert_eq!(status(&faults, "GET", "/apis/apps/v1"), None, "discovery is left alone");
+        assert_eq!(status(&faults, "GET", "/api/v1/namespaces/a"), Some(503));
+    }
+
+    #[tokio::test]
+    async fn the_same_seed_disturbs_the_same_calls() {
         let hits = |seed| {
-            let faults = Faults::default();
-            let all =
-                Rule { matching: Matching::default(), fault: Fault::ServerError(503), every: 3, times: None };
-            faults.set(vec![all], seed);
+            let faults = with(&["503 every=3"], seed);
             (0..60).map(|_| status(&faults, "GET", "/api/v1/pods").is_some()).collect::<Vec<_>>()
         };
         assert_eq!(hits(1), hits(1));
@@ -235,17 +380,23 @@ mod tests {
         assert!((8..=32).contains(&count), "about one in three: {count}");
     }
 
-    #[test]
-    fn watches_are_held_by_their_resource() {
-        let faults = Faults::default();
+    #[tokio::test]
+    async fn watches_are_held_by_their_resource_and_for_their_time() {
+        let faults = with(&["hold pods"], 1);
         let gate = |path: &str| faults.treatment(&asked("GET", path, "watch=true")).gate.unwrap();
         let (pods, sets) = (gate("/api/v1/namespaces/a/pods"), gate("/apis/app.example.com/v1/podsets"));
-        faults.watches("pods", Passage::Held(0));
-        faults.step("pods");
-        faults.step("podsets");
+        assert!(faults.step());
         assert_eq!((*pods.borrow(), *sets.borrow()), (Passage::Held(1), Passage::Open));
-        assert!(faults.any());
-        faults.watches("pods", Passage::Open);
-        assert!(!faults.any());
+        faults.set(vec!["hold".parse().unwrap()], 1);
+        assert_eq!((*pods.borrow(), *sets.borrow()), (Passage::Held(1), Passage::Held(0)));
+        assert_eq!(*gate("/api/v1/nodes").borrow(), Passage::Held(0), "watches that come later, too");
+        faults.set(vec!["hold=50ms sets".parse().unwrap(), "expire=50ms podsets".parse().unwrap()], 1);
+        assert_eq!((*pods.borrow(), *sets.borrow()), (Passage::Open, Passage::Expired));
+        assert!(!faults.step(), "nothing is held");
+        let mut active = faults.active();
+        active.wait_for(Vec::is_empty).await.unwrap();
+        assert_eq!(*sets.borrow(), Passage::Open, "its time is over");
+        faults.set(Vec::new(), 1);
+        assert_eq!(*pods.borrow(), Passage::Open);
     }
 }

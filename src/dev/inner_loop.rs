@@ -23,11 +23,11 @@ use super::returned::Returned;
 use super::service_account::RoleSync;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
-use crate::event::words;
 use crate::event::{
     Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished, RequestId,
     RequestOutcome, RequestStarted, Started,
 };
+use crate::event::{FaultRule, words};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
 use crate::operator::read_only::ReadOnly;
 use crate::sources::Sources;
@@ -66,6 +66,10 @@ pub struct Input {
     pub poll: bool,
     /// Whether saved charts wait for the user's word.
     pub hold: bool,
+    /// Which faults the calls of the operator's own program get from the start.
+    pub disturb: Vec<FaultRule>,
+    /// Which calls are hit by chance.
+    pub disturb_seed: u64,
     /// The folder for the kubeconfig.
     pub state_folder: PrivateFolder,
     /// The log file, to be named on screen.
@@ -473,6 +477,7 @@ fn place<'a>(
         sources,
         trust: &input.trust,
         poll: input.poll,
+        disturb: (&input.disturb, input.disturb_seed),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The operator's own program beside the inner loop: what it is, when it may start, which environment it gets, which
 //! saved files concern it. `process` builds and runs it.
 
+mod asked;
 mod copy_methods;
 mod foreign_kinds;
 mod notices;
@@ -12,17 +13,13 @@ use super::project::Project;
 use super::traced::Tracing;
 use super::trust::Trust;
 use super::watcher::{WatchSet, Watcher};
-use crate::event::{
-    Event, Level, Permission, ProcessChanged, ProcessState, Request, RequestFinished, RequestId,
-    RequestOutcome, RequestStarted, mask,
-};
+use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
 use crate::process::manager_manifest::{self, Deployed, Pod};
 use crate::process::trace::ManagerOptions;
 use crate::process::webhooks::{self, Webhooks};
 use crate::process::{self, Ask, BeforeStart, Build, Environment, Plan, Start, Supervisor};
+use crate::sources::Sources;
 use crate::sources::load::OwnProgram;
-use crate::sources::{Shown, Sources};
-use crate::tap::traced::ReconcileNow;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -72,6 +69,10 @@ impl Program {
             let hint = Some("correct opdev.yaml and start opdev again".to_owned());
             tell(place.events, Level::Error, problem.clone(), hint).await;
         }
+        if self.plan.is_none() && !place.disturb.0.is_empty() {
+            let message = "no call is disturbed: the project has no program of its own".to_owned();
+            tell(place.events, Level::Warn, message, None).await;
+        }
         let (plan, permission) = (self.plan.clone()?, self.permission()?);
         match begin(plan, permission, &place).await {
             Ok(handle) => Some(handle),
@@ -99,6 +100,8 @@ pub(super) struct Place<'a> {
     pub(super) trust: &'a Trust,
     /// Whether to poll files rather than to listen to the kernel.
     pub(super) poll: bool,
+    /// Which faults its calls get from the start, and which are hit by chance.
+    pub(super) disturb: (&'a [FaultRule], u64),
 }
 
 /// A program that is looked after.
@@ -114,36 +117,11 @@ pub(super) struct Handle {
     serving: Option<Serving>,
     /// Hears what it does.
     tracing: Option<Arc<Tracing>>,
+    /// Which of its calls are hit by chance.
+    seed: u64,
 }
 
 impl Handle {
-    /// Does what concerns the program of a request, and says whether that is all there is to it.
-    pub(super) fn takes(
-        &self,
-        id: RequestId,
-        request: &Request,
-        sources: &Sources,
-        events: &EventSink,
-    ) -> bool {
-        if let Request::Reload = request {
-            // One that is full of asks builds anew anyway.
-            let _ = self.ask.try_send(Ask::Restart);
-        }
-        let Request::Reconcile { object } = request else { return false };
-        let is = |shown: &&Shown| shown.gvk.group == object.gvk.group && shown.gvk.kind == object.gvk.kind;
-        let own = sources.shown.iter().find(is).is_some_and(|shown| shown.program.is_some());
-        if own {
-            let wish = ReconcileNow {
-                controller: String::new(),
-                namespace: object.namespace.clone().unwrap_or_default(),
-                name: object.name.clone(),
-            };
-            let asked = self.tracing.as_ref().is_some_and(|tracing| tracing.reconcile(&wish));
-            tokio::spawn(answer(id, format!("reconcile {object}"), asked, events.clone()));
-        }
-        own
-    }
-
     /// Stops the program and waits until it has ended.
     pub(super) async fn end(self) {
         self.stop.cancel();
@@ -171,6 +149,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
     let serving = serving(place, port, &mut environment)?;
     let tracing = trace(place, &mut environment).await;
+    disturb(place, tracing.as_ref()).await;
     let (starts, started) = watch::channel(None);
     if let Some(serving) = &serving {
         tokio::spawn(stop.clone().run_until_cancelled_owned(serving.clone().run(started)));
@@ -242,7 +221,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
             tell(&events, Level::Error, format!("the program is not started: {error:#}"), None).await;
         }
     });
-    Ok(Handle { ask, stop, work, patience, serving, tracing })
+    Ok(Handle { ask, stop, work, patience, serving, tracing, seed: place.disturb.1 })
 }
 
 /// Lets the program into the embedded control plane with a token of its own, so that its calls are known, and listens for
@@ -271,6 +250,19 @@ async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<T
             let message = format!("the program's reconciles are not traced: {error:#}");
             tell(place.events, Level::Warn, message, None).await;
             None
+        }
+    }
+}
+
+/// Disturbs its calls from the start, where that was asked for.
+async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
+    let (rules, seed) = place.disturb;
+    match tracing {
+        _ if rules.is_empty() => {}
+        Some(tracing) => tracing.faults().set(rules.to_vec(), seed),
+        None => {
+            let message = "no call is disturbed: only calls to the embedded control plane can be".to_owned();
+            tell(place.events, Level::Warn, message, None).await;
         }
     }
 }
@@ -393,20 +385,6 @@ fn before_start(
             }
         })
     })
-}
-
-/// Answers a wish for a reconcile, which the program itself carries out.
-async fn answer(id: RequestId, what: String, asked: bool, events: EventSink) {
-    let (at, took) = (Timestamp::now(), Duration::ZERO);
-    events.emit(Event::RequestStarted(RequestStarted { id, at, what: what.clone() })).await;
-    let outcome = match asked {
-        true => RequestOutcome::Done { summary: "the program was asked".to_owned(), warnings: Vec::new() },
-        false => RequestOutcome::Failed {
-            message: "the program cannot be asked for one reconcile".to_owned(),
-            hint: Some("that takes a Go operator with a full trace that runs".to_owned()),
-        },
-    };
-    events.emit(Event::RequestFinished(RequestFinished { id, at, what, outcome, took })).await;
 }
 
 /// Says what a program waits for before anything of it has begun.

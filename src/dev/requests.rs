@@ -32,7 +32,7 @@ mod writing;
 pub(super) use draft::Drafts;
 pub(super) use tasks::Tasks;
 pub(super) use undo_list::UndoList;
-pub(super) use words::told;
+pub(super) use words::{of as in_words, told};
 
 use super::ask::Ask;
 use super::copies::Copies;
@@ -154,6 +154,10 @@ impl Requests {
                 Request::Check { object } => self.check(object.clone()).await,
                 Request::ApplyHeld { id } => self.answer(id, true).await,
                 Request::DiscardHeld { id } => self.answer(id, false).await,
+                // `program` takes these where there is one.
+                Request::Disturb { .. } => Err(anyhow!(
+                    "the project has no program of its own; faults concern the calls of such a program"
+                )),
                 Request::HoldCharts { on } => {
                     self.reloader.send(Ask::Hold { on: *on }).await.ok().context(GONE)?;
                     Ok(Done::default())

@@ -128,7 +128,8 @@ const KEYS: [&str; 15] = [
     "mouse",
 ];
 /// The keys under `operator`.
-const OPERATOR: [&str; 9] = ["command", "go", "build", "watch", "dir", "env", "args", "trace", "stopAfter"];
+const OPERATOR: [&str; 10] =
+    ["command", "go", "build", "watch", "dir", "env", "args", "trace", "generate", "stopAfter"];
 const LATER: [&str; 4] = ["charts", "history", "log", "embedded"];
 
 impl Settings {

@@ -1,7 +1,7 @@
 //! A traced process from its socket and its calls to events: the token for the embedded control plane, the copies of
 //! its calls, and the task that makes passes of them. Never decides what belongs to what: `tap::attribute` does.
 
-use crate::event::{Event, Level, Notice};
+use crate::event::{Event, FaultRule, Level, Notice, Reconcile};
 use crate::process::trace::{AUTH_PROVIDER, Listener};
 use crate::tap::attribute::Attribution;
 use crate::tap::observed::{ObservedCall, ObservedEvent, Seen};
@@ -16,12 +16,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::mpsc::{self, Receiver, Sender};
+use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
 use super::faults::Faults;
 
 /// Observations that wait for the task.
 const ROOM: usize = 4096;
+
+/// Passes that wait for whoever follows them.
+const PASSES: usize = 256;
 
 /// A process that is traced; its passes become events until this is dropped.
 #[derive(Debug)]
@@ -31,6 +35,7 @@ pub struct Tracing {
     starts: Sender<Start>,
     printed: Sender<PrintedLine>,
     faults: Arc<Faults>,
+    passes: broadcast::Sender<Arc<Reconcile>>,
     task: JoinHandle<()>,
 }
 
@@ -57,9 +62,11 @@ impl Tracing {
         let dropped = Arc::new(AtomicU64::new(0));
         let copies = Copies { observations, faults: Arc::clone(&faults), dropped: Arc::clone(&dropped) };
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
-        let from = Sources { records, seen, starting, lines, dropped };
+        let passes = broadcast::channel(PASSES).0;
+        let (told, disturbed) = (passes.clone(), faults.active());
+        let from = Sources { records, seen, starting, lines, dropped, told, disturbed };
         let task = tokio::spawn(from.run(Attribution::new(numbers), events));
-        Ok(Tracing { listener, token, starts, printed, faults, task })
+        Ok(Tracing { listener, token, starts, printed, faults, passes, task })
     }
 
     /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build.
@@ -85,6 +92,11 @@ impl Tracing {
     /// Asks the process to reconcile an object now. Says whether there is one that can be asked.
     pub fn reconcile(&self, wish: &ReconcileNow) -> bool {
         self.listener.reconcile(wish)
+    }
+
+    /// Its passes from now on.
+    pub fn passes(&self) -> broadcast::Receiver<Arc<Reconcile>> {
+        self.passes.subscribe()
     }
 
     /// What is done to its calls on purpose.
@@ -133,6 +145,9 @@ struct Sources {
     starting: Receiver<Start>,
     lines: Receiver<PrintedLine>,
     dropped: Arc<AtomicU64>,
+    /// Where passes go that somebody follows.
+    told: broadcast::Sender<Arc<Reconcile>>,
+    disturbed: watch::Receiver<Vec<FaultRule>>,
 }
 
 impl Sources {
@@ -159,6 +174,13 @@ impl Sources {
                     }
                     None => return,
                 },
+                changed = self.disturbed.changed() => match changed {
+                    Ok(()) => {
+                        let rules = self.disturbed.borrow_and_update().clone();
+                        out.push(Event::Disturbed { rules });
+                    }
+                    Err(_) => return,
+                },
                 line = self.lines.recv() => match line {
                     Some(line) => out.extend(attribution.see(Seen::Printed(line))),
                     None => return,
@@ -169,6 +191,10 @@ impl Sources {
                 out.push(lost(dropped));
             }
             for event in out {
+                if let Event::Reconciled(pass) = &event {
+                    // Nobody may follow.
+                    let _ = self.told.send(Arc::clone(pass));
+                }
                 events.emit(event).await;
             }
         }

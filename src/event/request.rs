@@ -1,6 +1,8 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
-use super::{Asker, Borders, Destination, DraftId, LogSource, OnExit, PauseScope, Permission, TrustAnswer};
+use super::{
+    Asker, Borders, Destination, DraftId, FaultRule, LogSource, OnExit, PauseScope, Permission, TrustAnswer,
+};
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
 
@@ -136,6 +138,11 @@ pub enum Request {
     HoldCharts {
         /// Whether they wait.
         on: bool,
+    },
+    /// Disturb the calls of the operator's own program: these rules replace those before; none ends it.
+    Disturb {
+        /// Which faults, for which calls.
+        rules: Vec<FaultRule>,
     },
     /// Answer what the project wants beyond rendering and applying.
     Trust {

@@ -5,6 +5,8 @@ mod plain;
 mod plan;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_variants;
 
 pub use plain::plain;
 pub use plan::plan;

@@ -24,6 +24,13 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::Released(released) => (Some(released.at), self::released(released)),
         Event::HoldChanged { on: true } => (None, "hold       saved charts wait for your word".to_owned()),
         Event::HoldChanged { on: false } => (None, "hold       saved charts go live at once".to_owned()),
+        Event::Disturbed { rules } if rules.is_empty() => {
+            (None, "disturb    no call is disturbed any more".to_owned())
+        }
+        Event::Disturbed { rules } => {
+            let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+            (None, format!("disturb    {}", rules.join(", ")))
+        }
         Event::TrustAsked(asked) => (Some(asked.at), trust_asked(asked)),
         Event::TrustAnswered(answered) => (Some(answered.at), trust_answered(answered)),
         // It has been printed when it ended.
@@ -312,6 +319,11 @@ fn reconciled(pass: &Reconcile) -> String {
             words::took(requeue.after),
             words::one_line(&requeue.why)
         ));
+    }
+    match pass.process.as_ref().map_or(0, |process| process.disturbed_calls.len()) {
+        0 => {}
+        1 => text.push_str("; one call was disturbed on request"),
+        calls => text.push_str(&format!("; {calls} calls were disturbed on request")),
     }
     for finding in pass.process.iter().flat_map(|process| &process.findings) {
         text.push_str(&format!("; warning: {}", words::one_line(&finding.message)));

@@ -44,10 +44,10 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, KindHealth, KindStatus, Leaving, MissingRule,
-    Notice, Paths, Paused, Preferences, ProcessChanged, ProcessState, QueueChanged, ReconcileStarted,
-    ReloadFailed, ReloadSettled, Sample, Severity, SourcesChanged, Started, TrustAsked, Undoable,
-    ValuesExplained, words,
+    BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, FaultRule, KindHealth, KindStatus, Leaving,
+    MissingRule, Notice, Paths, Paused, Preferences, ProcessChanged, ProcessState, QueueChanged,
+    ReconcileStarted, ReloadFailed, ReloadSettled, Sample, Severity, SourcesChanged, Started, TrustAsked,
+    Undoable, ValuesExplained, words,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -120,6 +120,8 @@ pub struct State {
     pub trust: Option<Arc<TrustAsked>>,
     /// Whether saved charts wait for the user's word.
     pub hold: bool,
+    /// Which faults the calls of the operator's own program get on request.
+    pub disturbed: Vec<FaultRule>,
     /// What saved types and reconcilers do to what is in the cluster, and what waits for the user's word.
     pub impact: Impact,
     /// Log lines.

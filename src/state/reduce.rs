@@ -34,6 +34,7 @@ impl State {
             Event::Held(held) => self.impact.hold(held),
             Event::Released(released) => self.impact.release(&released),
             Event::HoldChanged { on } => self.hold = on,
+            Event::Disturbed { rules } => self.disturbed = rules,
             Event::TrustAsked(asked) => self.trust = Some(asked),
             Event::TrustAnswered(_) => self.trust = None,
             Event::ObjectSeen(seen) => self.object_seen(seen),

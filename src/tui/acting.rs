@@ -8,7 +8,7 @@ use super::finding::open;
 use super::layer::Layer;
 use super::replicas::replicas;
 use super::view::ViewState;
-use crate::event::{PauseScope, Request, Started, TraceLevel};
+use crate::event::{Fault, FaultRule, PauseScope, Request, Started, TraceLevel};
 use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
@@ -69,6 +69,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Held if state.trust.is_none() => {
             state.impact.held.first().ok_or("no change waits for your word")?;
         }
+        Do::Disturb => disturbing(state)?,
         Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step | Do::Check => reconciled(does, view, state)?,
         _ => {}
     }
@@ -87,6 +88,33 @@ fn failing(view: &ViewState, state: &State) -> Result<(), String> {
     Ok(())
 }
 
+/// Only what a program asks of the embedded control plane is disturbed: a cluster that others use never is.
+fn disturbing(state: &State) -> Result<(), String> {
+    if !connected(state)?.cluster.embedded {
+        return Err("only calls to the embedded control plane are disturbed".to_owned());
+    }
+    match &state.process.run {
+        Some(_) => Ok(()),
+        None => Err("the project has no program of its own that runs".to_owned()),
+    }
+}
+
+/// Whether the program of the project reconciles one of what is selected.
+fn of_program(view: &ViewState, state: &State) -> bool {
+    let targets = view.custom_targets(state);
+    targets.iter().any(|seen| state.program_of(&seen.key.group, &seen.key.kind).is_some())
+}
+
+/// The rules with another one, or without it where it was among them.
+pub(super) fn toggled(rule: &FaultRule, state: &State) -> Vec<FaultRule> {
+    let mut rules = state.disturbed.clone();
+    match rules.iter().position(|known| known == rule) {
+        Some(at) => drop(rules.remove(at)),
+        None => rules.push(rule.clone()),
+    }
+    rules
+}
+
 fn is_pod(key: &ObjectKey) -> bool {
     key.group.is_empty() && key.kind == "Pod"
 }
@@ -103,8 +131,22 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
         if let Some(program) = state.program_of(&seen.key.group, &seen.key.kind) {
             let run = state.process.run.as_ref();
             let traced = run.is_some_and(|run| run.traced == Some(TraceLevel::Full));
-            if does == Do::Reconcile && traced {
-                continue;
+            match does {
+                Do::Reconcile | Do::Check if traced => continue,
+                // Held are the events that the program hears of; its passes are its own.
+                Do::Pause | Do::PauseKind => {
+                    disturbing(state)?;
+                    continue;
+                }
+                Do::Step => {
+                    disturbing(state)?;
+                    if !state.disturbed.iter().any(|rule| matches!(rule.fault, Fault::Hold(_))) {
+                        let key = view.keymap.text(Do::Pause);
+                        return Err(format!("nothing is held back from {program}; {key} holds its watches"));
+                    }
+                    continue;
+                }
+                _ => {}
             }
             return Err(format!(
                 "{program} reconciles {}, and opdev cannot ask it for one pass",
@@ -155,6 +197,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Freeze => view.layers.extend(freeze(state).map(Layer::Confirm)),
         Do::Unlock => view.layers.extend(Unlock::of(state).map(Layer::Unlock)),
         Do::Fail => open(view, What::Failure, state),
+        Do::Disturb => open(view, What::Disturbance, state),
         Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),
@@ -163,6 +206,9 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
         Do::Step => return all(view, state, "Step", |object| Request::Step { object }),
         Do::Check => return all(view, state, "Check", |object| Request::Check { object }),
+        Do::Pause | Do::PauseKind if of_program(view, state) => {
+            return ask(view, Request::Disturb { rules: toggled(&FaultRule::of(Fault::Hold(None)), state) });
+        }
         Do::Pause => {
             // Mixed ones are paused first: pausing twice does no harm.
             let targets = view.custom_targets(state);

@@ -33,6 +33,7 @@ pub enum Do {
     See(See),
     Held,
     HoldCharts,
+    Disturb,
     Unlock,
     Freeze,
     Zoom,
@@ -271,6 +272,12 @@ pub static ACTIONS: &[Action] = &[
             "Let saved charts wait for your word, with what they would change, or go live at once.",
         )
         .also(&["hold"]),
+    action("disturb", Do::Disturb, &["g d"], Section::Act)
+        .about(
+            "disturb",
+            "Disturb the calls of the operator's program: stale caches, conflicts, refusals, delays, lost answers.",
+        )
+        .also(&["inject", "stale"]),
     action("add-rules", Do::AddRules, &["A"], Section::Act)
         .about(
             "add rules",

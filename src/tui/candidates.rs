@@ -3,7 +3,7 @@
 use super::action::Do;
 use super::fuzzy::Query;
 use super::theme::Theme;
-use crate::event::{Destination, PodFailure};
+use crate::event::{Destination, FaultRule, PodFailure};
 use crate::state::{Changes, State};
 use opdev_object::meta::ObjectKey;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,6 +27,8 @@ pub(super) enum What {
     Theme,
     /// Ways for a pod to fail.
     Failure,
+    /// Faults in the calls of the operator's program.
+    Disturbance,
 }
 
 /// Something to choose.
@@ -55,6 +57,8 @@ pub(super) enum Item {
     Theme(&'static str),
     /// It recovers where it is none.
     Failure(Option<PodFailure>),
+    /// A rule that is added, or taken away; all are taken away where it is none.
+    Disturb(Option<FaultRule>),
 }
 
 /// What can be chosen, with the texts to search.

@@ -173,6 +173,10 @@ impl ViewState {
                     }
                 };
             }
+            Item::Disturb(None) => return Answer::Ask(Request::Disturb { rules: Vec::new() }),
+            Item::Disturb(Some(rule)) => {
+                return Answer::Ask(Request::Disturb { rules: super::acting::toggled(&rule, state) });
+            }
             Item::Theme(name) => self.theme = Theme::named(name).unwrap_or(self.theme),
         }
         Answer::Close

@@ -39,6 +39,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
         | Request::HoldCharts { .. }
+        | Request::Disturb { .. }
         | Request::Trust { .. }
         | Request::New { .. }
         | Request::Edited { .. }

@@ -7,7 +7,7 @@ use super::candidates::{Census, Index, Item, Picker, Remembered, What};
 use super::keys::Key;
 use super::theme::Theme;
 use super::view::ViewState;
-use crate::event::{Destination, PodFailure, words};
+use crate::event::{Destination, FaultRule, PodFailure, words};
 use crate::state::State;
 use crate::tui::dialog::{Answer, Scale};
 use crate::tui::enabled::enabled;
@@ -34,9 +34,12 @@ impl Picker {
         }
         let (typed, index) = match what {
             What::Jump => view.last_jump.clone(),
-            What::Palette | What::Namespace | What::Context | What::Theme | What::Failure => {
-                (String::new(), 0)
-            }
+            What::Palette
+            | What::Namespace
+            | What::Context
+            | What::Theme
+            | What::Failure
+            | What::Disturbance => (String::new(), 0),
         };
         let mut picker = Picker {
             what,
@@ -112,6 +115,9 @@ impl Picker {
                 self.remember(view);
                 return self.with_argument(view, state);
             }
+            (KeyCode::Enter, _) if self.what == What::Disturbance && self.is_rule() => {
+                return disturb(&self.typed, view, state);
+            }
             (KeyCode::Enter, _) => {
                 let Some(at) = self.best.get(self.index) else { return Answer::Stay };
                 let item = self.of.item(*at).clone();
@@ -154,13 +160,13 @@ impl Picker {
     /// The word and the argument of what was typed, where the word takes one.
     fn argument(&self) -> Option<(&str, &str)> {
         let (word, rest) = self.typed.trim().split_once(char::is_whitespace)?;
-        matches!(word, "scale" | "ns" | "namespace").then(|| (word, rest.trim()))
+        matches!(word, "scale" | "ns" | "namespace" | "disturb").then(|| (word, rest.trim()))
     }
 
     /// Whether what was typed says all: a number to scale to, or a namespace by its whole name.
     fn has_argument(&self, view: &ViewState, state: &State) -> bool {
         match self.argument() {
-            Some(("scale", _)) => true,
+            Some(("scale" | "disturb", _)) => true,
             Some((_, name)) => {
                 let known = view.census.as_ref().is_some_and(|census| census.namespaces.contains(name));
                 name != "all" && (known || self.matching() == 0) && state.started.is_some()
@@ -177,13 +183,20 @@ impl Picker {
                 }
                 (_, Err(why)) => view.message = Some(format!("scale: {why}")),
                 (Ok(_) | Err(_), Ok(())) => {
-                    view.message = Some(format!("scale: {number} is no number of replicas"))
+                    view.message = Some(format!("scale: {number} is no number of replicas"));
                 }
             },
+            Some(("disturb", rule)) => return disturb(rule, view, state),
             Some((_, name)) => return view.choose(Item::Namespace(Some(name.to_owned())), state),
             None => {}
         }
         Answer::Close
+    }
+
+    /// Whether what was typed is meant as a rule of its own: no rule of the list is like it.
+    fn is_rule(&self) -> bool {
+        let typed = self.typed.trim();
+        !typed.is_empty() && (self.matching() == 0 || typed.parse::<FaultRule>().is_ok())
     }
 
     fn remember(&self, view: &mut ViewState) {
@@ -198,6 +211,15 @@ impl Picker {
             view.last_jump = (self.typed.clone(), self.index);
         }
     }
+}
+
+/// Asks for a rule as it was typed; what is wrong with it is said.
+fn disturb(typed: &str, view: &mut ViewState, state: &State) -> Answer {
+    match (typed.parse::<FaultRule>(), enabled(Do::Disturb, view, state)) {
+        (Ok(rule), Ok(())) => return view.choose(Item::Disturb(Some(rule)), state),
+        (_, Err(why)) | (Err(why), Ok(())) => view.message = Some(format!("disturb: {why}")),
+    }
+    Answer::Close
 }
 
 /// The newest one.
@@ -261,6 +283,25 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
                 index.push(Item::Failure(Some(how)), &format!("{}: it {}", how.word(), how.told()), "");
             }
             index.push(Item::Failure(None), "recover: take the failure away", "");
+        }
+        What::Disturbance => {
+            let mut known: Vec<(FaultRule, &str)> =
+                state.disturbed.iter().map(|rule| (rule.clone(), "takes it away")).collect();
+            for (text, about) in FaultRule::PRESETS {
+                if let Ok(rule) = text.parse::<FaultRule>()
+                    && !state.disturbed.contains(&rule)
+                {
+                    known.push((rule, about));
+                }
+            }
+            for (rule, about) in known {
+                let sign = if state.disturbed.contains(&rule) { "✓ " } else { "" };
+                let text = format!("{sign}{rule}  {about}");
+                index.push(Item::Disturb(Some(rule)), &text, "");
+            }
+            if !state.disturbed.is_empty() {
+                index.push(Item::Disturb(None), "end: disturb nothing any more", "none off");
+            }
         }
     }
     index

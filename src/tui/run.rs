@@ -128,6 +128,8 @@ struct Loop {
     background: Option<Background>,
     /// A file that the user wants to see in the editor: path, line, column.
     file: Option<(PathBuf, u32, u32)>,
+    /// A text that is to be edited now: its draft and its file.
+    due: Option<(DraftId, PathBuf)>,
 }
 
 async fn show(mut input: TuiInput) -> anyhow::Result<()> {
@@ -157,6 +159,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         leave_by: None,
         background: None,
         file: None,
+        due: None,
     };
     let mut keys = EventStream::new();
     let early = if Theme::asks_background(var) { at.ask_background(&mut keys).await? } else { Vec::new() };
@@ -213,21 +216,11 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         if leave || at.leave_by.is_some_and(|by| Instant::now() >= by) {
             return Ok(());
         }
-        if let Some((draft, file)) = editor_due(&mut at.view, &at.state) {
+        if at.wants_editor() {
             // The stream reads keys that are the editor's now.
             drop(keys);
-            if at.edit(draft, &file, &mut signals, &input.shutdown).await? {
+            if at.edit_what_is_due(&mut signals, &input.shutdown).await? {
                 return Ok(());
-            }
-            keys = EventStream::new();
-        }
-        if let Some((path, line, column)) = at.file.take() {
-            drop(keys);
-            at.guard.lend();
-            let editor = Editor::start_at(&path, line, column);
-            match at.lend(editor, &mut signals, &input.shutdown).await? {
-                None => return Ok(()),
-                Some(problem) => at.view.message = problem,
             }
             keys = EventStream::new();
         }
@@ -255,6 +248,34 @@ async fn typed_meanwhile(keys: &mut EventStream) -> Vec<TerminalEvent> {
 }
 
 impl Loop {
+    /// Whether a text is to be edited, or a file to be shown in the editor.
+    fn wants_editor(&mut self) -> bool {
+        self.due = editor_due(&mut self.view, &self.state);
+        self.due.is_some() || self.file.is_some()
+    }
+
+    /// Opens the editor for that; says whether opdev is to end.
+    async fn edit_what_is_due(
+        &mut self,
+        signals: &mut Signals,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<bool> {
+        if let Some((draft, file)) = self.due.take()
+            && self.edit(draft, &file, signals, shutdown).await?
+        {
+            return Ok(true);
+        }
+        if let Some((path, line, column)) = self.file.take() {
+            self.guard.lend();
+            let editor = Editor::start_at(&path, line, column);
+            match self.lend(editor, signals, shutdown).await? {
+                None => return Ok(true),
+                Some(problem) => self.view.message = problem,
+            }
+        }
+        Ok(false)
+    }
+
     /// When to wake without a reason from outside.
     fn deadline(&self) -> Instant {
         let next = if self.dirty {

@@ -152,6 +152,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Delete
         | Do::Held
         | Do::HoldCharts
+        | Do::Disturb
         | Do::Reconcile
         | Do::Pause
         | Do::PauseKind

@@ -260,7 +260,10 @@ fn timed(line: Line, pass: &Reconcile, cells: usize) -> Row {
         Line::Call(i) => pass
             .calls
             .get(i)
-            .map(|call| call_row(call, label, &drawn((call.start, call.took), '█')))
+            .map(|call| {
+                let row = call_row(call, label, &drawn((call.start, call.took), '█'));
+                mark(row, pass, i)
+            })
             .unwrap_or_default(),
         Line::Cause(_)
         | Line::Field(..)
@@ -305,6 +308,21 @@ fn call_row(call: &Call, label: usize, bar: &str) -> Row {
         .and(Role::Dim, format!(" {}", right(&took(call.took), 7)))
         .and(role, format!(" {}", cut(&answer(call), 15)))
         .and(Role::Dim, cached)
+}
+
+/// What else is known of a call of a process: that it was disturbed on request, or is only guessed to be the pass's own.
+fn mark(row: Row, pass: &Reconcile, at: usize) -> Row {
+    let Some(process) = &pass.process else { return row };
+    let among = |places: &[u32]| u32::try_from(at).is_ok_and(|at| places.contains(&at));
+    if among(&process.disturbed_calls) {
+        return row.and(Role::Changed, " on request");
+    }
+    if among(&process.guessed_calls) {
+        // What is guessed is drawn dim.
+        let pieces = row.0.into_iter().map(|(_, text)| (Role::Dim, text));
+        return Row(pieces.collect()).and(Role::Dim, " guessed");
+    }
+    row
 }
 
 /// How an outcome looks.

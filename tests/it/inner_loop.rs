@@ -144,6 +144,8 @@ impl Opdev {
             all_namespaces: None,
             only: Vec::new(),
             poll,
+            disturb: Vec::new(),
+            disturb_seed: 1,
             hold: false,
             state_folder,
             log_file: None,

@@ -5,13 +5,12 @@
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
-use opdev::dev::faults::{Fault, Matching, Rule};
 use opdev::dev::traced::Tracing;
 use opdev::event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcome, Reconcile};
 use opdev::process::trace::{ManagerOptions, Rung, environment, overlay, socket_path};
 use opdev::tap::traced::{LineName, PrintedLine, ReconcileNow};
 use opdev::tap::{EventSink, PassNumbers};
-use opdev_controlplane::{ControlPlane, Listen, Listening, Passage, User};
+use opdev_controlplane::{ControlPlane, Listen, Listening, User};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -310,7 +309,8 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     assert!(passes[before].objects.is_empty(), "it has nothing to do");
 
     // Events of config maps are held: the next passes do not see what the first one made.
-    world.tracing.faults().watches("configmaps", Passage::Held(0));
+    let disturb = |rule: &str| world.tracing.faults().set(vec![rule.parse().unwrap()], 1);
+    disturb("hold configmaps");
     world.sail("two", 2, 0).await;
     let stale = |passes: &[Arc<Reconcile>]| {
         passes.iter().any(|pass| {
@@ -319,13 +319,11 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
         })
     };
     world.until("a stale read", stale).await;
-    world.tracing.faults().watches("configmaps", Passage::Open);
+    world.tracing.faults().set(Vec::new(), 1);
     world.until("rest", world.settled("two")).await;
 
     // A refusal on request is marked in the pass, and the operator goes on after it.
-    let matching = Matching { method: "PUT".into(), path: "/fleets/".into(), ends: "/status".into() };
-    let rule = Rule { matching, fault: Fault::Conflict, every: 1, times: Some(1) };
-    world.tracing.faults().set(vec![rule], 1);
+    disturb("conflict update fleets/status times=1");
     world.sail("three", 1, 0).await;
     let passes = world.until("rest", world.settled("three")).await;
     let disturbed: Vec<_> =

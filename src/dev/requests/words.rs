@@ -3,7 +3,7 @@
 use crate::event::{DraftId, NewFrom, Request, TrustAnswer};
 
 /// A request in words, such as `apply samples/memcached.yaml`.
-pub(super) fn of(request: &Request) -> String {
+pub(in crate::dev) fn of(request: &Request) -> String {
     match request {
         Request::Apply { path } => format!("apply {path}"),
         Request::Scale { object, replicas } => format!("scale {object} to {replicas}"),
@@ -20,6 +20,11 @@ pub(super) fn of(request: &Request) -> String {
         Request::DiscardHeld { id } => format!("discard {}", subject(id)),
         Request::HoldCharts { on: true } => "hold saved charts".to_owned(),
         Request::HoldCharts { on: false } => "let saved charts go live".to_owned(),
+        Request::Disturb { rules } if rules.is_empty() => "disturb no call any more".to_owned(),
+        Request::Disturb { rules } => {
+            let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+            format!("disturb: {}", rules.join(", "))
+        }
         Request::Edit { object } => format!("edit {object}"),
         Request::New { from: NewFrom::Sample { path } } => format!("new from {path}"),
         Request::New { from: NewFrom::Kind { gvk } } => format!("new {}", gvk.kind),
@@ -88,6 +93,7 @@ fn verb(request: &Request) -> &'static str {
         Request::ApplyHeld { .. } => "let through",
         Request::DiscardHeld { .. } | Request::Discard { .. } => "discard",
         Request::HoldCharts { .. } => "hold",
+        Request::Disturb { .. } => "disturb",
         Request::Edit { .. } => "edit",
         Request::New { .. } => "make",
         Request::Edited { .. } => "check",
@@ -133,6 +139,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Reconcile { .. }
         | Request::DiscardHeld { .. }
         | Request::HoldCharts { .. }
+        | Request::Disturb { .. }
         | Request::Unlock { .. }
         | Request::Trust { .. }
         | Request::AddRules
@@ -185,6 +192,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
         | Request::HoldCharts { .. }
+        | Request::Disturb { .. }
         | Request::Unlock { .. }
         | Request::Trust { .. }
         | Request::Freeze { .. }
@@ -220,6 +228,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::ApplyHeld { .. }
         | Request::DiscardHeld { .. }
         | Request::HoldCharts { .. }
+        | Request::Disturb { .. }
         | Request::Edit { .. }
         | Request::New { .. }
         | Request::AddRules

@@ -88,7 +88,10 @@ impl Manager {
 }
 
 /// Whether a pass wrote anything, and what.
-fn verdict(key: &ObjectKey, pass: &Reconcile) -> Result<String, String> {
+///
+/// # Errors
+/// Where it did: what it wrote.
+pub(crate) fn verdict(key: &ObjectKey, pass: &Reconcile) -> Result<String, String> {
     let mut writes: Vec<String> = pass.objects.iter().map(change).collect();
     writes.extend(pass.status.iter().map(|change| format!("{} of its status", change.path)));
     if writes.is_empty() {

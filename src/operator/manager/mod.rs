@@ -26,6 +26,7 @@ use crate::sources::{Sources, Watch};
 use crate::tap::{EventSink, PassNumbers, Recorder, Tap};
 use jiff::Timestamp;
 use kinds::{Kinds, Message};
+pub(crate) use loops::verdict;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
 use pass::Running;
 use reload::Reload;

@@ -105,6 +105,11 @@ fn parts(state: &State, view: &ViewState) -> Vec<Part> {
     if state.hold {
         parts.push(part(8, Role::Busy, "charts held".to_owned()));
     }
+    if let Some(rule) = state.disturbed.first() {
+        let more = state.disturbed.len() - 1;
+        let more = if more > 0 { format!(" +{more}") } else { String::new() };
+        parts.push(part(ALWAYS, Role::Bad, format!("disturbed: {rule}{more}")));
+    }
     parts.extend(counts(state, view).into_iter().map(|(keep, role, text)| part(keep, role, text)));
     if view.leaving || state.stopping.is_some() {
         parts.push(part(ALWAYS, Role::Bad, "stopping".to_owned()));

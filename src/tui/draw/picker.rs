@@ -24,6 +24,7 @@ pub(super) fn draw(picker: &Picker, state: &State, view: &ViewState, buffer: &mu
         What::Context => ("Context", "▸"),
         What::Theme => ("Theme", "▸"),
         What::Failure => ("Make it fail", "▸"),
+        What::Disturbance => ("Disturb the program's calls", "rule"),
     };
     let inner = plain_box(buffer, view, area, title);
     let room = (inner.width as usize).saturating_sub(1);

@@ -3,8 +3,9 @@
 use super::fixture::{busy, events, finished, now, of, reference};
 use super::frames::{check, screen, text};
 use crate::event::{
-    Action, Asker, Draft, DraftStage, Event, Leaving, NewFrom, ObjectChange, OnExit, Paths, PauseScope,
-    Paused, PodFailure, Propagation, Request, RequestOutcome, RequestStarted, Review, Started, Undoable,
+    Action, Asker, Draft, DraftStage, Event, FaultRule, Leaving, NewFrom, ObjectChange, OnExit, Paths,
+    PauseScope, Paused, PodFailure, Propagation, Request, RequestOutcome, RequestStarted, Review, Started,
+    Undoable,
 };
 use crate::state::State;
 use crate::tui::command::{Command, Input};
@@ -474,4 +475,60 @@ fn a_path_is_completed_and_a_name_still_finds_its_sample() {
     assert!(all.contains(&Request::ListPaths { typed: "deploy/a/".to_owned() }), "{all:?}");
     check("apply-path-120x36", &state, "a d e p l o y /", SIZE);
     check("apply-path-40x10", &state, "a d e p l o y /", SMALL);
+}
+
+/// A program of its own reconciles Memcached.
+fn of_a_program(more: Vec<Event>) -> State {
+    use crate::event::{KindHealth, ProcessChanged, ProcessState, TraceLevel};
+    let program = "go ./cmd".to_owned();
+    let Event::SourcesChanged(sources) = super::fixture::sources(8, &[]) else { unreachable!() };
+    let mut sources = (*sources).clone();
+    sources.kinds[0].health = KindHealth::Process { program: program.clone() };
+    let state = ProcessState::Running { pid: 7, files: Vec::new(), since_save: std::time::Duration::ZERO };
+    let run = ProcessChanged { at: now(), program, starts: 1, state, traced: Some(TraceLevel::Full) };
+    let then = [Event::SourcesChanged(Arc::new(sources)), Event::ProcessChanged(Arc::new(run))];
+    of(events().into_iter().chain(then).chain(more).collect())
+}
+
+#[test]
+fn the_calls_of_a_program_are_disturbed_from_a_list_and_by_a_typed_rule() {
+    let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<FaultRule>>();
+    let disturb = |texts: &[&str]| vec![Request::Disturb { rules: rules(texts) }];
+    let calm = of_a_program(Vec::new());
+    assert_eq!(requests(&calm, "g d enter"), disturb(&["hold"]));
+    let typed = |state: &State, text: &str| {
+        let keys: Vec<String> =
+            text.chars().map(|c| if c == ' ' { "space".to_owned() } else { c.to_string() }).collect();
+        requests(state, &format!("g d {} enter", keys.join(" ")))
+    };
+    assert_eq!(typed(&calm, "503 list pods"), disturb(&["503 list pods"]));
+    let mut view = ViewState::default();
+    commands(&mut view, &calm, "g d x y z z y enter");
+    assert!(
+        view.message.as_deref().unwrap().starts_with("disturb: there is no fault `xyzzy`"),
+        "{:?}",
+        view.message
+    );
+
+    // What is chosen again is taken away; holding with p goes the same way.
+    let held = of_a_program(vec![Event::Disturbed { rules: rules(&["hold", "503 every=3"]) }]);
+    assert_eq!(requests(&held, "g d enter"), disturb(&["503 every=3"]));
+    assert_eq!(typed(&held, "end"), disturb(&[]));
+    assert_eq!(
+        (requests(&calm, "j p"), requests(&held, "j p")),
+        (disturb(&["hold"]), disturb(&["503 every=3"]))
+    );
+    let object = reference("Memcached", "memcached-sample");
+    assert_eq!(requests(&held, "j ."), [Request::Step { object: object.clone() }]);
+    assert_eq!(requests(&held, "j ="), [Request::Check { object }]);
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &calm, "j ."), []);
+    assert!(view.message.as_deref().unwrap().ends_with("p holds its watches"), "{:?}", view.message);
+    let shown = text(&screen(&held, &mut ViewState::default(), "", (160, 45)));
+    assert!(shown.contains("disturbed: hold +1"), "{shown}");
+
+    // Without a program of its own there is nothing to disturb.
+    let mut view = ViewState::default();
+    assert_eq!(commands(&mut view, &busy(), "g d"), []);
+    assert!(view.message.as_deref().unwrap().contains("no program of its own"), "{:?}", view.message);
 }

@@ -1,0 +1,184 @@
+//! What the user asks of the operator's own program: passes through its trace, faults and events in what it hears of the
+//! API server.
+
+use super::Handle;
+use crate::dev::faults::Faults;
+use crate::dev::requests::in_words;
+use crate::dev::traced::Tracing;
+use crate::event::{
+    Event, FaultRule, Reconcile, Request, RequestFinished, RequestId, RequestOutcome, RequestStarted,
+};
+use crate::operator::manager::verdict;
+use crate::process::Ask;
+use crate::sources::Sources;
+use crate::tap::EventSink;
+use crate::tap::traced::ReconcileNow;
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use jiff::Timestamp;
+use opdev_object::meta::{Gvk, ObjectRef};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::broadcast::error::RecvError;
+
+/// What was done, in words, or why not and what to do.
+type Answer = Result<String, (String, Option<String>)>;
+
+/// How long a pass that was asked for may take before nobody waits for it any more.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Handle {
+    /// Does what concerns the program of a request, and says whether that is all there is to it.
+    pub(in crate::dev) fn takes(
+        &self,
+        id: RequestId,
+        request: &Request,
+        sources: &Sources,
+        events: &EventSink,
+    ) -> bool {
+        if let Request::Reload = request {
+            // One that is full of asks builds anew anyway.
+            let _ = self.ask.try_send(Ask::Restart);
+        }
+        let Some(work) = self.work_of(request, sources) else { return false };
+        tokio::spawn(answer(id, in_words(request), work, events.clone()));
+        true
+    }
+
+    /// The work of a request that is the program's alone.
+    fn work_of(&self, request: &Request, sources: &Sources) -> Option<BoxFuture<'static, Answer>> {
+        let tracing = self.tracing.clone();
+        match request {
+            Request::Disturb { rules } => {
+                let (rules, seed) = (rules.clone(), self.seed);
+                Some(async move { disturb(tracing.as_deref().map(Tracing::faults), rules, seed) }.boxed())
+            }
+            Request::Reconcile { object } if is_own(&object.gvk, sources) => {
+                let object = object.clone();
+                Some(async move { ask(tracing.as_deref(), &object) }.boxed())
+            }
+            Request::Check { object } if is_own(&object.gvk, sources) => {
+                let object = object.clone();
+                Some(async move { check(tracing.as_deref(), &object).await }.boxed())
+            }
+            Request::Step { object } if is_own(&object.gvk, sources) => {
+                Some(async move { step(tracing.as_deref()) }.boxed())
+            }
+            Request::Each { requests } => {
+                let works: Option<Vec<_>> =
+                    requests.iter().map(|request| self.work_of(request, sources)).collect();
+                let works = works.filter(|works| !works.is_empty())?;
+                Some(async move { all(futures::future::join_all(works).await) }.boxed())
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_own(gvk: &Gvk, sources: &Sources) -> bool {
+    let of_kind = |shown: &&crate::sources::Shown| shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind;
+    sources.shown.iter().find(of_kind).is_some_and(|shown| shown.program.is_some())
+}
+
+fn all(answers: Vec<Answer>) -> Answer {
+    let count = answers.len();
+    let refused: Vec<(String, Option<String>)> = answers.into_iter().filter_map(Result::err).collect();
+    let hint = refused.iter().find_map(|(_, hint)| hint.clone());
+    match refused.len() {
+        0 => Ok(format!("{count} of {count}")),
+        _ => Err((refused.into_iter().map(|(why, _)| why).collect::<Vec<_>>().join("\n"), hint)),
+    }
+}
+
+fn disturb(faults: Option<&Arc<Faults>>, rules: Vec<FaultRule>, seed: u64) -> Answer {
+    let Some(faults) = faults else {
+        return Err((
+            "only calls to the embedded control plane are disturbed".to_owned(),
+            Some("start opdev with --embedded".to_owned()),
+        ));
+    };
+    let summary = match rules.len() {
+        0 => "no call is disturbed any more".to_owned(),
+        1 => "one rule disturbs the program's calls".to_owned(),
+        count => format!("{count} rules disturb the program's calls"),
+    };
+    faults.set(rules, seed);
+    Ok(summary)
+}
+
+fn step(tracing: Option<&Tracing>) -> Answer {
+    match tracing.is_some_and(|tracing| tracing.faults().step()) {
+        true => Ok("one more event of each watch goes through".to_owned()),
+        false => Err((
+            "nothing is held back from the program".to_owned(),
+            Some("the fault `hold` holds what its watches deliver".to_owned()),
+        )),
+    }
+}
+
+/// Asks for one pass, which the program itself carries out.
+fn ask(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
+    let wish = ReconcileNow {
+        controller: String::new(),
+        namespace: object.namespace.clone().unwrap_or_default(),
+        name: object.name.clone(),
+    };
+    match tracing.is_some_and(|tracing| tracing.reconcile(&wish)) {
+        true => Ok("the program was asked".to_owned()),
+        false => Err((
+            "the program cannot be asked for one reconcile".to_owned(),
+            Some("that takes a Go operator with a full trace that runs".to_owned()),
+        )),
+    }
+}
+
+/// Asks for two passes; the second one should write nothing.
+async fn check(tracing: Option<&Tracing>, object: &ObjectRef) -> Answer {
+    let Some(following) = tracing else { return ask(tracing, object) };
+    let mut passes = following.passes();
+    let key = object.key();
+    let mut last = None;
+    // The first pass brings the object to rest, the second one is judged.
+    for _ in 0..2 {
+        ask(tracing, object)?;
+        let next = async {
+            loop {
+                match passes.recv().await {
+                    Ok(pass) if pass.object.key() == key && is_asked(&pass) => return Some(pass),
+                    Ok(_) | Err(RecvError::Lagged(_)) => {}
+                    Err(RecvError::Closed) => return None,
+                }
+            }
+        };
+        let Ok(Some(pass)) = tokio::time::timeout(PATIENCE, next).await else {
+            let why = format!("the program made no pass for {object} within {} s", PATIENCE.as_secs());
+            return Err((why, Some("look at its log: it may be stuck, or may have ended".to_owned())));
+        };
+        if let Some(failure) = &pass.failure {
+            let why = failure.chain.first().cloned().unwrap_or_default();
+            return Err((format!("the pass failed: {why}"), None));
+        }
+        last = Some(pass);
+    }
+    last.map_or_else(|| Ok(String::new()), |pass| verdict(&key, &pass).map_err(|why| (why, None)))
+}
+
+/// Whether a pass was asked for; one that is told again because of late calls was seen before.
+fn is_asked(pass: &Reconcile) -> bool {
+    let asked = pass.causes.iter().any(|cause| matches!(cause.kind, crate::event::CauseKind::User));
+    asked && pass.process.as_ref().is_none_or(|process| process.late_calls == 0)
+}
+
+/// Tells that the request has begun and how it has ended.
+async fn answer(id: RequestId, what: String, work: BoxFuture<'static, Answer>, events: EventSink) {
+    let (at, begun) = (Timestamp::now(), Instant::now());
+    events.emit(Event::RequestStarted(RequestStarted { id, at, what: what.clone() })).await;
+    let outcome = match work.await {
+        Ok(summary) => RequestOutcome::Done { summary, warnings: Vec::new() },
+        Err((message, hint)) => RequestOutcome::Failed { message, hint },
+    };
+    let took = begun.elapsed();
+    events
+        .emit(Event::RequestFinished(RequestFinished { id, at: Timestamp::now(), what, outcome, took }))
+        .await;
+}
