@@ -80,7 +80,7 @@ pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
 pub use server::{
     Asked, Copied, Delivery, Exchange, InProcess, Listen, Listening, Observation, ObservedToken, Observer,
-    Passage, Refusal, Reset, Serving, Treatment,
+    Passage, Refusal, Relay, RelayedAnswer, Reset, Serving, Treatment, Upstream,
 };
 pub use storage::MovedAside;
 pub use version::git_version;

@@ -10,6 +10,7 @@ mod local;
 mod monitor;
 mod plugin;
 mod proxies;
+mod proxy;
 mod webhooks;
 
 use super::data::{self, DataFolder};
@@ -26,6 +27,7 @@ use kubeconfig::{Merged, Target};
 use link::Link;
 pub(crate) use monitor::ConnectionMonitor;
 use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, User, Webhooks};
+pub use proxy::upstream;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -258,21 +260,31 @@ impl Connection {
         Ok(Some(plane.authority()))
     }
 
-    /// Traces a program of this machine on the embedded control plane, as its admin; with it the kubeconfigs of a program
-    /// without and with added files. `None` where this is another cluster, or the control plane does not listen.
+    /// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
+    /// control plane takes the program for its admin. To a cluster its calls go with the credentials of the kubeconfig,
+    /// through a socket on loopback with a token of its own. `None` where the control plane does not listen.
     ///
     /// # Errors
-    /// Where the socket cannot be made.
-    pub(super) fn trace(
+    /// Where a socket cannot be made.
+    pub(super) async fn trace(
         &self,
         socket: &Path,
         events: EventSink,
         numbers: PassNumbers,
     ) -> Result<Option<(Tracing, [String; 2])>> {
-        let Some((plane, Some(listening))) = &self.plane else { return Ok(None) };
-        let tracing = Tracing::start(socket, plane, User::admin(), events, numbers)?;
-        let kubeconfigs = [false, true].map(|added| tracing.kubeconfig(listening, &self.namespace, added));
-        Ok(Some((tracing, kubeconfigs)))
+        let (tracing, listening) = match &self.plane {
+            Some((_, None)) => return Ok(None),
+            Some((plane, Some(listening))) => {
+                (Tracing::start(socket, plane, User::admin(), events, numbers)?, Some(listening))
+            }
+            None => {
+                let upstream = proxy::upstream(self.client.clone());
+                (Tracing::relayed(socket, upstream, events, numbers).await?, None)
+            }
+        };
+        let kubeconfig = |added| tracing.kubeconfig(listening, &self.namespace, added);
+        let (Some(plain), Some(added)) = (kubeconfig(false), kubeconfig(true)) else { return Ok(None) };
+        Ok(Some((tracing, [plain, added])))
     }
 
     /// Who looks after the connection, where it can break.

@@ -228,22 +228,22 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
 /// what the files that are added to its build tell.
 async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<Tracing>> {
     let socket = process::trace::socket_path(place.state_folder.path());
-    let traced =
-        place.connection.trace(&socket, place.events.clone(), place.numbers.clone()).and_then(|traced| {
-            let Some((tracing, [plain, added])) = traced else { return Ok(None) };
-            let ways = [
-                (&mut environment.plain, "process.kubeconfig", plain),
-                (&mut environment.traced, "traced.kubeconfig", added),
-            ];
-            for (variables, name, text) in ways {
-                let path = place.state_folder.path().join(name);
-                place.state_folder.write(name, text.as_bytes())?;
-                variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
-            }
-            let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
-            environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
-            Ok(Some(Arc::new(tracing)))
-        });
+    let traced = place.connection.trace(&socket, place.events.clone(), place.numbers.clone()).await;
+    let traced = traced.and_then(|traced| {
+        let Some((tracing, [plain, added])) = traced else { return Ok(None) };
+        let ways = [
+            (&mut environment.plain, "process.kubeconfig", plain),
+            (&mut environment.traced, "traced.kubeconfig", added),
+        ];
+        for (variables, name, text) in ways {
+            let path = place.state_folder.path().join(name);
+            place.state_folder.write(name, text.as_bytes())?;
+            variables.insert("KUBECONFIG".to_owned(), path.display().to_string());
+        }
+        let more = process::trace::environment(tracing.socket(), &ManagerOptions::default());
+        environment.traced.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        Ok(Some(Arc::new(tracing)))
+    });
     match traced {
         Ok(tracing) => tracing,
         Err(error) => {
@@ -257,9 +257,9 @@ async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<T
 /// Disturbs its calls from the start, where that was asked for.
 async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
     let (rules, seed) = place.disturb;
-    match tracing {
+    match tracing.and_then(|tracing| tracing.faults()) {
         _ if rules.is_empty() => {}
-        Some(tracing) => tracing.faults().set(rules.to_vec(), seed),
+        Some(faults) => faults.set(rules.to_vec(), seed),
         None => {
             let message = "no call is disturbed: only calls to the embedded control plane can be".to_owned();
             tell(place.events, Level::Warn, message, None).await;

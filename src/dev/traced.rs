@@ -10,7 +10,8 @@ use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
 use opdev_controlplane::{
-    Asked, ControlPlane, Delivery, Exchange, Listening, Observation, ObservedToken, Observer, Treatment, User,
+    Asked, ControlPlane, Delivery, Exchange, Listening, Observation, ObservedToken, Observer, Relay,
+    Treatment, Upstream, User,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -31,12 +32,22 @@ const PASSES: usize = 256;
 #[derive(Debug)]
 pub struct Tracing {
     listener: Listener,
-    token: ObservedToken,
+    /// What lets the program in, for as long as this lives.
+    way: Way,
     starts: Sender<Start>,
     printed: Sender<PrintedLine>,
     faults: Arc<Faults>,
     passes: broadcast::Sender<Arc<Reconcile>>,
     task: JoinHandle<()>,
+}
+
+/// How the calls of a program come by.
+#[derive(Debug)]
+enum Way {
+    /// Into the embedded control plane, with this token.
+    Plane(ObservedToken),
+    /// To a cluster, through this socket.
+    Relay(Relay),
 }
 
 /// The files whose edit leads to a start, and the number of the sources that serve then.
@@ -56,22 +67,59 @@ impl Tracing {
     ) -> Result<Tracing> {
         let (listener, records) = Listener::start(socket)?;
         let (observations, seen) = mpsc::channel(ROOM);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let faults = Arc::new(Faults::default());
+        let copies =
+            Copies { observations, faults: Some(Arc::clone(&faults)), dropped: Arc::clone(&dropped) };
+        let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
+        let heard = Heard { listener, records, seen, dropped, faults };
+        Ok(Self::begin(heard, Way::Plane(token), events, numbers))
+    }
+
+    /// Listens on `socket` and relays the calls of whoever has the token of this to `upstream`.
+    ///
+    /// # Errors
+    /// Where a socket cannot be made, or the system has no randomness for a token.
+    pub async fn relayed(
+        socket: &Path,
+        upstream: Upstream,
+        events: EventSink,
+        numbers: PassNumbers,
+    ) -> Result<Tracing> {
+        let (listener, records) = Listener::start(socket)?;
+        let (observations, seen) = mpsc::channel(ROOM);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let copies = Copies { observations, faults: None, dropped: Arc::clone(&dropped) };
+        let relay = Relay::listen(upstream, User::anonymous(), Arc::new(copies));
+        let relay = relay.await.context("no socket for the operator")?;
+        let heard = Heard { listener, records, seen, dropped, faults: Arc::default() };
+        Ok(Self::begin(heard, Way::Relay(relay), events, numbers))
+    }
+
+    fn begin(heard: Heard, way: Way, events: EventSink, numbers: PassNumbers) -> Tracing {
+        let Heard { listener, records, seen, dropped, faults } = heard;
         let (starts, starting) = mpsc::channel(16);
         let (printed, lines) = mpsc::channel(ROOM);
-        let faults = Arc::new(Faults::default());
-        let dropped = Arc::new(AtomicU64::new(0));
-        let copies = Copies { observations, faults: Arc::clone(&faults), dropped: Arc::clone(&dropped) };
-        let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
         let passes = broadcast::channel(PASSES).0;
         let (told, disturbed) = (passes.clone(), faults.active());
         let from = Sources { records, seen, starting, lines, dropped, told, disturbed };
         let task = tokio::spawn(from.run(Attribution::new(numbers), events));
-        Ok(Tracing { listener, token, starts, printed, faults, passes, task })
+        Tracing { listener, way, starts, printed, faults, passes, task }
     }
 
-    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build.
-    pub fn kubeconfig(&self, listening: &Listening, namespace: &str, injected: bool) -> String {
-        listening.kubeconfig_of(&self.token, namespace, injected.then_some(AUTH_PROVIDER))
+    /// A kubeconfig for the process: a credential. `injected` says whether files were added to its build. On the embedded
+    /// control plane it leads to where that listens, and there is none where it does not.
+    pub fn kubeconfig(
+        &self,
+        listening: Option<&Listening>,
+        namespace: &str,
+        injected: bool,
+    ) -> Option<String> {
+        let provider = injected.then_some(AUTH_PROVIDER);
+        match &self.way {
+            Way::Plane(token) => Some(listening?.kubeconfig_of(token, namespace, provider)),
+            Way::Relay(relay) => Some(relay.kubeconfig(namespace, provider)),
+        }
     }
 
     /// Where the process has to tell.
@@ -99,9 +147,9 @@ impl Tracing {
         self.passes.subscribe()
     }
 
-    /// What is done to its calls on purpose.
-    pub fn faults(&self) -> &Arc<Faults> {
-        &self.faults
+    /// What is done to its calls on purpose; `None` where they go to a cluster, which is never disturbed.
+    pub fn faults(&self) -> Option<&Arc<Faults>> {
+        matches!(self.way, Way::Plane(_)).then_some(&self.faults)
     }
 }
 
@@ -111,16 +159,26 @@ impl Drop for Tracing {
     }
 }
 
+/// What the task hears from at first.
+struct Heard {
+    listener: Listener,
+    records: Receiver<Traced>,
+    seen: Receiver<Observation>,
+    dropped: Arc<AtomicU64>,
+    faults: Arc<Faults>,
+}
+
 /// Copies what the process asks and is answered, for the task.
 struct Copies {
     observations: Sender<Observation>,
-    faults: Arc<Faults>,
+    /// None where nothing is ever disturbed.
+    faults: Option<Arc<Faults>>,
     dropped: Arc<AtomicU64>,
 }
 
 impl Observer for Copies {
     fn treatment(&self, asked: &Asked) -> Treatment {
-        self.faults.treatment(asked)
+        self.faults.as_ref().map_or_else(Treatment::default, |faults| faults.treatment(asked))
     }
 
     fn seen(&self, observation: Observation) {

@@ -2,15 +2,19 @@
 //! that made it, and every pass says why it ran. Needs Go; without it the test says so and is skipped, but not where
 //! CI=true.
 
+use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
+use opdev::dev::cluster::upstream;
 use opdev::dev::traced::Tracing;
 use opdev::event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcome, Reconcile};
 use opdev::process::trace::{ManagerOptions, Rung, environment, overlay, socket_path};
 use opdev::tap::traced::{LineName, PrintedLine, ReconcileNow};
 use opdev::tap::{EventSink, PassNumbers};
-use opdev_controlplane::{ControlPlane, Listen, Listening, User};
+use opdev_controlplane::{ControlPlane, Listen, User};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -73,6 +77,11 @@ impl Drop for World {
 
 impl World {
     async fn start() -> World {
+        World::through(false).await
+    }
+
+    /// On the embedded control plane, or on a cluster that the program reaches through a relay.
+    async fn through(relayed: bool) -> World {
         let folder = tempfile::tempdir().unwrap();
         let binary = {
             let folder = folder.path().to_owned();
@@ -90,9 +99,15 @@ impl World {
             }
         });
         let numbers = PassNumbers::default();
-        let tracing =
-            Tracing::start(&socket_path(folder.path()), &plane, User::admin(), sink, numbers).unwrap();
-        let child = spawn(&binary, &tracing, &listening, folder.path());
+        let socket = socket_path(folder.path());
+        let tracing = if relayed {
+            let upstream = upstream(client_of(&listening.kubeconfig).await);
+            Tracing::relayed(&socket, upstream, sink, numbers).await.unwrap()
+        } else {
+            Tracing::start(&socket, &plane, User::admin(), sink, numbers).unwrap()
+        };
+        let kubeconfig = tracing.kubeconfig(Some(&listening), "default", true).unwrap();
+        let child = spawn(&binary, &tracing, &kubeconfig, folder.path());
         World { plane, tracing, child, events, folder }
     }
 
@@ -164,9 +179,16 @@ async fn define(plane: &ControlPlane) {
     definitions.patch("fleets.test.opdev.dev", &apply, &Patch::Apply(definition)).await.unwrap();
 }
 
-fn spawn(binary: &Path, tracing: &Tracing, listening: &Listening, folder: &Path) -> Child {
+/// A client of a kubeconfig.
+async fn client_of(kubeconfig: &str) -> Client {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    Client::try_from(config.unwrap()).unwrap()
+}
+
+fn spawn(binary: &Path, tracing: &Tracing, text: &str, folder: &Path) -> Child {
     let kubeconfig = folder.join("kubeconfig");
-    std::fs::write(&kubeconfig, tracing.kubeconfig(listening, "default", true)).unwrap();
+    std::fs::write(&kubeconfig, text).unwrap();
     let log = std::fs::File::create(folder.join("log")).unwrap();
     Command::new(binary)
         .env("KUBECONFIG", kubeconfig)
@@ -183,7 +205,20 @@ async fn every_write_belongs_to_its_pass_and_every_pass_has_a_cause() {
     if !go_is_there() {
         return;
     }
-    let world = World::start().await;
+    every_write_belongs_to_its_pass(World::start().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn on_a_cluster_every_write_belongs_to_its_pass_too() {
+    if !go_is_there() {
+        return;
+    }
+    let world = World::through(true).await;
+    assert!(world.tracing.faults().is_none(), "a cluster is never disturbed");
+    every_write_belongs_to_its_pass(world).await;
+}
+
+async fn every_write_belongs_to_its_pass(world: World) {
     let names: Vec<String> = (0..30).map(|at| format!("fleet-{at}")).collect();
     for (at, name) in names.iter().enumerate() {
         world.sail(name, 3, u32::from(at % 10 == 0) * 2).await;
@@ -309,7 +344,7 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
     assert!(passes[before].objects.is_empty(), "it has nothing to do");
 
     // Events of config maps are held: the next passes do not see what the first one made.
-    let disturb = |rule: &str| world.tracing.faults().set(vec![rule.parse().unwrap()], 1);
+    let disturb = |rule: &str| world.tracing.faults().unwrap().set(vec![rule.parse().unwrap()], 1);
     disturb("hold configmaps");
     world.sail("two", 2, 0).await;
     let stale = |passes: &[Arc<Reconcile>]| {
@@ -319,7 +354,7 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
         })
     };
     world.until("a stale read", stale).await;
-    world.tracing.faults().set(Vec::new(), 1);
+    world.tracing.faults().unwrap().set(Vec::new(), 1);
     world.until("rest", world.settled("two")).await;
 
     // A refusal on request is marked in the pass, and the operator goes on after it.
@@ -336,4 +371,68 @@ async fn a_pass_is_asked_for_by_hand_and_held_events_make_a_stale_read() {
             .iter()
             .any(|call| call.status == 409 && call.reason.as_deref() == Some("Conflict"))
     );
+}
+
+/// What goes to a cluster goes there as it is, and only for whoever has the token of the relay.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_relay_changes_nothing_and_lets_nobody_else_in() {
+    let plane = ControlPlane::start().await.unwrap();
+    let listening = plane.listen(Listen::default()).await.unwrap();
+    let direct = client_of(&listening.kubeconfig).await;
+    let folder = tempfile::tempdir().unwrap();
+    let (sink, _events) = EventSink::channel(1024);
+    let upstream = upstream(direct.clone());
+    let socket = socket_path(folder.path());
+    let tracing = Tracing::relayed(&socket, upstream, sink, PassNumbers::default()).await.unwrap();
+    let text = tracing.kubeconfig(None, "default", false).unwrap();
+    let relayed = client_of(&text).await;
+
+    // Its own token, and none of the cluster's, is in the file; without it there is no way in.
+    let token = text.lines().find_map(|line| line.trim().strip_prefix("token: ")).unwrap();
+    assert!(!listening.kubeconfig.contains(token.trim_matches('"')));
+    let stranger = client_of(&text.replace(token, "\"wrong\"")).await;
+    let refused = stranger.apiserver_version().await.unwrap_err();
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused:?}");
+
+    // Writes, refusals with their own words, and long lists.
+    let maps: Api<ConfigMap> = Api::default_namespaced(relayed.clone());
+    let large = "x".repeat(200_000);
+    for at in 0..10 {
+        let map = json!({"metadata": {"name": format!("map-{at}")}, "data": {"large": large}});
+        maps.create(&PostParams::default(), &serde_json::from_value(map).unwrap()).await.unwrap();
+    }
+    let again = json!({"metadata": {"name": "map-1"}});
+    let conflict =
+        maps.create(&PostParams::default(), &serde_json::from_value(again).unwrap()).await.unwrap_err();
+    assert!(
+        matches!(&conflict, kube::Error::Api(status) if status.reason == "AlreadyExists" && status.code == 409),
+        "{conflict:?}"
+    );
+    let same = |client: &Client| Api::<ConfigMap>::default_namespaced(client.clone());
+    let (near, far) =
+        (same(&relayed).list(&ListParams::default()).await, same(&direct).list(&ListParams::default()).await);
+    let data = |list: kube::core::ObjectList<ConfigMap>| {
+        list.items.into_iter().map(|map| map.data).collect::<Vec<_>>()
+    };
+    assert_eq!(data(near.unwrap()), data(far.unwrap()));
+
+    // A watch delivers what happens, as it happens.
+    let mut watch = maps.watch(&kube::api::WatchParams::default(), "0").await.unwrap().boxed();
+    let mut seen = 0;
+    while let Ok(Some(Ok(event))) = tokio::time::timeout(LONG, watch.next()).await {
+        if let kube::core::WatchEvent::Added(map) = event {
+            seen += usize::from(map.metadata.name.is_some_and(|name| name.starts_with("map-")));
+        }
+        if seen == 10 {
+            break;
+        }
+    }
+    maps.delete("map-3", &kube::api::DeleteParams::default()).await.unwrap();
+    let next = tokio::time::timeout(LONG, watch.next()).await.unwrap().unwrap().unwrap();
+    assert!(
+        matches!(&next, kube::core::WatchEvent::Deleted(map) if map.metadata.name.as_deref() == Some("map-3")),
+        "{next:?}"
+    );
+
+    plane.stop().await;
 }

@@ -17,6 +17,7 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
+use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::sync::Arc;
@@ -184,10 +185,25 @@ pub(crate) fn random_token() -> Result<String, Failure> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-async fn accept(
+/// What is behind a socket.
+pub(super) trait Door: Send + Sync + 'static {
+    /// What answers are made of.
+    type Body: http_body::Body<Data = bytes::Bytes, Error: std::error::Error + Send + Sync> + Send + 'static;
+
+    /// Answers a request of somebody whose certificate says who it is, or of nobody known yet.
+    fn answer(
+        &self,
+        certified: Option<&User>,
+        guest: &Guest,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Result<Response<Self::Body>, Disconnected>> + Send;
+}
+
+/// Accepts connections until told to stop.
+pub(super) async fn accept<D: Door>(
     listener: &TcpListener,
     acceptor: &TlsAcceptor,
-    entrance: &Arc<Entrance>,
+    entrance: &Arc<D>,
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) {
@@ -212,10 +228,10 @@ async fn accept(
     }
 }
 
-async fn connection(
+async fn connection<D: Door>(
     stream: TcpStream,
     acceptor: TlsAcceptor,
-    entrance: Arc<Entrance>,
+    entrance: Arc<D>,
     stop: CancellationToken,
     guest: Guest,
 ) {
@@ -250,7 +266,7 @@ async fn connection(
         .max_concurrent_streams(STREAMS)
         .keep_alive_interval(PING_AFTER)
         .keep_alive_timeout(PING_LIMIT);
-    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), answer));
+    let mut connection = pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), answer));
     let result = tokio::select! {
         result = connection.as_mut() => result,
         () = guest.has_to_go() => {
@@ -292,7 +308,9 @@ enum Visitor {
     Observed(Arc<Client>),
 }
 
-impl Entrance {
+impl Door for Entrance {
+    type Body = Body;
+
     async fn answer(
         &self,
         certified: Option<&User>,
@@ -309,12 +327,15 @@ impl Entrance {
             }
             Some(Visitor::Observed(client)) => {
                 guest.is_known();
-                observed::answer(&self.front, &client, request).await
+                let front = |user: User, request| async move { self.front.answer(&user, request).await };
+                observed::answer(front, &client, request).await
             }
             None => Ok(unauthorized()),
         }
     }
+}
 
+impl Entrance {
     /// Certificate first, then token (the admin's, one of an observed client, or one of a ServiceAccount), then nobody.
     fn visitor(&self, certified: Option<&User>, headers: &HeaderMap) -> Option<Visitor> {
         match (certified, bearer(headers)) {
@@ -335,6 +356,6 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Compares in the same time wherever the texts differ.
-fn same(a: &str, b: &str) -> bool {
+pub(super) fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

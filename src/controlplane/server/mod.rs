@@ -13,6 +13,7 @@ mod listener;
 mod metrics;
 mod observed;
 mod observer;
+mod relay;
 
 pub use in_process::InProcess;
 pub use listener::{Listen, Listening, Serving};
@@ -21,3 +22,4 @@ pub use observer::{
     Asked, Copied, Delivery, Exchange, Observation, ObservedToken, Observer, Passage, Refusal, Reset,
     Treatment,
 };
+pub use relay::{Relay, RelayedAnswer, Upstream};

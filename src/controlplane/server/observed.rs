@@ -1,21 +1,23 @@
 //! Answers a request of an observed client: copies bodies as they pass, carries out what the observer asks for, and
 //! lets events of a watch through one by one where they are held. Never changes what is asked or answered otherwise.
 
-use super::front::Front;
 use super::observer::{
     Asked, COPIED, Client, Copied, Delivery, Exchange, Observation, Observer, Passage, Reset, Treatment,
 };
-use crate::body::{Body, InParts, full, stream};
+use crate::body::{Body, InParts};
 use crate::error::Status;
+use crate::identity::User;
 use crate::protobuf;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
-use http_body_util::{BodyExt, BodyStream, Collected};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use jiff::Timestamp;
 use std::collections::VecDeque;
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,15 +41,19 @@ impl std::error::Error for Disconnected {}
 
 static NUMBER: AtomicU64 = AtomicU64::new(1);
 
-/// Answers one request of an observed client.
-pub(super) async fn answer<B>(
-    front: &Front,
+/// The answer to a request, whose body may break off with `E`.
+pub(super) type Answered<E> = Response<UnsyncBoxBody<Bytes, E>>;
+
+/// Answers one request of an observed client, as `upstream` answers it.
+pub(super) async fn answer<B, E, F>(
+    upstream: impl FnOnce(User, Request<Tee<B>>) -> F,
     client: &Client,
     mut request: Request<B>,
-) -> Result<Response<Body>, Disconnected>
+) -> Result<Answered<E>, Disconnected>
 where
     B: http_body::Body<Data = Bytes> + Unpin + Send,
-    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+    E: Send + 'static,
+    F: Future<Output = Answered<E>>,
 {
     let began = Instant::now();
     let mark = request.headers_mut().remove(MARK);
@@ -91,28 +97,41 @@ where
         if let Some(seconds) = refusal.retry_after {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
-        let (response, copied) = whole(response).await;
+        let (response, copied) = passed(widened(response), false).await;
         answered(response.status().as_u16(), copied, true);
         return Ok(response);
     }
-    let response = front.answer(&client.user, request).await;
+    let response = upstream(client.user.clone(), request).await;
     let disturbed = !treatment.delay.is_zero();
     if treatment.reset == Some(Reset::After) {
         answered(0, Copied::default(), true);
         return Err(Disconnected);
     }
-    if response.body().size_hint().exact().is_some() {
-        let (response, copied) = whole(response).await;
-        answered(response.status().as_u16(), copied, disturbed);
-        return Ok(response);
+    if is_watch(&asked, &response) {
+        answered(response.status().as_u16(), Copied::default(), disturbed);
+        return Ok(watched(response, &asked, client, treatment));
     }
-    answered(response.status().as_u16(), Copied::default(), disturbed);
-    // Nothing is copied of a list in parts, which is long, and it has no events.
-    if response.extensions().get::<InParts>().is_some() {
-        return Ok(response);
-    }
-    // Beside it only a watch has an answer without a known end, in whatever words it was asked for.
-    Ok(watched(response, &asked, client, treatment))
+    // Nothing is copied of a list in parts, which is long, nor of what goes on: a log, and a connection of its own.
+    let goes_on = asked.path.ends_with("/log")
+        || response.status() == StatusCode::SWITCHING_PROTOCOLS
+        || response.extensions().get::<InParts>().is_some();
+    let (response, copied) = passed(response, goes_on).await;
+    answered(response.status().as_u16(), copied, disturbed);
+    Ok(response)
+}
+
+/// Whether events follow: then the answer has no known end. Any value of `watch` but `0` and `false` asks for them.
+fn is_watch<E>(asked: &Asked, response: &Answered<E>) -> bool {
+    let parameters = asked.query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
+    let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
+    let asked_for = values.next().is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+        || asked.path.contains("/watch/");
+    asked_for && response.status() == StatusCode::OK && response.body().size_hint().exact().is_none()
+}
+
+/// An answer of the plane's own, which never breaks off.
+pub(super) fn widened<E: 'static>(response: Response<Body>) -> Answered<E> {
+    response.map(|body| body.map_err(|never| match never {}).boxed_unsync())
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> String {
@@ -123,12 +142,43 @@ fn plain_type(headers: &HeaderMap) -> String {
     text(headers, &CONTENT_TYPE).split(';').next().unwrap_or_default().trim().to_owned()
 }
 
-/// A body that is there as a whole, and its copy.
-async fn whole(response: Response<Body>) -> (Response<Body>, Copied) {
-    let (parts, body) = response.into_parts();
-    let bytes = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
-    let copied = copied(&bytes, plain_type(&parts.headers));
-    (Response::from_parts(parts, full(bytes)), copied)
+/// The answer, and a copy of its body where that is short. Of a longer one only as much is read ahead as a copy would
+/// hold; of one that goes on, nothing.
+async fn passed<E: Send + 'static>(response: Answered<E>, goes_on: bool) -> (Answered<E>, Copied) {
+    let content_type = plain_type(response.headers());
+    let size = response.body().size_hint().exact();
+    if goes_on || size.is_some_and(|size| size > COPIED as u64) {
+        let size = size.unwrap_or_default();
+        return (response, Copied { bytes: Bytes::new(), size, content_type });
+    }
+    let (parts, mut body) = response.into_parts();
+    let mut read = BytesMut::new();
+    let rest = loop {
+        match body.frame().await {
+            None => break None,
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(data) => {
+                    read.extend_from_slice(&data);
+                    if read.len() > COPIED {
+                        break Some(None);
+                    }
+                }
+                // Trailers: whatever is read goes first.
+                Err(trailers) => break Some(Some(Ok(trailers))),
+            },
+            Some(Err(error)) => break Some(Some(Err(error))),
+        }
+    };
+    let read = read.freeze();
+    let copied = copied(&read, content_type);
+    let body = match rest {
+        None => Full::new(read).map_err(|never| match never {}).boxed_unsync(),
+        Some(next) => {
+            let first = futures::stream::iter([Some(Ok(Frame::data(read))), next].into_iter().flatten());
+            BodyExt::boxed_unsync(StreamBody::new(first.chain(BodyStream::new(body))))
+        }
+    };
+    (Response::from_parts(parts, body), copied)
 }
 
 fn copied(bytes: &Bytes, content_type: String) -> Copied {
@@ -151,7 +201,7 @@ impl Copy {
 }
 
 /// A body whose frames are noted as they pass.
-struct Tee<B> {
+pub(super) struct Tee<B> {
     body: B,
     copy: Arc<Mutex<Copy>>,
 }
@@ -189,8 +239,8 @@ impl<B: http_body::Body<Data = Bytes> + Unpin> http_body::Body for Tee<B> {
 }
 
 /// The events of a watch on their way to the client.
-struct Watched {
-    body: BodyStream<Body>,
+struct Watched<E> {
+    body: BodyStream<UnsyncBoxBody<Bytes, E>>,
     asked: Arc<Asked>,
     observer: Arc<dyn Observer>,
     content_type: String,
@@ -202,12 +252,12 @@ struct Watched {
     over: bool,
 }
 
-fn watched(
-    response: Response<Body>,
+fn watched<E: Send + 'static>(
+    response: Answered<E>,
     asked: &Arc<Asked>,
     client: &Client,
     treatment: Treatment,
-) -> Response<Body> {
+) -> Answered<E> {
     let (parts, body) = response.into_parts();
     let content_type = text(&parts.headers, &CONTENT_TYPE);
     let events = Watched {
@@ -222,20 +272,20 @@ fn watched(
     };
     let chunks = futures::stream::unfold(events, |mut events| async move {
         let chunk = events.next().await?;
-        Some((chunk, events))
+        Some((chunk.map(Frame::data), events))
     });
-    Response::from_parts(parts, stream(chunks))
+    Response::from_parts(parts, BodyExt::boxed_unsync(StreamBody::new(chunks)))
 }
 
-impl Drop for Watched {
+impl<E> Drop for Watched<E> {
     fn drop(&mut self) {
         self.observer.seen(Observation::WatchEnded(Arc::clone(&self.asked)));
     }
 }
 
-impl Watched {
-    /// The next chunk for the client; `None` when the watch is over.
-    async fn next(&mut self) -> Option<Bytes> {
+impl<E> Watched<E> {
+    /// The next chunk for the client; `None` when the watch is over, an error where it breaks off.
+    async fn next(&mut self) -> Option<Result<Bytes, E>> {
         if self.over {
             return None;
         }
@@ -246,7 +296,7 @@ impl Watched {
                     self.passed = 0;
                     if !self.waiting.is_empty() {
                         let held: Vec<Bytes> = self.waiting.drain(..).collect();
-                        return Some(self.out(held.concat().into()));
+                        return Some(Ok(self.out(held.concat().into())));
                     }
                 }
                 Passage::Held(most) => {
@@ -254,19 +304,23 @@ impl Watched {
                         && let Some(event) = self.waiting.pop_front()
                     {
                         self.passed += 1;
-                        return Some(self.out(event));
+                        return Some(Ok(self.out(event)));
                     }
                 }
                 Passage::Cut => return None,
                 Passage::Expired => {
                     self.over = true;
-                    return self.expired();
+                    return self.expired().map(Ok);
                 }
             }
             let Some(gate) = &mut self.gate else {
-                let chunk = self.body.next().await?;
-                if let Some(data) = data(chunk) {
-                    return Some(self.out(data));
+                match self.body.next().await? {
+                    Ok(frame) => {
+                        if let Ok(data) = frame.into_data() {
+                            return Some(Ok(self.out(data)));
+                        }
+                    }
+                    Err(error) => return Some(Err(error)),
                 }
                 continue;
             };
@@ -279,10 +333,12 @@ impl Watched {
                 }
                 chunk = self.body.next() => {
                     match chunk {
-                        Some(chunk) => {
-                            let pieces = data(chunk).map(|data| Copied::pieces(&data, &self.content_type));
+                        Some(Ok(frame)) => {
+                            let data = frame.into_data().ok();
+                            let pieces = data.map(|data| Copied::pieces(&data, &self.content_type));
                             self.waiting.extend(pieces.unwrap_or_default());
                         }
+                        Some(Err(error)) => return Some(Err(error)),
                         None => return None,
                     }
                 }
@@ -307,8 +363,4 @@ impl Watched {
         }
         Some(format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n").into())
     }
-}
-
-fn data(frame: Result<Frame<Bytes>, std::convert::Infallible>) -> Option<Bytes> {
-    frame.ok().and_then(|frame| frame.into_data().ok())
 }

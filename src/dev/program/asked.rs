@@ -51,7 +51,9 @@ impl Handle {
         match request {
             Request::Disturb { rules } => {
                 let (rules, seed) = (rules.clone(), self.seed);
-                Some(async move { disturb(tracing.as_deref().map(Tracing::faults), rules, seed) }.boxed())
+                Some(
+                    async move { disturb(tracing.as_deref().and_then(Tracing::faults), rules, seed) }.boxed(),
+                )
             }
             Request::Reconcile { object } if is_own(&object.gvk, sources) => {
                 let object = object.clone();
@@ -107,7 +109,7 @@ fn disturb(faults: Option<&Arc<Faults>>, rules: Vec<FaultRule>, seed: u64) -> An
 }
 
 fn step(tracing: Option<&Tracing>) -> Answer {
-    match tracing.is_some_and(|tracing| tracing.faults().step()) {
+    match tracing.and_then(Tracing::faults).is_some_and(|faults| faults.step()) {
         true => Ok("one more event of each watch goes through".to_owned()),
         false => Err((
             "nothing is held back from the program".to_owned(),

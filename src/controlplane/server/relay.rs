@@ -1,0 +1,148 @@
+//! A socket on loopback for one observed client, whose requests somebody else answers: the API server of another
+//! cluster. Its only secret is a token of its own; nobody without it gets any further than 401.
+
+use super::certificates::{Authority, Failure};
+use super::guests::Guest;
+use super::kubeconfig::kubeconfig_of_token;
+use super::listener::{Door, Listen, accept, random_token};
+use super::observed::{self, Answered, Disconnected, Tee, widened};
+use super::observer::{Client, Observer};
+use crate::answer::unauthorized;
+use crate::error::Status;
+use crate::identity::User;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::header::{AUTHORIZATION, UPGRADE};
+use http::{Request, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+
+/// The largest body of a request, in bytes. API servers take 3 MiB.
+const LARGEST: usize = 16 * 1024 * 1024;
+
+/// An answer that is relayed; its body breaks off where the API server's does.
+pub type RelayedAnswer = http::Response<UnsyncBoxBody<Bytes, std::io::Error>>;
+
+/// Answers requests in the place of the plane. Their bodies are objects, and come as a whole.
+pub type Upstream = Arc<dyn Fn(Request<Bytes>) -> BoxFuture<'static, RelayedAnswer> + Send + Sync>;
+
+/// A socket that relays; it is closed when this is dropped.
+pub struct Relay {
+    address: SocketAddr,
+    authority: String,
+    token: String,
+    _stop: DropGuard,
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl Relay {
+    /// Listens on a free port of loopback. Calls go to `upstream` without the token; `user` is the name that they are
+    /// told under.
+    ///
+    /// # Errors
+    /// Where no port is free, or the system has no randomness for keys.
+    pub async fn listen(
+        upstream: Upstream,
+        user: User,
+        observer: Arc<dyn Observer>,
+    ) -> Result<Relay, crate::plane::Error> {
+        Self::open(upstream, user, observer).await.map_err(crate::plane::Error::from)
+    }
+
+    async fn open(upstream: Upstream, user: User, observer: Arc<dyn Observer>) -> Result<Relay, Failure> {
+        let year = Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).year();
+        let authority = Authority::new(year)?;
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let address = listener.local_addr()?;
+        let config = authority.server_config(address.ip(), &Listen::default())?;
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let token = random_token()?;
+        let door = Arc::new(Doorman { upstream, token: token.clone(), client: Client { user, observer } });
+        let stop = CancellationToken::new();
+        let tasks = TaskTracker::new();
+        let (stopping, tracker) = (stop.clone(), tasks.clone());
+        tasks.spawn(async move { accept(&listener, &acceptor, &door, &stopping, &tracker).await });
+        Ok(Relay { address, authority: authority.certificate(), token, _stop: stop.drop_guard() })
+    }
+
+    /// A kubeconfig for the client: a credential. `auth_provider` names one that the client knows how to make; any other
+    /// client refuses the whole file.
+    pub fn kubeconfig(&self, namespace: &str, auth_provider: Option<&str>) -> String {
+        kubeconfig_of_token(self.address, &self.authority, &self.token, namespace, auth_provider)
+    }
+}
+
+struct Doorman {
+    upstream: Upstream,
+    token: String,
+    client: Client,
+}
+
+impl Door for Doorman {
+    type Body = UnsyncBoxBody<Bytes, std::io::Error>;
+
+    async fn answer(
+        &self,
+        _certified: Option<&User>,
+        guest: &Guest,
+        mut request: Request<Incoming>,
+    ) -> Result<Answered<std::io::Error>, Disconnected> {
+        let _under_way = guest.begins();
+        let given = request.headers_mut().remove(AUTHORIZATION);
+        let token = given.as_ref().and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        if !token.is_some_and(|token| super::listener::same(token, &self.token)) {
+            return Ok(widened(unauthorized()));
+        }
+        guest.is_known();
+        let switched = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
+        let upstream = |_, request| self.relay(request);
+        let mut answer = observed::answer(upstream, &self.client, request).await?;
+        if let (StatusCode::SWITCHING_PROTOCOLS, Some(ours)) = (answer.status(), switched) {
+            let theirs = hyper::upgrade::on(&mut answer);
+            tokio::spawn(join(ours, theirs));
+        }
+        Ok(answer)
+    }
+}
+
+impl Doorman {
+    async fn relay(&self, request: Request<Tee<Incoming>>) -> RelayedAnswer {
+        let (parts, body) = request.into_parts();
+        match Limited::new(body, LARGEST).collect().await {
+            Ok(body) => (self.upstream)(Request::from_parts(parts, body.to_bytes())).await,
+            Err(error) => {
+                let message = format!("the request body could not be read: {error}");
+                widened(crate::answer::status(&Status::new(413, "RequestEntityTooLarge", message)))
+            }
+        }
+    }
+}
+
+/// Copies both ways what an `exec`, an `attach` or a port-forward says, until one side goes; then the other goes, too.
+async fn join(ours: OnUpgrade, theirs: OnUpgrade) {
+    let joined = async {
+        let (ours, theirs) = (ours.await?, theirs.await?);
+        let (mut ours, mut theirs) = (TokioIo::new(ours), TokioIo::new(theirs));
+        tokio::io::copy_bidirectional(&mut ours, &mut theirs).await?;
+        Ok::<(), Failure>(())
+    };
+    if let Err(error) = joined.await {
+        tracing::debug!(error, "a relayed connection ended");
+    }
+}

@@ -1,0 +1,134 @@
+//! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
+//! program never sees. Answers go through frame by frame, streams and upgrades as they are. Never disturbs a call. As with
+//! opdev's own calls, a busy API server (429, 503) is asked again for a while before its answer is handed on.
+
+use bytes::Bytes;
+use futures::FutureExt as _;
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, TE, TRANSFER_ENCODING, UPGRADE,
+};
+use http::{Request, Response, StatusCode, Uri, Version};
+use http_body_util::{BodyExt as _, Full};
+use kube::Client;
+use kube::client::Body;
+use opdev_controlplane::{RelayedAnswer, Upstream};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Headers that concern one connection and no more.
+const OF_A_CONNECTION: [HeaderName; 5] = [
+    CONNECTION,
+    TE,
+    TRANSFER_ENCODING,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
+/// The API server that a client talks to.
+pub fn upstream(client: Client) -> Upstream {
+    Arc::new(move |request| forward(client.clone(), request).boxed())
+}
+
+async fn forward(client: Client, request: Request<Bytes>) -> RelayedAnswer {
+    let (mut parts, body) = request.into_parts();
+    let upgrades = parts.headers.contains_key(UPGRADE);
+    plain(&mut parts.headers, upgrades);
+    parts.headers.remove(HOST);
+    parts.extensions.clear();
+    parts.version = Version::HTTP_11;
+    if let Some(path) = parts.uri.path_and_query().cloned() {
+        parts.uri = Uri::from(path);
+    }
+    let what = format!("{} {}", parts.method, parts.uri.path());
+    match client.send(Request::from_parts(parts, Body::from(body))).await {
+        Ok(response) => {
+            let (mut parts, body) = response.into_parts();
+            plain(&mut parts.headers, parts.status == StatusCode::SWITCHING_PROTOCOLS);
+            Response::from_parts(parts, body.map_err(std::io::Error::other).boxed_unsync())
+        }
+        Err(error) => unanswered(&what, &error),
+    }
+}
+
+fn plain(headers: &mut HeaderMap, upgrades: bool) {
+    for name in OF_A_CONNECTION {
+        if !(upgrades && name == CONNECTION) {
+            headers.remove(name);
+        }
+    }
+    if !upgrades {
+        headers.remove(UPGRADE);
+    }
+}
+
+/// What a client makes of an API server that cannot be reached for a while.
+fn unanswered(what: &str, error: &kube::Error) -> RelayedAnswer {
+    let message = format!("opdev has no answer from the cluster to {what}: {error}");
+    let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "message": message, "reason": "ServiceUnavailable", "code": 503});
+    let text = status.to_string();
+    let length = text.len();
+    let body = Full::new(text.into()).map_err(|never| match never {}).boxed_unsync();
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// A client whose API server is this function.
+    fn client(
+        answer: impl Fn(Request<Body>) -> Result<Response<Body>, std::io::Error> + Send + Sync + 'static,
+    ) -> Client {
+        let answer = Arc::new(answer);
+        let service = tower::service_fn(move |request| {
+            let answer = Arc::clone(&answer);
+            async move { answer(request) }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn headers_of_a_connection_stay_on_it_and_all_others_go_through() {
+        let seen = Arc::new(Mutex::new(None));
+        let kept = Arc::clone(&seen);
+        let client = client(move |request| {
+            *kept.lock().unwrap() = Some((request.uri().to_string(), request.headers().clone()));
+            let answer =
+                Response::builder().header(CONNECTION, "keep-alive").header("warning", "299 - \"w\"");
+            Ok(answer.status(201).body(Body::from(b"made".to_vec())).unwrap())
+        });
+        let request = Request::post("https://127.0.0.1:1/api/v1/pods?dryRun=All")
+            .header(HOST, "127.0.0.1:1")
+            .header(TE, "trailers")
+            .header("impersonate-user", "ada")
+            .body(Bytes::from_static(b"{}"))
+            .unwrap();
+        let answer = forward(client, request).await;
+        assert_eq!((answer.status().as_u16(), answer.headers().get(CONNECTION)), (201, None));
+        assert_eq!(answer.headers()["warning"], "299 - \"w\"");
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "made");
+        let (uri, headers) = seen.lock().unwrap().take().unwrap();
+        assert_eq!(uri, "/api/v1/pods?dryRun=All");
+        assert_eq!(headers["impersonate-user"], "ada");
+        assert!(headers.get(HOST).is_none() && headers.get(TE).is_none(), "{headers:?}");
+    }
+
+    #[tokio::test]
+    async fn a_cluster_that_does_not_answer_is_unavailable_for_a_while() {
+        let client = client(|_| Err(std::io::Error::other("connection refused")));
+        let request = Request::get("/api/v1/pods").body(Bytes::new()).unwrap();
+        let answer = forward(client, request).await;
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let status: serde_json::Value =
+            serde_json::from_slice(&answer.into_body().collect().await.unwrap().to_bytes()).unwrap();
+        assert_eq!(status["reason"], "ServiceUnavailable");
+        let message = status["message"].as_str().unwrap();
+        assert!(message.contains("GET /api/v1/pods") && message.contains("connection refused"), "{message}");
+    }
+}
