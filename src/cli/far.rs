@@ -53,6 +53,7 @@ impl AccessArgs {
             skip_verification: self.insecure_skip_tls_verify,
             plain_http: self.plain_http,
             pass_to_all_hosts: self.pass_credentials,
+            of_command_line: None,
         })
     }
 }

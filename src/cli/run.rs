@@ -11,7 +11,7 @@ use crate::dev::journal::Journal;
 use crate::dev::lock::Lock;
 use crate::dev::owner::Owner;
 use crate::dev::private_folder::PrivateFolder;
-use crate::dev::project::Project;
+use crate::dev::project::{NoProject, Project};
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
 use crate::event::{Event, FaultRule, OnExit, Request, RequestId};
@@ -227,7 +227,9 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
 /// The project to run. Where there is none, and somebody to ask, one may be made here.
 fn project(args: &RunArgs, from: &Path) -> Result<Project> {
     let found = Project::discover(args.project.as_deref(), from);
-    let asks = found.is_err() && args.project.is_none() && args.output() == Output::Panes;
+    // A project whose settings are broken is one: making another would hide the fault.
+    let none = found.as_ref().is_err_and(anyhow::Error::is::<NoProject>);
+    let asks = none && args.project.is_none() && args.output() == Output::Panes;
     if asks && begin::offer(from)? { Project::discover(None, from) } else { found }
 }
 

@@ -4,6 +4,7 @@
 use super::private_folder;
 use super::type_files::{self, Disk, Wanted};
 use crate::event;
+use crate::operator::deadline;
 use crate::sources::broken;
 use crate::sources::created::CreatedKinds;
 use anyhow::{Context as _, Result, bail};
@@ -315,7 +316,10 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
         let files = chart::read_dir(&run.root.join(path))
             .with_context(|| format!("the chart {path} of {gvk} cannot be read"))?;
         let chart = Chart::load(&files).with_context(|| format!("the chart {path} of {gvk}"))?;
-        let created = CreatedKinds::of_chart(&chart);
+        let created = {
+            let (limit, _waiting) = deadline::within(deadline::LOAD);
+            CreatedKinds::of_chart(&chart, &limit)
+        };
         if let Some(error) = created.failure {
             bail!("the chart {path} of {gvk} needs values: {}", error.message);
         }

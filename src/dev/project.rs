@@ -26,17 +26,31 @@ pub struct Project {
     pub reconcilers: Vec<PathBuf>,
     /// Files or folders with samples, relative to the root.
     pub samples: Vec<PathBuf>,
+    /// The path of `opdev.yaml`, relative to the root, where there is one.
+    pub settings_file: Option<PathBuf>,
     /// What `opdev.yaml` says.
     pub settings: Settings,
     /// Warnings about `opdev.yaml`.
     pub diagnostics: Vec<Diagnostic>,
 }
 
+/// There is no project where one was looked for.
+#[derive(Debug)]
+pub struct NoProject(String);
+
+impl std::fmt::Display for NoProject {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoProject {}
+
 impl Project {
     /// Finds the project at `folder` exactly, or, where that is `None`, at `from` or the nearest folder above it.
     ///
     /// # Errors
-    /// A message that says what was looked for and where.
+    /// [`NoProject`], which says what was looked for and where, or what is wrong with `opdev.yaml`.
     pub fn discover(folder: Option<&Path>, from: &Path) -> Result<Project> {
         if let Some(folder) = folder {
             let root = folder
@@ -59,7 +73,8 @@ impl Project {
                 break;
             }
         }
-        bail!("no operator project in {} or above it: {}", start.display(), begin(&start))
+        let message = format!("no operator project in {} or above it: {}", start.display(), begin(&start));
+        Err(NoProject(message).into())
     }
 
     /// The project whose root is exactly `root`, if there is one.
@@ -121,6 +136,7 @@ impl Project {
             types,
             reconcilers,
             samples,
+            settings_file: settings_file.map(PathBuf::from),
             settings,
             diagnostics,
         }))
@@ -195,6 +211,17 @@ mod tests {
         assert_eq!(project.name, "cache-operator");
         assert_eq!(project.watches.as_deref(), Some(Path::new("watches.yaml")));
         assert_eq!(project.samples, [PathBuf::from("config/samples")]);
+    }
+
+    #[test]
+    fn broken_settings_are_no_missing_project() {
+        let folder = folder(&["Chart.yaml"]);
+        let error = |folder: &Path| Project::discover(None, folder).unwrap_err();
+        fs::create_dir(folder.path().join(".git")).unwrap();
+        assert!(error(folder.path()).is::<NoProject>());
+        fs::write(folder.path().join("opdev.yaml"), "charts: [\n").unwrap();
+        let broken = error(folder.path());
+        assert!(!broken.is::<NoProject>() && broken.to_string().contains("opdev.yaml"), "{broken:#}");
     }
 
     #[test]

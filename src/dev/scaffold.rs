@@ -2,13 +2,16 @@
 
 use super::files::links_out;
 use super::private_folder::write_in_project;
+use crate::operator::deadline;
 use crate::pull::{self, ChartRequest, Homes};
 use crate::scaffold::{Action, ChartSource, Draft, PresentFile, ProjectFiles};
+use crate::sources::time_limit::{TOO_LONG, TimeLimit};
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, FileSet};
 use opdev_object::lines;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// The present files below a root, which need not exist yet.
 #[derive(Clone, Debug)]
@@ -58,7 +61,14 @@ pub fn chart(request: &ChartRequest, here: &Path, homes: &Homes) -> Result<Chart
     if files.get("Chart.yaml").is_none() {
         bail!("{reference} is not a chart: it has no Chart.yaml");
     }
-    ChartSource::load(reference, files, Vec::new())
+    Ok(limited(ChartSource::load(reference, files, Vec::new())?))
+}
+
+/// A chart of a stranger may never end to render.
+fn limited(chart: ChartSource) -> ChartSource {
+    let ends = Instant::now() + deadline::LOAD;
+    let limit = TimeLimit::new(move || (Instant::now() >= ends).then_some(TOO_LONG));
+    ChartSource { limit, ..chart }
 }
 
 fn local_chart(reference: &str, here: &Path) -> Result<ChartSource> {
@@ -77,7 +87,7 @@ fn local_chart(reference: &str, here: &Path) -> Result<ChartSource> {
     links.retain(|(link, _)| {
         !is_of_tools(link) && files.iter().any(|(file, _)| Path::new(file).starts_with(link))
     });
-    ChartSource::load(reference, files, links)
+    Ok(limited(ChartSource::load(reference, files, links)?))
 }
 
 /// Whether a path of a chart's folder belongs to git or to opdev.

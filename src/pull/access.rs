@@ -23,6 +23,8 @@ pub struct Access {
     /// Whether the credentials go to every host that an index names, and not to the repository's only; also whether one login
     /// goes to several registries of a chart's dependencies.
     pub pass_to_all_hosts: bool,
+    /// What the command line alone says, where the entry of a repository is mixed in.
+    pub of_command_line: Option<Box<Access>>,
 }
 
 impl Access {
@@ -31,8 +33,36 @@ impl Access {
         !self.username.is_empty() && !self.password.expose_secret().is_empty()
     }
 
+    /// For a registry that an index names: without a login, and without what only the repository's entry says.
+    pub(super) fn for_registry(&self) -> Access {
+        self.of_command_line.as_deref().unwrap_or(self).without_login()
+    }
+
     /// The same without user and password.
     pub(super) fn without_login(&self) -> Access {
         Access { username: String::new(), password: SecretString::default(), ..self.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_repositorys_entry_says_stays_with_the_repository() {
+        let given = Access { ca_file: Some("own.pem".into()), ..Access::default() };
+        let merged = Access {
+            username: "u".to_owned(),
+            password: "p".to_owned().into(),
+            skip_verification: true,
+            cert_file: Some("client.pem".into()),
+            of_command_line: Some(Box::new(given)),
+            ..Access::default()
+        };
+        let registry = merged.for_registry();
+        assert!(!registry.skip_verification && registry.cert_file.is_none() && !registry.has_login());
+        assert_eq!(registry.ca_file, Some("own.pem".into()));
+        let plain = Access { skip_verification: true, ..Access::default() };
+        assert!(plain.for_registry().skip_verification, "the command line's own word counts");
     }
 }

@@ -4,10 +4,10 @@ use super::index::{Entry, Index, NotFound};
 use super::reference::{Reference, is_registry};
 use super::registry::Registry;
 use super::repositories::{self, Repository};
+use super::sha256;
 use super::web::{Web, shown, shown_text};
 use super::{Access, Homes};
 use anyhow::{Context as _, Result, anyhow, bail};
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 /// A chart that is wanted.
@@ -108,6 +108,7 @@ fn merged(given: &Access, known: Repository) -> Access {
         skip_verification: given.skip_verification || of_entry.skip_verification,
         plain_http: given.plain_http,
         pass_to_all_hosts: given.pass_to_all_hosts || of_entry.pass_to_all_hosts,
+        of_command_line: Some(Box::new(given.clone())),
     }
 }
 
@@ -181,14 +182,14 @@ pub(super) fn from_entry(
     let url = entry.address(base, chart)?;
     let fallback = format!("{chart}-{}.tgz", entry.version);
     let found = if is_registry(url.as_str()) {
-        // The repository's login is not the registry's.
-        let web = Web::new(&web.access.without_login())?;
+        // What the user has said of the repository, its login above all, does not hold for another server.
+        let web = Web::new(&web.access.for_registry())?;
         from_registry(url.as_str(), &entry.version, &web, homes)?
     } else {
         fetched(web, &url, base, &fallback)?
     };
     let wanted = entry.digest.strip_prefix("sha256:").unwrap_or(&entry.digest);
-    let digest: String = Sha256::digest(&found.archive).iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = sha256::digits(&found.archive);
     if !wanted.is_empty() && !wanted.eq_ignore_ascii_case(&digest) {
         bail!(
             "{}: the digest of the archive is {digest}, but the index of the repository says {wanted}; nothing was taken",

@@ -7,12 +7,12 @@ use super::lock::{self, Lock};
 use super::origins::{self, Origin};
 use super::reference::Reference;
 use super::registry::Registry;
+use super::sha256;
 use super::web::{Web, shown, shown_text};
 use super::{Access, Downloaded, Homes, pack, repositories};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart::{Chart, Dependency, FileSet, read_dir};
 use opdev_helm::semver::{Constraint, Version};
-use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -194,9 +194,7 @@ impl Dependencies<'_> {
                 (Web::new(&known.access)?, self.homes.cached_index(&known.name), known.name.clone())
             }
             Origin::Unknown | Origin::Charts | Origin::Folder(_) | Origin::Registry => {
-                let digest: String =
-                    Sha256::digest(repository).iter().map(|byte| format!("{byte:02x}")).collect();
-                let name = format!("helm-manager-{digest}");
+                let name = format!("helm-manager-{}", sha256::digits(repository));
                 (Web::new(&self.access.without_login())?, self.homes.cached_index(&name), shown(&base))
             }
         };

@@ -39,6 +39,9 @@ impl fmt::Display for NotFound {
 
 impl std::error::Error for NotFound {}
 
+/// More values than the largest public indexes have, by far.
+const MOST_VALUES: usize = 5_000_000;
+
 const TOP: [&str; 6] = ["serverInfo", "apiVersion", "generated", "entries", "publicKeys", "annotations"];
 const ENTRY: [&str; 25] = [
     "name",
@@ -78,6 +81,11 @@ impl Index {
             bail!("empty index.yaml file");
         }
         let text = std::str::from_utf8(bytes).context("the index is no text")?;
+        // A value costs about a hundred bytes of memory, however short it is. Each stands behind one of these.
+        let values = bytes.iter().filter(|byte| matches!(byte, b'\n' | b',' | b'[' | b'{')).count();
+        if values > MOST_VALUES {
+            bail!("the index holds more than {MOST_VALUES} values; opdev reads no such index");
+        }
         let is_json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
         let node = yaml::parse(text).map_err(|error| anyhow!("the index is no YAML: {error}"))?;
         let Kind::Mapping(fields) = &node.kind else { bail!("the index is no mapping") };
@@ -255,6 +263,8 @@ entries:
         assert!(unknown.contains("line 4") && unknown.contains("unknown field \"vresion\""), "{unknown}");
         assert!(Index::parse(b"{\"apiVersion\": \"v1\", \"more\": 1}").is_ok());
         assert!(refused("- a\n").contains("no mapping"));
+        let many = format!("apiVersion: v1\nentries: [{}]\n", "0,".repeat(MOST_VALUES));
+        assert!(refused(&many).contains("more than 5000000 values"));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! `Chart.lock`: the versions that were taken, and the digest by which Helm sees whether they are still those wanted. Pure.
 
+use super::sha256;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::Dependency;
 use opdev_object::yaml;
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
 /// What a lock holds.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,7 @@ impl Lock {
 /// # Errors
 /// What cannot be written as JSON.
 pub(super) fn digest(wanted: &[Dependency], locked: &[Dependency]) -> Result<String> {
-    Ok(hexadecimal(&go_json(&serde_json::to_string(&[wanted, locked])?)))
+    Ok(sha256::named(go_json(&serde_json::to_string(&[wanted, locked])?)))
 }
 
 /// The digest of Helm 2, which knew only what is wanted.
@@ -55,12 +55,7 @@ pub(super) fn digest_of_helm_2(wanted: &[Dependency]) -> Result<String> {
         dependencies: &'a [Dependency],
     }
     let text = go_json(&serde_json::to_string(&All { dependencies: wanted })?);
-    Ok(hexadecimal(&text))
-}
-
-fn hexadecimal(text: &str) -> String {
-    let digits: String = Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
+    Ok(sha256::named(text))
 }
 
 /// The characters that Go escapes in JSON and others do not; they stand only in texts.

@@ -16,6 +16,7 @@ mod pack;
 mod reference;
 mod registry;
 mod repositories;
+mod sha256;
 mod web;
 
 pub use access::Access;

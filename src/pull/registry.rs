@@ -3,12 +3,12 @@
 use super::Access;
 use super::logins::{self, Login};
 use super::reference::{Reference, is_digest, is_tag, tag_of};
+use super::sha256;
 use super::web::{Answer, Ask, LARGEST, Web, basic, shown};
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::semver::{Constraint, Version};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use std::path::PathBuf;
 use url::Url;
 
@@ -103,6 +103,10 @@ impl<'a> Registry<'a> {
     /// Why there is none, or a digest that does not fit.
     pub(super) fn pull(&mut self, wanted: &str) -> Result<Pulled> {
         let wanted = self.wanted(wanted)?;
+        // Beside a digest, too: it becomes a part of an address.
+        if self.reference.digest.is_some() && !wanted.is_empty() && !is_tag(&tag_of(&wanted)) {
+            bail!("invalid tag {:?}", tag_of(&wanted));
+        }
         let (version, named) = match &self.reference.digest {
             Some(digest) => (wanted, digest.clone()),
             None => {
@@ -155,7 +159,7 @@ impl<'a> Registry<'a> {
     fn manifest(&mut self, named: &str) -> Result<(Value, String)> {
         let url = self.url(&format!("manifests/{named}"))?;
         let answer = self.get(&url, MANIFESTS, SMALL)?;
-        let digest = sha256(&answer.body);
+        let digest = sha256::named(&answer.body);
         let told = answer.headers.get("docker-content-digest").and_then(|digest| digest.to_str().ok());
         let wanted = if is_digest(named) { Some(named) } else { told };
         if let Some(wanted) = wanted.filter(|wanted| *wanted != digest) {
@@ -197,7 +201,7 @@ impl<'a> Registry<'a> {
         }
         let url = self.url(&format!("blobs/{wanted}"))?;
         let answer = self.get(&url, "*/*", LARGEST)?;
-        let digest = sha256(&answer.body);
+        let digest = sha256::named(&answer.body);
         if digest != wanted {
             bail!("{}: the digest of the chart is {digest}, not {wanted}", answer.from);
         }
@@ -317,14 +321,6 @@ impl<'a> Registry<'a> {
     }
 }
 
-fn sha256(bytes: &[u8]) -> String {
-    let mut text = "sha256:".to_owned();
-    for byte in Sha256::digest(bytes) {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
-}
-
 /// A version of three numbers without `v`, as Helm wants it of a tag.
 fn strict(tag: &str) -> Option<Version> {
     let numbers = tag.split(['-', '+']).next()?;
@@ -402,6 +398,15 @@ impl Challenge {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_beside_a_digest_is_a_tag() {
+        let digest = "a".repeat(64);
+        let reference = Reference::parse(&format!("oci://registry.invalid/web@sha256:{digest}")).unwrap();
+        let web = Web::new(&crate::pull::Access::default()).unwrap();
+        let error = Registry::new(&web, &[], reference).pull("../../blobs/x").err().unwrap();
+        assert_eq!(error.to_string(), "invalid tag \"../../blobs/x\"");
+    }
 
     #[test]
     fn challenges_are_read() {

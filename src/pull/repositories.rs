@@ -42,6 +42,8 @@ fn repository(node: &Node) -> Repository {
         skip_verification: is_set("insecure_skip_tls_verify"),
         plain_http: false,
         pass_to_all_hosts: is_set("pass_credentials_all"),
+        // Nobody said this on the command line.
+        of_command_line: Some(Box::default()),
     };
     Repository { name: text("name"), url: text("url"), access }
 }

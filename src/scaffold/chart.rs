@@ -114,13 +114,16 @@ fn add_crd(api: &NewApi, chart: &Chart, schema: CrdSchema, draft: &mut Draft<'_>
     Ok(())
 }
 
+/// A longer name of a sample leaves a chart no room in labels of 63 characters.
+const LONGEST_SAMPLE: usize = 40;
+
 fn add_sample(api: &NewApi, chart: &Chart, folder: &str, draft: &mut Draft<'_>) {
+    // Charts put the release's name into names and labels, and often their own name and a word behind it.
+    let own = format!("{}-sample", api.lower());
+    let name = if own.len() <= LONGEST_SAMPLE { own.as_str() } else { "sample" };
     let mut text = format!(
-        "apiVersion: {}/{}\nkind: {}\nmetadata:\n  name: {}-sample\n",
-        api.gvk.group,
-        api.gvk.version,
-        api.gvk.kind,
-        api.lower()
+        "apiVersion: {}/{}\nkind: {}\nmetadata:\n  name: {name}\n",
+        api.gvk.group, api.gvk.version, api.gvk.kind
     );
     match chart.values.as_object().filter(|values| !values.is_empty()) {
         None => text.push_str("spec: {}\n"),
@@ -140,7 +143,7 @@ fn add_sample(api: &NewApi, chart: &Chart, folder: &str, draft: &mut Draft<'_>) 
 }
 
 fn add_rules(api: &NewApi, source: &ChartSource, draft: &mut Draft<'_>) {
-    let created = CreatedKinds::of_chart(&source.chart);
+    let created = CreatedKinds::of_chart(&source.chart, &source.limit);
     if let Some(failure) = &created.failure {
         draft.warn(format!(
             "the chart {} does not render with its default values, so config/rbac/role.yaml may lack rules: {}",

@@ -1,5 +1,6 @@
 //! What one asks of a new project or a new API, and how its files are filled.
 
+use crate::sources::time_limit::TimeLimit;
 use anyhow::{Context as _, Result};
 use opdev_helm::chart::{Chart, FileSet};
 
@@ -49,6 +50,8 @@ pub struct ChartSource {
     pub chart: Chart,
     /// Links among the files that lead out of the chart's folder, and where to.
     pub links_out: Vec<(String, String)>,
+    /// Until when renders of it may go on; whoever writes the project sets it.
+    pub limit: TimeLimit,
 }
 
 impl ChartSource {
@@ -58,7 +61,13 @@ impl ChartSource {
     /// Why they make no chart.
     pub fn load(reference: &str, files: FileSet, links_out: Vec<(String, String)>) -> Result<ChartSource> {
         let chart = Chart::load(&files).with_context(|| format!("the chart {reference}"))?;
-        Ok(ChartSource { reference: reference.to_owned(), files, chart, links_out })
+        Ok(ChartSource {
+            reference: reference.to_owned(),
+            files,
+            chart,
+            links_out,
+            limit: TimeLimit::default(),
+        })
     }
 }
 

@@ -2,7 +2,7 @@
 //! default flipped once, so that objects that are off by default are seen. Pure.
 
 use super::broken::{self, Trials};
-use super::time_limit;
+use super::time_limit::{self, TimeLimit};
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::{RenderError, Rendered};
 use opdev_object::meta::Gvk;
@@ -28,9 +28,11 @@ pub struct CreatedKinds {
 
 impl CreatedKinds {
     /// Renders a chart, and takes the kinds of what it gives.
-    pub fn of_chart(chart: &Chart) -> CreatedKinds {
+    /// Breaks off where the limit is reached.
+    pub fn of_chart(chart: &Chart, limit: &TimeLimit) -> CreatedKinds {
         let mut created = CreatedKinds::default();
-        let trials = Trials::default();
+        let mut trials = Trials::default();
+        trials.limit = limit.clone();
         match broken::with_values(chart, &json!({}), &trials) {
             Ok(rendered) => created.add(&rendered),
             Err(error) => created.failure = Some(error),
@@ -90,4 +92,26 @@ fn nested(path: &[String], value: bool) -> Value {
         map.insert(key.clone(), inner);
         Value::Object(map)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_helm::chart::FileSet;
+
+    #[test]
+    fn a_chart_that_never_ends_to_render_is_given_up() {
+        let endless = "{{ range until 1000000 }}{{ range until 1000000 }}{{ end }}{{ end }}";
+        let files: FileSet = [
+            ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            ("values.yaml", "a: true\nb: false\n"),
+            ("templates/a.yaml", endless),
+        ]
+        .into_iter()
+        .map(|(path, text)| (path, text.as_bytes()))
+        .collect();
+        let chart = Chart::load(&files).unwrap();
+        let created = CreatedKinds::of_chart(&chart, &TimeLimit::new(|| Some(time_limit::TOO_LONG)));
+        assert!(created.failure.unwrap().message.contains(time_limit::TOO_LONG));
+    }
 }

@@ -441,6 +441,15 @@ fn run_in_an_empty_folder_or_beside_a_chart_offers_a_project() {
     assert!(holder.join("helm-charts/memcached/Chart.yaml").is_file());
 }
 
+#[test]
+fn a_long_kind_leaves_its_chart_room_in_labels() {
+    let folder = tempfile::tempdir().unwrap();
+    let kind = format!("A{}", "b".repeat(39));
+    done(folder.path(), &["init", "--project-name", "a", "--group", "a", "--version", "v1", "--kind", &kind]);
+    let sample = folder.path().join(format!("config/samples/a_v1_{}.yaml", kind.to_lowercase()));
+    assert!(fs::read_to_string(sample).unwrap().contains("\n  name: sample\n"));
+}
+
 /// Each chart of a folder `charts/`: a project of it, a run, its sample. Istio's charts want a namespace that no chart makes.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs OPDEV_CORPUS, a folder that holds charts/ with public charts; takes minutes"]
@@ -456,6 +465,7 @@ async fn each_chart_of_a_corpus_begins_a_project_whose_sample_installs() {
     assert!(!charts.is_empty());
     let mut refused = Vec::new();
     for chart in &charts {
+        let began = std::time::Instant::now();
         let reference = chart.display().to_string();
         let embedded = Choice { embedded: true, ..Choice::default() };
         let mut running = Opdev::start_against(embedded, |root| {
@@ -480,6 +490,7 @@ async fn each_chart_of_a_corpus_begins_a_project_whose_sample_installs() {
             refused.push(chart.file_name().unwrap().to_string_lossy().into_owned());
         }
         running.stop().await;
+        eprintln!("{:>6} ms {outcome:?} {reference}", began.elapsed().as_millis());
     }
     refused.retain(|name| !["istio-base", "istio-istio-discovery"].contains(&name.as_str()));
     assert!(refused.is_empty(), "{} of {}: {refused:?}", refused.len(), charts.len());
