@@ -124,6 +124,7 @@ pub(super) fn read(
     let year = jiff::Zoned::now().year().to_string();
     Files {
         watches: (watches_path, text),
+        settings: settings(project),
         charts,
         // Only programs name charts.
         named_charts: if reconcilers.is_empty() { BTreeMap::new() } else { named_charts(project) },
@@ -137,6 +138,13 @@ pub(super) fn read(
             .collect(),
         options: with_granted(project, options, trust, &memory.linked),
     }
+}
+
+/// The path and the text of `opdev.yaml`; a file that is no text says so when opdev starts.
+fn settings(project: &Project) -> Option<(String, String)> {
+    let path = project.settings_file.as_ref()?;
+    let text = crate::process::small_text(&project.root.join(path))?;
+    Some((path.display().to_string(), text))
 }
 
 /// The YAML files of a folder, then those of the folders in it, so many levels down.
@@ -271,8 +279,8 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
             set.flat.insert(parent.to_owned());
         }
     };
-    if let Some(watches) = &project.watches {
-        flat(&root.join(watches));
+    for path in project.watches.iter().chain(&project.settings_file) {
+        flat(&root.join(path));
     }
     // Packages that the types import lie anywhere in the project.
     let made_of = sources.definitions.iter().flat_map(|definition| &definition.files);

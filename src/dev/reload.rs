@@ -327,10 +327,10 @@ impl Reloader {
         }
         for trial in std::mem::take(&mut loaded.trials) {
             let number = loaded.sources.number;
-            let verdict = match (trial.watch.chart().is_some(), memory.hold) {
-                (true, false) => None,
-                (true, true) => Some(shadow::hold(&self.operator, &trial, files, number).await),
-                (false, _) => shadow::run(&self.operator, &trial, files, number).await,
+            let verdict = match (trial.watch.chart().is_some(), memory.hold, trial.is_program()) {
+                (true, false, false) => None,
+                (true, true, _) => Some(shadow::hold(&self.operator, &trial, files, number).await),
+                (_, _, true) | (false, _, false) => shadow::run(&self.operator, &trial, files, number).await,
             };
             let Some(verdict) = verdict else { continue };
             let refused = verdict.run.decision == ShadowDecision::Refused;

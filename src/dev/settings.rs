@@ -41,6 +41,8 @@ pub struct Settings {
     pub strict_pods: bool,
     /// The operator's own program.
     pub operator: Option<process::Settings>,
+    /// How releases of charts are made, by kind; read with every load in `sources`.
+    pub charts: BTreeMap<String, Value>,
 }
 
 /// What of the outside reconcilers may reach; nothing unless it is named here.
@@ -109,7 +111,8 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
+    "charts",
     "watches",
     "types",
     "reconcilers",
@@ -130,7 +133,7 @@ const KEYS: [&str; 15] = [
 /// The keys under `operator`.
 const OPERATOR: [&str; 10] =
     ["command", "go", "build", "watch", "dir", "env", "args", "trace", "generate", "stopAfter"];
-const LATER: [&str; 4] = ["charts", "history", "log", "embedded"];
+const LATER: [&str; 3] = ["history", "log", "embedded"];
 
 impl Settings {
     /// Reads `file` below `root`.

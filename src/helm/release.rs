@@ -306,6 +306,17 @@ pub fn secret(release: &Release, stamp: (&str, Timestamp)) -> Value {
     })
 }
 
+/// The whole ConfigMap of a revision, as Helm's ConfigMap driver writes it.
+pub fn config_map(release: &Release, stamp: (&str, Timestamp)) -> Value {
+    let mut record = secret(release, stamp);
+    record["kind"] = Value::from("ConfigMap");
+    record["data"]["release"] = Value::from(encode(release));
+    if let Some(fields) = record.as_object_mut() {
+        fields.remove("type");
+    }
+    record
+}
+
 /// The record as base64 of gzip of JSON: the content of the Secret's `release` key.
 pub fn encode(release: &Release) -> String {
     let mut json = Vec::new();
@@ -334,11 +345,14 @@ pub fn decode(data: &[u8]) -> Result<Release, String> {
     serde_json::from_slice(&json).map_err(|error| format!("release record: {error}"))
 }
 
-/// The record in a Secret.
+/// The record in a Secret, or in a ConfigMap.
 pub fn from_secret(secret: &Value) -> Result<Release, String> {
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
     let text =
         secret["data"]["release"].as_str().ok_or_else(|| format!("Secret {name} has no data.release"))?;
+    if secret["kind"] == "ConfigMap" {
+        return decode(text.as_bytes()).map_err(|error| format!("ConfigMap {name}: {error}"));
+    }
     let data = STANDARD.decode(text).map_err(|error| format!("Secret {name}: {error}"))?;
     decode(&data).map_err(|error| format!("Secret {name}: {error}"))
 }

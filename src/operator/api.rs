@@ -24,6 +24,8 @@ pub(crate) struct Api {
     pub(crate) discovery: Arc<Discovery>,
     pub(crate) echo: Arc<Echo>,
     pub(crate) read_only: ReadOnly,
+    /// Whom calls are made as, where not as ourselves.
+    pub(crate) user: Option<Arc<str>>,
 }
 
 /// Why a call failed.
@@ -93,6 +95,11 @@ pub(crate) struct At<'a> {
 }
 
 impl Api {
+    /// Calls as ourselves, whomever others are made as.
+    pub(crate) fn as_operator(&self) -> Api {
+        Api { user: None, ..self.clone() }
+    }
+
     /// The resource of a kind.
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<Arc<Resource>, ApiError> {
         self.discovery.resolve(gvk).await?.ok_or_else(|| ApiError::NotServed(gvk.clone()))
@@ -261,6 +268,9 @@ impl Api {
         let mut request = Request::builder().method(method).uri(path);
         if body.is_some() {
             request = request.header(http::header::CONTENT_TYPE, content);
+        }
+        if let Some(user) = &self.user {
+            request = request.header("impersonate-user", &**user);
         }
         let body = body.map(ToString::to_string).unwrap_or_default().into_bytes();
         let request = request

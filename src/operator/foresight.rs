@@ -34,7 +34,8 @@ pub async fn foresee(
 ) -> anyhow::Result<Shadowed> {
     let tap = Tap::new(client.clone());
     let discovery = Arc::new(Discovery::new(tap.clone()));
-    let api = Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: ReadOnly::new(true) };
+    let api =
+        Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: ReadOnly::new(true), user: None };
     let resource = match api.resource(&watch.gvk).await {
         Ok(resource) => resource,
         Err(ApiError::NotServed(_)) => return Ok(Shadowed::default()),

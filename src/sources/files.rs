@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub struct Files {
     /// Path and text of `watches.yaml`, or why it cannot be read.
     pub watches: (String, Result<String, String>),
+    /// Path and text of `opdev.yaml`, where there is one that can be read.
+    pub settings: Option<(String, String)>,
     /// Each chart folder that `watches.yaml` names, or why it cannot be read.
     pub charts: BTreeMap<String, Result<FileSet, String>>,
     /// Each chart that the releases of programs name, or why it cannot be read.

@@ -7,6 +7,7 @@ mod trial;
 pub use super::files::{Files, Options, OwnProgram};
 pub use trial::Trial;
 
+use super::chart_settings::ChartSettings;
 use super::charts::Charts;
 use super::definitions::{self, Definition, Definitions};
 use super::files::{Prints, hash, problem};
@@ -15,7 +16,7 @@ use super::time_limit::TimeLimit;
 use super::watches::{self, Entry};
 use super::{ChartReconciler, Reconciler, Shown, Sources, TypeReconciler, Watch, overrides};
 use crate::event::{Diagnostic, KindHealth, KindStatus, Permission, Place, PrinterColumn, Sample, Severity};
-use opdev_helm::chart::FileSet;
+use opdev_helm::chart::{Chart, FileSet};
 use opdev_object::meta::{Gvk, ObjectRef};
 use opdev_object::yaml;
 use opdev_types::contract::Limits;
@@ -60,6 +61,7 @@ fn variables_of(entry: &Entry) -> Vec<Permission> {
 pub struct Loader {
     before: Option<Arc<Sources>>,
     entries: Vec<Entry>,
+    settings: ChartSettings,
     charts: Charts,
     definitions: Definitions,
     reconcilers: Reconcilers,
@@ -99,26 +101,34 @@ impl Loader {
         let mut diagnostics: Vec<Diagnostic> = files.options.linked.iter().map(leads_out).collect();
         self.read_entries(files, &mut diagnostics);
         let mut definitions = self.definitions.load(files, &mut diagnostics);
+        for entry in self.entries.iter().filter(|entry| !entry.gvk.group.is_empty()) {
+            if !definitions.iter().any(|one| one.gvk().is_some_and(|gvk| same_kind(&gvk, &entry.gvk))) {
+                definitions.push(definitions::scaffold(&entry.gvk));
+            }
+        }
+        if let Some(settings) = &files.settings {
+            if let Some(read) = ChartSettings::read(settings, &self.entries, &mut diagnostics) {
+                self.settings = read;
+            }
+        } else {
+            self.settings = ChartSettings::default();
+        }
         let fresh = self.charts.load(&self.entries, &files.charts, &new.charts, forced);
+        let mut of_programs = Vec::new();
+        let programs = self.programs(&new, &definitions, &mut of_programs);
         let mut all = Vec::new();
         let mut held = std::mem::take(&mut self.held);
         for entry in &self.entries {
-            let loaded = self.chart_watch(entry, files, number, &fresh);
+            let script = programs.loaded.iter().find(|one| one.beside && same_kind(&one.gvk, &entry.gvk));
+            let loaded = self.chart_watch(entry, files, number, &fresh, script);
             let content = new.charts.get(entry.chart.as_str()).copied();
             let (watch, is_affected) = held.keep(loaded, content, forced);
             diagnostics.extend(watch.broken.clone());
             all.push((watch, is_affected));
         }
         self.held = held;
-        for (watch, _) in &all {
-            let defines = |one: &Arc<Definition>| {
-                one.gvk().is_some_and(|gvk| gvk.group == watch.gvk.group && gvk.kind == watch.gvk.kind)
-            };
-            if !watch.gvk.group.is_empty() && !definitions.iter().any(defines) {
-                definitions.push(definitions::scaffold(&watch.gvk));
-            }
-        }
-        self.program_watches(&new, number, &definitions, &mut all, &mut diagnostics);
+        diagnostics.extend(of_programs);
+        self.program_watches(&new, number, programs, &mut all, &mut diagnostics);
         let (watches, affected) = self.settle(all, &definitions, number, files);
         let mut sources = Sources {
             number,
@@ -153,7 +163,31 @@ impl Loader {
         }
     }
 
-    fn chart_watch(&self, entry: &Entry, files: &Files, number: u64, fresh: &[String]) -> (Watch, bool) {
+    /// What lies among the reconcilers, and the charts that programs may name.
+    fn programs(
+        &mut self,
+        new: &New<'_>,
+        definitions: &[Arc<Definition>],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Programs {
+        let New { files, forced, .. } = *new;
+        let charts: Vec<(Gvk, Place)> =
+            self.entries.iter().map(|entry| (entry.gvk.clone(), entry.place.clone())).collect();
+        let defined = definitions::defined(definitions);
+        let loaded = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
+        let fresh = self.charts.load_named(&files.named_charts, &new.named, forced, diagnostics);
+        Programs { loaded, fresh, named: self.charts.named() }
+    }
+
+    fn chart_watch(
+        &self,
+        entry: &Entry,
+        files: &Files,
+        number: u64,
+        fresh: &[String],
+        script: Option<&LoadedReconciler>,
+    ) -> (Watch, bool) {
+        let options = self.settings.of(entry);
         let loading = self.charts.get(&entry.chart);
         let before = self.before(&entry.gvk);
         let (overrides, broken) = match expanded(entry, files, &self.charts.limit) {
@@ -170,6 +204,8 @@ impl Loader {
             watch_dependents: entry.watch_dependents,
             overrides: overrides.unwrap_or_default(),
             dry_run_option: entry.dry_run_option.clone(),
+            options,
+            script: script.map(|script| Arc::new(script.to_reconciler(files, BTreeMap::new()))),
         };
         let affected = match before.and_then(|before| Some((before, before.chart()?))) {
             None => true,
@@ -179,6 +215,9 @@ impl Loader {
                     || loaded.overrides != chart.overrides
                     || loaded.watch_dependents != chart.watch_dependents
                     || loaded.dry_run_option != chart.dry_run_option
+                    || loaded.options != chart.options
+                    || script.is_some_and(|script| script.fresh)
+                    || !same_script(loaded, &chart)
                     || before.selector != entry.selector
                     || before.reconcile_period != entry.reconcile_period
             }
@@ -186,7 +225,9 @@ impl Loader {
         let watch = Watch {
             gvk: entry.gvk.clone(),
             reconciler: Reconciler::Chart(Arc::new(chart)),
-            broken: broken.or_else(|| loading.and_then(|loading| loading.broken.clone())),
+            broken: broken
+                .or_else(|| loading.and_then(|loading| loading.broken.clone()))
+                .or_else(|| script.and_then(|script| script.broken.clone())),
             changed_in: number,
             reconcile_period: entry.reconcile_period,
             selector: entry.selector.clone(),
@@ -197,21 +238,18 @@ impl Loader {
 
     /// The kinds that programs feed.
     fn program_watches(
-        &mut self,
+        &self,
         new: &New<'_>,
         number: u64,
-        definitions: &[Arc<Definition>],
+        programs: Programs,
         all: &mut Vec<(Watch, bool)>,
         diagnostics: &mut Vec<Diagnostic>,
     ) {
-        let New { files, forced, .. } = *new;
-        let charts: Vec<(Gvk, Place)> =
-            self.entries.iter().map(|entry| (entry.gvk.clone(), entry.place.clone())).collect();
-        let defined = definitions::defined(definitions);
-        let loaded = self.reconcilers.load(files, &defined, &charts, forced, diagnostics);
-        let fresh = self.charts.load_named(&files.named_charts, &new.named, forced, diagnostics);
-        let named = self.charts.named();
-        for LoadedReconciler { gvk, path, program, files: texts, broken, fresh: is_fresh } in loaded {
+        let files = new.files;
+        let Programs { loaded, fresh, named } = programs;
+        for program in loaded.into_iter().filter(|program| !program.beside) {
+            let reconciler = program.to_reconciler(files, named.clone());
+            let LoadedReconciler { gvk, path, broken, fresh: is_fresh, .. } = program;
             diagnostics.extend(broken.clone());
             let before = self.before(&gvk).and_then(|before| before.program());
             let affected = before.is_none_or(|before| {
@@ -220,14 +258,6 @@ impl Loader {
                     || before.allow != files.options.allow
                     || fresh.iter().any(|chart| before.charts.contains_key(chart))
             });
-            let reconciler = TypeReconciler {
-                path,
-                program,
-                files: texts,
-                charts: named.clone(),
-                allow: files.options.allow.clone(),
-                limits: Limits::default(),
-            };
             let watch = Watch {
                 gvk,
                 reconciler: Reconciler::Type(Arc::new(reconciler)),
@@ -277,6 +307,40 @@ impl Loader {
         let before = self.before.as_ref()?;
         before.watches.iter().find(|watch| watch.gvk == *gvk).map(|watch| &**watch)
     }
+}
+
+/// What lies among the reconcilers.
+struct Programs {
+    loaded: Vec<LoadedReconciler>,
+    /// Charts that are new or changed.
+    fresh: Vec<String>,
+    /// The charts that programs may name.
+    named: BTreeMap<String, Arc<Chart>>,
+}
+
+impl LoadedReconciler {
+    fn to_reconciler(&self, files: &Files, charts: BTreeMap<String, Arc<Chart>>) -> TypeReconciler {
+        TypeReconciler {
+            path: self.path.clone(),
+            program: self.program.clone(),
+            files: self.files.clone(),
+            charts,
+            allow: files.options.allow.clone(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+fn same_kind(one: &Gvk, other: &Gvk) -> bool {
+    one.group == other.group && one.kind == other.kind
+}
+
+/// Whether two charts have the same script beside them, and it may reach the same.
+pub(super) fn same_script(one: &ChartReconciler, other: &ChartReconciler) -> bool {
+    let about = |chart: &ChartReconciler| {
+        chart.script.as_ref().map(|script| (script.path.clone(), script.files.clone(), script.allow.clone()))
+    };
+    about(one) == about(other)
 }
 
 /// Whether a kind is one of the only ones to reconcile.
@@ -436,7 +500,7 @@ struct New<'f> {
 impl New<'_> {
     fn fingerprint(&self) -> u64 {
         let New { files, charts, named, .. } = self;
-        let yaml = (&files.watches, &files.crds, &files.samples, &files.env);
+        let yaml = (&files.watches, &files.settings, &files.crds, &files.samples, &files.env);
         hash(&(yaml, charts, named, files.types.fingerprint(), &files.reconcilers, &files.options))
     }
 }

@@ -2,10 +2,13 @@
 //! Pure: file sets come in, a set of sources comes out. `dev/reload.rs` reads the files.
 
 pub mod broken;
+pub mod chart_options;
+mod chart_settings;
 mod charts;
 pub mod created;
 pub mod definitions;
 mod files;
+mod go_duration;
 pub mod load;
 mod overrides;
 mod reconcilers;
@@ -13,7 +16,10 @@ pub mod time_limit;
 pub mod values;
 mod watches;
 
+pub use go_duration::duration;
+
 use crate::event::{Diagnostic, Sample};
+use chart_options::ChartOptions;
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;
 use opdev_object::selector::LabelSelector;
@@ -100,6 +106,23 @@ pub struct ChartReconciler {
     pub overrides: BTreeMap<String, String>,
     /// `server` lets `lookup` see the cluster while the candidate is rendered.
     pub dry_run_option: String,
+    /// How its release is made.
+    pub options: ChartOptions,
+    /// The script beside it, where it has one.
+    pub script: Option<Arc<TypeReconciler>>,
+}
+
+impl ChartReconciler {
+    /// Whether there is a version that can serve: with the script that belongs to it.
+    pub fn is_loaded(&self) -> bool {
+        self.chart.is_some() && self.script.as_ref().is_none_or(|script| script.program.is_some())
+    }
+
+    /// The kinds of objects that its script maps to custom resources.
+    pub fn watched_kinds(&self) -> &[Gvk] {
+        let program = self.script.as_ref().and_then(|script| script.program.as_ref());
+        program.map(|program| program.facts().watches.as_slice()).unwrap_or_default()
+    }
 }
 
 /// A script or a folder of templates that feeds a kind.
@@ -153,7 +176,7 @@ impl Watch {
     /// Whether there is a version that can serve.
     pub fn is_loaded(&self) -> bool {
         match &self.reconciler {
-            Reconciler::Chart(chart) => chart.chart.is_some(),
+            Reconciler::Chart(chart) => chart.is_loaded(),
             Reconciler::Type(program) => program.program.is_some(),
         }
     }
@@ -185,54 +208,5 @@ impl Sources {
     pub fn definition(&self, group: &str, kind: &str) -> Option<&Arc<definitions::Definition>> {
         let is = |gvk: Gvk| gvk.group == group && gvk.kind == kind;
         self.definitions.iter().find(|definition| definition.gvk().is_some_and(is))
-    }
-}
-
-/// A Go duration such as `1h2m4s`, `300ms` or `1.5m`; `0` needs no unit. Negative ones count as zero.
-pub fn duration(text: &str) -> Option<Duration> {
-    let (negative, mut rest) = match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if rest == "0" {
-        return Some(Duration::ZERO);
-    }
-    if rest.is_empty() {
-        return None;
-    }
-    let mut seconds = 0.0;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..end].parse().ok()?;
-        let after = &rest[end..];
-        let unit_end = after.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(after.len());
-        seconds += number
-            * match &after[..unit_end] {
-                "h" => 3600.0,
-                "m" => 60.0,
-                "s" => 1.0,
-                "ms" => 1e-3,
-                "us" | "µs" => 1e-6,
-                "ns" => 1e-9,
-                _ => return None,
-            };
-        rest = &after[unit_end..];
-    }
-    if negative { Some(Duration::ZERO) } else { Duration::try_from_secs_f64(seconds).ok() }
-}
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn go_durations() {
-        assert_eq!(duration("1h2m4s"), Some(Duration::from_secs(3724)));
-        assert_eq!(duration("1.5m"), Some(Duration::from_secs(90)));
-        assert_eq!(duration("250ms"), Some(Duration::from_millis(250)));
-        assert_eq!(duration("0"), Some(Duration::ZERO));
-        assert_eq!(duration("-5m"), Some(Duration::ZERO));
-        for wrong in ["", "5", "m", "5 m", "1x"] {
-            assert_eq!(duration(wrong), None, "{wrong}");
-        }
     }
 }

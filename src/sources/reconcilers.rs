@@ -53,6 +53,8 @@ pub(super) struct LoadedReconciler {
     pub(super) broken: Option<Diagnostic>,
     /// The program is another one than before.
     pub(super) fresh: bool,
+    /// It stands beside the chart of its kind.
+    pub(super) beside: bool,
 }
 
 /// A file or folder that may be a reconciler.
@@ -111,6 +113,16 @@ impl Reconcilers {
                     continue;
                 }
             };
+            let asks = loading.good.as_ref().map(|good| good.facts().is_chart_script());
+            let same = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+            let has_chart = charts.iter().any(|(other, _)| same(other));
+            // What never loaded is taken for what belongs there: nothing may be installed without it.
+            let beside = asks.unwrap_or(has_chart);
+            if beside && !has_chart {
+                diagnostics.push(without_chart(&candidate, &gvk));
+                continue;
+            }
+            let charts = if beside { &[] } else { charts };
             if let Some(why) = taken(&candidate, &gvk, charts, &loaded) {
                 diagnostics.push(why);
                 continue;
@@ -126,6 +138,7 @@ impl Reconcilers {
                 files: loading.files.clone(),
                 broken,
                 fresh,
+                beside,
             });
         }
         loaded
@@ -373,6 +386,18 @@ fn taken(
     let mut why = problem(path, message);
     why.hint = Some(hint);
     Some(why)
+}
+
+/// A script that belongs beside a chart, of a kind that has none.
+fn without_chart(candidate: &Candidate, gvk: &Gvk) -> Diagnostic {
+    let path = &candidate.path;
+    let message = format!("{path} has functions for a chart, and {} has no chart in watches.yaml", gvk.kind);
+    let mut why = problem(path, message);
+    why.hint = Some(
+        "add an entry with a chart to watches.yaml, or export `reconcile`, which makes the objects by itself"
+            .to_owned(),
+    );
+    why
 }
 
 fn missing(candidate: &Candidate) -> Diagnostic {

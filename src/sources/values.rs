@@ -9,7 +9,6 @@ use opdev_helm::explain::{self, Explained, Layer, Origin};
 use opdev_helm::values;
 use opdev_object::meta;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 
 /// What the layers of a release's values are called.
 const CUSTOM_RESOURCE: &str = "custom resource";
@@ -28,20 +27,33 @@ pub(crate) fn spec(object: &Value) -> anyhow::Result<Value> {
     }
 }
 
-/// The spec with each override set as a string.
-pub(crate) fn with_overrides(spec: &Value, overrides: &BTreeMap<String, String>) -> anyhow::Result<Value> {
-    Ok(merge(spec, &forced(overrides)?))
+/// The spec with each override set: as a string, or, with the hybrid engine, as `--set` reads it.
+pub(crate) fn with_overrides(spec: &Value, reconciler: &ChartReconciler) -> anyhow::Result<Value> {
+    if reconciler.options.is_hybrid() {
+        // Into what is there: `list[1]` of the library changes the second item.
+        let mut values = spec.clone();
+        set(&mut values, reconciler)?;
+        return Ok(values);
+    }
+    Ok(merge(spec, &forced(reconciler)?))
 }
 
 /// The values that the overrides are.
-fn forced(overrides: &BTreeMap<String, String>) -> anyhow::Result<Value> {
+fn forced(reconciler: &ChartReconciler) -> anyhow::Result<Value> {
     let mut forced = Value::Object(Map::new());
-    for (key, value) in overrides {
-        values::parse_set_string(&mut forced, &format!("{key}={value}"))
-            .map_err(|error| anyhow!(error))
-            .with_context(|| format!("failed to parse override {key:?}"))?;
-    }
+    set(&mut forced, reconciler)?;
     Ok(forced)
+}
+
+fn set(into: &mut Value, reconciler: &ChartReconciler) -> anyhow::Result<()> {
+    let hybrid = reconciler.options.is_hybrid();
+    for (key, value) in &reconciler.overrides {
+        let text = format!("{key}={value}");
+        let done =
+            if hybrid { values::parse_set(into, &text) } else { values::parse_set_string(into, &text) };
+        done.map_err(|error| anyhow!(error)).with_context(|| format!("failed to parse override {key:?}"))?;
+    }
+    Ok(())
 }
 
 /// Every effective value that a custom resource's release has, and where it comes from, masked.
@@ -51,10 +63,10 @@ fn forced(overrides: &BTreeMap<String, String>) -> anyhow::Result<Value> {
 pub(crate) fn effective(reconciler: &ChartReconciler, object: &Value) -> anyhow::Result<Vec<EffectiveValue>> {
     let chart = reconciler.chart.as_ref().ok_or_else(|| anyhow!("{} has not loaded yet", reconciler.path))?;
     let spec = spec(object)?;
-    let user = with_overrides(&spec, &reconciler.overrides)?;
+    let user = with_overrides(&spec, reconciler)?;
     let layers = [
         Layer { name: CUSTOM_RESOURCE.to_owned(), values: spec, text: None },
-        Layer { name: OVERRIDE.to_owned(), values: forced(&reconciler.overrides)?, text: None },
+        Layer { name: OVERRIDE.to_owned(), values: forced(reconciler)?, text: None },
     ];
     let (explained, _) = explain::effective(chart, &user, &layers).map_err(|error| anyhow!(error))?;
     let mut secrets = mask::secrets(&user);
@@ -108,7 +120,9 @@ fn merge(base: &Value, over: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::chart_options::{ChartEngine, ChartOptions};
     use opdev_helm::chart::{Chart, FileSet};
+    use std::collections::BTreeMap;
 
     #[test]
     fn overrides_win_as_strings_and_lists_are_replaced() {
@@ -118,9 +132,24 @@ mod tests {
             ("replicas".to_owned(), "5".to_owned()),
             ("list".to_owned(), "{a}".to_owned()),
         ]);
+        let mut reconciler = ChartReconciler {
+            path: String::new(),
+            chart: None,
+            watch_dependents: true,
+            overrides,
+            dry_run_option: String::new(),
+            options: ChartOptions::default(),
+            script: None,
+        };
         assert_eq!(
-            with_overrides(&spec, &overrides).unwrap(),
+            with_overrides(&spec, &reconciler).unwrap(),
             json!({"image": {"tag": "2", "name": "web"}, "list": ["a"], "replicas": "5"})
+        );
+        // The helm-operator-plugins library reads them as `--set` does.
+        reconciler.options.engine = Some(ChartEngine::Hybrid);
+        assert_eq!(
+            with_overrides(&spec, &reconciler).unwrap(),
+            json!({"image": {"tag": 2, "name": "web"}, "list": ["a"], "replicas": 5})
         );
     }
 
@@ -144,6 +173,8 @@ mod tests {
             watch_dependents: true,
             overrides: BTreeMap::from([("image.tag".to_owned(), "two".to_owned())]),
             dry_run_option: String::new(),
+            options: ChartOptions::default(),
+            script: None,
         };
         let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3, "image": {"tag": "three"},
             "apiToken": "tell-nobody"}});

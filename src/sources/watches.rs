@@ -1,6 +1,7 @@
 //! `watches.yaml`, read as the Operator SDK reads it, with a place for everything that is wrong.
 //! Upstream ignores unknown keys; here they are warned about.
 
+use super::chart_options::{self, ChartOptions};
 use crate::event::{Diagnostic, Place, Severity};
 use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
@@ -20,6 +21,8 @@ pub(crate) struct Entry {
     pub(crate) selector: Value,
     pub(crate) dry_run_option: String,
     pub(crate) max_concurrent: Option<usize>,
+    /// How its release is made.
+    pub(crate) options: ChartOptions,
     /// Where the entry begins.
     pub(crate) place: Place,
     /// Where its chart is named.
@@ -123,8 +126,10 @@ impl Reader<'_> {
         };
         for (key, _) in pairs {
             let name = key.as_str().unwrap_or_default();
-            if !KEYS.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-                let hint = nearest(name, KEYS).map(|near| format!("did you mean `{near}`?"));
+            let known = KEYS.iter().any(|known| known.eq_ignore_ascii_case(name));
+            if !known && !chart_options::KEYS.contains(&name) {
+                let hint = nearest(name, KEYS.into_iter().chain(chart_options::KEYS))
+                    .map(|near| format!("did you mean `{near}`?"));
                 let message = format!("unknown key `{name}` has no effect");
                 self.report(Severity::Warning, self.place(key), message, hint);
             }
@@ -155,7 +160,16 @@ impl Reader<'_> {
                 }
             },
         };
+        let options = match ChartOptions::read(node) {
+            Ok(options) => options,
+            Err(wrong) => {
+                let place = Place { file: self.file.to_owned(), line: wrong.line, column: wrong.column };
+                self.report(Severity::Error, place, wrong.message, wrong.hint);
+                return None;
+            }
+        };
         Some(Entry {
+            options,
             chart: text("chart"),
             watch_dependents: field("watchDependentResources")
                 .is_none_or(|node| node.kind != Kind::Bool(false)),

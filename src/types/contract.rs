@@ -89,6 +89,8 @@ pub struct Release {
     pub chart: String,
     /// Values over the chart's own.
     pub values: Value,
+    /// How it is installed, as options of charts in `opdev.yaml`; null where nothing is said.
+    pub options: Value,
 }
 
 /// A release as it was when the pass began.
@@ -156,6 +158,93 @@ pub struct Facts {
     /// Hosts that `fetch` may reach and programs that `exec` may run, as the file asks for them; what is allowed is
     /// in `opdev.yaml`.
     pub asks: Vec<String>,
+    /// What a script beside a chart answers; empty for what reconciles a kind by itself.
+    pub chart: Vec<ChartFunction>,
+    /// Kinds of objects that a script beside a chart maps to custom resources.
+    pub watches: Vec<Gvk>,
+}
+
+impl Facts {
+    /// Whether it stands beside a chart instead of reconciling a kind by itself.
+    pub fn is_chart_script(&self) -> bool {
+        !self.chart.is_empty() || !self.watches.is_empty()
+    }
+}
+
+/// A function that a script beside a chart may export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChartFunction {
+    /// The values of the release, of the custom resource.
+    Values,
+    /// Before the release is installed, upgraded or looked at.
+    Before,
+    /// After that went well.
+    After,
+    /// Whether the custom resource is left alone.
+    Paused,
+    /// What the chart has rendered, as it should be.
+    Render,
+    /// A Kubernetes Event that is about to be recorded.
+    OnEvent,
+    /// The namespaces of the release and of its records.
+    Namespaces,
+    /// The ServiceAccount that the release is written as.
+    ServiceAccountName,
+}
+
+impl ChartFunction {
+    /// All of them.
+    pub const ALL: [ChartFunction; 8] = [
+        ChartFunction::Values,
+        ChartFunction::Before,
+        ChartFunction::After,
+        ChartFunction::Paused,
+        ChartFunction::Render,
+        ChartFunction::OnEvent,
+        ChartFunction::Namespaces,
+        ChartFunction::ServiceAccountName,
+    ];
+
+    /// The name that scripts export.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChartFunction::Values => "values",
+            ChartFunction::Before => "before",
+            ChartFunction::After => "after",
+            ChartFunction::Paused => "paused",
+            ChartFunction::Render => "render",
+            ChartFunction::OnEvent => "onEvent",
+            ChartFunction::Namespaces => "namespaces",
+            ChartFunction::ServiceAccountName => "serviceAccountName",
+        }
+    }
+}
+
+/// What a script beside a chart is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChartCall {
+    /// One of its functions.
+    Function(ChartFunction),
+    /// The function `map` of one of its `watches`, counted from 0.
+    Map(usize),
+}
+
+/// A question for a script beside a chart.
+#[derive(Clone, Debug)]
+pub struct ChartQuestion {
+    /// What is called.
+    pub call: ChartCall,
+    /// What it is given, in order; `None` stands for the custom resource.
+    pub arguments: Vec<Option<Value>>,
+}
+
+/// What a script beside a chart says.
+#[derive(Clone, Debug, Default)]
+pub struct ChartAnswer {
+    /// The value that the function gave; null for nothing. Of `before` and `after` null: theirs is in `desired`.
+    pub value: Value,
+    /// Patches, events, conditions, waits and reads.
+    pub desired: Desired,
 }
 
 /// How much one call may take.
@@ -190,6 +279,22 @@ pub trait Program: Send + Sync + fmt::Debug {
         host: &dyn Host,
         limits: &Limits,
     ) -> Result<Desired, Box<Diagnostic>>;
+
+    /// One call of a function of a script beside a chart. Blocks its thread for at most `limits.time`.
+    ///
+    /// # Errors
+    /// As for `reconcile`; also where the program has no such functions.
+    fn ask(
+        &self,
+        question: &ChartQuestion,
+        observed: &Observed,
+        host: &dyn Host,
+        limits: &Limits,
+    ) -> Result<ChartAnswer, Box<Diagnostic>> {
+        let _ = (observed, host, limits);
+        let message = format!("there is no function for {:?}", question.call);
+        Err(Box::new(Diagnostic::error(message, None)))
+    }
 }
 
 /// What a reconciler can reach of the outside. Calls block; an error becomes an exception in the script.

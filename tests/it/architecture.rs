@@ -132,7 +132,7 @@ fn heavy_crates_have_one_home() {
         ("rquickjs", &["types/script"]),
         ("tree_sitter", &["types"]),
         ("tree_sitter_go", &["types/go"]),
-        ("ureq", &["operator/reconcile/program", "pull"]),
+        ("ureq", &["operator/reconcile/outside.rs", "pull"]),
         ("tar", &["pull/pack.rs"]),
         ("opdev_controlplane", &["dev", "cli", "envtest", "controlplane"]),
     ];

@@ -3,7 +3,9 @@
 
 mod beyond;
 mod failure;
+
 mod history;
+mod hybrid;
 mod install;
 mod loops;
 mod paused;

@@ -127,6 +127,7 @@ fn is_own(watch: &Watch, object: &Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::chart_options::ChartOptions;
     use crate::sources::{ChartReconciler, Reconciler};
     use opdev_object::meta::Gvk;
     use serde_json::json;
@@ -141,6 +142,8 @@ mod tests {
             watch_dependents: true,
             overrides: BTreeMap::new(),
             dry_run_option: String::new(),
+            options: ChartOptions::default(),
+            script: None,
         };
         let mut watch = Watch {
             gvk: Gvk::new("example.com", "v1", "Web"),

@@ -3,13 +3,14 @@
 //! Never queues by itself; `wakes` says which objects an event wakes.
 
 use super::wakes::{self, Readers, Wake};
+use crate::event::WatchEvent;
 use crate::operator::queue::Kind;
 use crate::operator::reconcile::CHART_LABEL;
-use crate::operator::watch::cache::Raw;
+use crate::operator::watch::cache::{Happened, Raw};
 use crate::operator::watch::hub::{Hub, Shared};
 use crate::operator::watch::mapping::{Primary, primaries_of};
 use crate::operator::watch::stream::{FORBIDDEN_HINT, Follow, Said, Streams};
-use crate::sources::{Reconciler, Sources, Watch};
+use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_types::contract::Read;
 use serde_json::Value;
@@ -29,8 +30,22 @@ pub(super) struct Message {
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     pub(super) wakes: Vec<Wake>,
+    /// What scripts beside charts are asked about.
+    pub(super) maps: Vec<ToMap>,
     /// What keeps a kind from being watched, and what to do about it.
     pub(super) problem: Option<(String, Option<String>)>,
+}
+
+/// A change of an object, and the script to ask.
+#[derive(Debug)]
+pub(super) struct ToMap {
+    pub(super) script: Arc<TypeReconciler>,
+    /// Which of its `watches`.
+    pub(super) at: usize,
+    /// The kind that the script stands for.
+    pub(super) primary: Gvk,
+    pub(super) object: Arc<Value>,
+    pub(super) event: WatchEvent,
 }
 
 /// What a pass wants to be followed, and what it has seen.
@@ -145,9 +160,11 @@ impl Kinds {
             let (namespaced, mut children) =
                 before.map_or((true, BTreeSet::new()), |before| (before.namespaced, before.children));
             match &watch.reconciler {
-                Reconciler::Chart(_) => {
+                Reconciler::Chart(chart) => {
                     children.clear();
-                    self.readers.forget_kind(&kind);
+                    if chart.script.is_none() {
+                        self.readers.forget_kind(&kind);
+                    }
                 }
                 Reconciler::Type(typed) => {
                     let owns = typed.program.as_ref().map(|program| program.facts().owns.clone());
@@ -165,7 +182,7 @@ impl Kinds {
         self.dependents.extend(seen.dependents);
         if let Some(served) = self.primaries.get_mut(&(key.group.clone(), key.kind.clone())) {
             served.children.extend(seen.children);
-            if let Some(reads) = seen.reads.filter(|_| served.is_typed()) {
+            if let Some(reads) = seen.reads {
                 self.readers.set(key, reads);
             }
         }
@@ -205,7 +222,9 @@ impl Kinds {
         let children =
             self.primaries.values().flat_map(|s| &s.children).map(|gvk| self.hub.follow_children(gvk));
         let reads = self.readers.all().map(|read| self.hub.follow_of(&read.gvk, read.namespace.as_deref()));
-        primaries.chain(charts).chain(children).chain(reads).collect()
+        let scripts = self.primaries.values().filter_map(|served| served.watch.chart());
+        let mapped = scripts.flat_map(|chart| chart.watched_kinds()).map(|gvk| self.hub.follow_children(gvk));
+        primaries.chain(charts).chain(children).chain(reads).chain(mapped).collect()
     }
 
     /// Starts the streams that are wanted and ends the others.
@@ -360,7 +379,7 @@ impl Kinds {
                 let new = stream.problem.as_ref() != Some(&problem);
                 stream.cache.write().broke();
                 stream.problem = Some(problem.clone());
-                return Heard { wakes: Vec::new(), problem: new.then_some((problem, hint)) };
+                return Heard { problem: new.then_some((problem, hint)), ..Heard::default() };
             }
         };
         if let Some(first) = happened.first() {
@@ -373,7 +392,26 @@ impl Kinds {
         let view = wakes::View { primaries: &self.primaries, mapping: &mapping, readers: &self.readers };
         let wakes = happened.iter().flat_map(|happened| view.wakes(happened, &follow));
         let wakes = wakes.filter(|wake| self.is_inside(wake.key.namespace.as_deref())).collect();
-        Heard { wakes, problem: None }
+        Heard { wakes, maps: self.maps(&happened, &follow), problem: None }
+    }
+
+    /// What scripts beside charts want to know of.
+    fn maps(&self, happened: &[Happened], follow: &Follow) -> Vec<ToMap> {
+        let mut maps = Vec::new();
+        for served in self.primaries.values().filter(|_| follow.selector.is_empty()) {
+            let Some(chart) = served.watch.chart() else { continue };
+            let Some(script) = &chart.script else { continue };
+            for (at, _) in chart.watched_kinds().iter().enumerate().filter(|(_, gvk)| **gvk == follow.gvk) {
+                maps.extend(happened.iter().map(|happened| ToMap {
+                    script: Arc::clone(script),
+                    at,
+                    primary: served.watch.gvk.clone(),
+                    object: Arc::clone(&happened.object),
+                    event: happened.event,
+                }));
+            }
+        }
+        maps
     }
 
     /// A changed CRD makes discovery stale and lets waiting streams look again.

@@ -4,6 +4,7 @@
 
 mod kinds;
 mod loops;
+mod mapped;
 mod pass;
 mod pause;
 mod reload;
@@ -138,6 +139,7 @@ pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
                 Err(_) => shutdown.cancelled().await,
             },
             Some(message) = messages.recv() => manager.hear(message).await,
+            Some(said) = manager.mapped.recv() => manager.take_mapped(said).await,
             Some(request) = requests.recv() => manager.carry_out(request).await,
             Some(ended) = manager.workers.join_next_with_id(), if !manager.workers.is_empty() => {
                 manager.worker_ended(ended).await;
@@ -181,6 +183,9 @@ struct Manager {
     awake: watch::Sender<u64>,
     /// What renders leave for the next ones.
     renders: Arc<reconcile::Renders>,
+    /// Changes that scripts beside charts map to custom resources, and what they said.
+    mapping: mpsc::Sender<kinds::ToMap>,
+    mapped: mpsc::Receiver<mapped::Mapped>,
 }
 
 impl Manager {
@@ -196,10 +201,19 @@ impl Manager {
         let (types, changed) = watch::channel(0);
         let (awake, woken) = watch::channel(0);
         let streams = Streams { client, discovery: Arc::clone(&discovery), types: changed, awake: woken };
-        let api =
-            Api { tap, discovery, echo: Arc::new(Echo::default()), read_only: settings.read_only.clone() };
+        let api = Api {
+            tap,
+            discovery,
+            echo: Arc::new(Echo::default()),
+            read_only: settings.read_only.clone(),
+            user: None,
+        };
+        let kinds = Kinds::new(streams, types, inbox, (settings.namespace.clone(), settings.only.clone()));
+        let (mapping, mapped) = mapped::start(api.clone(), kinds.hub());
         Manager {
-            kinds: Kinds::new(streams, types, inbox, (settings.namespace.clone(), settings.only.clone())),
+            kinds,
+            mapping,
+            mapped,
             api,
             events,
             settings: Arc::new(settings),
@@ -278,6 +292,7 @@ impl Manager {
         if let Some((problem, hint)) = heard.problem {
             self.notice(Level::Warn, problem, hint, None).await;
         }
+        self.map(heard.maps).await;
         for Wake { key, kind, mark, gone, leaving, echo, listed } in heard.wakes {
             if listed && !self.has_begun(&key) {
                 continue;
@@ -315,6 +330,8 @@ impl Manager {
         let paused = || self.memories.get(key).is_some_and(reconcile::Memory::is_paused);
         match kind {
             CauseKind::Watch { relation: Relation::Primary, .. } => echo,
+            // What a program, or the script beside a chart, has read may be what another pass has written.
+            CauseKind::Watch { relation: Relation::Related, .. } => paused(),
             CauseKind::Watch { .. } => !self.kinds.is_typed(key) || paused(),
             CauseKind::Start
             | CauseKind::Reload { .. }

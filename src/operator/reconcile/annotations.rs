@@ -1,5 +1,6 @@
 //! What a custom resource's annotations ask for. Booleans and durations read as Go reads them. Pure.
 
+use crate::sources::chart_options::ChartOptions;
 use opdev_object::meta;
 use serde_json::Value;
 use std::time::Duration;
@@ -45,13 +46,21 @@ const HYBRID: [&str; 6] = [
 ];
 
 /// What to do about an annotation that has no effect.
-pub(super) const IGNORED_HINT: &str = "only operators written with the helm-operator-plugins library read it; take it \
-                                       away, or take the hook out of the chart with a value";
+pub(super) const IGNORED_HINT: &str = "only operators written with the helm-operator-plugins library read it; say \
+                                       `engine: hybrid` in opdev.yaml, or name it in `annotations` there";
 
-/// The annotations of an object that have no effect.
-pub(super) fn ignored(object: &Value) -> Vec<String> {
+/// The annotations of an object that have no effect; `options` say which have one.
+pub(super) fn ignored(object: &Value, options: &ChartOptions) -> Vec<String> {
+    if options.is_hybrid() {
+        return Vec::new();
+    }
+    let read = options.annotations.iter();
+    let read: Vec<&String> = read
+        .flat_map(|all| all.install.iter().chain(&all.upgrade).chain(&all.uninstall))
+        .map(|(_, name)| name)
+        .collect();
     let names = HYBRID.iter().map(|name| format!("{PREFIX}{name}"));
-    names.filter(|name| meta::annotation(object, name).is_some()).collect()
+    names.filter(|name| !read.contains(&name) && meta::annotation(object, name).is_some()).collect()
 }
 
 /// That an annotation has no effect.
@@ -61,10 +70,15 @@ pub(super) fn ignored_words(name: &str) -> String {
 
 fn flag(object: &Value, name: &str, default: bool) -> bool {
     match meta::annotation(object, &format!("{PREFIX}{name}")) {
-        Some("1" | "t" | "T" | "true" | "True" | "TRUE") => true,
+        Some(text) if is_true(text) => true,
         Some("0" | "f" | "F" | "false" | "False" | "FALSE") => false,
         Some(_) | None => default,
     }
+}
+
+/// Whether a text is what Go takes for true.
+pub(super) fn is_true(text: &str) -> bool {
+    matches!(text, "1" | "t" | "T" | "true" | "True" | "TRUE")
 }
 
 /// A duration as Go writes it, such as `1h2m4.5s`; a negative one is zero.
@@ -107,6 +121,7 @@ pub(super) fn go_duration(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::chart_options::Annotations;
     use serde_json::json;
 
     fn with(name: &str, value: &str) -> Value {
@@ -138,10 +153,14 @@ mod tests {
 
     #[test]
     fn annotations_of_the_hybrid_library_are_known_to_do_nothing() {
-        assert!(ignored(&with("uninstall-wait", "true")).is_empty());
-        let found = ignored(&with("upgrade-disable-hooks", "false"));
+        let classic = ChartOptions::default();
+        assert!(ignored(&with("uninstall-wait", "true"), &classic).is_empty());
+        let found = ignored(&with("upgrade-disable-hooks", "false"), &classic);
         assert_eq!(found, ["helm.sdk.operatorframework.io/upgrade-disable-hooks"]);
         assert!(ignored_words(&found[0]).contains("upgrade-disable-hooks has no effect"));
+        let named = Annotations::of_library();
+        let named = ChartOptions { annotations: Some(named), ..ChartOptions::default() };
+        assert!(ignored(&with("upgrade-disable-hooks", "false"), &named).is_empty());
     }
 
     #[test]

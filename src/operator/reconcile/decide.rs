@@ -106,7 +106,8 @@ impl Case<'_> {
     }
 }
 
-fn upgrade(why: impl Into<String>) -> Decision {
+/// A new revision, for a reason.
+pub(super) fn upgrade(why: impl Into<String>) -> Decision {
     Decision { step: ReleaseStep::Upgraded, why: why.into(), surplus: None }
 }
 

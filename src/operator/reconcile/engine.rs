@@ -3,9 +3,12 @@
 
 use super::annotations;
 use super::apply::{Effects, Force, Plan};
+use super::chart_script::ChartScript;
+use super::hook_calls::Doing;
 use super::inject::{Owner, ReleaseNames};
 use super::memory::Memory;
 use super::objects;
+use super::options::ReleaseOptions;
 use super::renders::Renders;
 use crate::event::{Outcome, ReleaseChange, ReleaseStep, Step};
 use crate::operator::api::Api;
@@ -34,7 +37,15 @@ pub(super) struct Engine {
     pub(super) renders: Arc<Renders>,
     pub(super) owner: Owner,
     pub(super) memory: Memory,
-    pub(super) force: Forces,
+    pub(super) options: ReleaseOptions,
+    /// The script beside the chart.
+    pub(super) script: Option<Arc<ChartScript>>,
+    /// What is being done to the release.
+    pub(super) doing: Doing,
+    /// What a script waits for, in its words.
+    pub(super) waiting: Option<String>,
+    /// After what time a script wants the next pass at the latest.
+    pub(super) requeue: Option<Duration>,
     pub(super) effects: Effects,
     pub(super) clock: Clock,
     /// The kinds of its objects.
@@ -51,13 +62,6 @@ pub(super) struct Engine {
     /// Why the next pass should come at once: the Operator SDK's operator is woken by its own status write, and its
     /// next pass does something else than this one.
     pub(super) again: Option<String>,
-}
-
-/// Where objects are replaced instead of applied.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Forces {
-    pub(super) upgrade: bool,
-    pub(super) rollback: bool,
 }
 
 /// A deployed revision, as far as it is told.
@@ -115,7 +119,7 @@ impl Engine {
 
     /// Says which annotations of the custom resource have no effect, as in the Operator SDK's operator.
     pub(super) fn say_ignored_annotations(&mut self, object: &Value) {
-        for name in annotations::ignored(object) {
+        for name in annotations::ignored(object, &self.reconciler.options) {
             self.say(annotations::ignored_words(&name), Some(annotations::IGNORED_HINT));
         }
     }

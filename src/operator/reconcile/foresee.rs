@@ -6,6 +6,7 @@ use super::decide::Decision;
 use super::desired_release::DesiredRelease;
 use super::engine::Engine;
 use super::foretell::{Ask, Foretold, removal};
+use super::hook_calls::Doing;
 use super::hooks;
 use super::inject::is_kept;
 use super::objects::{self, Wanted};
@@ -19,7 +20,6 @@ use crate::event::{
     ShadowObject, StepAhead, mask,
 };
 use crate::operator::api::ApiError;
-use crate::sources::values;
 use opdev_helm::chart::Chart;
 use opdev_helm::manifest::{Hook, HookEvent};
 use opdev_helm::release::StoredHook;
@@ -135,10 +135,8 @@ impl Pass {
     }
 
     async fn ahead(&mut self, ask: Ask) -> Result<Ahead, Fault> {
-        let (api, namespace) = (self.engine.api.clone(), self.engine.namespace.clone());
-        let history = History::read(&api, &namespace, &self.parent.reference.name)
-            .await
-            .map_err(|error| Fault::plain(error.context("failed to retrieve release history")))?;
+        self.settle_places().await?;
+        let history = self.history().await.map_err(Fault::plain)?;
         if meta::deletion_timestamp(&self.parent.object).is_some() {
             let mine = [FINALIZER, LEGACY_FINALIZER];
             let ours = meta::finalizers(&self.parent.object).iter().any(|name| mine.contains(name));
@@ -152,12 +150,17 @@ impl Pass {
         }
         let chart = self.chart()?;
         self.check_name()?;
-        let spec = values::spec(&self.parent.object).map_err(Fault::plain)?;
-        let values =
-            values::with_overrides(&spec, &self.engine.reconciler.overrides).map_err(Fault::plain)?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
-        let values = self.engine.values_for(&history, values).map_err(Fault::plain)?;
-        self.engine.ahead(&history, &DesiredRelease { chart, spec, values }, ask).await.map_err(Fault::plain)
+        if self.paused().await?.is_some() {
+            return Ok(Ahead::default());
+        }
+        let desired = self.desired(&history, chart).await?;
+        let ahead = self.engine.ahead(&history, &desired, ask).await.map_err(Fault::plain)?;
+        self.engine.try_hooks(&history, &desired).await?;
+        if self.engine.waiting.is_some() {
+            return Ok(Ahead::default());
+        }
+        Ok(ahead)
     }
 }
 
@@ -171,10 +174,20 @@ impl Engine {
     ) -> anyhow::Result<Ahead> {
         // What differs from render to render is told by real passes.
         self.memory.compared = Some(self.changed_in);
-        match history.deployed()? {
+        match self.base(history)? {
             None => self.install_ahead(desired, ask).await,
-            Some(deployed) => self.follow_ahead(history, deployed, desired, ask).await,
+            Some(base) => self.follow_ahead(history, base, desired, ask).await,
         }
+    }
+
+    /// What the script's hooks would say: one that throws is seen before it serves.
+    async fn try_hooks(&mut self, history: &History, desired: &DesiredRelease) -> Result<(), Fault> {
+        let deployed = history.deployed().map_err(Fault::plain)?;
+        let doing = if deployed.is_some() { Doing::Reconcile } else { Doing::Install };
+        if self.ask_before(doing, &desired.values, deployed.as_ref()).await? {
+            self.ask_after(&desired.values).await?;
+        }
+        Ok(())
     }
 
     async fn install_ahead(&mut self, desired: &DesiredRelease, ask: Ask) -> anyhow::Result<Ahead> {
@@ -206,12 +219,12 @@ impl Engine {
     async fn follow_ahead(
         &mut self,
         history: &History,
-        deployed: Stored,
+        (deployed, must): (Stored, Option<String>),
         desired: &DesiredRelease,
         ask: Ask,
     ) -> anyhow::Result<Ahead> {
         self.manifests.push(deployed.release.manifest.clone());
-        let candidate = self.candidate(history, &deployed, desired).await?;
+        let candidate = self.candidate(history, (&deployed, must), desired).await?;
         self.note("render");
         let again = self.memory.sources == self.changed_in && self.memory.surplus >= SURPLUS_LIMIT;
         let stays = |decision: &Decision| decision.surplus.is_some() && again;
@@ -231,7 +244,7 @@ impl Engine {
             ReleaseStep::Rewritten => (StepAhead::Rewrite, version, Vec::new()),
             ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => {
                 let events = [HookEvent::PreUpgrade, HookEvent::PostUpgrade];
-                (StepAhead::Upgrade, history.next_revision(), self.hooks_ahead(&rendered.hooks, events))
+                (StepAhead::Upgrade, self.next_revision(history), self.hooks_ahead(&rendered.hooks, events))
             }
         };
         let files = self.differing(&deployed.release.manifest, &rendered);

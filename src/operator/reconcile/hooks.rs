@@ -5,6 +5,7 @@ use super::apply::{Effects, remove};
 use super::engine::Engine;
 use super::inject::{Owner, ReleaseNames};
 use super::objects::{self, Wanted};
+use super::options::HelmAction;
 use super::wait::{self, Limits};
 use crate::event::{Action, ObjectChange};
 use crate::operator::api::{Api, Deletion};
@@ -25,6 +26,10 @@ pub(super) struct Hooks {
     chart: String,
     timeout: Duration,
     cancel: CancellationToken,
+    /// Whether they run at all.
+    on: bool,
+    /// Nothing leads from their objects to the custom resource, as with the helm-operator-plugins library.
+    plain: bool,
 }
 
 const BEFORE: &str = "before-hook-creation";
@@ -32,15 +37,17 @@ const SUCCEEDED: &str = "hook-succeeded";
 const FAILED: &str = "hook-failed";
 
 impl Hooks {
-    pub(super) fn of(engine: &Engine, chart: &str) -> Hooks {
+    pub(super) fn of(engine: &Engine, chart: &str, action: &HelmAction) -> Hooks {
         Hooks {
             api: engine.api.clone(),
             owner: engine.owner.clone(),
             name: engine.name.clone(),
             namespace: engine.namespace.clone(),
             chart: chart.to_owned(),
-            timeout: engine.settings.hook_timeout,
+            timeout: action.timeout,
             cancel: engine.cancel.clone(),
+            on: action.hooks,
+            plain: engine.options.hybrid,
         }
     }
 
@@ -55,6 +62,9 @@ impl Hooks {
         hooks: &mut [StoredHook],
         effects: &mut Effects,
     ) -> anyhow::Result<()> {
+        if !self.on {
+            return Ok(());
+        }
         let order = self::order(event, hooks);
         let mut done: Vec<(Wanted, bool)> = Vec::new();
         for at in order {
@@ -62,7 +72,11 @@ impl Hooks {
             let names = ReleaseNames { name: &self.name, namespace: &self.namespace, chart: &self.chart };
             let mut wanted = Vec::new();
             for object in objects::parse(&hook.manifest)? {
-                wanted.push(objects::want(&self.api, object, &self.owner, names).await?);
+                wanted.push(if self.plain {
+                    objects::want_plain(&self.api, object, &self.namespace).await?
+                } else {
+                    objects::want(&self.api, object, &self.owner, names).await?
+                });
             }
             for wanted in wanted {
                 let outcome = self.run_one(event, hook, &wanted, effects).await;

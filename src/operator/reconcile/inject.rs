@@ -47,6 +47,15 @@ impl Owner {
 
 /// Completes an object of a chart. `namespaced` is the scope of its kind.
 pub(super) fn inject(object: &mut Value, owner: &Owner, release: ReleaseNames<'_>, namespaced: bool) {
+    lead_back(object, owner, release, namespaced);
+    put(object, "labels", CHART_LABEL, release.chart);
+    put(object, "labels", MANAGED_BY, "Helm");
+    put(object, "annotations", RELEASE_NAME, release.name);
+    put(object, "annotations", RELEASE_NAMESPACE, release.namespace);
+}
+
+/// The namespace, and the way back to the custom resource.
+pub(super) fn lead_back(object: &mut Value, owner: &Owner, release: ReleaseNames<'_>, namespaced: bool) {
     if namespaced {
         if meta::namespace(object).is_none() {
             set(object, "namespace", Value::from(release.namespace));
@@ -62,10 +71,6 @@ pub(super) fn inject(object: &mut Value, owner: &Owner, release: ReleaseNames<'_
         put(object, "annotations", PRIMARY_RESOURCE, &primary);
         put(object, "annotations", PRIMARY_RESOURCE_TYPE, &owner.gvk.kind_group());
     }
-    put(object, "labels", CHART_LABEL, release.chart);
-    put(object, "labels", MANAGED_BY, "Helm");
-    put(object, "annotations", RELEASE_NAME, release.name);
-    put(object, "annotations", RELEASE_NAMESPACE, release.namespace);
 }
 
 /// Leads an object to its owner by annotations, and by a label that holds the owner's uid, where no owner reference can.

@@ -2,6 +2,7 @@
 
 use super::program::memory as of_program;
 use super::recorder::Emitted;
+use super::records::Kept;
 use super::renders::Renders;
 use crate::operator::api::Api;
 use crate::operator::settings::Settings;
@@ -45,6 +46,8 @@ pub(in crate::operator) struct Memory {
     pub(super) surplus: u32,
     /// The set of sources whose chart was last looked at for what differs from render to render.
     pub(super) compared: Option<u64>,
+    /// Records that no object of the cluster holds.
+    pub(super) records: Kept,
     pub(super) emitted: Emitted,
     pub(super) said: HashSet<String>,
     /// What the pass before knew to be secret.
@@ -68,6 +71,7 @@ impl Memory {
             revision: self.revision,
             surplus: self.surplus,
             secrets: self.secrets.clone(),
+            records: Kept::clone(&self.records),
             ..Memory::default()
         }
     }

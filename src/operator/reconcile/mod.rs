@@ -4,6 +4,9 @@
 
 mod annotations;
 mod apply;
+mod beside;
+mod blame;
+pub(super) mod chart_script;
 mod compare;
 mod crds;
 mod decide;
@@ -11,17 +14,25 @@ mod engine;
 mod explain;
 mod foresee;
 pub(super) mod foretell;
+mod hook_calls;
 mod hooks;
+mod host;
+mod hybrid;
 mod inject;
 mod memory;
 mod objects;
+mod options;
+mod outside;
 mod overlay;
 mod parent;
 mod pass;
+mod post_render;
 mod program;
-pub use program::end_programs;
+pub use outside::end_programs;
 mod desired_release;
+mod ready;
 mod recorder;
+mod records;
 mod release;
 mod render;
 mod renders;
@@ -33,6 +44,7 @@ mod uninstall;
 mod upgrade;
 mod verdict;
 mod wait;
+mod writes;
 
 pub(super) use inject::CHART_LABEL;
 pub(super) use memory::{Job, Memory};
@@ -42,21 +54,22 @@ pub(super) use verdict::Report;
 
 use super::api::{ApiError, At};
 use super::discovery::Resource;
-use crate::event::{ObjectChange, Outcome, Requeue, mask};
+use crate::event::{ObjectChange, Outcome, mask};
 use crate::sources::broken::chart_secrets;
-use crate::sources::values;
 use crate::sources::{ChartReconciler, Reconciler};
 use anyhow::anyhow;
 use apply::Effects;
-use desired_release::DesiredRelease;
-use engine::{Clock, Deployed, Engine, Forces};
+use chart_script::ChartScript;
+use engine::{Clock, Deployed, Engine};
+use hook_calls::Doing;
 use inject::Owner;
 use opdev_helm::chart::Chart;
 use opdev_object::meta;
+use options::ReleaseOptions;
 use parent::Parent;
 use pass::{LEGACY_FINALIZER, Pass};
 use serde_json::Value;
-use status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, RELEASE_FAILED, Status};
+use status::{DEPLOYED, INITIALIZED, IRRECONCILABLE, PAUSED, RELEASE_FAILED, Status};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use verdict::{Fault, Verdict};
@@ -67,6 +80,8 @@ const LONGEST_NAME: usize = 53;
 const CONFLICT_TRIES: usize = 5;
 /// About how long a status write takes until it wakes the Operator SDK's operator.
 const AT_ONCE: Duration = Duration::from_millis(20);
+/// A shorter time between passes would be a loop.
+const SHORTEST_REQUEUE: Duration = Duration::from_millis(100);
 
 /// Runs one pass.
 pub(super) async fn run(job: Job) -> Report {
@@ -115,7 +130,7 @@ fn chart_pass(
     (resource, object): (Arc<Resource>, Value),
     began: Instant,
 ) -> Pass {
-    let Job { object: reference, watch, api, settings, cancel, renders, memory, .. } = job;
+    let Job { object: reference, watch, api, settings, cancel, renders, memory, hub, .. } = job;
     let owner = Owner {
         gvk: reference.gvk.clone(),
         namespace: reference.namespace.clone(),
@@ -124,22 +139,26 @@ fn chart_pass(
         marks: false,
     };
     let fallback = || settings.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    let force = Forces {
-        upgrade: annotations::upgrade_force(&object),
-        rollback: annotations::rollback_force(&object),
-    };
+    let options = ReleaseOptions::of(&reconciler.options, &object, &settings);
+    let script = ChartScript::of(&reconciler, &api, &hub, &reference, &object);
+    let status = Status::of(&object, jiff::Timestamp::now());
+    let status = if options.hybrid { status.sorted() } else { status };
     let engine = Engine {
         name: reference.name.clone(),
         namespace: reference.namespace.clone().unwrap_or_else(fallback),
         reconciler,
         changed_in: watch.changed_in,
-        api,
+        api: api.clone(),
         settings,
         cancel,
         renders,
         owner,
         memory,
-        force,
+        options,
+        script,
+        doing: Doing::default(),
+        waiting: None,
+        requeue: None,
         effects: Effects::default(),
         clock: Clock::new(began),
         dependents: Vec::new(),
@@ -152,10 +171,12 @@ fn chart_pass(
     };
     Pass {
         watch,
-        status: Status::of(&object, jiff::Timestamp::now()),
+        api,
+        status,
         status_before: object.get("status").cloned().unwrap_or(Value::Null),
         parent: Parent { reference, resource, object },
         engine,
+        script_secrets: Vec::new(),
     }
 }
 
@@ -164,46 +185,40 @@ impl Pass {
         if self.engine.settings.read_only.holds() {
             return self.foresee().await;
         }
+        if self.engine.options.hybrid {
+            return self.reconcile_hybrid().await;
+        }
         if meta::deletion_timestamp(&self.parent.object).is_some() {
             return self.uninstall().await;
         }
         if !self.watch.picks(&self.parent.object) {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
-        let period = self.period().map_err(Fault::plain)?;
+        self.period().map_err(Fault::plain)?;
+        if let Some(words) = self.paused().await? {
+            self.status.set(PAUSED, true, "PauseReconcileAnnotationTrue", &words);
+            self.put_status().await.map_err(Fault::plain)?;
+            return Ok(Verdict { waiting: Some(words), ..Verdict::new(Outcome::Waiting) });
+        }
+        self.status.clear(PAUSED);
+        self.settle_places().await?;
         let chart = self.chart()?;
         self.check_name()?;
-        let spec = values::spec(&self.parent.object).map_err(Fault::plain)?;
-        let values =
-            values::with_overrides(&spec, &self.engine.reconciler.overrides).map_err(Fault::plain)?;
-        let history =
-            release::History::read(&self.engine.api, &self.engine.namespace, &self.parent.reference.name)
-                .await
-                .map_err(|error| {
-                    Fault::irreconcilable(error.context("failed to retrieve release history"))
-                })?;
+        let mut history = self.history().await.map_err(Fault::irreconcilable)?;
         history.check(chart.name(), &self.engine.owner).map_err(Fault::plain)?;
         self.status.set(INITIALIZED, true, "", "");
-        let mut history = history;
         let healed =
             history.heal(&self.engine.api, &self.engine.owner).await.map_err(Fault::irreconcilable)?;
         if let Some(notice) = healed {
             self.engine.say(notice, None);
         }
-        let values = self.engine.values_for(&history, values).map_err(Fault::irreconcilable)?;
-        let wanted = DesiredRelease { chart, spec, values };
+        let wanted = self.desired(&history, chart).await?;
         self.engine.say_ignored_annotations(&self.parent.object);
         let mine = [FINALIZER, LEGACY_FINALIZER];
-        self.parent.add_finalizer(&self.engine.api, FINALIZER, &mine).await.map_err(Fault::plain)?;
+        self.parent.add_finalizer(&self.api, FINALIZER, &mine).await.map_err(Fault::plain)?;
         let outcome = self.engine.release(history, wanted).await;
         self.take_over();
-        let outcome = outcome?;
-        self.put_status().await.map_err(Fault::plain)?;
-        let next = match self.engine.again.take() {
-            Some(why) => Some(Requeue { after: AT_ONCE, why }),
-            None => period.map(|after| Requeue { after, why: "period".to_owned() }),
-        };
-        Ok(Verdict::new(outcome).after(next))
+        self.end(outcome?).await
     }
 
     /// How long until the next pass without a cause.
@@ -250,18 +265,18 @@ impl Pass {
             let (resource, reference) = (Arc::clone(&self.parent.resource), self.parent.reference.clone());
             let at =
                 At { resource: &resource, namespace: reference.namespace.as_deref(), name: &reference.name };
-            match self.engine.api.update(&at, "status", &object).await {
+            match self.api.update(&at, "status", &object).await {
                 Ok(object) => {
                     self.parent.object = object;
                     self.engine.note("status");
                     return Ok(());
                 }
-                Err(error) if error.is_conflict() => match self.engine.api.get(&at).await? {
+                Err(error) if error.is_conflict() => match self.api.get(&at).await? {
                     Some(object) => self.parent.object = object,
                     None => return Ok(()),
                 },
                 Err(error) if error.is_not_found() => {
-                    return match self.engine.api.get(&at).await? {
+                    return match self.api.get(&at).await? {
                         Some(_) => Err(anyhow!(
                             "could not write the status: the CRD of {} has no status subresource; add `subresources: \
                              {{status: {{}}}}` to its version {}",
@@ -295,11 +310,17 @@ impl Pass {
         if self.engine.settings.read_only.holds() {
             return fault;
         }
-        if let Some((kind, reason)) = fault.condition {
+        let hybrid = self.engine.options.hybrid;
+        if hybrid {
+            self.show_fault(&fault);
+        } else if let Some((kind, reason)) = fault.condition {
             self.status.set(kind, true, reason, &format!("{:#}", fault.error));
-            if let Err(error) = self.put_status().await {
-                fault.also = Some(error);
-            }
+        }
+        self.engine.put_script_events().await;
+        if (hybrid || fault.condition.is_some())
+            && let Err(error) = self.put_status().await
+        {
+            fault.also = Some(error);
         }
         fault
     }
@@ -311,6 +332,7 @@ impl Pass {
         if let Some(chart) = &self.engine.reconciler.chart {
             chart_secrets(chart, &mut found);
         }
+        found.extend(self.script_secrets.iter().cloned());
         found.extend(self.engine.manifests.iter().flat_map(|text| mask::manifest_secrets(text)));
         found.retain(|secret| {
             *secret != self.parent.reference.name && Some(secret) != self.parent.reference.namespace.as_ref()
@@ -324,6 +346,17 @@ impl Pass {
             Ok(verdict) => (verdict.outcome, verdict.requeue, verdict.waiting, None),
             Err(fault) => (Outcome::Failed, None, None, Some(fault.into_failed())),
         };
+        let told = self.engine.script.as_ref().map(|script| script.take_told());
+        let (mut logs, mut reads) = (Vec::new(), None);
+        if let Some(told) = told {
+            self.script_secrets = told.secrets;
+            self.engine.effects.known.extend(told.known.into_iter().map(|object| (object, false)));
+            logs = told.logs;
+            let mut all = told.reads;
+            all.sort();
+            all.dedup();
+            reads = Some(all);
+        }
         self.engine.memory.secrets = self.secrets();
         let objects: Vec<ObjectChange> = self.engine.effects.changes;
         Report {
@@ -342,6 +375,8 @@ impl Pass {
             failure,
             notices: self.engine.notices,
             releases: self.engine.changes,
+            logs,
+            reads,
             memory: self.engine.memory,
             ..Report::of(outcome)
         }

@@ -120,6 +120,17 @@ pub(super) async fn want(
     Ok(Wanted { object, resource })
 }
 
+/// One rendered object in its namespace, with nothing that leads to its owner.
+pub(super) async fn want_plain(api: &Api, mut object: Value, namespace: &str) -> anyhow::Result<Wanted> {
+    let gvk = Gvk::of(&object).ok_or_else(|| anyhow!("Object 'Kind' is missing"))?;
+    let resource = api.resource(&gvk).await?;
+    compare::normalize(&mut object);
+    if resource.namespaced && meta::namespace(&object).is_none() {
+        object["metadata"]["namespace"] = Value::from(namespace);
+    }
+    Ok(Wanted { object, resource })
+}
+
 /// Completes all objects of a manifest.
 pub(super) async fn build(
     api: &Api,

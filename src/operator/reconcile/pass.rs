@@ -3,6 +3,7 @@
 use super::engine::Engine;
 use super::parent::Parent;
 use super::status::Status;
+use crate::operator::api::Api;
 use crate::sources::Watch;
 use serde_json::Value;
 use std::sync::Arc;
@@ -19,6 +20,10 @@ pub(super) struct Pass {
     pub(super) status: Status,
     /// The status before this pass.
     pub(super) status_before: Value,
+    /// As the operator itself, whomever the release is written as.
+    pub(super) api: Api,
     /// Its release.
     pub(super) engine: Engine,
+    /// What a script has read or said that is secret.
+    pub(super) script_secrets: Vec<String>,
 }

@@ -1,11 +1,10 @@
-//! Emits Kubernetes Events: that a chart value was overridden, and what programs wish. Repeats are counted, floods cut.
+//! Emits Kubernetes Events. Repeats are counted, floods cut.
 
 use super::inject::Owner;
-use crate::event::mask;
 use crate::operator::api::{Api, At};
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// How many events of one object are counted on; more begin anew.
@@ -42,24 +41,6 @@ impl Emitted {
         let spent = self.tokens > 0;
         self.tokens = self.tokens.saturating_sub(1);
         spent
-    }
-}
-
-/// One warning per override. An event that cannot be written is no reason to stop.
-pub(super) async fn override_values(
-    api: &Api,
-    owner: &Owner,
-    overrides: &BTreeMap<String, String>,
-    suppress: bool,
-    emitted: &mut Emitted,
-) {
-    for (key, value) in overrides {
-        let value = if suppress || mask::is_secret_path(key) { "****" } else { value.as_str() };
-        let message = format!("Chart value {key:?} overridden to {value:?} by operator's watches.yaml");
-        let note = Note { kind: "Warning", reason: "OverrideValuesInUse", message: &message };
-        if let Err(error) = emit(api, owner, note, emitted).await {
-            tracing::warn!(object = %owner.name, %error, "cannot write an event");
-        }
     }
 }
 

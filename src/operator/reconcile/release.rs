@@ -4,22 +4,22 @@
 use super::annotations::OWNER_LABEL;
 use super::desired_release::DesiredRelease;
 use super::inject::{Owner, put_owner_note};
+use super::records::Records;
 use super::render::Rendered;
-use crate::operator::api::{Api, At};
-use crate::operator::discovery::Resource;
+use crate::operator::api::Api;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook};
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// All revisions of one release, oldest first.
 pub(super) struct History {
     name: String,
-    namespace: String,
-    secrets: Arc<Resource>,
+    records: Records,
+    /// Whether the custom resource owns its records.
+    owned: bool,
     entries: Vec<Entry>,
 }
 
@@ -36,26 +36,31 @@ pub(super) struct Stored {
 }
 
 impl History {
-    /// Lists the revisions. Secrets without a revision are left out, as Helm does.
-    pub(super) async fn read(api: &Api, namespace: &str, name: &str) -> anyhow::Result<History> {
-        let secrets = api.resource(&Gvk::new("", "v1", "Secret")).await?;
-        let found = api.list(&secrets, Some(namespace), &format!("name={name},owner=helm")).await?;
+    /// Lists the revisions. Records without a revision are left out, as Helm does.
+    pub(super) async fn read(
+        api: &Api,
+        records: Records,
+        name: &str,
+        owned: bool,
+    ) -> anyhow::Result<History> {
+        let found = records.list(api, name).await?;
         let mut entries: Vec<Entry> = found.into_iter().filter_map(Entry::of).collect();
         entries.sort_by_key(|entry| entry.revision);
-        Ok(History { name: name.to_owned(), namespace: namespace.to_owned(), secrets, entries })
+        Ok(History { name: name.to_owned(), records, owned, entries })
     }
 
-    /// The releases that some Secrets hold, by namespace and name.
-    pub(super) fn all(secrets: &Arc<Resource>, found: Vec<Value>) -> Vec<History> {
+    /// The releases that some records hold, by namespace and name.
+    pub(super) fn all(records: &Records, found: Vec<Value>) -> Vec<History> {
         let mut releases: BTreeMap<(String, String), Vec<Entry>> = BTreeMap::new();
-        for secret in found {
-            let Some(name) = meta::label(&secret, "name").map(str::to_owned) else { continue };
-            let namespace = meta::namespace(&secret).unwrap_or_default().to_owned();
-            releases.entry((namespace, name)).or_default().extend(Entry::of(secret));
+        for record in found {
+            let Some(name) = meta::label(&record, "name").map(str::to_owned) else { continue };
+            let namespace = meta::namespace(&record).unwrap_or_default().to_owned();
+            releases.entry((namespace, name)).or_default().extend(Entry::of(record));
         }
         let history = |((namespace, name), mut entries): ((String, String), Vec<Entry>)| {
             entries.sort_by_key(|entry| entry.revision);
-            History { name, namespace, secrets: Arc::clone(secrets), entries }
+            let owned = entries.iter().any(|entry| meta::controller(&entry.secret).is_some());
+            History { name, records: records.elsewhere(&namespace), owned, entries }
         };
         releases.into_iter().map(history).collect()
     }
@@ -67,7 +72,7 @@ impl History {
 
     /// Its namespace.
     pub(super) fn namespace(&self) -> &str {
-        &self.namespace
+        self.records.namespace()
     }
 
     /// The newest revision.
@@ -89,7 +94,7 @@ impl History {
         Err(anyhow!(
             "release {:?} in namespace {:?} was installed by {whose}; give one of the two another name",
             self.name,
-            self.namespace
+            self.records.namespace()
         ))
     }
 
@@ -105,6 +110,11 @@ impl History {
     pub(super) fn next_revision(&self) -> i64 {
         let kept = self.entries.iter().rev().find(|entry| entry.status != Status::Failed.word());
         kept.map_or(0, |entry| entry.revision) + 1
+    }
+
+    /// The number of the next revision where failed ones stay.
+    pub(super) fn revision_after_all(&self) -> i64 {
+        self.last_revision() + 1
     }
 
     /// Refuses a release that belongs to another chart or to a custom resource of another kind.
@@ -275,9 +285,8 @@ impl History {
         owner: &Owner,
         release: Release,
     ) -> anyhow::Result<Stored> {
-        let secret = owned(release::secret(&release, ("createdAt", Timestamp::now())), owner);
-        let created = api.create(&self.secrets, Some(&release.namespace), &secret).await;
-        let secret = created.context("create: failed to create")?;
+        let record = self.owned(self.records.record(&release, "createdAt"), owner);
+        let secret = self.records.create(api, record).await?;
         let status = release.info.status.word().to_owned();
         self.entries.push(Entry { revision: release.version, status, secret });
         Ok(Stored { release })
@@ -285,12 +294,8 @@ impl History {
 
     /// Writes a revision anew.
     pub(super) async fn replace(&self, api: &Api, owner: &Owner, stored: &mut Stored) -> anyhow::Result<()> {
-        let release = &stored.release;
-        let secret = owned(release::secret(release, ("modifiedAt", Timestamp::now())), owner);
-        let name = release::secret_name(&release.name, release.version);
-        let at = At { resource: &self.secrets, namespace: Some(&release.namespace), name: &name };
-        api.update(&at, "", &secret).await.context("update: failed to update")?;
-        Ok(())
+        let record = self.owned(self.records.record(&stored.release, "modifiedAt"), owner);
+        self.records.update(api, record).await
     }
 
     /// Marks the newest revision as being uninstalled.
@@ -322,6 +327,18 @@ impl History {
         Ok(())
     }
 
+    /// Makes room for one more revision, as Helm does before it stores one: the oldest go, never the deployed one.
+    pub(super) async fn make_room(&mut self, api: &Api, keep: usize) -> anyhow::Result<()> {
+        let deployed = self.entries.iter().rposition(|entry| entry.status == Status::Deployed.word());
+        let deployed = deployed.map(|at| self.entries[at].revision);
+        while keep > 0 && self.entries.len() >= keep {
+            let oldest = self.entries.iter().position(|entry| Some(entry.revision) != deployed);
+            let Some(oldest) = oldest else { return Ok(()) };
+            self.drop_at(api, oldest).await?;
+        }
+        Ok(())
+    }
+
     /// Deletes every revision.
     pub(super) async fn purge(&mut self, api: &Api) -> anyhow::Result<()> {
         while !self.entries.is_empty() {
@@ -331,26 +348,24 @@ impl History {
     }
 
     async fn drop_at(&mut self, api: &Api, at: usize) -> anyhow::Result<()> {
-        let secret = &self.entries[at].secret;
-        let (name, namespace) = (meta::name(secret).unwrap_or_default(), meta::namespace(secret));
-        let place = At { resource: &self.secrets, namespace, name };
-        api.delete(&place, meta::uid(secret))
-            .await
-            .with_context(|| format!("failed to delete stale release version: {name}"))?;
+        self.records.delete(api, &self.entries[at].secret).await?;
         self.entries.remove(at);
         Ok(())
     }
 }
 
-/// Leads a record to its owner: by a reference where that can be, of a program's release also by a label.
-fn owned(mut secret: Value, owner: &Owner) -> Value {
-    if owner.namespace.is_none() || owner.namespace.as_deref() == meta::namespace(&secret) {
-        secret["metadata"]["ownerReferences"] = json!([owner.reference()]);
+impl History {
+    /// Leads a record to its owner: by a reference where that can be, of a program's release also by a label.
+    fn owned(&self, mut record: Value, owner: &Owner) -> Value {
+        let near = owner.namespace.is_none() || owner.namespace.as_deref() == meta::namespace(&record);
+        if self.owned && near {
+            record["metadata"]["ownerReferences"] = json!([owner.reference()]);
+        }
+        if owner.marks {
+            put_owner_note(&mut record, owner, OWNER_LABEL);
+        }
+        record
     }
-    if owner.marks {
-        put_owner_note(&mut secret, owner, OWNER_LABEL);
-    }
-    secret
 }
 
 impl Entry {

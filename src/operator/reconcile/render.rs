@@ -135,7 +135,8 @@ impl Engine {
         };
         let (rendered, looked_up) = tokio::task::spawn_blocking(work).await.context("rendering broke off")?;
         self.renders.shrink();
-        let rendered = rendered.map_err(|error| self.blame(&error))?;
+        let mut rendered = rendered.map_err(|error| self.blame(&error))?;
+        rendered.manifest = self.post_render(rendered.manifest).await?;
         self.manifests.push(rendered.manifest.clone());
         self.manifests.extend(rendered.hooks.iter().map(|hook| hook.manifest.clone()));
         Ok(Rendered {

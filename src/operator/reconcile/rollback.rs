@@ -36,6 +36,14 @@ impl Engine {
         self.note("apply");
         failed.fail(&format!("Upgrade {:?} failed: {error:#}", self.name));
         let also = history.replace(&self.api, &self.owner, &mut failed).await.err();
+        if !self.options.failure_rollbacks {
+            return (error, also);
+        }
+        if self.options.hybrid
+            && let Err(second) = history.make_room(&self.api, self.options.max_history).await
+        {
+            return (both_failed(error, &second), also);
+        }
         let release = history.again(&deployed);
         let mut target = match history.store(&self.api, &self.owner, release).await {
             Ok(target) => target,
@@ -53,8 +61,12 @@ impl Engine {
                 let kept = async {
                     history.replace(&self.api, &self.owner, &mut deployed).await?;
                     history.replace(&self.api, &self.owner, &mut target).await?;
+                    // The library keeps what failed, as Helm does.
+                    if self.options.hybrid {
+                        return Ok(());
+                    }
                     history.forget_attempts(&self.api, failed.release.version, &deployed).await?;
-                    history.trim(&self.api, self.settings.max_history).await
+                    history.trim(&self.api, self.options.max_history).await
                 };
                 let kept = kept.await;
                 (error.context("upgrade failed; rolled back to the last good manifest"), kept)
@@ -75,11 +87,13 @@ impl Engine {
         failed: &[Wanted],
         chart: &str,
     ) -> anyhow::Result<()> {
-        let hooks = Hooks::of(self, chart);
+        let action = self.options.rollback.clone();
+        let hooks = Hooks::of(self, chart, &action);
         let run = &mut target.release.hooks;
         let pre = hooks.run(HookEvent::PreRollback, run, &mut self.effects).await;
         pre.context("pre-rollback hooks failed")?;
-        self.apply_before(before, failed).await?;
+        self.apply_before(before.clone(), failed).await?;
+        self.until_ready(&before, &action).await?;
         let post = hooks.run(HookEvent::PostRollback, run, &mut self.effects).await;
         post.context("post-rollback hooks failed")
     }
@@ -108,7 +122,8 @@ impl Engine {
         mut first: Stored,
         chart: &str,
     ) -> anyhow::Error {
-        let hooks = Hooks::of(self, chart);
+        let action = self.options.uninstall.clone();
+        let hooks = Hooks::of(self, chart, &action);
         let removed = async {
             let run = &mut first.release.hooks;
             hooks
@@ -131,7 +146,7 @@ impl Engine {
 
     /// Makes of the objects of a failed revision those of the revision before.
     async fn apply_before(&mut self, before: Vec<Wanted>, failed: &[Wanted]) -> anyhow::Result<()> {
-        let force = if self.force.rollback { Force::Fallback } else { Force::No };
+        let force = if self.options.force.rollback { Force::Fallback } else { Force::No };
         let plan = Plan::make(&self.api, before, failed, None).await?;
         plan.carry_out(&self.api, force, &mut self.effects).await
     }

@@ -1,4 +1,4 @@
-//! The status of a custom resource as the classic engine writes it: conditions and the deployed release. Pure.
+//! The status of a custom resource as both engines write it: conditions and the deployed release. Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -8,6 +8,8 @@ pub(super) const INITIALIZED: &str = "Initialized";
 pub(super) const DEPLOYED: &str = "Deployed";
 /// Install, upgrade or uninstall failed.
 pub(super) const RELEASE_FAILED: &str = "ReleaseFailed";
+/// The custom resource is left alone.
+pub(super) const PAUSED: &str = "Paused";
 /// The state of the release could not be told or repaired.
 pub(super) const IRRECONCILABLE: &str = "Irreconcilable";
 
@@ -17,6 +19,8 @@ pub(super) struct Status {
     conditions: Vec<Condition>,
     deployed_release: Option<(String, String)>,
     now: String,
+    /// Conditions are written in the order of their types.
+    sorted: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,12 +53,28 @@ impl Status {
                 .collect(),
             deployed_release: release.map(|release| (text(release, "name"), text(release, "manifest"))),
             now: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            sorted: false,
         }
+    }
+
+    /// The conditions in the order of their types, as the helm-operator-plugins library writes them.
+    #[must_use]
+    pub(super) fn sorted(self) -> Status {
+        Status { sorted: true, ..self }
     }
 
     /// Sets a condition; its time changes only when its status does.
     pub(super) fn set(&mut self, kind: &str, status: bool, reason: &str, message: &str) {
-        let status = if status { "True" } else { "False" };
+        self.put(kind, if status { "True" } else { "False" }, reason, message);
+    }
+
+    /// Nothing is known of a condition.
+    pub(super) fn unknown(&mut self, kind: &str) {
+        self.put(kind, "Unknown", "", "");
+    }
+
+    /// Sets a condition with any status.
+    pub(super) fn put(&mut self, kind: &str, status: &str, reason: &str, message: &str) {
         let known = self.conditions.iter().position(|condition| condition.kind == kind);
         let since = known
             .map(|at| &self.conditions[at])
@@ -86,7 +106,11 @@ impl Status {
     /// The JSON to write.
     pub(super) fn to_json(&self) -> Value {
         let mut status = Map::new();
-        let conditions: Vec<Value> = self.conditions.iter().map(Condition::to_json).collect();
+        let mut conditions: Vec<&Condition> = self.conditions.iter().collect();
+        if self.sorted {
+            conditions.sort_by(|a, b| a.kind.cmp(&b.kind));
+        }
+        let conditions: Vec<Value> = conditions.into_iter().map(Condition::to_json).collect();
         status.insert("conditions".to_owned(), Value::Array(conditions));
         if let Some((name, manifest)) = &self.deployed_release {
             let mut release = json!({"name": name});

@@ -28,9 +28,8 @@ impl Pass {
             return Ok(Verdict::new(Outcome::Unchanged));
         }
         let failed = |error| Fault::release_failed("UninstallError", error);
-        let history =
-            History::read(&self.engine.api, &self.engine.namespace, &self.parent.reference.name).await;
-        let history = history.map_err(failed)?;
+        self.settle_places().await?;
+        let history = self.history().await.map_err(failed)?;
         let was_there = history.belongs_to(&self.engine.owner) && !history.is_empty();
         if was_there {
             self.engine.uninstall_release(history).await.map_err(failed)?;
@@ -51,8 +50,7 @@ impl Pass {
             self.status.release(None);
             self.put_status().await.map_err(failed)?;
         }
-        self.parent.drop_finalizers(&self.engine.api, &mine).await.map_err(failed)?;
-        self.engine.note("finalizer");
+        self.let_go().await?;
         Ok(Verdict::new(Outcome::Uninstalled))
     }
 
@@ -76,14 +74,23 @@ impl Engine {
     /// Hooks, objects and revisions.
     pub(super) async fn uninstall_release(&mut self, mut history: History) -> anyhow::Result<()> {
         let name = self.name.clone();
+        if let Some(newest) = history.newest()? {
+            // Where it was installed, whatever the options say by now.
+            self.namespace = newest.release.namespace;
+        }
         let manifests = history.live_manifests()?;
         let (mut hooks, chart) = history.newest_hooks()?;
         history.mark_uninstalling(&self.api, &self.owner).await?;
-        let runner = Hooks::of(self, &chart);
+        let action = self.options.uninstall.clone();
+        let runner = Hooks::of(self, &chart, &action);
         runner.run(HookEvent::PreDelete, &mut hooks, &mut self.effects).await?;
         self.remove_objects(&manifests, &chart)
             .await
             .with_context(|| format!("failed to delete release: {name}"))?;
+        if action.wait.is_some() {
+            let gone = self.stored_objects(&manifests, &chart).await?;
+            self.until_all_gone(&gone, &action).await?;
+        }
         runner.run(HookEvent::PostDelete, &mut hooks, &mut self.effects).await?;
         history.purge(&self.api).await
     }

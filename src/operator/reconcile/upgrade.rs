@@ -7,19 +7,20 @@ use super::decide::{self, Case, Decision, News};
 use super::desired_release::DesiredRelease;
 use super::engine::{Deployed, Engine};
 use super::explain;
+use super::hook_calls::Doing;
 use super::hooks::Hooks;
 use super::inject::ReleaseNames;
 use super::objects::{self, Wanted};
-use super::recorder;
 use super::release::{History, Stored};
 use super::render::{Identity, Lookups, Rendered};
 use super::rollback::Failure;
-use super::verdict::Fault;
-use crate::event::{Action, Outcome, ReleaseStep};
+use super::verdict::{Fault, Stage};
+use crate::event::{Action, Outcome, ReleaseStep, mask};
 use anyhow::Context;
 use opdev_helm::chart::Chart;
 use opdev_helm::engine::ReleaseRead;
 use opdev_helm::manifest::{self, HookEvent};
+use opdev_helm::release::Status;
 use serde_json::Value;
 use std::sync::Arc;
 
@@ -41,25 +42,59 @@ impl Engine {
         history: History,
         desired: DesiredRelease,
     ) -> Result<Outcome, Fault> {
-        match history.deployed().map_err(Fault::irreconcilable)? {
-            None => self.install(history, desired).await,
-            Some(deployed) => self.follow(history, deployed, desired).await,
+        let values = desired.values.clone();
+        let outcome = match self.base(&history).map_err(Fault::state)? {
+            None => self.install(history, desired).await?,
+            Some((deployed, must)) => self.follow(history, (deployed, must), desired).await?,
+        };
+        if outcome != Outcome::Waiting {
+            self.ask_after(&values).await?;
         }
+        Ok(outcome)
+    }
+
+    /// The revision that the next one follows, and why there must be a next one, where that is so. The library upgrades
+    /// also what failed.
+    pub(super) fn base(&self, history: &History) -> anyhow::Result<Option<(Stored, Option<String>)>> {
+        let deployed = history.deployed()?;
+        if let Some(deployed) = &deployed
+            && deployed.release.namespace != self.namespace
+        {
+            let why = format!("it moves from namespace {} to {}", deployed.release.namespace, self.namespace);
+            return Ok(Some((deployed.clone(), Some(why))));
+        }
+        if !self.options.hybrid {
+            return Ok(deployed.map(|deployed| (deployed, None)));
+        }
+        let newest = history.newest()?;
+        let failed =
+            |stored: &&Stored| matches!(stored.release.info.status, Status::Failed | Status::Superseded);
+        Ok(match (deployed, newest) {
+            (deployed, Some(newest)) if failed(&&newest) => {
+                let word = newest.release.info.status.word();
+                let why = format!("revision {} is {word}", newest.release.version);
+                Some((deployed.unwrap_or(newest), Some(why)))
+            }
+            (deployed, _) => deployed.map(|deployed| (deployed, None)),
+        })
     }
 
     /// A revision is deployed: does the chart say something else now?
     async fn follow(
         &mut self,
         history: History,
-        deployed: Stored,
+        (deployed, must): (Stored, Option<String>),
         desired: DesiredRelease,
     ) -> Result<Outcome, Fault> {
         self.manifests.push(deployed.release.manifest.clone());
-        let candidate = self
-            .candidate(&history, &deployed, &desired)
-            .await
-            .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
+        let state = |error: anyhow::Error| Fault::state(error.context("failed to get candidate release"));
+        let candidate = self.candidate(&history, (&deployed, must), &desired).await.map_err(state)?;
         self.note("render");
+        let doing = if candidate.is_some() { Doing::Upgrade } else { Doing::Reconcile };
+        if !self.ask_before(doing, &desired.values, Some(&deployed)).await? {
+            self.settle(&deployed);
+            return Ok(Outcome::Waiting);
+        }
         let Some((rendered, decision)) = candidate else {
             return self.keep(&deployed, desired).await;
         };
@@ -74,7 +109,8 @@ impl Engine {
         } else {
             self.memory.surplus = 0;
         }
-        let before = self.wanted(&deployed.release.manifest, desired.chart.name()).await;
+        let names = self.names(&deployed.release.namespace, desired.chart.name());
+        let before = objects::build(&self.api, &deployed.release.manifest, &self.owner, names).await;
         let before = before.unwrap_or_default();
         let plan = async {
             let wanted = self.wanted(&rendered.manifest, desired.chart.name()).await?;
@@ -84,9 +120,7 @@ impl Engine {
             let plan = Plan::make(&self.api, wanted.clone(), &before, Some(("update", names))).await?;
             anyhow::Ok((wanted, plan))
         };
-        let (wanted, plan) = plan
-            .await
-            .map_err(|error| Fault::irreconcilable(error.context("failed to get candidate release")))?;
+        let (wanted, plan) = plan.await.map_err(state)?;
         self.planned = true;
         self.note("plan");
         let change = Change { before, wanted, plan, rendered };
@@ -111,12 +145,15 @@ impl Engine {
     pub(super) async fn candidate(
         &mut self,
         history: &History,
-        deployed: &Stored,
+        (deployed, must): (&Stored, Option<String>),
         desired: &DesiredRelease,
     ) -> anyhow::Result<Option<(Rendered, Decision)>> {
         let news = self.news(deployed, desired);
-        let identity = Identity { revision: history.next_revision(), install: false };
+        let identity = Identity { revision: self.next_revision(history), install: false };
         let next = self.effective(desired, identity, deployed).await?;
+        if let Some(why) = must {
+            return Ok(Some((next, decide::upgrade(why))));
+        }
         let differs = next.manifest != deployed.release.manifest;
         let as_deployed = if next.release_reads.is_empty() || (news == News::Nothing && !differs) {
             None
@@ -137,6 +174,11 @@ impl Engine {
             ReleaseStep::Installed | ReleaseStep::Upgraded | ReleaseStep::RolledBack => next,
         };
         Ok(Some((rendered, decision)))
+    }
+
+    /// The number of the next revision. What failed stays in the library's history.
+    pub(super) fn next_revision(&self, history: &History) -> i64 {
+        if self.options.hybrid { history.revision_after_all() } else { history.next_revision() }
     }
 
     /// The values of the next revision. Helm's upgrade that is given no values takes those of the deployed revision, and
@@ -210,7 +252,10 @@ impl Engine {
     /// The release stays as it is: only drift is put back.
     async fn keep(&mut self, deployed: &Stored, desired: DesiredRelease) -> Result<Outcome, Fault> {
         let manifest = deployed.release.manifest.clone();
-        let outcome = self.repair(&manifest).await.map_err(Fault::irreconcilable)?;
+        let outcome = self
+            .repair(&manifest)
+            .await
+            .map_err(|error| Fault { stage: Stage::Repair, ..Fault::irreconcilable(error) })?;
         self.settle(deployed);
         if self.memory.surplus <= SURPLUS_LIMIT {
             self.memory.surplus = 0;
@@ -327,6 +372,9 @@ impl Engine {
         let Change { before, wanted, plan, rendered } = change;
         let force = self.upgrade_force();
         if let Err(error) = plan.carry_out(&self.api, force, &mut self.effects).await {
+            if !self.options.failure_rollbacks {
+                return Err(Fault::release_failed("UpgradeError", error));
+            }
             let error = self.put_back(error, before, &wanted).await;
             return Err(Fault::release_failed("UpgradeError", error));
         }
@@ -354,12 +402,17 @@ impl Engine {
         let failed = |error: anyhow::Error| {
             Fault::release_failed("UpgradeError", error.context("failed to upgrade release"))
         };
-        history.drop_failed(&self.api).await.map_err(failed)?;
+        if self.options.hybrid {
+            history.make_room(&self.api, self.options.max_history).await.map_err(failed)?;
+        } else {
+            history.drop_failed(&self.api).await.map_err(failed)?;
+        }
         let release = history.next(&self.name, &self.namespace, desired, rendered);
         let mut next = history.store(&self.api, &self.owner, release).await.map_err(failed)?;
         self.note("release");
         let force = self.upgrade_force();
-        let hooks = Hooks::of(self, desired.chart.name());
+        let action = self.options.upgrade.clone();
+        let hooks = Hooks::of(self, desired.chart.name(), &action);
         let work = async {
             let run = &mut next.release.hooks;
             hooks
@@ -367,6 +420,7 @@ impl Engine {
                 .await
                 .context("pre-upgrade hooks failed")?;
             plan.carry_out(&self.api, force, &mut self.effects).await?;
+            self.until_ready(&wanted, &action).await?;
             hooks
                 .run(HookEvent::PostUpgrade, run, &mut self.effects)
                 .await
@@ -380,9 +434,12 @@ impl Engine {
         self.note("apply");
         deployed.supersede();
         history.replace(&self.api, &self.owner, &mut deployed).await.map_err(failed)?;
-        next.deploy("Upgrade complete");
+        next.deploy(action.description.as_deref().unwrap_or("Upgrade complete"));
         history.replace(&self.api, &self.owner, &mut next).await.map_err(failed)?;
-        history.trim(&self.api, self.settings.max_history).await.map_err(failed)?;
+        if !self.options.hybrid {
+            history.trim(&self.api, self.options.max_history).await.map_err(failed)?;
+        }
+        self.tell_overrides().await;
         self.note("release");
         self.settle(&next);
         Ok(next.release.version)
@@ -390,11 +447,17 @@ impl Engine {
 
     /// The first revision. What a failed one left behind is taken off the cluster again.
     async fn install(&mut self, mut history: History, desired: DesiredRelease) -> Result<Outcome, Fault> {
+        if !self.ask_before(Doing::Install, &desired.values, None).await? {
+            return Ok(Outcome::Waiting);
+        }
         self.warn_overrides().await;
+        let action = self.options.install.clone();
         let failed = |error: anyhow::Error| Fault::release_failed("InstallError", error);
         history.purge(&self.api).await.map_err(failed)?;
         let installed = async {
-            self.install_crds(&desired.chart).await?;
+            if action.crds {
+                self.install_crds(&desired.chart).await?;
+            }
             let identity = Identity { revision: 1, install: true };
             let candidate = self.render(&desired, identity, Lookups::Live).await?;
             self.compare_renders(&desired, identity, Lookups::Live, &candidate).await?;
@@ -403,11 +466,11 @@ impl Engine {
             self.refuse_twins(&wanted, &candidate.manifest)?;
             let namespace = self.namespace.clone();
             let names = self.names(&namespace, desired.chart.name());
-            let plan = Plan::make(&self.api, wanted, &[], Some(("install", names))).await?;
+            let plan = Plan::make(&self.api, wanted.clone(), &[], Some(("install", names))).await?;
             self.note("plan");
-            anyhow::Ok((candidate, plan))
+            anyhow::Ok((candidate, wanted, plan))
         };
-        let (candidate, plan) =
+        let (candidate, wanted, plan) =
             installed.await.map_err(|error| failed(error.context("failed to install release")))?;
         // Notes alone do not make another revision.
         let facts = candidate.release_reads.iter().find(|read| !manifest::is_notes(&read.template));
@@ -418,20 +481,27 @@ impl Engine {
             .await
             .map_err(|error| failed(error.context("failed to install release")))?;
         self.note("release");
-        let hooks = Hooks::of(self, desired.chart.name());
+        let hooks = Hooks::of(self, desired.chart.name(), &action);
         let work = async {
             let run = &mut first.release.hooks;
             hooks.run(HookEvent::PreInstall, run, &mut self.effects).await.context("failed pre-install")?;
             plan.carry_out(&self.api, Force::No, &mut self.effects).await?;
+            self.until_ready(&wanted, &action).await?;
             hooks.run(HookEvent::PostInstall, run, &mut self.effects).await.context("failed post-install")
         };
         if let Err(error) = work.await {
             self.note("apply");
+            if !self.options.failure_rollbacks {
+                first.fail(&format!("Release {:?} failed: {error:#}", self.name));
+                let also = history.replace(&self.api, &self.owner, &mut first).await.err();
+                return Err(Fault { also, ..failed(error.context("failed to install release")) });
+            }
             return Err(failed(self.take_back(error, history, first, desired.chart.name()).await));
         }
         self.note("apply");
-        first.deploy("Install complete");
+        first.deploy(action.description.as_deref().unwrap_or("Install complete"));
         history.replace(&self.api, &self.owner, &mut first).await.map_err(failed)?;
+        self.tell_overrides().await;
         self.note("release");
         self.settle(&first);
         self.remember(desired);
@@ -440,21 +510,32 @@ impl Engine {
         Ok(Outcome::Installed)
     }
 
+    /// Before the Operator SDK's operator writes, it says which values its operator forces.
     async fn warn_overrides(&mut self) {
+        if !self.options.hybrid {
+            self.record_overrides("OverrideValuesInUse", "operator's watches.yaml").await;
+        }
+    }
+
+    /// The library says it once it has written.
+    async fn tell_overrides(&mut self) {
+        if self.options.hybrid {
+            self.record_overrides("ValueOverridden", "operator").await;
+        }
+    }
+
+    async fn record_overrides(&mut self, reason: &str, by: &str) {
         let reconciler = Arc::clone(&self.reconciler);
-        let suppress = self.settings.suppress_override_values;
-        recorder::override_values(
-            &self.api,
-            &self.owner,
-            &reconciler.overrides,
-            suppress,
-            &mut self.memory.emitted,
-        )
-        .await;
+        for (key, value) in &reconciler.overrides {
+            let hide = self.settings.suppress_override_values || mask::is_secret_path(key);
+            let value = if hide { "****" } else { value.as_str() };
+            let message = format!("Chart value {key:?} overridden to {value:?} by {by}");
+            self.record("Warning", reason, &message).await;
+        }
     }
 
     pub(super) fn upgrade_force(&self) -> Force {
-        if self.force.upgrade { Force::Replace } else { Force::No }
+        if self.options.force.upgrade { Force::Replace } else { Force::No }
     }
 
     pub(super) fn names<'a>(&'a self, namespace: &'a str, chart: &'a str) -> ReleaseNames<'a> {

@@ -138,17 +138,38 @@ pub(super) struct Fault {
     pub(super) retry: bool,
     /// What went wrong after it.
     pub(super) also: Option<anyhow::Error>,
+    /// Where it happened.
+    pub(super) stage: Stage,
+}
+
+/// Where a pass of a chart failed, as far as conditions tell it apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The values could not be made.
+    Values,
+    /// It could not be told what to do.
+    State,
+    /// Live objects could not be put back.
+    Repair,
+    /// Anything else.
+    #[default]
+    Other,
 }
 
 impl Fault {
     /// A failure that no condition shows.
     pub(super) fn plain(error: anyhow::Error) -> Fault {
-        Fault { error, condition: None, diagnostic: None, retry: true, also: None }
+        Fault { error, condition: None, diagnostic: None, retry: true, also: None, stage: Stage::Other }
     }
 
     /// The state of the release could not be told or repaired.
     pub(super) fn irreconcilable(error: anyhow::Error) -> Fault {
         Fault { condition: Some((IRRECONCILABLE, "ReconcileError")), ..Fault::plain(error) }
+    }
+
+    /// It could not be told what to do.
+    pub(super) fn state(error: anyhow::Error) -> Fault {
+        Fault { stage: Stage::State, ..Fault::irreconcilable(error) }
     }
 
     /// Install, upgrade or uninstall failed.

@@ -36,6 +36,7 @@ fn files(made: Vec<Made>, found: Vec<Found>) -> Files {
         .into();
     Files {
         watches: (String::new(), Ok(String::new())),
+        settings: None,
         charts: BTreeMap::new(),
         named_charts: BTreeMap::new(),
         types: Types { made, found, texts },

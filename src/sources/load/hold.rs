@@ -34,10 +34,13 @@ fn key(gvk: &Gvk) -> Kind {
     (gvk.group.clone(), gvk.kind.clone())
 }
 
-/// What a chart and its override values are known by; `content` stands for the chart's files.
+/// What a chart, its override values, options and script are known by; `content` stands for the chart's files.
 fn print(watch: &Watch, content: Option<u64>) -> u64 {
-    let overrides = watch.chart().map(|chart| (&chart.path, &chart.overrides, &chart.dry_run_option));
-    hash(&(content, overrides))
+    let own = watch.chart().map(|chart| {
+        let script = chart.script.as_ref().map(|script| (&script.path, &script.files, &script.allow));
+        (&chart.path, &chart.overrides, &chart.dry_run_option, &chart.options, script)
+    });
+    hash(&(content, own))
 }
 
 impl HeldCharts {

@@ -22,6 +22,7 @@ const GOOD: &str = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata: 
 fn files(one: &str, two: &str) -> Files {
     Files {
         watches: ("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
+        settings: None,
         charts: [("charts/one".to_owned(), chart("one", one)), ("charts/two".to_owned(), chart("two", two))]
             .into(),
         crds: Vec::new(),

@@ -1,7 +1,7 @@
 //! Programs and charts that are new but do not serve yet: tried first, then let in, refused, or held for the user's word.
 //! Until then the older one stays in the set. Pure; `hold` remembers held charts, `sources/reconcilers.rs` held programs.
 
-use super::{Loaded, Loader};
+use super::{Loaded, Loader, same_script};
 use crate::event::Diagnostic;
 use crate::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev_object::meta::Gvk;
@@ -14,6 +14,16 @@ pub struct Trial {
     pub watch: Arc<Watch>,
     /// The kind with the one that runs.
     pub before: Arc<Watch>,
+}
+
+impl Trial {
+    /// Whether it is tried before it serves, also where saved charts are not held: what users write as programs is.
+    pub fn is_program(&self) -> bool {
+        match (self.watch.chart(), self.before.chart()) {
+            (Some(new), Some(old)) => !same_script(new, old),
+            (Some(_) | None, _) => true,
+        }
+    }
 }
 
 impl Loader {
@@ -124,7 +134,11 @@ fn is_same(new: &ChartReconciler, old: &ChartReconciler) -> bool {
         (Some(new), Some(old)) => Arc::ptr_eq(new, old),
         (Some(_) | None, _) => false,
     };
-    chart && new.overrides == old.overrides && new.dry_run_option == old.dry_run_option
+    chart
+        && new.overrides == old.overrides
+        && new.dry_run_option == old.dry_run_option
+        && new.options == old.options
+        && same_script(new, old)
 }
 
 fn replace(sources: &mut Sources, watch: Watch) {

@@ -25,6 +25,7 @@ fn files(reconcilers: &[(&str, &str)]) -> Files {
     let in_folder = |(name, text): &(&str, &str)| (format!("config/reconcilers/{name}"), Arc::from(*text));
     Files {
         watches: ("watches.yaml".to_owned(), Ok(WATCHES.to_owned())),
+        settings: None,
         charts: BTreeMap::new(),
         named_charts: BTreeMap::new(),
         types: Types::default(),
@@ -186,4 +187,80 @@ fn kinds_that_nothing_reconciles_are_shown() {
     assert_eq!(why(&loaded), ["One: --only leaves it out", NOTHING]);
     assert_eq!(loaded.sources.watches.len(), 1);
     assert_eq!(loaded.kinds[0].scale, ".spec.n");
+}
+
+fn with_chart(reconcilers: &[(&str, &str)], settings: &str) -> Files {
+    let chart = [("Chart.yaml", "apiVersion: v2\nname: one\nversion: 0.1.0\n"), ("templates/a.yaml", "")];
+    let chart = chart.into_iter().map(|(path, text)| (path, text.as_bytes())).collect();
+    Files {
+        charts: BTreeMap::from([("charts/one".to_owned(), Ok(chart))]),
+        settings: Some(("opdev.yaml".to_owned(), settings.to_owned())),
+        ..files(reconcilers)
+    }
+}
+
+#[test]
+fn a_script_stands_beside_a_chart_or_takes_its_place() {
+    let values = "export function values() { return {}; }\n";
+    let loaded = first(&with_chart(&[("one.ts", values)], ""));
+    let chart = loaded.sources.watches[0].chart().unwrap();
+    assert_eq!(chart.script.as_ref().unwrap().path, "config/reconcilers/one.ts");
+    assert!(errors(&loaded).is_empty() && chart.is_loaded());
+    // Both would reconcile the kind.
+    assert_eq!(
+        errors(&first(&with_chart(&[("one.ts", GOOD)], ""))),
+        [
+            "One has a chart, too (watches.yaml:1:3): config/reconcilers/one.ts does not run (remove the entry at \
+          watches.yaml:1:3 or config/reconcilers/one.ts: one kind has one reconciler)"
+        ]
+    );
+    let alone = errors(&first(&with_chart(&[("podset.ts", values)], "")));
+    assert!(
+        alone[0]
+            .starts_with("config/reconcilers/podset.ts has functions for a chart, and PodSet has no chart"),
+        "{alone:?}"
+    );
+    // Nothing is installed without the script that belongs to it.
+    let broken = first(&with_chart(&[("one.ts", "export function values( {\n")], ""));
+    assert!(matches!(broken.kinds[0].health, KindHealth::Disabled { .. }), "{:?}", broken.kinds);
+}
+
+#[test]
+fn a_saved_script_of_a_chart_is_tried_and_a_broken_one_replaces_nothing() {
+    let mut loader = Loader::default();
+    let with = |text: &str| with_chart(&[("one.ts", text)], "");
+    loader.load(&with("export function values() { return { a: 1 }; }\n"), &[], None, false).unwrap();
+    let second =
+        loader.load(&with("export function values() { return { a: 2 }; }\n"), &[], None, false).unwrap();
+    assert_eq!((second.affected.len(), second.trials.len()), (1, 1));
+    assert!(second.trials[0].is_program());
+    let broken = loader.load(&with("export function values() { return {\n"), &[], None, false).unwrap();
+    assert!(broken.affected.is_empty() && matches!(broken.kinds[0].health, KindHealth::Stale { .. }));
+    let script = broken.sources.watches[0].chart().unwrap().script.clone().unwrap();
+    assert!(script.files.values().any(|text| text.contains("a: 2")), "{script:?}");
+}
+
+#[test]
+fn options_of_opdev_yaml_count_at_once_and_come_before_those_of_watches() {
+    let mut loader = Loader::default();
+    let mut load = |settings: &str| {
+        let mut files = with_chart(&[], settings);
+        files.watches.1 =
+            Ok(WATCHES.replace("charts/one}", "charts/one, maxReleaseHistory: 7, storage: configmap}"));
+        loader.load(&files, &[], None, false).unwrap()
+    };
+    let options = |loaded: &Loaded| {
+        let options = loaded.sources.watches[0].chart().unwrap().options.clone();
+        (options.max_history, options.is_hybrid())
+    };
+    assert_eq!(options(&load("")), (Some(7), false));
+    let changed = load("charts: {engine: hybrid, One.a.b: {maxReleaseHistory: 3}}\n");
+    assert_eq!((options(&changed), changed.affected.len()), ((Some(3), true), 1));
+    let wrong = load("charts:\n  One.a.b:\n    maxReleaseHistory: many\n");
+    assert_eq!(options(&wrong), (Some(3), true), "the options before it go on");
+    assert_eq!(wrong.errors[0].place.as_ref().unwrap().to_string(), "opdev.yaml:3:24");
+    let typo = load("charts: {Oen.a.b: {maxHistory: 3}}\n");
+    let said: Vec<&str> = typo.sources.diagnostics.iter().map(|one| one.message.as_str()).collect();
+    assert!(said.contains(&"charts.Oen.a.b: watches.yaml has no entry of that kind"), "{said:?}");
+    assert!(said.contains(&"unknown option `maxHistory` of charts.Oen.a.b has no effect"), "{said:?}");
 }

@@ -24,7 +24,7 @@ declare module "opdev" {
    * the object where there is none, and what it set stays when it is no longer listed. */
   export function patch(object: { apiVersion: string; kind: string; metadata: { name: string; namespace?: string } }, fields: object, options?: { own?: boolean; create?: boolean }): Wish;
   /** Installs a chart as a child: a folder or archive below the project's root. The name is the parent's by default. */
-  export function release(wish: { name?: string; chart: string; values?: object; namespace?: string }): Wish;
+  export function release(wish: { name?: string; chart: string; values?: object; namespace?: string } & ReleaseOptions): Wish;
   /** Not done yet: what is listed stays, nothing is deleted, and changes of what was read run this again. */
   export function wait<T extends object>(why: string, partial?: T): T & { waiting: string };
   /** Records a Kubernetes Event. */
@@ -119,6 +119,59 @@ declare module "opdev" {
     finalizing: boolean;
     /** The time of this pass, RFC 3339; `Date.now()` is the same. */
     now: string;
+  }
+
+  /** How a release is made; the same words as for `charts` in opdev.yaml. */
+  export interface ReleaseOptions {
+    maxReleaseHistory?: number;
+    failureRollbacks?: boolean;
+    rollbackForce?: boolean;
+    storage?: "secret" | "configmap";
+    storageOwnerReference?: boolean;
+    annotations?: { install?: (string | object)[]; upgrade?: (string | object)[]; uninstall?: (string | object)[] };
+    helm?: { install?: ActionOptions; upgrade?: ActionOptions; uninstall?: ActionOptions; rollback?: ActionOptions };
+    /** Writes the condition `Deployed` and `status.deployedRelease`. */
+    status?: boolean;
+  }
+  export interface ActionOptions {
+    wait?: boolean;
+    waitForJobs?: boolean;
+    timeout?: string;
+    disableHooks?: boolean;
+    description?: string;
+    skipCRDs?: boolean;
+    disableOpenAPIValidation?: boolean;
+  }
+
+  /** The release of a chart as the script beside it sees it; `null` where nothing is installed. */
+  export interface ChartRelease {
+    name: string;
+    namespace: string;
+    revision: number;
+    status: string;
+    values: any;
+    manifest: string;
+    notes: string;
+  }
+  /** What `before` and `after` are told. */
+  export interface ChartHook {
+    values: any;
+    release: ChartRelease | null;
+    action: "install" | "upgrade" | "reconcile";
+  }
+  /** What `before` and `after` may return; `waiting` of `before` holds the release back. */
+  export type HookAnswer = Pick<Answer, "patches" | "conditions" | "events" | "waiting" | "requeueAfter" | "resyncAfterSeconds"> | void;
+  /** What a script beside a chart may export; all of it optional. */
+  export interface ChartScript<Self = AnyObject> {
+    values?(self: Self, ctx: { values: any; release: ChartRelease | null }): object | Promise<object>;
+    before?(self: Self, hook: ChartHook): HookAnswer | Promise<HookAnswer>;
+    after?(self: Self, hook: ChartHook): HookAnswer | Promise<HookAnswer>;
+    paused?(self: Self): boolean | Promise<boolean>;
+    render?(objects: ReadonlyArray<AnyObject>, self: Self): object[] | Promise<object[]>;
+    onEvent?(event: Event, self: Self): Event | null | void | false;
+    namespaces?(self: Self): { release?: string; storage?: string } | null;
+    serviceAccountName?(self: Self): string | null;
+    watches?: { kind: string; map(object: AnyObject): (string | { namespace?: string; name: string })[] }[];
   }
 
   /** Metacontroller's request, for files that export `sync`. */

@@ -4,7 +4,7 @@
 use super::bridge::{OWN, WIDE};
 use super::trace::{Failure, caught};
 use crate::answer_checks;
-use crate::contract::{Desired, Patch, Release, RequestedEvent};
+use crate::contract::{ChartAnswer, ChartCall, ChartFunction, Desired, Patch, Release, RequestedEvent};
 use crate::diagnostic::Diagnostic;
 use opdev_object::spelling::nearest;
 use rquickjs::{CatchResultExt, Coerced, Ctx, Function, Object, Value};
@@ -33,6 +33,10 @@ const KEYS: [&str; 10] = [
     "finalized",
 ];
 
+/// Keys that an answer of `before` and `after` may have: the objects are the chart's.
+const BESIDE: [&str; 6] =
+    ["patches", "conditions", "events", "waiting", "requeueAfter", "resyncAfterSeconds"];
+
 type Step<T> = Result<T, Box<Diagnostic>>;
 
 /// Why a value is no part of an answer.
@@ -56,6 +60,77 @@ pub(super) fn desired<'js>(
     answer: &Value<'js>,
     failure: &Failure,
 ) -> Step<Desired> {
+    let (answer, said) = read(ctx, hooks, answer, failure, Reader::answer)?;
+    shape(answer, &said).map_err(|(path, what)| failure.nonsense(&path, &what))
+}
+
+/// The answer of a script beside a chart.
+pub(super) fn of_chart<'js>(
+    ctx: &Ctx<'js>,
+    hooks: &Object<'js>,
+    answer: &Value<'js>,
+    failure: &Failure,
+    call: ChartCall,
+) -> Step<ChartAnswer> {
+    let beside = matches!(call, ChartCall::Function(ChartFunction::Before | ChartFunction::After));
+    if !beside {
+        let (value, said) = read(ctx, hooks, answer, failure, |reader, answer| {
+            let value = reader.json(answer)?.unwrap_or(Json::Null);
+            match expected(call, &value) {
+                None => Ok(value),
+                Some(what) => Err(Wrong::Nonsense(format!("is {}, not {what}", kind(answer)))),
+            }
+        })?;
+        let desired = shape(Map::new(), &said).map_err(|(path, what)| failure.nonsense(&path, &what))?;
+        return Ok(ChartAnswer { value, desired });
+    }
+    let (answer, said) = read(ctx, hooks, answer, failure, |reader, answer| {
+        if answer.is_undefined() || answer.is_null() { Ok(Map::new()) } else { reader.answer(answer) }
+    })?;
+    if let Some(key) =
+        answer.keys().find(|key| KEYS.contains(&key.as_str()) && !BESIDE.contains(&key.as_str()))
+    {
+        let what = format!(
+            "is not a part of this answer, for the chart makes the objects; known are {}",
+            BESIDE.join(", ")
+        );
+        return Err(failure.nonsense(&[part(key)], &what));
+    }
+    let desired = shape(answer, &said).map_err(|(path, what)| failure.nonsense(&path, &what))?;
+    Ok(ChartAnswer { value: Json::Null, desired })
+}
+
+/// What a function of a script beside a chart should have given, where it did not.
+fn expected(call: ChartCall, value: &Json) -> Option<&'static str> {
+    let (fits, what) = match call {
+        ChartCall::Function(ChartFunction::Values) => (value.is_object(), "an object with values"),
+        ChartCall::Function(ChartFunction::Before | ChartFunction::After) => (true, ""),
+        ChartCall::Function(ChartFunction::Paused) => {
+            (value.is_boolean() || value.is_null(), "true or false")
+        }
+        ChartCall::Function(ChartFunction::Render) => (value.is_array(), "the list of objects"),
+        ChartCall::Function(ChartFunction::OnEvent) => {
+            (value.is_object() || value.is_null() || *value == Json::Bool(false), "the event, null or false")
+        }
+        ChartCall::Function(ChartFunction::Namespaces) => {
+            (value.is_object() || value.is_null(), "an object such as { release, storage }")
+        }
+        ChartCall::Function(ChartFunction::ServiceAccountName) => {
+            (value.is_string() || value.is_null(), "a name or namespace/name")
+        }
+        ChartCall::Map(_) => (value.is_array() || value.is_null(), "a list such as [{ namespace, name }]"),
+    };
+    (!fits).then_some(what)
+}
+
+/// Reads an answer, and what was said with `event` and `condition`.
+fn read<'js, T>(
+    ctx: &Ctx<'js>,
+    hooks: &Object<'js>,
+    answer: &Value<'js>,
+    failure: &Failure,
+    own: impl FnOnce(&mut Reader<'js>, &Value<'js>) -> Result<T, Wrong>,
+) -> Step<(T, Json)> {
     let said =
         hooks.get("said").and_then(|said: Function<'js>| said.call::<_, Object<'js>>((answer.clone(),)));
     let said = said.catch(ctx).map_err(|error| failure.diagnostic(&caught(error)))?;
@@ -66,20 +141,19 @@ pub(super) fn desired<'js>(
         classes: classes(ctx),
         stop: Arc::clone(&failure.stop),
     };
-    let read = reader.answer(answer).and_then(|answer| {
+    let read = own(&mut reader, answer).and_then(|answer| {
         reader.path.clear();
         let said = reader.json(&said.into_value())?.unwrap_or_default();
         Ok((answer, said))
     });
-    let (answer, said) = match read {
-        Ok(read) => read,
+    match read {
+        Ok(read) => Ok(read),
         Err(Wrong::Threw(error)) => {
             let error = rquickjs::CaughtError::from_error(ctx, error);
-            return Err(failure.diagnostic(&caught(error)));
+            Err(failure.diagnostic(&caught(error)))
         }
-        Err(Wrong::Nonsense(what)) => return Err(failure.nonsense(&reader.path, &what)),
-    };
-    shape(answer, &said).map_err(|(path, what)| failure.nonsense(&path, &what))
+        Err(Wrong::Nonsense(what)) => Err(failure.nonsense(&reader.path, &what)),
+    }
 }
 
 impl Failure {
@@ -379,6 +453,7 @@ fn sort(item: Json, key: &str, desired: &mut Desired) -> Result<(), Fault> {
                 namespace: text("namespace"),
                 chart: text("chart").unwrap_or_default(),
                 values: item.get("values").cloned().unwrap_or_default(),
+                options: item.get("options").cloned().unwrap_or_default(),
             });
         }
         return Ok(());

@@ -7,7 +7,7 @@ use super::code::Code;
 use super::modules::{HOST, TYPES};
 use super::run::{Answers, Job, NATIVE_STACK, Watch};
 use super::trace::{Failure, caught};
-use crate::contract::{Desired, Limits, ReleaseState};
+use crate::contract::{ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Desired, Limits, ReleaseState};
 use crate::diagnostic::Diagnostic;
 use crate::readiness;
 use opdev_object::meta::{self, Gvk};
@@ -39,6 +39,8 @@ pub(super) struct Declared {
     pub(super) kind: Option<String>,
     pub(super) owns: Vec<String>,
     pub(super) allow: Vec<String>,
+    /// The kinds of `watches`, of a script beside a chart.
+    pub(super) watches: Vec<String>,
     /// The exported functions that mean something.
     pub(super) functions: Vec<String>,
 }
@@ -77,7 +79,8 @@ impl Machine {
                 let facts: Function<'_> = hooks.get("facts")?;
                 let facts: Object<'_> = facts.call((exports,))?;
                 let mut declared = Declared::default();
-                for name in ["reconcile", "sync", "finalize", "customize"] {
+                let own = ["reconcile", "sync", "finalize", "customize"];
+                for name in own.into_iter().chain(ChartFunction::ALL.map(ChartFunction::name)) {
                     if facts.get::<_, String>(name)? == "function" {
                         declared.functions.push(name.to_owned());
                     }
@@ -85,6 +88,7 @@ impl Machine {
                 declared.kind = text(&ctx, &facts, "kind")?;
                 declared.owns = texts(&ctx, &facts, "owns")?;
                 declared.allow = texts(&ctx, &facts, "allow")?;
+                declared.watches = texts(&ctx, &facts, "watches")?;
                 Ok(declared)
             })();
             facts.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))
@@ -93,6 +97,39 @@ impl Machine {
 
     /// Calls the function of the job.
     pub(super) fn call(mut self, job: &Job, answers: &Rc<Answers>) -> Step<Desired> {
+        let Called { bridge, hooks, answer } = self.called(job, answers)?;
+        self.context.with(|ctx| {
+            let (hooks, answer) = self.restored(&ctx, hooks, answer)?;
+            let mut desired = answer::desired(&ctx, &hooks, &answer, &self.failure)?;
+            desired.reads = bridge.take_reads();
+            Ok(desired)
+        })
+    }
+
+    /// Asks the question of the job.
+    pub(super) fn ask(mut self, job: &Job, answers: &Rc<Answers>) -> Step<ChartAnswer> {
+        let Called { bridge, hooks, answer } = self.called(job, answers)?;
+        let call = job.question.as_ref().map_or(ChartCall::Map(0), |question| question.call);
+        self.context.with(|ctx| {
+            let (hooks, answer) = self.restored(&ctx, hooks, answer)?;
+            let mut said = answer::of_chart(&ctx, &hooks, &answer, &self.failure, call)?;
+            said.desired.reads = bridge.take_reads();
+            Ok(said)
+        })
+    }
+
+    fn restored<'js>(
+        &self,
+        ctx: &Ctx<'js>,
+        hooks: Persistent<Object<'static>>,
+        answer: Persistent<Value<'static>>,
+    ) -> Step<(Object<'js>, Value<'js>)> {
+        let restored = hooks.restore(ctx).and_then(|hooks| Ok((hooks, answer.restore(ctx)?)));
+        restored.catch(ctx).map_err(|error| self.failure.diagnostic(&caught(error)))
+    }
+
+    /// Calls the function and waits for its promise.
+    fn called(&mut self, job: &Job, answers: &Rc<Answers>) -> Step<Called> {
         let bridge = Bridge::new(Rc::clone(answers));
         let now = job.observed.now.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_millisecond);
         let start = Start { now, now_text: job.observed.now.clone(), seed: job.observed.seed };
@@ -123,6 +160,10 @@ impl Machine {
                 )?;
                 let releases = job.observed.releases.clone();
                 hooks.set("releases", Function::new(ctx.clone(), move || releases_text(&releases))?)?;
+                if let Some(question) = &job.question {
+                    let answer = ask(&ctx, &hooks, (exports, job.function), question)?;
+                    return Ok(Persistent::save(&ctx, answer));
+                }
                 let owns: Vec<Vec<String>> =
                     job.owns.iter().map(|gvk| vec![gvk.api_version(), gvk.kind.clone()]).collect();
                 let call: Function<'_> = hooks.get("call")?;
@@ -138,14 +179,7 @@ impl Machine {
         let answer = self.settle(&answer)?;
         // Reading a deep answer takes native stack, of which there is more.
         self.runtime.set_max_stack_size(self.failure.limits.stack.saturating_add(NATIVE_STACK / 2));
-        self.context.with(|ctx| {
-            let restored = hooks.restore(&ctx).and_then(|hooks| Ok((hooks, answer.restore(&ctx)?)));
-            let (hooks, answer) =
-                restored.catch(&ctx).map_err(|error| self.failure.diagnostic(&caught(error)))?;
-            let mut desired = answer::desired(&ctx, &hooks, &answer, &self.failure)?;
-            desired.reads = bridge.take_reads();
-            Ok(desired)
-        })
+        Ok(Called { bridge, hooks, answer })
     }
 
     /// Surroundings and modules: the host's hooks and the exports of the entry.
@@ -239,6 +273,39 @@ impl Machine {
                 .map_err(|error| self.failure.diagnostic(&caught(error))),
         )
     }
+}
+
+/// A call that has been made.
+struct Called {
+    bridge: Rc<Bridge>,
+    hooks: Persistent<Object<'static>>,
+    answer: Persistent<Value<'static>>,
+}
+
+/// Calls a function of a script beside a chart.
+fn ask<'js>(
+    ctx: &Ctx<'js>,
+    hooks: &Object<'js>,
+    (exports, function): (Object<'js>, &str),
+    question: &ChartQuestion,
+) -> rquickjs::Result<Value<'js>> {
+    let at = match question.call {
+        ChartCall::Function(_) => 0,
+        ChartCall::Map(at) => at,
+    };
+    // Nothing stands for the custom resource.
+    let given: Vec<String> = question
+        .arguments
+        .iter()
+        .map(|argument| argument.as_ref().map(bridge::text_of).unwrap_or_default())
+        .collect();
+    let chart: Function<'js> = hooks.get("chart")?;
+    let mut args = Args::new(ctx.clone(), 4);
+    args.push_arg(exports)?;
+    args.push_arg(function)?;
+    args.push_arg(at)?;
+    args.push_arg(given)?;
+    chart.call_arg(args)
 }
 
 /// What a call starts from.

@@ -15,7 +15,9 @@ mod syntax;
 pub(crate) mod tests;
 mod trace;
 
-use crate::contract::{Desired, Facts, Host, Limits, Observed, Program};
+use crate::contract::{
+    ChartAnswer, ChartCall, ChartFunction, ChartQuestion, Desired, Facts, Host, Limits, Observed, Program,
+};
 use crate::diagnostic::Diagnostic;
 use crate::kinds;
 use code::Code;
@@ -69,7 +71,21 @@ fn check(code: &Code, declared: Declared) -> Result<(Facts, bool), Box<Diagnosti
         );
     }
     let has = |name: &str| declared.functions.iter().any(|found| found == name);
+    let chart: Vec<ChartFunction> =
+        ChartFunction::ALL.into_iter().filter(|function| has(function.name())).collect();
+    let beside = !chart.is_empty() || !declared.watches.is_empty();
     let hook = match (has("reconcile"), has("sync")) {
+        (false, false) if beside && has("finalize") => {
+            let message = "finalize is not called for a kind with a chart".to_owned();
+            return fail("finalize", message, "use hooks of the chart (helm.sh/hook: pre-delete)");
+        }
+        (false, false) if beside => {
+            let kind = declared.kind.as_deref().map(|text| gvk("kind", text)).transpose()?;
+            let watches = declared.watches.iter().map(|text| gvk("watches", text));
+            let watches = watches.collect::<Result<Vec<_>, _>>()?;
+            let facts = Facts { kind, asks: declared.allow, chart, watches, ..Facts::default() };
+            return Ok((facts, false));
+        }
         (true, false) => false,
         (false, true) => true,
         (true, true) => {
@@ -78,12 +94,17 @@ fn check(code: &Code, declared: Declared) -> Result<(Facts, bool), Box<Diagnosti
         }
         (false, false) => {
             let message = format!("{} exports no function reconcile", code.entry);
-            return fail("reconcile", message, "write `export function reconcile(self, ctx) { … }`");
+            return fail(
+                "reconcile",
+                message,
+                "write `export function reconcile(self, ctx) { … }`, or, beside a chart, one of values, before, after, \
+                 paused, render, onEvent, namespaces, serviceAccountName",
+            );
         }
     };
     let kind = declared.kind.as_deref().map(|text| gvk("kind", text)).transpose()?;
     let owns = declared.owns.iter().map(|text| gvk("owns", text)).collect::<Result<Vec<_>, _>>()?;
-    let facts = Facts { kind, owns, finalizes: has("finalize"), asks: declared.allow };
+    let facts = Facts { kind, owns, finalizes: has("finalize"), asks: declared.allow, ..Facts::default() };
     Ok((facts, hook))
 }
 
@@ -111,7 +132,29 @@ impl Program for Script {
             function,
             observed: observed.clone(),
             owns: self.facts.owns.clone(),
+            question: None,
         };
         run::reconcile(job, host, limits, &self.stuck)
+    }
+
+    fn ask(
+        &self,
+        question: &ChartQuestion,
+        observed: &Observed,
+        host: &dyn Host,
+        limits: &Limits,
+    ) -> Result<ChartAnswer, Box<Diagnostic>> {
+        let function = match question.call {
+            ChartCall::Function(function) => function.name(),
+            ChartCall::Map(_) => "watches",
+        };
+        let job = Job {
+            code: Arc::clone(&self.code),
+            function,
+            observed: observed.clone(),
+            owns: Vec::new(),
+            question: Some(question.clone()),
+        };
+        run::ask(job, host, limits, &self.stuck)
     }
 }

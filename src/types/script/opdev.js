@@ -162,10 +162,14 @@ export function patch(object, fields, options) {
   };
 }
 
+const RELEASE_OPTIONS = [
+  "annotations", "failureRollbacks", "helm", "maxReleaseHistory", "rollbackForce", "status", "storage", "storageOwnerReference",
+];
+
 export function release(wish) {
-  const { name, chart, values, namespace, ...other } = plain("release: the argument", wish);
-  const unknown = Object.keys(other)[0];
-  if (unknown !== undefined) throw new TypeError(`release: ${show(unknown)} is unknown; known are name, chart, values and namespace`);
+  const { name, chart, values, namespace, ...options } = plain("release: the argument", wish);
+  const unknown = Object.keys(options).find((key) => !RELEASE_OPTIONS.includes(key));
+  if (unknown !== undefined) throw new TypeError(`release: ${show(unknown)} is unknown; known are name, chart, values, namespace, ${RELEASE_OPTIONS.join(", ")}`);
   return {
     apiVersion: host.own,
     kind: "Release",
@@ -173,6 +177,7 @@ export function release(wish) {
     chart: text("release: chart", chart),
     values: values === undefined ? {} : plain("release: values", values),
     namespace: text("release: namespace", namespace, true),
+    options,
   };
 }
 
@@ -305,8 +310,26 @@ globalThis.fetch = fetch;
 
 host.facts = (exports) => {
   const known = { kind: exports.kind, owns: exports.owns, allow: exports.allow };
-  for (const name of ["reconcile", "sync", "finalize", "customize"]) known[name] = typeof exports[name];
+  for (const name of ["reconcile", "sync", "finalize", "customize", ...CHART]) known[name] = typeof exports[name];
+  if (exports.watches !== undefined && exports.reconcile === undefined && exports.sync === undefined) {
+    if (!Array.isArray(exports.watches)) throw new TypeError("`watches` must be a list of { kind, map }");
+    known.watches = exports.watches.map((watch, at) => {
+      if (typeof plain(`watches[${at}]`, watch).map !== "function") throw new TypeError(`watches[${at}].map must be a function, not ${show(watch.map)}`);
+      return text(`watches[${at}].kind`, watch.kind);
+    });
+  }
   return known;
+};
+
+// What a script beside a chart may export.
+const CHART = ["values", "before", "after", "paused", "render", "onEvent", "namespaces", "serviceAccountName"];
+
+host.chart = (exports, name, at, given) => {
+  pass.open = true;
+  pass.self = read(host.parent);
+  pass.namespace = pass.self.metadata?.namespace;
+  const values = given.map((text) => (text === "" ? pass.self : read(text)));
+  return name === "watches" ? exports.watches[at].map(...values) : exports[name](...values);
 };
 
 host.call = (exports, name, owns) => {

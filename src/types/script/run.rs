@@ -5,7 +5,9 @@
 use super::code::Code;
 use super::machine::{Declared, Machine};
 use super::trace;
-use crate::contract::{Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
+use crate::contract::{
+    ChartAnswer, ChartQuestion, Desired, Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read,
+};
 use crate::diagnostic::Diagnostic;
 use crate::time;
 use opdev_object::meta::Gvk;
@@ -31,6 +33,8 @@ pub(super) struct Job {
     pub(super) function: &'static str,
     pub(super) observed: Observed,
     pub(super) owns: Vec<Gvk>,
+    /// Of a script beside a chart.
+    pub(super) question: Option<ChartQuestion>,
 }
 
 /// What a script asks of the host.
@@ -118,6 +122,20 @@ pub(super) fn reconcile(
     let (code, limits) = (Arc::clone(&job.code), *limits);
     let task = move |answers: &Rc<Answers>, stop: &Arc<AtomicBool>| {
         attempt(&job.code, &limits, answers, stop, |machine| machine.call(&job, answers))
+    };
+    supervise(&code, Some(host), &limits, stuck, task)
+}
+
+/// Asks a script beside a chart.
+pub(super) fn ask(
+    job: Job,
+    host: &dyn Host,
+    limits: &Limits,
+    stuck: &Stuck,
+) -> Result<ChartAnswer, Box<Diagnostic>> {
+    let (code, limits) = (Arc::clone(&job.code), *limits);
+    let task = move |answers: &Rc<Answers>, stop: &Arc<AtomicBool>| {
+        attempt(&job.code, &limits, answers, stop, |machine| machine.ask(&job, answers))
     };
     supervise(&code, Some(host), &limits, stuck, task)
 }

@@ -144,7 +144,13 @@ impl Document<'_> {
             Some(values @ Value::Object(_)) => values.clone(),
             Some(_) => return Err(self.fault(&[".values".to_owned()], "is not an object")),
         };
-        desired.releases.push(Release { name, namespace: text("namespace")?, chart, values });
+        desired.releases.push(Release {
+            name,
+            namespace: text("namespace")?,
+            chart,
+            values,
+            options: Value::Null,
+        });
         Ok(())
     }
 

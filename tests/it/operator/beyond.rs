@@ -41,6 +41,7 @@ fn releasing(text: &str) -> opdev::sources::Watch {
                 namespace: None,
                 chart: "./charts/web".to_owned(),
                 values: json!({"greeting": greeting}),
+                options: serde_json::Value::Null,
             });
             if !observed.releases.iter().any(|state| state.name == name && state.ready) {
                 desired.waiting = Some(format!("release {name} is not ready"));

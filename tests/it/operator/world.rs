@@ -4,6 +4,7 @@ use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, Patch, PatchParam
 use kube::core::GroupVersionKind;
 use opdev::event::{CauseKind, Event, Outcome, Reconcile, ReloadSettled};
 use opdev::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
+use opdev::sources::chart_options::ChartOptions;
 use opdev::sources::{ChartReconciler, Reconciler, Sources, TypeReconciler, Watch};
 use opdev::tap::{EventSink, PassNumbers};
 use opdev_controlplane::ControlPlane;
@@ -55,6 +56,8 @@ pub(crate) fn watch_of(kind: &str, chart: Arc<Chart>) -> Watch {
             watch_dependents: true,
             overrides: BTreeMap::new(),
             dry_run_option: String::new(),
+            options: ChartOptions::default(),
+            script: None,
         })),
         broken: None,
         changed_in: 1,

@@ -1,13 +1,12 @@
 //! Asks the program, on a blocking thread, with a finite time, and makes a fault of whatever it does wrong.
 //! A program that panics or never returns takes nothing with it.
 
-use super::host::Outside;
 use super::observe::Source;
 use super::pass::Pass;
 use super::plan::Plan;
-use crate::event::mask;
+use crate::operator::reconcile::blame::blamed;
+use crate::operator::reconcile::host::Outside;
 use crate::operator::reconcile::verdict::Fault;
-use crate::sources::broken;
 use anyhow::anyhow;
 use opdev_object::meta;
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};
@@ -85,7 +84,8 @@ impl Pass {
     }
 
     async fn ask(&mut self, program: &Arc<dyn Program>, observed: Observed) -> Result<Desired, Fault> {
-        let outside = Arc::new(Outside::of(self));
+        let outside =
+            Arc::new(Outside::new(&self.api, &self.hub, &self.typed, self.owner.namespace.clone(), false));
         let (program, host, limits) = (Arc::clone(program), Arc::clone(&outside), self.typed.limits);
         let work = tokio::task::spawn_blocking(move || program.reconcile(&observed, &*host, &limits));
         let answer = tokio::time::timeout(limits.time + GRACE, work).await;
@@ -118,23 +118,7 @@ impl Pass {
 
     /// What the program threw, with its place in the project.
     fn blame(&self, found: &Diagnostic) -> Fault {
-        let secrets = self.secrets();
-        let mut diagnostic = broken::program(&self.typed.files, found);
-        diagnostic.kind = Some(self.parent.reference.gvk.clone());
-        diagnostic.excerpt = diagnostic.excerpt.map(|text| mask::text(&text, &secrets));
-        let frames = found.stack.iter().rev().fold(None, |inner: Option<anyhow::Error>, frame| {
-            let frame = format!("at {frame}");
-            Some(match inner {
-                Some(inner) => inner.context(frame),
-                None => anyhow!(frame),
-            })
-        });
-        let message = found.message.clone();
-        let error = match frames {
-            Some(frames) => frames.context(message),
-            None => anyhow!(message),
-        };
-        Fault { diagnostic: Some(Box::new(diagnostic)), ..Fault::plain(error) }
+        blamed(&self.typed, &self.parent.reference.gvk, &self.secrets(), found)
     }
 }
 

@@ -3,12 +3,11 @@
 
 use super::pass::Pass;
 use super::plan::{Plan, Write};
-use crate::event::{Action, ObjectChange, mask};
+use crate::event::{Action, ObjectChange};
 use crate::operator::api::{Api, Deletion};
-use crate::operator::reconcile::compare::changes;
 use crate::operator::reconcile::objects::{PARALLEL, Wanted};
 use crate::operator::reconcile::verdict::Fault;
-use crate::tap::change::managers_of;
+use crate::operator::reconcile::writes::updated;
 use anyhow::Context;
 use futures::stream::{self, StreamExt};
 use opdev_object::meta::{self, ObjectKey};
@@ -135,31 +134,6 @@ impl Pass {
             taken_from: Vec::new(),
         });
     }
-}
-
-/// What a write changed, masked; nothing where it changed nothing that people look at.
-pub(super) fn updated(
-    object: meta::ObjectRef,
-    before: &Value,
-    after: &Value,
-    manager: &str,
-) -> Option<ObjectChange> {
-    let changed = changes(before, after);
-    let mut taken_from: Vec<String> = changed
-        .iter()
-        .filter(|change| change.old.is_some())
-        .flat_map(|change| managers_of(before, &change.path, manager))
-        .collect();
-    taken_from.sort();
-    taken_from.dedup();
-    let wrote = meta::resource_version(before) != meta::resource_version(after);
-    let kind = object.gvk.kind.clone();
-    (wrote && !changed.is_empty()).then(|| ObjectChange {
-        object,
-        action: Action::Updated,
-        changes: mask::changes(&kind, changed),
-        taken_from,
-    })
 }
 
 async fn apply(api: &Api, write: &Write, manager: &str) -> anyhow::Result<Value> {

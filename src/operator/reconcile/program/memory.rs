@@ -22,6 +22,8 @@ pub(in crate::operator) struct Memory {
     pub(super) releases: BTreeMap<(String, String), ReleaseMemory>,
     /// Whether it has releases; `None` where nobody has looked.
     pub(super) has_releases: Option<bool>,
+    /// Whether some of them have their records in ConfigMaps; `None` where nobody has looked.
+    pub(super) config_maps: Option<bool>,
     /// What was read by passes that failed, and by the last one that did not.
     pub(super) reads: Vec<Read>,
     pub(super) guard: Guard,

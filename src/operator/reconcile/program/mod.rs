@@ -5,13 +5,10 @@
 mod ask;
 mod carry;
 mod guard;
-mod host;
 mod leave;
 pub(super) mod memory;
 mod observe;
-mod outside;
 pub(super) mod pass;
-pub use outside::end_programs;
 mod patches;
 mod plan;
 mod releases;
@@ -24,13 +21,14 @@ use super::memory::Job;
 use super::parent::Parent;
 use super::recorder::{self, Note};
 use super::verdict::{self, Fault, Report, Verdict};
+use super::writes::manager_of;
 use crate::event::{Outcome, Requeue, mask};
 use crate::operator::api::{ApiError, At};
 use crate::sources::TypeReconciler;
 use anyhow::anyhow;
 use opdev_object::meta;
 use opdev_types::contract::{Desired, Program};
-use pass::{Done, FINALIZER, Pass, manager_of};
+use pass::{Done, FINALIZER, Pass};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,7 +121,7 @@ impl Pass {
         if leaving && !program.facts().finalizes {
             return self.dismantle().await;
         }
-        let (desired, plan) = self.ask_and_plan(&program, leaving).await?;
+        let (mut desired, plan) = self.ask_and_plan(&program, leaving).await?;
         if let Some(words) = self.own.guard.judge(&plan.fingerprint()) {
             return Err(Fault { retry: false, ..Fault::plain(anyhow!(words)) });
         }
@@ -135,9 +133,24 @@ impl Pass {
             return self.dismantle().await;
         }
         self.put_releases(&desired).await?;
+        self.tell_releases(&mut desired);
         self.put_status(&desired).await.map_err(Fault::plain)?;
         self.put_events(&desired).await;
         Ok(self.verdict(&desired, leaving))
+    }
+
+    /// What releases were asked to say in the status.
+    fn tell_releases(&mut self, desired: &mut Desired) {
+        for (condition, release) in std::mem::take(&mut self.done.told_releases) {
+            desired.conditions.push(condition);
+            let before = || self.parent.object.get("status").cloned().unwrap_or_default();
+            let mut status = desired.status.take().unwrap_or_else(before);
+            if !status.is_object() {
+                status = Value::Object(serde_json::Map::new());
+            }
+            status["deployedRelease"] = release;
+            desired.status = Some(status);
+        }
     }
 
     fn no_program(&self) -> Fault {

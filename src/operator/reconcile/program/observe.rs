@@ -2,12 +2,12 @@
 //! Writes nothing.
 
 use super::pass::{FINALIZER, Pass};
-use crate::event::Call;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::Resource;
 use crate::operator::reconcile::annotations::OWNER_LABEL;
+use crate::operator::reconcile::host::note_cached;
 use crate::operator::reconcile::inject::CHART_LABEL;
-use crate::tap::Recorder;
+use crate::operator::reconcile::records::is_record;
 use anyhow::Context;
 use opdev_object::meta::{self, Gvk};
 use serde_json::Value;
@@ -103,28 +103,4 @@ impl Pass {
         self.say(format!("{} makes {kind}, which it does not own", self.typed.path), Some(&hint));
         self.kinds.push(gvk.clone());
     }
-}
-
-/// Whether an object is the record of a release.
-fn is_record(object: &Value) -> bool {
-    object.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("helm.sh/release"))
-}
-
-/// Records a read that a cache has answered.
-pub(super) fn note_cached(verb: &str, path: &str, target: &str) {
-    let Some(recorder) = Recorder::current() else { return };
-    note_cached_in(&recorder, verb, path, target);
-}
-
-/// The same for a thread that has the recorder at hand.
-pub(super) fn note_cached_in(recorder: &Recorder, verb: &str, path: &str, target: &str) {
-    recorder.note(Call {
-        verb: verb.to_owned(),
-        path: format!("cache:{path}"),
-        target: target.to_owned(),
-        start: recorder.elapsed(),
-        took: std::time::Duration::ZERO,
-        status: 200,
-        reason: None,
-    });
 }

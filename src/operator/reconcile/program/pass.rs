@@ -57,13 +57,10 @@ pub(super) struct Done {
     pub(super) logs: Vec<(Level, String)>,
     pub(super) secrets: Vec<String>,
     pub(super) manifests: Vec<String>,
+    /// Releases that the status is to tell of: a condition, and `deployedRelease`.
+    pub(super) told_releases: Vec<(Value, Value)>,
     /// The chart engine repaired, installed or upgraded something.
     pub(super) releases: bool,
     /// The status was written.
     pub(super) status: bool,
-}
-
-/// The field manager of a kind's children and status.
-pub(super) fn manager_of(kind: &str) -> String {
-    format!("opdev/{}", kind.to_lowercase())
 }

@@ -3,11 +3,11 @@
 
 use super::guard::hash;
 use super::pass::Pass;
-use super::plan::bare;
 use crate::operator::discovery::Resource;
 use crate::operator::reconcile::compare::{covers, normalize};
 use crate::operator::reconcile::objects::Wanted;
 use crate::operator::reconcile::verdict::Fault;
+use crate::operator::reconcile::writes::bare;
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Patch, Read};

@@ -10,10 +10,11 @@ use crate::operator::reconcile::compare::{covers, normalize};
 use crate::operator::reconcile::inject::put_owner_note;
 use crate::operator::reconcile::objects::Wanted;
 use crate::operator::reconcile::verdict::Fault;
+use crate::operator::reconcile::writes::bare;
 use anyhow::{Context, anyhow};
 use opdev_object::meta::{self, Gvk, ObjectKey};
 use opdev_types::contract::{Desired, Observed};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -308,29 +309,6 @@ fn leftover(fields: &Value, wanted: &Value) -> bool {
             Some(item) => leftover(below, item),
         }
     })
-}
-
-/// An object without what the API server and others write.
-pub(super) fn bare(object: &Value) -> Value {
-    let mut copy = object.clone();
-    let Some(fields) = copy.as_object_mut() else { return copy };
-    fields.remove("status");
-    let metadata = fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
-    if let Some(metadata) = metadata.as_object_mut() {
-        for name in [
-            "uid",
-            "resourceVersion",
-            "generation",
-            "creationTimestamp",
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "managedFields",
-            "selfLink",
-        ] {
-            metadata.remove(name);
-        }
-    }
-    copy
 }
 
 fn generate_name(child: &Value) -> &str {

@@ -3,21 +3,27 @@
 
 use super::pass::{FINALIZER, Pass};
 use crate::event::Outcome;
+use crate::operator::reconcile::LONGEST_NAME;
 use crate::operator::reconcile::annotations::OWNER_LABEL;
 use crate::operator::reconcile::desired_release::DesiredRelease;
-use crate::operator::reconcile::engine::{Clock, Engine, Forces};
+use crate::operator::reconcile::engine::{Clock, Engine};
+use crate::operator::reconcile::hook_calls::Doing;
 use crate::operator::reconcile::inject::ReleaseNames;
 use crate::operator::reconcile::objects;
+use crate::operator::reconcile::options::ReleaseOptions;
+use crate::operator::reconcile::records::{Kept, Records};
 use crate::operator::reconcile::release::History;
+use crate::operator::reconcile::status::DEPLOYED;
 use crate::operator::reconcile::verdict::Fault;
-use crate::operator::reconcile::{LONGEST_NAME, annotations};
 use crate::sources::ChartReconciler;
+use crate::sources::chart_options::{ChartOptions, Storage};
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
 use opdev_object::meta::Gvk;
+use opdev_object::yaml;
 use opdev_types::contract::{Desired, Release, ReleaseState};
 use opdev_types::readiness;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -33,11 +39,22 @@ impl Pass {
             self.own.has_releases = Some(false);
             return Ok(Vec::new());
         }
-        let secrets = self.api.resource(&Gvk::new("", "v1", "Secret")).await?;
         let selector = format!("owner=helm,{OWNER_LABEL}={}", self.owner.uid);
         let everywhere = self.settings.namespace.as_deref();
-        let found = self.api.list(&secrets, everywhere, &selector).await;
-        let histories = History::all(&secrets, found.context("could not list the releases")?);
+        let mut histories = Vec::new();
+        for (kind, storage) in [("Secret", Storage::Secret), ("ConfigMap", Storage::ConfigMap)] {
+            if storage == Storage::ConfigMap && self.own.config_maps == Some(false) {
+                continue;
+            }
+            let resource = self.api.resource(&Gvk::new("", "v1", kind)).await?;
+            let found = self.api.list(&resource, everywhere, &selector).await;
+            let found = found.context("could not list the releases")?;
+            if storage == Storage::ConfigMap {
+                self.own.config_maps = Some(!found.is_empty());
+            }
+            let records = Records::of(&self.api, "", storage, &Kept::default()).await?;
+            histories.extend(History::all(&records, found));
+        }
         self.own.has_releases = Some(!histories.is_empty());
         Ok(histories)
     }
@@ -134,12 +151,22 @@ impl Pass {
         }
         let chart = self.chart_of(release)?;
         // Another custom resource's release of that name is not ours to touch.
-        let mut history = History::read(&self.api, &namespace, name).await.map_err(Fault::plain)?;
+        let options = self.options_of(release)?;
+        let release_options = ReleaseOptions::of(&options, &self.parent.object, &self.settings);
+        let storage = release_options.storage;
+        if storage == Storage::ConfigMap {
+            self.own.config_maps = Some(true);
+        }
+        let records = Records::of(&self.api, &namespace, storage, &Kept::default()).await;
+        let read =
+            History::read(&self.api, records.map_err(Fault::plain)?, name, release_options.storage_owner);
+        let mut history = read.await.map_err(Fault::plain)?;
         history.check(chart.name(), &self.owner).map_err(Fault::plain)?;
         history.check_uid(&self.owner, OWNER_LABEL).map_err(Fault::plain)?;
         let healed = history.heal(&self.api, &self.owner).await.map_err(Fault::plain)?;
         let mut engine =
             self.engine(name.clone(), namespace.clone(), &release.chart, Some(Arc::clone(&chart)));
+        engine.options = release_options;
         if let Some(notice) = healed {
             engine.say(notice, None);
         }
@@ -151,6 +178,15 @@ impl Pass {
         };
         let desired = DesiredRelease { chart, spec: values.clone(), values };
         let outcome = engine.release(history, desired).await;
+        if options.status == Some(true)
+            && outcome.is_ok()
+            && let Some(deployed) = &engine.deployed
+        {
+            let reason = if deployed.revision == 1 { "InstallSuccessful" } else { "UpgradeSuccessful" };
+            let condition =
+                json!({"type": DEPLOYED, "status": "True", "reason": reason, "message": deployed.notes});
+            self.done.told_releases.push((condition, json!({"name": name, "manifest": deployed.manifest})));
+        }
         self.take_over((namespace, name.clone()), engine);
         self.done.releases |= !matches!(outcome, Ok(Outcome::Unchanged) | Err(_));
         self.own.has_releases = Some(true);
@@ -158,6 +194,17 @@ impl Pass {
             let error = fault.error.context(format!("release {name}"));
             Fault { error, condition: None, ..fault }
         })
+    }
+
+    /// The options that a program gives a release.
+    fn options_of(&self, release: &Release) -> Result<ChartOptions, Fault> {
+        let wrong = |why: String| Fault::plain(anyhow!("release {:?}: {why}", release.name));
+        let node = yaml::parse(&release.options.to_string()).map_err(|error| wrong(error.message))?;
+        let options = ChartOptions::read(&node).map_err(|found| wrong(found.message))?;
+        if options.storage == Some(Storage::Memory) {
+            return Err(wrong("storage memory is not known here; use secret or configmap".to_owned()));
+        }
+        Ok(options)
     }
 
     /// Takes a release off the cluster.
@@ -198,7 +245,10 @@ impl Pass {
             watch_dependents: true,
             overrides: BTreeMap::new(),
             dry_run_option: String::new(),
+            options: ChartOptions::default(),
+            script: None,
         };
+        let options = ReleaseOptions::of(&reconciler.options, &self.parent.object, &self.settings);
         Engine {
             name,
             namespace,
@@ -210,10 +260,11 @@ impl Pass {
             renders: Arc::clone(&self.renders),
             owner: self.owner.clone(),
             memory,
-            force: Forces {
-                upgrade: annotations::upgrade_force(&self.parent.object),
-                rollback: annotations::rollback_force(&self.parent.object),
-            },
+            options,
+            script: None,
+            doing: Doing::default(),
+            waiting: None,
+            requeue: None,
             effects: crate::operator::reconcile::apply::Effects::default(),
             clock: std::mem::replace(&mut self.clock, Clock::new(Instant::now())),
             dependents: Vec::new(),

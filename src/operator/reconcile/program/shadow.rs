@@ -1,10 +1,9 @@
 //! A trial run of a program: what it would do to one object of its kind. Nothing is written and nothing outside is
 //! changed; the API refuses writes and so does the host. `reconcile/trial.rs` runs it on every object.
 
-use super::host::Outside;
 use super::memory::Memory;
 use super::observe::Source;
-use super::pass::{Done, Pass, manager_of};
+use super::pass::{Done, Pass};
 use super::plan::Plan;
 use super::status::merged;
 use crate::event::{Action, ObjectChange, ShadowObject, mask};
@@ -13,11 +12,13 @@ use crate::operator::reconcile::apply::Force;
 use crate::operator::reconcile::engine::Clock;
 use crate::operator::reconcile::foresee;
 use crate::operator::reconcile::foretell::{Ask, Foretold, Intent, foretell, removal};
+use crate::operator::reconcile::host::Outside;
 use crate::operator::reconcile::inject::Owner;
 use crate::operator::reconcile::memory::Job;
 use crate::operator::reconcile::parent::Parent;
 use crate::operator::reconcile::trial::Tried;
 use crate::operator::reconcile::verdict::status_changes;
+use crate::operator::reconcile::writes::manager_of;
 use crate::sources::{TypeReconciler, broken};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_types::contract::{Desired, Observed, Program, ReleaseState};

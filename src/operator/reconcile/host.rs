@@ -1,10 +1,8 @@
 //! What a program can reach while it runs: objects from the caches or the API server, what `opdev.yaml` allows of the
 //! outside, and the log. Every read is remembered, so that it is watched. Runs on the program's thread; never writes.
 
-use super::observe::note_cached_in;
 use super::outside;
-use super::pass::Pass;
-use crate::event::Level;
+use crate::event::{Call, Level};
 use crate::operator::api::{Api, ApiError, At};
 use crate::operator::discovery::Resource;
 use crate::operator::watch::hub::Hub;
@@ -55,11 +53,7 @@ pub(super) struct Heard {
 }
 
 impl Outside {
-    /// For one call of a pass's program.
-    pub(super) fn of(pass: &Pass) -> Outside {
-        Outside::new(&pass.api, &pass.hub, &pass.typed, pass.owner.namespace.clone(), false)
-    }
-
+    /// For one call of a script or a program.
     pub(super) fn new(
         api: &Api,
         hub: &Arc<Hub>,
@@ -252,4 +246,23 @@ impl Host for Outside {
             heard.logs.push((level, message.to_owned()));
         }
     }
+}
+
+/// Records a read that a cache has answered.
+pub(super) fn note_cached(verb: &str, path: &str, target: &str) {
+    let Some(recorder) = Recorder::current() else { return };
+    note_cached_in(&recorder, verb, path, target);
+}
+
+/// The same for a thread that has the recorder at hand.
+fn note_cached_in(recorder: &Recorder, verb: &str, path: &str, target: &str) {
+    recorder.note(Call {
+        verb: verb.to_owned(),
+        path: format!("cache:{path}"),
+        target: target.to_owned(),
+        start: recorder.elapsed(),
+        took: std::time::Duration::ZERO,
+        status: 200,
+        reason: None,
+    });
 }

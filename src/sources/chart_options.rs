@@ -1,0 +1,475 @@
+//! How the release of a kind with a chart is made: the options of `charts` in `opdev.yaml`, of an entry of `watches.yaml`,
+//! and of a script's `release()`. Read with the place of each value that makes no sense. Pure.
+
+use super::go_duration;
+use opdev_object::spelling::nearest;
+use opdev_object::yaml::{Kind, Node};
+use std::time::Duration;
+
+/// Every option; `None` where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ChartOptions {
+    /// Whose behaviour: of finalizers, conditions, history and values.
+    pub engine: Option<ChartEngine>,
+    /// How long the end of a custom resource is waited for once its release is gone.
+    pub wait_for_deletion: Option<Duration>,
+    /// How many revisions are kept; 0 keeps all.
+    pub max_history: Option<usize>,
+    /// Annotations of custom resources that choose something.
+    pub annotations: Option<Annotations>,
+    /// The annotation that leaves a custom resource alone where it is `true`.
+    pub pause_annotation: Option<String>,
+    /// What an error of `before` or `after` does.
+    pub on_hook_error: Option<OnHookError>,
+    /// Options of Helm's actions.
+    pub install: ActionOptions,
+    /// Those of upgrades.
+    pub upgrade: ActionOptions,
+    /// Those of uninstalls.
+    pub uninstall: ActionOptions,
+    /// Those of rollbacks.
+    pub rollback: ActionOptions,
+    /// Whether a failed install is uninstalled and a failed upgrade rolled back.
+    pub failure_rollbacks: Option<bool>,
+    /// Whether a rollback replaces what cannot be changed.
+    pub rollback_force: Option<bool>,
+    /// The namespace of the release.
+    pub release_namespace: Option<String>,
+    /// The namespace of its records.
+    pub storage_namespace: Option<String>,
+    /// What holds its records.
+    pub storage: Option<Storage>,
+    /// Whether the custom resource owns the records.
+    pub storage_owner: Option<bool>,
+    /// The ServiceAccount that objects are written as: a name, or namespace/name.
+    pub service_account: Option<String>,
+    /// Of `release()` only: whether `Deployed` and `deployedRelease` are written into the status.
+    pub status: Option<bool>,
+}
+
+/// Whose behaviour a chart's kind has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ChartEngine {
+    /// The Operator SDK's helm-operator.
+    #[default]
+    Classic,
+    /// An operator of the helm-operator-plugins library.
+    Hybrid,
+}
+
+/// What an error of `before` or `after` does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum OnHookError {
+    /// It is told, and the pass goes on.
+    #[default]
+    Log,
+    /// The pass fails.
+    Fail,
+}
+
+/// What holds the records of a release.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Storage {
+    /// Secrets, as Helm does.
+    #[default]
+    Secret,
+    /// ConfigMaps.
+    ConfigMap,
+    /// This process.
+    Memory,
+}
+
+/// Options of one of Helm's actions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ActionOptions {
+    /// Whether to wait until the objects are ready, or gone.
+    pub wait: Option<bool>,
+    /// Whether that includes Jobs.
+    pub wait_for_jobs: Option<bool>,
+    /// How long to wait, also for hooks.
+    pub timeout: Option<Duration>,
+    /// Whether the chart's hooks are left out.
+    pub disable_hooks: Option<bool>,
+    /// Whether the chart's `crds` are left out.
+    pub skip_crds: Option<bool>,
+    /// Taken for the sake of other tools: the API server validates what opdev sends.
+    pub disable_validation: Option<bool>,
+    /// What the record says.
+    pub description: Option<String>,
+}
+
+/// What the annotation of a custom resource may choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Choice {
+    /// Leave the chart's hooks out.
+    DisableHooks,
+    /// Replace objects instead of changing them.
+    Force,
+    /// What the record says.
+    Description,
+}
+
+/// The annotations that choose something, by action: what, and the annotation's name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Annotations {
+    /// Of installs.
+    pub install: Vec<(Choice, String)>,
+    /// Of upgrades.
+    pub upgrade: Vec<(Choice, String)>,
+    /// Of uninstalls.
+    pub uninstall: Vec<(Choice, String)>,
+}
+
+/// The Operator SDK's domain for annotations.
+const DOMAIN: &str = "helm.sdk.operatorframework.io";
+
+impl Choice {
+    fn word(self) -> &'static str {
+        match self {
+            Choice::DisableHooks => "disable-hooks",
+            Choice::Force => "force",
+            Choice::Description => "description",
+        }
+    }
+
+    fn named(self, action: &str) -> (Choice, String) {
+        (self, format!("{DOMAIN}/{action}-{}", self.word()))
+    }
+}
+
+impl Annotations {
+    /// Those of operators that the Operator SDK has scaffolded for the helm-operator-plugins library.
+    pub fn of_library() -> Annotations {
+        let own = |action: &str, all: &[Choice]| all.iter().map(|choice| choice.named(action)).collect();
+        let plain = [Choice::Description, Choice::DisableHooks];
+        Annotations {
+            install: own("install", &plain),
+            upgrade: own("upgrade", &[Choice::Description, Choice::DisableHooks, Choice::Force]),
+            uninstall: own("uninstall", &plain),
+        }
+    }
+}
+
+/// The keys of all options.
+pub(crate) const KEYS: [&str; 15] = [
+    "engine",
+    "waitForDeletionTimeout",
+    "maxReleaseHistory",
+    "annotations",
+    "pauseAnnotation",
+    "onHookError",
+    "helm",
+    "failureRollbacks",
+    "rollbackForce",
+    "releaseNamespace",
+    "storageNamespace",
+    "storage",
+    "storageOwnerReference",
+    "serviceAccountName",
+    "status",
+];
+
+/// A value that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wrong {
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+type Read<T> = Result<Option<T>, Wrong>;
+
+impl ChartOptions {
+    /// The options of a map; its other keys are somebody else's.
+    pub(crate) fn read(map: &Node) -> Result<ChartOptions, Wrong> {
+        let words = |key, known: &[&str]| word(map, key, known);
+        let helm = map.get("helm").filter(|helm| helm.kind != Kind::Null);
+        if let Some(helm) = helm {
+            only(helm, "helm", &["install", "upgrade", "uninstall", "rollback"])?;
+        }
+        let action = |name: &str| match helm.and_then(|helm| helm.get(name)) {
+            Some(node) => action(node, name),
+            None => Ok(ActionOptions::default()),
+        };
+        Ok(ChartOptions {
+            engine: words("engine", &["classic", "hybrid"])?
+                .map(|at| [ChartEngine::Classic, ChartEngine::Hybrid][at]),
+            wait_for_deletion: match duration(map, "waitForDeletionTimeout")? {
+                Some(Duration::ZERO) => {
+                    return Err(wrong(map, "waitForDeletionTimeout", "must be more than 0"));
+                }
+                timeout => timeout,
+            },
+            max_history: match map.get("maxReleaseHistory").map(|node| &node.kind) {
+                None | Some(Kind::Null) => None,
+                Some(Kind::Int(count)) if *count >= 0 => usize::try_from(*count).ok(),
+                Some(_) => {
+                    return Err(wrong(
+                        map,
+                        "maxReleaseHistory",
+                        "must be a whole number from 0 on; 0 keeps all",
+                    ));
+                }
+            },
+            annotations: annotations(map)?,
+            pause_annotation: text(map, "pauseAnnotation")?,
+            on_hook_error: words("onHookError", &["log", "fail"])?
+                .map(|at| [OnHookError::Log, OnHookError::Fail][at]),
+            install: action("install")?,
+            upgrade: action("upgrade")?,
+            uninstall: action("uninstall")?,
+            rollback: action("rollback")?,
+            failure_rollbacks: flag(map, "failureRollbacks")?,
+            rollback_force: flag(map, "rollbackForce")?,
+            release_namespace: text(map, "releaseNamespace")?,
+            storage_namespace: text(map, "storageNamespace")?,
+            storage: words("storage", &["secret", "configmap", "memory"])?
+                .map(|at| [Storage::Secret, Storage::ConfigMap, Storage::Memory][at]),
+            storage_owner: flag(map, "storageOwnerReference")?,
+            service_account: text(map, "serviceAccountName")?,
+            status: flag(map, "status")?,
+        })
+    }
+
+    /// These options, and `below` where they say nothing.
+    pub(crate) fn over(self, below: &ChartOptions) -> ChartOptions {
+        let below = below.clone();
+        ChartOptions {
+            engine: self.engine.or(below.engine),
+            wait_for_deletion: self.wait_for_deletion.or(below.wait_for_deletion),
+            max_history: self.max_history.or(below.max_history),
+            annotations: self.annotations.or(below.annotations),
+            pause_annotation: self.pause_annotation.or(below.pause_annotation),
+            on_hook_error: self.on_hook_error.or(below.on_hook_error),
+            install: self.install.over(below.install),
+            upgrade: self.upgrade.over(below.upgrade),
+            uninstall: self.uninstall.over(below.uninstall),
+            rollback: self.rollback.over(below.rollback),
+            failure_rollbacks: self.failure_rollbacks.or(below.failure_rollbacks),
+            rollback_force: self.rollback_force.or(below.rollback_force),
+            release_namespace: self.release_namespace.or(below.release_namespace),
+            storage_namespace: self.storage_namespace.or(below.storage_namespace),
+            storage: self.storage.or(below.storage),
+            storage_owner: self.storage_owner.or(below.storage_owner),
+            service_account: self.service_account.or(below.service_account),
+            status: self.status.or(below.status),
+        }
+    }
+
+    /// Whether the kind behaves as with the helm-operator-plugins library.
+    pub fn is_hybrid(&self) -> bool {
+        self.engine == Some(ChartEngine::Hybrid)
+    }
+}
+
+impl ActionOptions {
+    fn over(self, below: ActionOptions) -> ActionOptions {
+        ActionOptions {
+            wait: self.wait.or(below.wait),
+            wait_for_jobs: self.wait_for_jobs.or(below.wait_for_jobs),
+            timeout: self.timeout.or(below.timeout),
+            disable_hooks: self.disable_hooks.or(below.disable_hooks),
+            skip_crds: self.skip_crds.or(below.skip_crds),
+            disable_validation: self.disable_validation.or(below.disable_validation),
+            description: self.description.or(below.description),
+        }
+    }
+}
+
+fn at(node: &Node, message: String, hint: Option<String>) -> Wrong {
+    Wrong { line: node.line, column: node.column, message, hint }
+}
+
+fn wrong(map: &Node, key: &str, what: &str) -> Wrong {
+    at(map.get(key).unwrap_or(map), format!("{key} {what}"), None)
+}
+
+fn only(map: &Node, name: &str, known: &[&str]) -> Result<(), Wrong> {
+    let Kind::Mapping(pairs) = &map.kind else { return Err(at(map, format!("{name} must be a map"), None)) };
+    for (key, _) in pairs {
+        let found = key.to_text().unwrap_or_default();
+        if !known.contains(&found.as_str()) {
+            let near = nearest(&found, known.iter().copied());
+            let hint = near.map_or_else(
+                || format!("known are {}", known.join(", ")),
+                |near| format!("did you mean `{near}`?"),
+            );
+            return Err(at(key, format!("{name} has no option `{found}`"), Some(hint)));
+        }
+    }
+    Ok(())
+}
+
+fn flag(map: &Node, key: &str) -> Read<bool> {
+    match map.get(key).map(|node| &node.kind) {
+        None | Some(Kind::Null) => Ok(None),
+        Some(Kind::Bool(value)) => Ok(Some(*value)),
+        Some(_) => Err(wrong(map, key, "must be true or false")),
+    }
+}
+
+fn text(map: &Node, key: &str) -> Read<String> {
+    match map.get(key) {
+        None => Ok(None),
+        Some(node) => match node.as_str() {
+            Some(text) if !text.is_empty() => Ok(Some(text.to_owned())),
+            _ if node.kind == Kind::Null => Ok(None),
+            _ => Err(wrong(map, key, "must be a text that is not empty")),
+        },
+    }
+}
+
+fn duration(map: &Node, key: &str) -> Read<Duration> {
+    let Some(text) = map.get(key).and_then(Node::to_text) else { return Ok(None) };
+    let hint = Some("write a Go duration such as 30s, 1m or 1h2m4s".to_owned());
+    let none = || at(map.get(key).unwrap_or(map), format!("{key} {text:?} is no duration"), hint);
+    go_duration::duration(&text).map(Some).ok_or_else(none)
+}
+
+/// Where a word stands among those that are known.
+fn word(map: &Node, key: &str, known: &[&str]) -> Read<usize> {
+    let Some(node) = map.get(key).filter(|node| node.kind != Kind::Null) else { return Ok(None) };
+    let found = node.to_text().unwrap_or_default();
+    known.iter().position(|word| *word == found).map(Some).ok_or_else(|| {
+        let near = nearest(&found, known.iter().copied());
+        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        at(node, format!("{key} {found:?} is not known; use {}", known.join(", ")), hint)
+    })
+}
+
+fn action(node: &Node, name: &str) -> Result<ActionOptions, Wrong> {
+    let known = match name {
+        "install" => &[
+            "wait",
+            "waitForJobs",
+            "timeout",
+            "disableHooks",
+            "description",
+            "disableOpenAPIValidation",
+            "skipCRDs",
+        ][..],
+        "upgrade" => {
+            &["wait", "waitForJobs", "timeout", "disableHooks", "description", "disableOpenAPIValidation"][..]
+        }
+        "uninstall" => &["wait", "timeout", "disableHooks", "description"][..],
+        _ => &["wait", "waitForJobs", "timeout", "disableHooks"][..],
+    };
+    only(node, &format!("helm.{name}"), known)?;
+    Ok(ActionOptions {
+        wait: flag(node, "wait")?,
+        wait_for_jobs: flag(node, "waitForJobs")?,
+        timeout: duration(node, "timeout")?,
+        disable_hooks: flag(node, "disableHooks")?,
+        skip_crds: flag(node, "skipCRDs")?,
+        disable_validation: flag(node, "disableOpenAPIValidation")?,
+        description: text(node, "description")?,
+    })
+}
+
+fn annotations(map: &Node) -> Read<Annotations> {
+    let Some(node) = map.get("annotations").filter(|node| node.kind != Kind::Null) else { return Ok(None) };
+    only(node, "annotations", &["install", "upgrade", "uninstall"])?;
+    let mut names = Vec::new();
+    let mut of = |action: &str| -> Result<Vec<(Choice, String)>, Wrong> {
+        let mut found = Vec::new();
+        for item in node.get(action).map(Node::items).unwrap_or_default() {
+            let (word, name) = match &item.kind {
+                Kind::Mapping(pairs) if pairs.len() == 1 => {
+                    (pairs[0].0.to_text().unwrap_or_default(), pairs[0].1.to_text())
+                }
+                _ => (item.to_text().unwrap_or_default(), None),
+            };
+            let known = match action {
+                "upgrade" => &[Choice::DisableHooks, Choice::Force, Choice::Description][..],
+                _ => &[Choice::DisableHooks, Choice::Description][..],
+            };
+            let Some(choice) = known.iter().find(|choice| choice.word() == word) else {
+                let known: Vec<&str> = known.iter().map(|choice| choice.word()).collect();
+                let hint =
+                    nearest(&word, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
+                let message =
+                    format!("annotations.{action} has no option `{word}`; known are {}", known.join(", "));
+                return Err(at(item, message, hint));
+            };
+            let named = match name {
+                Some(name) => (*choice, name),
+                None => choice.named(action),
+            };
+            if names.contains(&named.1) {
+                let hint = Some("give each its own name: `{disable-hooks: my.domain/no-hooks}`".to_owned());
+                return Err(at(item, format!("annotation {:?} already exists", named.1), hint));
+            }
+            names.push(named.1.clone());
+            found.push(named);
+        }
+        Ok(found)
+    };
+    Ok(Some(Annotations { install: of("install")?, upgrade: of("upgrade")?, uninstall: of("uninstall")? }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_object::yaml;
+
+    fn read(text: &str) -> Result<ChartOptions, String> {
+        let at = |wrong: Wrong| {
+            let hint = wrong.hint.map(|hint| format!(" ({hint})")).unwrap_or_default();
+            format!("{}:{} {}{hint}", wrong.line, wrong.column, wrong.message)
+        };
+        ChartOptions::read(&yaml::parse(text).unwrap()).map_err(at)
+    }
+
+    #[test]
+    fn every_option_is_read() {
+        let text = "engine: hybrid\nwaitForDeletionTimeout: 5s\nmaxReleaseHistory: 0\npauseAnnotation: my.domain/pause\n\
+                    onHookError: fail\nfailureRollbacks: false\nrollbackForce: false\nreleaseNamespace: a\n\
+                    storageNamespace: b\nstorage: configmap\nstorageOwnerReference: false\nserviceAccountName: c\n\
+                    status: true\nannotations: {upgrade: [force, {disable-hooks: my.domain/no-hooks}]}\nhelm:\n  install: \
+                    {wait: true, waitForJobs: true, timeout: 1m, disableHooks: true, skipCRDs: true, \
+                    disableOpenAPIValidation: true, description: d}\n";
+        let found = read(text).unwrap();
+        let keys = yaml::parse(text).unwrap();
+        assert!(KEYS.iter().all(|key| keys.get(key).is_some()));
+        let told = format!("{found:?}");
+        assert_eq!(told.matches("None").count(), 7 * 3, "all but the actions that are not named: {told}");
+        assert_eq!(found.max_history, Some(0));
+        let annotations = found.annotations.clone().unwrap();
+        assert_eq!(
+            annotations.upgrade,
+            [
+                (Choice::Force, "helm.sdk.operatorframework.io/upgrade-force".to_owned()),
+                (Choice::DisableHooks, "my.domain/no-hooks".to_owned())
+            ]
+        );
+        let over = read("storage: memory\n").unwrap().over(&found);
+        assert_eq!((over.storage, over.engine), (Some(Storage::Memory), Some(ChartEngine::Hybrid)));
+        assert_eq!(over.install, found.install);
+    }
+
+    #[test]
+    fn what_makes_no_sense_has_its_place() {
+        let error = |text: &str| read(text).unwrap_err();
+        assert_eq!(
+            error("engine: hibrid\n"),
+            "1:9 engine \"hibrid\" is not known; use classic, hybrid (did you mean `hybrid`?)"
+        );
+        assert_eq!(
+            error("maxReleaseHistory: -1\n"),
+            "1:20 maxReleaseHistory must be a whole number from 0 on; 0 keeps all"
+        );
+        assert_eq!(error("waitForDeletionTimeout: 0\n"), "1:25 waitForDeletionTimeout must be more than 0");
+        assert_eq!(
+            error("helm: {upgrade: {skipCRDs: true}}\n"),
+            "1:18 helm.upgrade has no option `skipCRDs` (known are wait, waitForJobs, timeout, disableHooks, description, \
+             disableOpenAPIValidation)"
+        );
+        assert_eq!(
+            error("annotations:\n  install: [{description: a/b}]\n  upgrade: [{description: a/b}]\n"),
+            "3:13 annotation \"a/b\" already exists (give each its own name: `{disable-hooks: my.domain/no-hooks}`)"
+        );
+        assert!(error("annotations: {install: [force]}\n").contains("known are disable-hooks, description"));
+        assert_eq!(error("failureRollbacks: maybe\n"), "1:19 failureRollbacks must be true or false");
+    }
+}
