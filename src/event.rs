@@ -97,6 +97,9 @@ pub enum Event {
     TrustAnswered(Arc<TrustAnswered>),
     /// An object as it is now.
     ObjectSeen(ObjectSeen),
+    /// Objects that belong to no custom resource of the project; of these nothing is known but their keys. One that was
+    /// seen before, as `ObjectSeen`, belongs to none any more.
+    StrangersSeen(StrangersSeen),
     /// An object is gone.
     ObjectGone(ObjectGone),
     /// A worker took an object from the queue.
@@ -380,6 +383,32 @@ impl Event {
             "{{\"event\":\"objectSeen\",\"at\":{at},\"ref\":{object_ref}{only},\"object\":{object}}}"
         )))
     }
+}
+
+/// Objects of one kind that belong to no custom resource of the project.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StrangersSeen {
+    /// When.
+    pub at: Timestamp,
+    /// Their kind.
+    #[serde(flatten)]
+    pub gvk: Gvk,
+    /// Which objects.
+    pub objects: Vec<Stranger>,
+}
+
+/// An object of which nothing is known but what tells it from others of its kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stranger {
+    /// Its namespace, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// `metadata.uid`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
 }
 
 /// An object is gone.

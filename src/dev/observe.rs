@@ -1,19 +1,25 @@
 //! Watches what the panes show: the custom resources and the kinds their objects are made of (`observe/kinds.rs`).
 //! Only looks; reconciles have watches of their own in `operator`. Lists come in pages of 500, and each object is told
-//! as it comes, so that the first rows do not wait for the last page; `benches/lists.rs` has the times.
+//! as it comes, so that the first rows do not wait for the last page; `benches/lists.rs` has the times. Of what belongs to
+//! no custom resource of the project, which is most of a large cluster, only the keys are told (`observe/kinship.rs`).
 
 mod follow;
 mod kinds;
+mod kinship;
+mod outline;
 
 use super::forbidden::Rights;
+use crate::event::Stranger;
 use crate::operator::watching::FORBIDDEN_PAUSE;
 use crate::tap::EventSink;
-use follow::Kind;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use follow::{Kind, Known};
 use kinds::Reads;
+use kinship::Kinship;
 use kube::Client;
 use opdev_object::meta::{Gvk, ObjectRef};
+use outline::Outline;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -23,8 +29,6 @@ use tokio_util::task::TaskTracker;
 pub(super) struct Attention {
     /// The object whose whole is shown.
     looked_at: watch::Receiver<Option<ObjectRef>>,
-    /// The kinds of the project's custom resources.
-    kinds: watch::Receiver<Vec<Gvk>>,
 }
 
 /// The kinds that are shown beside the custom resources.
@@ -43,7 +47,7 @@ pub(super) struct Observer {
     /// Whether everything is read whole: the embedded control plane sends nothing over a wire.
     whole: bool,
     looked_at: watch::Sender<Option<ObjectRef>>,
-    kinds: watch::Sender<Vec<Gvk>>,
+    kinship: Kinship,
     reconciled: watch::Sender<Vec<Gvk>>,
     /// Tells what may not be watched.
     rights: Rights,
@@ -61,7 +65,7 @@ impl Observer {
         shutdown: CancellationToken,
     ) -> Self {
         let (tasks, running) = (TaskTracker::new(), BTreeMap::new());
-        let (looked_at, kinds) = (watch::Sender::default(), watch::Sender::default());
+        let (looked_at, kinship) = (watch::Sender::default(), Kinship::new());
         let reconciled = watch::Sender::default();
         let rights = Rights::telling(&events, namespace.clone(), &tasks, &shutdown);
         Observer {
@@ -71,7 +75,7 @@ impl Observer {
             awake,
             whole,
             looked_at,
-            kinds,
+            kinship,
             reconciled,
             rights,
             running,
@@ -91,7 +95,7 @@ impl Observer {
         let kinds = [reconciled.clone(), shown].concat();
         self.reconciled.send_replace(reconciled);
         let wanted: BTreeSet<Gvk> = kinds.iter().cloned().chain(kinds::owned()).collect();
-        self.kinds.send_replace(kinds);
+        self.kinship.set_kinds(&kinds, &wanted);
         self.running.retain(|gvk, token| {
             let keep = wanted.contains(gvk);
             if !keep {
@@ -111,10 +115,8 @@ impl Observer {
                     reconciled: self.reconciled.subscribe(),
                     rights: self.rights.clone(),
                     reads: if self.whole { Reads::Whole } else { kinds::reads(&gvk) },
-                    attention: Attention {
-                        looked_at: self.looked_at.subscribe(),
-                        kinds: self.kinds.subscribe(),
-                    },
+                    attention: Attention { looked_at: self.looked_at.subscribe() },
+                    kinship: self.kinship.clone(),
                 };
                 self.tasks.spawn(watch.run(token.clone()));
                 self.running.insert(gvk, token);
@@ -132,6 +134,7 @@ struct Watch {
     awake: watch::Receiver<u64>,
     reads: Reads,
     attention: Attention,
+    kinship: Kinship,
     /// The kinds whose missing rights `operator` tells: without them nothing is reconciled.
     reconciled: watch::Receiver<Vec<Gvk>>,
     rights: Rights,
@@ -140,22 +143,35 @@ struct Watch {
 impl Watch {
     /// Watches until the token fires, through breaks and refusals; then tells that all of it is gone.
     async fn run(self, token: CancellationToken) {
-        let mut known: BTreeSet<Watched> = BTreeSet::new();
+        let mut known = Known::default();
         let (gvk, events) = (self.gvk.clone(), self.events.clone());
         tokio::select! {
             () = token.cancelled() => {}
             () = self.follow(&mut known) => {}
         }
         // The kind is shown no longer.
-        for gone in &known {
+        for gone in known.objects() {
             follow::gone(&events, gone.reference(&gvk)).await;
         }
     }
 
-    async fn follow(self, known: &mut BTreeSet<Watched>) {
-        let Watch { client, gvk, namespace, events, mut awake, reads, attention, reconciled, rights } = self;
+    async fn follow(self, known: &mut Known) {
+        let Watch {
+            client,
+            gvk,
+            namespace,
+            events,
+            mut awake,
+            reads,
+            attention,
+            kinship,
+            reconciled,
+            rights,
+        } = self;
         loop {
             awake.borrow_and_update();
+            let epoch = kinship.epoch();
+            let mut pause = std::time::Duration::from_secs(5);
             match crate::dev::api::resource_of(&client, &gvk).await {
                 Ok((resource, namespaced)) => {
                     let mut kind = Kind {
@@ -163,41 +179,35 @@ impl Watch {
                         resource,
                         namespaced,
                         namespace: namespace.clone(),
-                        gvk: gvk.clone(),
+                        gvk: Arc::new(gvk.clone()),
+                        reads,
                         events: events.clone(),
                         attention: attention.clone(),
-                    };
-                    let following = async {
-                        match (reads, gvk.group.as_str(), gvk.kind.as_str()) {
-                            (Reads::Metadata, ..) => kind.follow::<follow::Metadata>(known).await,
-                            (Reads::Whole, "", "Secret") => kind.follow::<follow::Secrets>(known).await,
-                            (Reads::Whole, "", "ConfigMap") => kind.follow::<follow::ConfigMaps>(known).await,
-                            (Reads::Whole, ..) => kind.follow::<follow::Objects>(known).await,
-                        }
+                        kinship: kinship.clone(),
                     };
                     let ended = tokio::select! {
-                        ended = following => ended,
+                        ended = kind.follow(known) => ended,
                         // What waits out a long pause need not.
-                        Ok(()) = awake.changed() => continue,
+                        Ok(()) = awake.changed() => {
+                            known.distrust();
+                            continue;
+                        }
                     };
                     if let Err(why) = ended {
                         let is_told = reconciled.borrow().contains(&gvk);
                         if !is_told {
                             rights.lacks(&gvk, why).await;
                         }
-                        tokio::select! {
-                            () = tokio::time::sleep(FORBIDDEN_PAUSE) => {}
-                            Ok(()) = awake.changed() => {}
-                        }
-                        continue;
+                        pause = FORBIDDEN_PAUSE;
                     }
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
-            // The watch ended for good, or the kind is not served: look again in a while.
-            let pause = tokio::time::sleep(std::time::Duration::from_secs(5));
+            // The watch ended for good, or the kind is not served: others need not wait for it. Look again in a while.
+            kinship.listed(&gvk);
             tokio::select! {
-                () = pause => {}
+                () = tokio::time::sleep(pause) => {}
+                () = kinship.left_epoch(epoch) => {}
                 Ok(()) = awake.changed() => {}
             }
         }
@@ -205,7 +215,7 @@ impl Watch {
 }
 
 /// What tells one object of a kind from the others.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Watched {
     namespace: Option<String>,
     name: String,
@@ -213,12 +223,17 @@ struct Watched {
 }
 
 impl Watched {
-    fn of(metadata: &ObjectMeta) -> Watched {
+    fn of(outline: &Outline) -> Watched {
+        let metadata = &outline.metadata;
         Watched {
             namespace: metadata.namespace.clone(),
-            name: metadata.name.clone().unwrap_or_default(),
+            name: metadata.name.clone(),
             uid: metadata.uid.clone(),
         }
+    }
+
+    fn stranger(&self) -> Stranger {
+        Stranger { namespace: self.namespace.clone(), name: self.name.clone(), uid: self.uid.clone() }
     }
 
     fn reference(&self, gvk: &Gvk) -> ObjectRef {

@@ -1,7 +1,6 @@
 //! An object as text that becomes a value when somebody looks. Values in memory take ten times the room of their text,
 //! and of ten thousand objects few are looked at.
 
-use opdev_object::meta::Gvk;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -23,21 +22,8 @@ impl Body {
     /// Keeps a value.
     pub fn new(value: &Value) -> Self {
         // A copy of just its size: what a buffer has grown by, allocators keep where it is shrunk.
-        Self::of_text(&serde_json::to_vec(value).unwrap_or_default())
-    }
-
-    fn of_text(text: &[u8]) -> Self {
-        Body(Arc::new(Inner { text: text.into(), value: OnceLock::new() }))
-    }
-
-    /// The same object, saying of itself what it is: items of lists do not.
-    #[must_use]
-    pub fn with_kind(&self, gvk: &Gvk) -> Self {
-        let quoted = |text: &str| serde_json::to_string(text).unwrap_or_default();
-        let (version, kind) = (quoted(&gvk.api_version()), quoted(&gvk.kind));
-        let rest = self.text().strip_prefix('{').unwrap_or("}");
-        let comma = if rest == "}" { "" } else { "," };
-        Self::of_text(format!("{{\"apiVersion\":{version},\"kind\":{kind}{comma}{rest}").as_bytes())
+        let text = serde_json::to_vec(value).unwrap_or_default().as_slice().into();
+        Body(Arc::new(Inner { text, value: OnceLock::new() }))
     }
 
     /// The text: JSON in one line.
@@ -109,16 +95,6 @@ mod tests {
         assert_eq!(*body, value);
         assert!(body.same(&Body::new(&value)) && !body.same(&Body::new(&json!({}))));
         assert_eq!(serde_json::from_str::<Body>(body.text()).unwrap().read().as_ref(), &value);
-    }
-
-    #[test]
-    fn a_kind_is_put_in_front() {
-        let gvk = Gvk::new("apps", "v1", "Deployment");
-        for value in [json!({}), json!({"metadata": {"name": "a\"b"}})] {
-            let mut with = value.clone();
-            (with["apiVersion"], with["kind"]) = ("apps/v1".into(), "Deployment".into());
-            assert_eq!(*Body::new(&value).with_kind(&gvk), with);
-        }
     }
 
     #[test]

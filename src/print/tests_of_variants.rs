@@ -29,6 +29,7 @@ fn variant(event: &Event) -> usize {
         Event::Released(_) => 18,
         Event::HoldChanged { .. } => 36,
         Event::Disturbed { .. } => 37,
+        Event::StrangersSeen(_) => 38,
         Event::PreferencesChanged(_) => 19,
         Event::PausesChanged { .. } => 20,
         Event::PodLog(_) => 21,
@@ -50,5 +51,5 @@ fn variant(event: &Event) -> usize {
 #[test]
 fn every_variant_is_here() {
     let seen: BTreeSet<usize> = all().iter().map(variant).collect();
-    assert_eq!(seen, (0..38).collect());
+    assert_eq!(seen, (0..39).collect());
 }

@@ -18,6 +18,8 @@ pub struct Changes {
     /// Up to this one nothing is known one by one.
     forgotten: u64,
     recent: Arc<VecDeque<Arc<ObjectKey>>>,
+    /// How often a stranger came or went, which concerns nobody who shows objects.
+    strangers: u64,
 }
 
 impl Changes {
@@ -33,7 +35,9 @@ impl Changes {
 
     /// Whether nothing has changed since.
     pub fn same(&self, earlier: &Changes) -> bool {
-        Arc::ptr_eq(&self.lineage, &earlier.lineage) && self.total == earlier.total
+        Arc::ptr_eq(&self.lineage, &earlier.lineage)
+            && self.total == earlier.total
+            && self.strangers == earlier.strangers
     }
 
     pub(super) fn push(&mut self, key: Arc<ObjectKey>) {
@@ -44,6 +48,11 @@ impl Changes {
             recent.pop_front();
             self.forgotten = self.total - MOST as u64;
         }
+    }
+
+    /// A stranger has come or gone.
+    pub(super) fn stranger(&mut self) {
+        self.strangers += 1;
     }
 
     /// Everything may have changed.

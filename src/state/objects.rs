@@ -113,6 +113,8 @@ pub struct Objects {
     custom: Arc<BTreeSet<Arc<ObjectKey>>>,
     recorded: Arc<VecDeque<Arc<Recorded>>>,
     changes: Changes,
+    /// Uids of objects that belong to no custom resource of the project; `None` where it is not known.
+    strangers: Shards<Arc<ObjectKey>, Option<Arc<str>>>,
 }
 
 impl Objects {
@@ -121,14 +123,19 @@ impl Objects {
         self.by_key.get(key)
     }
 
-    /// The keys of all objects, in no particular order.
+    /// The keys of all objects, in no particular order; strangers, of which `get` finds nothing, come last.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ObjectKey>> {
-        self.by_key.iter().map(|(key, _)| key)
+        self.by_key.iter().map(|(key, _)| key).chain(self.strangers.iter().map(|(key, _)| key))
     }
 
-    /// How many objects.
+    /// How many objects, strangers included.
     pub fn len(&self) -> usize {
-        self.by_key.len()
+        self.by_key.len() + self.strangers.len()
+    }
+
+    /// Whether it is there and belongs to no custom resource of the project: nothing but its key is known.
+    pub fn is_stranger(&self, key: &ObjectKey) -> bool {
+        self.strangers.get(key).is_some()
     }
 
     /// Whether there are none.
@@ -148,7 +155,9 @@ impl Objects {
 
     /// Whether two stores hold the very same objects, without looking inside.
     pub fn same(&self, other: &Objects) -> bool {
-        self.by_key.same(&other.by_key) && Arc::ptr_eq(&self.custom, &other.custom)
+        self.by_key.same(&other.by_key)
+            && self.strangers.same(&other.strangers)
+            && Arc::ptr_eq(&self.custom, &other.custom)
     }
 
     /// Objects that name this one as their owner, or as their primary resource.
@@ -200,6 +209,7 @@ impl Objects {
             return None;
         }
         let key = object_ref.key();
+        self.forget_stranger(&key);
         let known = self.by_key.get(&key);
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
         let known = known.map(Arc::clone);
@@ -243,6 +253,40 @@ impl Objects {
             Arc::make_mut(&mut self.custom).remove(&key);
         }
         Some(seen)
+    }
+
+    /// Takes in the key of an object that belongs to no custom resource of the project. One that did is given back.
+    pub(super) fn insert_stranger(&mut self, object_ref: ObjectRef) -> Option<Arc<Seen>> {
+        let key = object_ref.key();
+        let before = match self.by_key.get(&key).map(|seen| seen.object_ref.clone()) {
+            Some(known) => self.remove(&known),
+            None => None,
+        };
+        let uid: Option<Arc<str>> = object_ref.uid.map(Into::into);
+        match self.strangers.get(&key) {
+            Some(known) if *known == uid => {}
+            Some(_) | None => {
+                self.changes.stranger();
+                _ = self.strangers.piece_mut(&key).insert(Arc::new(key), uid);
+            }
+        }
+        before
+    }
+
+    /// Forgets a stranger, where it is one of this uid.
+    pub(super) fn remove_stranger(&mut self, object_ref: &ObjectRef) {
+        let key = object_ref.key();
+        let other = |uid: &Option<Arc<str>>| matches!((uid, &object_ref.uid), (Some(known), Some(gone)) if **known != **gone);
+        if self.strangers.get(&key).is_some_and(|uid| !other(uid)) {
+            self.forget_stranger(&key);
+        }
+    }
+
+    fn forget_stranger(&mut self, key: &ObjectKey) {
+        if self.is_stranger(key) {
+            self.changes.stranger();
+            self.strangers.piece_mut(key).remove(key);
+        }
     }
 
     /// Finds out anew which objects are custom resources.

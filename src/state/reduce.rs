@@ -3,7 +3,7 @@
 use super::State;
 use crate::event::{
     BuildChanged, BuildState, ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused,
-    Protection, Reconcile, SourcesChanged, Started,
+    Protection, Reconcile, SourcesChanged, Started, Stranger, StrangersSeen,
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
@@ -38,6 +38,7 @@ impl State {
             Event::TrustAsked(asked) => self.trust = Some(asked),
             Event::TrustAnswered(_) => self.trust = None,
             Event::ObjectSeen(seen) => self.object_seen(seen),
+            Event::StrangersSeen(seen) => self.strangers_seen(seen),
             Event::ObjectGone(gone) => self.object_gone(&gone),
             Event::ReconcileStarted(pass) => {
                 Arc::make_mut(&mut self.running).insert(pass.object.key(), Arc::new(pass));
@@ -135,6 +136,19 @@ impl State {
         }
     }
 
+    /// Of what belongs to the project no longer nothing is kept but the key.
+    fn strangers_seen(&mut self, event: StrangersSeen) {
+        let StrangersSeen { gvk, objects, .. } = event;
+        for Stranger { namespace, name, uid } in objects {
+            if let Some(seen) =
+                self.objects.insert_stranger(ObjectRef { gvk: gvk.clone(), namespace, name, uid })
+            {
+                self.conditions.forget(&seen.key);
+                self.archive.forget(&seen.key);
+            }
+        }
+    }
+
     /// Whether this very version of an object was read whole before.
     fn is_known_whole(&self, object_ref: &ObjectRef, metadata: &Value) -> bool {
         self.objects.get(&object_ref.key()).is_some_and(|known| {
@@ -149,6 +163,7 @@ impl State {
             Arc::make_mut(&mut self.loops).remove(&event.object_ref.key());
         }
         self.latest = self.latest.max(Some(event.at));
+        self.objects.remove_stranger(&event.object_ref);
         if let Some(seen) = self.objects.remove(&event.object_ref) {
             let conditions = self.conditions.forget(&seen.key).unwrap_or_default();
             self.archive.gone_now(seen, conditions, event.at, &self.limits.versions);

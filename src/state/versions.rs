@@ -195,6 +195,13 @@ impl Archive {
         }
     }
 
+    /// Forgets an object that is there, but concerns nobody any more.
+    pub(super) fn forget(&mut self, key: &ObjectKey) {
+        if let Some(known) = self.by_object.piece_mut(key).remove(key) {
+            self.bytes -= known.older.iter().map(Older::size).sum::<usize>();
+        }
+    }
+
     /// Notes that an object is gone.
     pub(super) fn gone_now(
         &mut self,

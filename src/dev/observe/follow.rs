@@ -1,136 +1,117 @@
-//! Follows the objects of one kind, whole or by their metadata. Where it is the metadata, one object after the other is
-//! read whole: the one that somebody looks at, again with each change, and those that come up below a custom resource
-//! of the project, for what a reconcile has created is shown with it. Release records are not: all in them is masked.
-//! All of a kind is told by one task, so that an object read whole never comes before an older state of it.
+//! Follows the objects of one kind: a list in pages, then a watch from where it stood, and after a break again from where
+//! that stood. Of strangers (`kinship`) the keys are told, of the others the object. It comes whole, or as its metadata;
+//! then one object after the other is read whole: the one that somebody looks at, again with each change, and those that
+//! come up below a custom resource of the project, for what a reconcile has created is shown with it. Release records are
+//! not: all in them is masked. All of a kind is told by one task, so that an object read whole never comes before an older
+//! state of it.
 
+use super::kinds::Reads;
+use super::kinship::Kinship;
+use super::outline::{self, Line, Outline, Page};
 use super::{Attention, Watched};
-use crate::event::{Body, Event, Level, Notice, ObjectGone, ObjectSeen, mask};
-use crate::operator::watching::{describe, is_forbidden};
+use crate::dev::api::{object_path, plural_path};
+use crate::event::{Body, Event, Level, Notice, ObjectGone, ObjectSeen, Stranger, StrangersSeen, mask};
 use crate::tap::EventSink;
-use futures::{StreamExt as _, pin_mut};
+use futures::{AsyncBufReadExt as _, pin_mut};
+use http::Request;
+use http::header::{ACCEPT, ACCEPT_ENCODING};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Client;
 use kube::api::ApiResource;
-use kube::core::DynamicResourceScope;
-use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client, Resource};
-use opdev_object::meta::{self, Gvk, ObjectRef, OwnerReference};
-use serde::{Deserialize, Deserializer};
+use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::fmt::Debug;
-use std::marker::PhantomData;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// What objects are asked for as.
-pub(super) trait Form: Clone + Debug + Send + Sync + 'static {
-    /// Whether nothing but metadata is asked for.
-    const METADATA: bool = false;
-    /// The kind that masking has to know of; items of lists do not say it themselves.
-    const KIND: Option<&'static str> = None;
+/// Objects in one page of a list.
+const PAGE: usize = 500;
+/// After so many seconds a server ends a watch; it is resumed.
+const WATCH_SECONDS: u32 = 290;
+/// The first and the longest pause after a failure.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(800), Duration::from_secs(30));
+/// After so many failures in a row the kind is looked up again.
+const FAILURES: u32 = 3;
+/// What stays of the buffer for lines once a long one is read.
+const BUFFER: usize = 64 << 10;
+
+/// What is known of a kind; it outlives each watch, so that what went while nobody watched is told, too.
+#[derive(Default)]
+pub(super) struct Known {
+    objects: BTreeMap<Watched, Mark>,
+    /// What was told before the list that is under way, and has not come up in it.
+    unlisted: BTreeMap<Watched, Mark>,
+    /// The resource version up to which all is told, once a list was complete.
+    position: Option<String>,
+    /// The kinship's epoch of that list.
+    epoch: u64,
+    /// What was looked at last.
+    looked: Option<Watched>,
 }
 
-/// Whole objects.
-#[derive(Clone, Debug)]
-pub(super) struct Objects;
-/// Whole Secrets.
-#[derive(Clone, Debug)]
-pub(super) struct Secrets;
-/// Whole ConfigMaps.
-#[derive(Clone, Debug)]
-pub(super) struct ConfigMaps;
-/// `PartialObjectMetadata`.
-#[derive(Clone, Debug)]
-pub(super) struct Metadata;
+impl Known {
+    /// All is listed again: nobody knows whether it is the same server.
+    pub(super) fn distrust(&mut self) {
+        self.position = None;
+    }
 
-impl Form for Objects {}
+    /// Everything that was told.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Watched> {
+        self.objects.keys().chain(self.unlisted.keys())
+    }
 
-impl Form for Secrets {
-    const KIND: Option<&'static str> = Some("Secret");
+    fn take(&mut self, watched: &Watched) -> Option<Mark> {
+        self.unlisted.remove(watched).or_else(|| self.objects.remove(watched))
+    }
 }
 
-impl Form for ConfigMaps {
-    const KIND: Option<&'static str> = Some("ConfigMap");
+/// How an object was told.
+#[derive(Clone)]
+struct Mark {
+    ours: bool,
+    /// By whom a stranger may turn out to be ours.
+    owners: Box<[Box<str>]>,
 }
 
-impl Form for Metadata {
-    const METADATA: bool = true;
+/// Why a list or a watch ended.
+enum Failure {
+    /// The user may not.
+    Forbidden(String),
+    /// The server does not know the resource version any more.
+    Expired,
+    /// No answer came, or it broke off.
+    Lost(String),
+    /// The server refused.
+    Refused(String),
 }
 
-/// An object as it came, masked, as text: a page of values would take ten times the room. What is needed of it before it
-/// is told stands beside; reading all of its metadata into a type, and back, costs more than the object itself.
-#[derive(Clone, Debug)]
-pub(super) struct Came<F> {
-    metadata: ObjectMeta,
-    /// Without its kind.
-    body: Body,
-    /// Of metadata: what it belongs to.
-    owners: Vec<OwnerReference>,
-    /// Whether it is Helm's record of a release.
-    record: bool,
-    form: PhantomData<F>,
-}
-
-impl<'de, F: Form> Deserialize<'de> for Came<F> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut value = Value::deserialize(deserializer)?;
-        let text = |field: fn(&Value) -> Option<&str>| field(&value).map(str::to_owned);
-        let metadata = ObjectMeta {
-            name: text(meta::name),
-            namespace: text(meta::namespace),
-            uid: text(meta::uid),
-            resource_version: text(meta::resource_version),
-            ..ObjectMeta::default()
-        };
-        let owners = if F::METADATA { meta::owner_references(&value) } else { Vec::new() };
-        let record = meta::label(&value, "owner") == Some("helm");
-        if let Some(kind) = F::KIND {
-            value["kind"] = kind.into();
+impl Failure {
+    fn of(error: &kube::Error) -> Failure {
+        match error {
+            kube::Error::Api(status) if status.code == 403 => Failure::Forbidden(status.message.clone()),
+            kube::Error::Api(status) if status.code == 410 => Failure::Expired,
+            kube::Error::Api(status) => Failure::Refused(status.message.clone()),
+            other => Failure::Lost(other.to_string()),
         }
-        mask::in_place(&mut value);
-        if let Some(fields) = value.as_object_mut() {
-            // What calls itself PartialObjectMetadata is none to whoever sees it.
-            fields.retain(|name, _| name != "apiVersion" && name != "kind");
-        }
-        Ok(Came { metadata, body: Body::new(&value), owners, record, form: PhantomData })
     }
 }
 
-impl<F: Form> Resource for Came<F> {
-    type DynamicType = ApiResource;
-    type Scope = DynamicResourceScope;
-
-    fn metadata_api() -> bool {
-        F::METADATA
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Failure {
+        Failure::Refused(error.to_string())
     }
+}
 
-    fn kind(kind: &ApiResource) -> Cow<'_, str> {
-        kind.kind.as_str().into()
-    }
-
-    fn group(kind: &ApiResource) -> Cow<'_, str> {
-        kind.group.as_str().into()
-    }
-
-    fn version(kind: &ApiResource) -> Cow<'_, str> {
-        kind.version.as_str().into()
-    }
-
-    fn api_version(kind: &ApiResource) -> Cow<'_, str> {
-        kind.api_version.as_str().into()
-    }
-
-    fn plural(kind: &ApiResource) -> Cow<'_, str> {
-        kind.plural.as_str().into()
-    }
-
-    fn meta(&self) -> &ObjectMeta {
-        &self.metadata
-    }
-
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.metadata
-    }
+/// What is to be told of one object.
+enum Telling {
+    /// Nothing: a stranger whose key is known.
+    Nothing,
+    /// Its key.
+    Key,
+    /// What came.
+    Object,
+    /// All of it, which has to be asked for; what came, where it cannot be read.
+    Whole,
 }
 
 /// One kind on its way to the state.
@@ -140,90 +121,254 @@ pub(super) struct Kind {
     pub(super) namespaced: bool,
     /// The only namespace, where it is not all of them.
     pub(super) namespace: Option<String>,
-    pub(super) gvk: Gvk,
+    pub(super) gvk: Arc<Gvk>,
+    pub(super) reads: Reads,
     pub(super) events: EventSink,
     pub(super) attention: Attention,
+    pub(super) kinship: Kinship,
 }
 
 impl Kind {
-    /// Follows the kind until the API server refuses it. `known` outlives each watch, so that what went while nobody
-    /// watched is told, too.
+    /// Follows the kind until the API server refuses it.
     ///
     /// # Errors
     /// The API server's words where the user may not watch the kind.
-    pub(super) async fn follow<F: Form>(&mut self, known: &mut BTreeSet<Watched>) -> Result<(), String> {
-        let api: Api<Came<F>> = self.api(self.namespace.as_deref());
-        let stream = watcher(api, watcher::Config::default()).default_backoff();
-        pin_mut!(stream);
-        let mut fresh: BTreeSet<Watched> = BTreeSet::new();
-        let mut refused = 0;
+    pub(super) async fn follow(&mut self, known: &mut Known) -> Result<(), String> {
+        let mut failures = 0;
+        let mut pause = PAUSE.0;
         loop {
-            let event = tokio::select! {
-                event = stream.next() => event,
-                Ok(()) = self.attention.looked_at.changed(), if F::METADATA => {
-                    self.look(known.union(&fresh)).await;
-                    continue;
-                }
-            };
-            match event {
-                Some(Ok(event)) => {
-                    refused = 0;
-                    self.take(event, known, &mut fresh).await;
-                }
+            let ended = self.list_and_watch(known, &mut failures).await;
+            if failures == 0 {
+                pause = PAUSE.0;
+            }
+            let why = match ended {
+                Ok(()) => continue,
                 // Asking again at once would be refused again.
-                Some(Err(error)) if is_forbidden(&error) => return Err(describe(&error)),
-                Some(Err(error)) => {
-                    refused += 1;
-                    tracing::debug!(kind = %self.gvk.kind, "watch: {error}");
-                    if refused > 3 {
+                Err(Failure::Forbidden(why)) => return Err(why),
+                Err(Failure::Expired) => {
+                    known.position = None;
+                    "the resource version is too old".to_owned()
+                }
+                Err(Failure::Refused(why)) => {
+                    known.position = None;
+                    why
+                }
+                Err(Failure::Lost(why)) => why,
+            };
+            failures += 1;
+            tracing::debug!(kind = %self.gvk.kind, "watch: {why}");
+            if failures > FAILURES {
+                return Ok(());
+            }
+            if failures > 1 || known.position.is_some() {
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(PAUSE.1);
+            }
+        }
+    }
+
+    async fn list_and_watch(&mut self, known: &mut Known, failures: &mut u32) -> Result<(), Failure> {
+        if known.position.is_none() || known.epoch != self.kinship.epoch() {
+            self.kinship.owners_listed(&self.gvk).await;
+            known.epoch = self.kinship.epoch();
+            // Until the list is complete there is no place to go on from.
+            known.position = None;
+            let position = self.list(known).await?;
+            known.position = Some(position);
+            self.kinship.listed(&self.gvk);
+            *failures = 0;
+        }
+        let (begun, before) = (Instant::now(), known.position.clone());
+        self.watch(known, failures).await?;
+        // A server that ends each watch at once is not asked again at once.
+        if begun.elapsed() < PAUSE.0 && before == known.position && known.epoch == self.kinship.epoch() {
+            tokio::time::sleep(PAUSE.0).await;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing but metadata is asked for.
+    fn asks_for_metadata(&self) -> bool {
+        match self.reads {
+            Reads::Whole => false,
+            Reads::WholeOnceInhabited => !self.kinship.is_inhabited(),
+            Reads::Metadata => true,
+        }
+    }
+
+    /// Kubernetes Events are told as they come, and none of them is missed.
+    fn is_event(&self) -> bool {
+        self.gvk.kind == "Event" && matches!(self.gvk.group.as_str(), "" | "events.k8s.io")
+    }
+
+    fn request(&self, query: &str, metadata: Option<&str>) -> Result<Request<Vec<u8>>, Failure> {
+        let path = plural_path(&self.resource, self.namespace.as_deref().filter(|_| self.namespaced));
+        let form = metadata.map_or_else(
+            || "application/json".to_owned(),
+            |kind| format!("application/json;as={kind};g=meta.k8s.io;v=v1"),
+        );
+        let request = Request::get(format!("{path}?{query}")).header(ACCEPT, form);
+        // Each event of a compressed watch would be a file of its own.
+        let request = request.header(ACCEPT_ENCODING, "identity").body(Vec::new());
+        request.map_err(|error| Failure::Refused(error.to_string()))
+    }
+
+    /// Tells all objects page by page, and those that are gone; says up to which resource version.
+    async fn list(&mut self, known: &mut Known) -> Result<String, Failure> {
+        let metadata = self.asks_for_metadata();
+        let form = metadata.then_some("PartialObjectMetadataList");
+        known.unlisted.append(&mut known.objects);
+        let mut next = String::new();
+        let version = loop {
+            let request = self.request(&format!("limit={PAGE}{next}"), form)?;
+            let text = self.client.request_text(request).await.map_err(|error| Failure::of(&error))?;
+            let page: Page = serde_json::from_str(&text)?;
+            self.page(&page, &text, metadata, known).await?;
+            match page.metadata.next.filter(|token| !token.is_empty()) {
+                Some(token) => next = format!("&continue={}", escaped(&token)),
+                None => break page.metadata.resource_version.unwrap_or_default(),
+            }
+        };
+        while let Some((gone, mark)) = known.unlisted.first_key_value() {
+            self.gone(gone, mark).await;
+            known.unlisted.pop_first();
+        }
+        Ok(version)
+    }
+
+    async fn page(
+        &mut self,
+        page: &Page,
+        text: &str,
+        metadata: bool,
+        known: &mut Known,
+    ) -> Result<(), Failure> {
+        let mut tellings = Vec::with_capacity(page.items.len());
+        let mut strangers = Vec::new();
+        for outline in &page.items {
+            let watched = Watched::of(outline);
+            let before = known.take(&watched);
+            // What is listed was there before, and its metadata is enough.
+            let telling = self.sort(&watched, outline, (metadata, false), (before, known));
+            if let Telling::Key = telling {
+                strangers.push(watched.stranger());
+            }
+            tellings.push((telling, watched));
+        }
+        self.strangers(strangers).await;
+        let wanted: Vec<bool> =
+            tellings.iter().map(|(telling, _)| matches!(telling, Telling::Object | Telling::Whole)).collect();
+        if !wanted.contains(&true) {
+            return Ok(());
+        }
+        let objects = outline::pick(text, "items", &wanted)?;
+        for (object, (telling, watched)) in objects.into_iter().zip(tellings) {
+            let Some(object) = object else { continue };
+            self.tell(object, &watched, (metadata, matches!(telling, Telling::Whole))).await;
+        }
+        Ok(())
+    }
+
+    /// Finds out what is to be told of an object, and remembers it. `fresh`: it was made while the kind was watched.
+    fn sort(
+        &self,
+        watched: &Watched,
+        outline: &Outline,
+        (metadata, fresh): (bool, bool),
+        (before, known): (Option<Mark>, &mut Known),
+    ) -> Telling {
+        if self.is_event() {
+            return Telling::Object;
+        }
+        let ours = self.kinship.is_ours(&self.gvk, watched, outline);
+        let looked_at = self.is_looked_at(watched);
+        if looked_at {
+            known.looked = Some(watched.clone());
+        }
+        let owners = outline.owners().filter(|_| !ours).map(Box::from).collect();
+        known.objects.insert(watched.clone(), Mark { ours, owners });
+        if !ours && !looked_at {
+            let is_known = before.is_some_and(|mark| !mark.ours) && known.looked.as_ref() != Some(watched);
+            return if is_known { Telling::Nothing } else { Telling::Key };
+        }
+        let whole = match self.reads {
+            Reads::Whole => false,
+            Reads::WholeOnceInhabited => true,
+            Reads::Metadata => looked_at || fresh && !outline.is_record(&self.gvk),
+        };
+        if metadata && whole { Telling::Whole } else { Telling::Object }
+    }
+
+    /// Tells what happens from the known position on, until the watch ends, or has to be another one.
+    async fn watch(&mut self, known: &mut Known, failures: &mut u32) -> Result<(), Failure> {
+        let metadata = self.asks_for_metadata();
+        let position = escaped(known.position.as_deref().unwrap_or_default());
+        let query = format!(
+            "watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={position}"
+        );
+        let request = self.request(&query, metadata.then_some("PartialObjectMetadata"))?;
+        let mut changes = self.kinship.changes();
+        let lines = self.client.request_stream(request).await.map_err(|error| Failure::of(&error))?;
+        pin_mut!(lines);
+        self.adopt(known).await;
+        let mut line = Vec::new();
+        loop {
+            tokio::select! {
+                // What was read of a line stays in it while something else comes first.
+                read = lines.read_until(b'\n', &mut line) => {
+                    read.map_err(|error| Failure::Lost(error.to_string()))?;
+                    if !line.ends_with(b"\n") {
+                        return Ok(());
+                    }
+                    self.line(&line, metadata, known).await?;
+                    *failures = 0;
+                    line.clear();
+                    line.shrink_to(BUFFER);
+                }
+                Ok(()) = self.attention.looked_at.changed() => self.look(known).await,
+                Ok(()) = changes.changed() => {
+                    self.adopt(known).await;
+                    if known.epoch != self.kinship.epoch() || metadata != self.asks_for_metadata() {
                         return Ok(());
                     }
                 }
-                None => return Ok(()),
             }
         }
     }
 
-    async fn take<F: Form>(
-        &mut self,
-        event: watcher::Event<Came<F>>,
-        known: &mut BTreeSet<Watched>,
-        fresh: &mut BTreeSet<Watched>,
-    ) {
-        match event {
-            watcher::Event::Init => fresh.clear(),
-            watcher::Event::InitApply(object) => {
-                let watched = Watched::of(&object.metadata);
-                let wanted = F::METADATA && self.is_looked_at(&watched);
-                fresh.insert(watched);
-                self.seen(object, wanted).await;
-            }
-            watcher::Event::InitDone => {
-                for gone in known.difference(fresh) {
-                    self.gone(gone).await;
-                }
-                *known = std::mem::take(fresh);
-            }
-            watcher::Event::Apply(object) => {
-                let watched = Watched::of(&object.metadata);
-                let looked_at = F::METADATA && self.is_looked_at(&watched);
-                let new = known.insert(watched);
-                let wanted = looked_at || F::METADATA && new && self.is_made_for_us(&object);
-                self.seen(object, wanted).await;
-            }
-            watcher::Event::Delete(object) => {
-                let watched = Watched::of(&object.metadata);
-                self.gone(&watched).await;
-                known.remove(&watched);
-            }
+    async fn line(&mut self, line: &[u8], metadata: bool, known: &mut Known) -> Result<(), Failure> {
+        let text = std::str::from_utf8(line).map_err(|error| Failure::Refused(error.to_string()))?;
+        let Line { event, object: outline } = serde_json::from_str(text)?;
+        if event == "ERROR" {
+            let status = outline::object_of(text)?;
+            return Err(match status.get("code").and_then(Value::as_u64) {
+                Some(410) => Failure::Expired,
+                Some(403) => Failure::Forbidden(status["message"].as_str().unwrap_or_default().to_owned()),
+                _ => Failure::Refused(status.to_string()),
+            });
         }
-    }
-
-    fn api<F: Form>(&self, namespace: Option<&str>) -> Api<Came<F>> {
-        match namespace.filter(|_| self.namespaced) {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, &self.resource),
-            None => Api::all_with(self.client.clone(), &self.resource),
+        if let Some(version) = &outline.metadata.resource_version {
+            known.position = Some(version.clone());
         }
+        if event == "BOOKMARK" {
+            return Ok(());
+        }
+        let watched = Watched::of(&outline);
+        if event == "DELETED" {
+            if let Some(mark) = known.take(&watched) {
+                self.gone(&watched, &mark).await;
+            }
+            return Ok(());
+        }
+        let before = known.take(&watched);
+        let fresh = before.is_none();
+        match self.sort(&watched, &outline, (metadata, fresh), (before, known)) {
+            Telling::Nothing => {}
+            Telling::Key => self.strangers(vec![watched.stranger()]).await,
+            Telling::Object => self.tell(outline::object_of(text)?, &watched, (metadata, false)).await,
+            Telling::Whole => self.tell(outline::object_of(text)?, &watched, (metadata, true)).await,
+        }
+        Ok(())
     }
 
     fn is_looked_at(&self, watched: &Watched) -> bool {
@@ -236,55 +381,66 @@ impl Kind {
         })
     }
 
-    /// Whether an object belongs to a custom resource of the project, and says more than its metadata does.
-    fn is_made_for_us<F: Form>(&self, object: &Came<F>) -> bool {
-        let kinds = self.attention.kinds.borrow();
-        let ours = |owner: &OwnerReference| {
-            let owner = Gvk::from_api_version(&owner.api_version, &owner.kind);
-            kinds.iter().any(|gvk| gvk.kind == owner.kind && gvk.group == owner.group)
-        };
-        let record = object.record && self.gvk.kind == "Secret";
-        !record && object.owners.iter().any(ours)
-    }
-
-    /// Reads the object that somebody looks at now, where it is one of these.
-    async fn look(&mut self, known: impl Iterator<Item = &Watched>) {
+    /// Reads the object that somebody looks at now, where it is one of these. Of a stranger that nobody looks at any more
+    /// nothing is kept again but its key.
+    async fn look(&mut self, known: &mut Known) {
         self.attention.looked_at.borrow_and_update();
-        let mut known = known;
-        let Some(watched) = known.find(|watched| self.is_looked_at(watched)) else { return };
-        if let Some(whole) = self.whole(watched.namespace.as_deref(), &watched.name).await {
-            self.tell(whole, false).await;
+        if let Some(before) = known.looked.take()
+            && known.objects.get(&before).is_some_and(|mark| !mark.ours)
+        {
+            self.strangers(vec![before.stranger()]).await;
+        }
+        let Some((watched, mark)) = known.objects.iter().find(|(watched, _)| self.is_looked_at(watched))
+        else {
+            return;
+        };
+        let watched = watched.clone();
+        if !mark.ours || self.asks_for_metadata() {
+            self.read(&watched).await;
+        }
+        known.looked = Some(watched);
+    }
+
+    /// Reads strangers that have turned out to belong to the project.
+    async fn adopt(&mut self, known: &mut Known) {
+        for watched in self.kinship.take_adopted(&self.gvk) {
+            if !known.objects.contains_key(&watched) {
+                continue;
+            }
+            let Some(object) = self.get(&watched).await else { continue };
+            let outline: Outline = serde_json::from_value(object.clone()).unwrap_or_default();
+            // Another one of this name is told by the watch.
+            if outline.metadata.uid != watched.uid {
+                continue;
+            }
+            let ours = self.kinship.is_ours(&self.gvk, &watched, &outline);
+            let owners = outline.owners().filter(|_| !ours).map(Box::from).collect();
+            known.objects.insert(watched.clone(), Mark { ours, owners });
+            if ours {
+                self.tell(object, &watched, (false, false)).await;
+            }
         }
     }
 
-    /// Tells of an object; whole where that is wanted and it can be read.
-    async fn seen<F: Form>(&mut self, object: Came<F>, wanted: bool) {
-        let metadata = &object.metadata;
-        if wanted
-            && let Some(name) = &metadata.name
-            && let Some(whole) = self.whole(metadata.namespace.as_deref(), name).await
-        {
-            return self.tell(whole, false).await;
+    /// Reads one object and tells it.
+    async fn read(&self, watched: &Watched) {
+        if let Some(object) = self.get(watched).await {
+            self.tell(object, watched, (false, false)).await;
         }
-        self.tell((object.metadata, object.body), F::METADATA).await;
     }
 
     /// The whole of one object; nothing where it is gone, or may not be read, which is told.
-    async fn whole(&mut self, namespace: Option<&str>, name: &str) -> Option<(ObjectMeta, Body)> {
-        let found = match self.gvk.kind.as_str() {
-            "Secret" => self.get::<Secrets>(namespace, name).await,
-            "ConfigMap" => self.get::<ConfigMaps>(namespace, name).await,
-            _ => self.get::<Objects>(namespace, name).await,
+    async fn get(&self, watched: &Watched) -> Option<Value> {
+        let namespace = watched.namespace.as_deref().filter(|_| self.namespaced);
+        let request =
+            Request::get(object_path(&self.resource, namespace, &watched.name)).body(Vec::new()).ok()?;
+        let why = match self.client.request::<Value>(request).await {
+            Ok(object) => return Some(object),
+            Err(kube::Error::Api(status)) if status.code == 404 => return None,
+            Err(kube::Error::Api(status)) => status.message.clone(),
+            Err(other) => other.to_string(),
         };
-        let error = match found {
-            Ok(found) => return found,
-            Err(error) => error,
-        };
-        let kind = &self.gvk.kind;
-        let why = match &error {
-            kube::Error::Api(status) => status.message.clone(),
-            other => other.to_string(),
-        };
+        let (kind, name) = (&self.gvk.kind, &watched.name);
         let message = format!("only the metadata of {kind} {name} is known: {why}");
         let hint =
             Some(format!("showing the whole of it needs the right to get a {kind}, not only to list them"));
@@ -293,23 +449,36 @@ impl Kind {
         None
     }
 
-    async fn get<F: Form>(
-        &self,
-        namespace: Option<&str>,
-        name: &str,
-    ) -> kube::Result<Option<(ObjectMeta, Body)>> {
-        let found = self.api::<F>(namespace).get_opt(name).await?;
-        Ok(found.map(|object| (object.metadata, object.body)))
-    }
-
-    async fn tell(&self, (metadata, body): (ObjectMeta, Body), metadata_only: bool) {
-        let object_ref = Watched::of(&metadata).reference(&self.gvk);
-        let object = body.with_kind(&self.gvk);
+    /// Tells of an object; all of it where that is wanted and it can be read.
+    async fn tell(&self, object: Value, watched: &Watched, (metadata_only, whole): (bool, bool)) {
+        let (mut object, metadata_only) = match whole {
+            true => self.get(watched).await.map_or((object, metadata_only), |whole| (whole, false)),
+            false => (object, metadata_only),
+        };
+        // Items of lists do not say what they are, and what calls itself PartialObjectMetadata is none to whoever sees it.
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".to_owned(), self.gvk.api_version().into());
+            fields.insert("kind".to_owned(), self.gvk.kind.as_str().into());
+        }
+        mask::in_place(&mut object);
+        let mut object_ref = watched.reference(&self.gvk);
+        object_ref.uid = meta::uid(&object).map(str::to_owned);
+        let object = Body::new(&object);
         let seen = ObjectSeen { at: Timestamp::now(), object_ref, metadata_only, object };
         self.events.emit(Event::ObjectSeen(seen)).await;
     }
 
-    async fn gone(&self, gone: &Watched) {
+    /// Tells the keys of strangers.
+    async fn strangers(&self, objects: Vec<Stranger>) {
+        if !objects.is_empty() {
+            let gvk = self.gvk.as_ref().clone();
+            let seen = StrangersSeen { at: Timestamp::now(), gvk, objects };
+            self.events.emit(Event::StrangersSeen(seen)).await;
+        }
+    }
+
+    async fn gone(&self, gone: &Watched, mark: &Mark) {
+        self.kinship.gone(&self.gvk, gone, &mark.owners);
         self::gone(&self.events, gone.reference(&self.gvk)).await;
     }
 }
@@ -317,4 +486,9 @@ impl Kind {
 /// Tells that an object is gone.
 pub(super) async fn gone(events: &EventSink, object_ref: ObjectRef) {
     events.emit(Event::ObjectGone(ObjectGone { at: Timestamp::now(), object_ref })).await;
+}
+
+/// A value of a query.
+fn escaped(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

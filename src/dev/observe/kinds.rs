@@ -9,33 +9,35 @@ use opdev_object::meta::Gvk;
 pub(super) enum Reads {
     /// All of it.
     Whole,
+    /// All of it, but metadata while there is no custom resource: then nobody looks at more.
+    WholeOnceInhabited,
     /// `PartialObjectMetadata`: names, labels, owners, finalizers, and who manages which fields.
     Metadata,
 }
 
-use Reads::{Metadata, Whole};
+use Reads::{Metadata, Whole, WholeOnceInhabited as Later};
 
 /// Kinds that charts and controllers make objects of.
 const OWNED: [(&str, &str, &str, Reads); 19] = [
     // Ready counts, words and faults stand in the status.
-    ("apps", "v1", "Deployment", Whole),
-    ("apps", "v1", "ReplicaSet", Whole),
-    ("", "v1", "Pod", Whole),
-    ("apps", "v1", "StatefulSet", Whole),
-    ("apps", "v1", "DaemonSet", Whole),
-    ("batch", "v1", "Job", Whole),
+    ("apps", "v1", "Deployment", Later),
+    ("apps", "v1", "ReplicaSet", Later),
+    ("", "v1", "Pod", Later),
+    ("apps", "v1", "StatefulSet", Later),
+    ("apps", "v1", "DaemonSet", Later),
+    ("batch", "v1", "Job", Later),
     // Its schedule, and whether it is suspended.
-    ("batch", "v1", "CronJob", Whole),
+    ("batch", "v1", "CronJob", Later),
     // Its type, and whether its load balancer has an address.
-    ("", "v1", "Service", Whole),
+    ("", "v1", "Service", Later),
     // Its phase.
-    ("", "v1", "PersistentVolumeClaim", Whole),
+    ("", "v1", "PersistentVolumeClaim", Later),
     // Its host.
-    ("networking.k8s.io", "v1", "Ingress", Whole),
+    ("networking.k8s.io", "v1", "Ingress", Later),
     // Its counts.
-    ("autoscaling", "v2", "HorizontalPodAutoscaler", Whole),
+    ("autoscaling", "v2", "HorizontalPodAutoscaler", Later),
     // Its conditions are kept over time.
-    ("policy", "v1", "PodDisruptionBudget", Whole),
+    ("policy", "v1", "PodDisruptionBudget", Later),
     // The message is the event.
     ("", "v1", "Event", Whole),
     // How many keys it has is told by who manages them.
@@ -68,6 +70,6 @@ mod tests {
     fn what_is_big_and_says_little_comes_as_metadata() {
         let read = |group: &str, kind: &str| reads(&Gvk::new(group, "v1", kind));
         assert_eq!((read("", "Secret"), read("", "ConfigMap")), (Metadata, Metadata));
-        assert_eq!((read("", "Pod"), read("cache.my.domain", "Secret")), (Whole, Whole));
+        assert_eq!((read("", "Pod"), read("cache.my.domain", "Secret")), (Later, Whole));
     }
 }

@@ -188,7 +188,7 @@ enum Ended {
 }
 
 /// Whether the user has no right to it.
-pub(crate) fn is_forbidden(error: &watcher::Error) -> bool {
+fn is_forbidden(error: &watcher::Error) -> bool {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))
@@ -243,7 +243,7 @@ fn is_reinitializing(status: &kube::core::Status) -> bool {
     status.code == 429 && status.message.contains("initializing")
 }
 
-pub(crate) fn describe(error: &watcher::Error) -> String {
+fn describe(error: &watcher::Error) -> String {
     match error {
         watcher::Error::InitialListFailed(kube::Error::Api(status))
         | watcher::Error::WatchStartFailed(kube::Error::Api(status))

@@ -130,6 +130,35 @@ fn a_broken_file_opens_at_its_line() {
 }
 
 #[test]
+fn what_belongs_to_no_custom_resource_is_found_by_name() {
+    let mut state = busy();
+    let mut view = ViewState::default();
+    // A list that was searched before is made anew.
+    let found = |view: &ViewState| match view.layers.last() {
+        Some(Layer::Picker(p)) => p.best.first().map(|at| p.of.shown(*at).to_owned()),
+        _ => None,
+    };
+    type_in(&mut view, &state, "ctrl-p", "pod elsewhere/lonely-2");
+    assert_eq!(found(&view), None);
+    commands(&mut view, &state, "esc");
+    let objects = ["lonely-1", "lonely-2"].map(|name| crate::event::Stranger {
+        namespace: Some("elsewhere".to_owned()),
+        name: name.to_owned(),
+        uid: None,
+    });
+    state.reduce(Event::StrangersSeen(crate::event::StrangersSeen {
+        at: now(),
+        gvk: reference("Pod", "x").gvk,
+        objects: objects.to_vec(),
+    }));
+    type_in(&mut view, &state, "ctrl-p", "pod elsewhere/lonely-2");
+    assert_eq!(found(&view).as_deref(), Some("Pod elsewhere/lonely-2"));
+    commands(&mut view, &state, "enter");
+    let message = view.message.as_deref().unwrap_or_default();
+    assert_eq!(message, "Pod lonely-2 belongs to no custom resource of the project");
+}
+
+#[test]
 fn one_jumps_to_objects_kinds_files_and_reconciles() {
     let state = busy();
     let mut view = ViewState::default();

@@ -34,10 +34,24 @@ async fn seen(opdev: &Opdev, mark: usize, what: &str, kind: &str, is: impl Fn(&O
         .await
 }
 
+/// Waits for the key of an object that belongs to no custom resource.
+async fn stranger(opdev: &Opdev, mark: usize, kind: &str, name: &str) {
+    opdev
+        .wait(&format!("the key of {kind} {name}"), mark, |event| match event {
+            Event::StrangersSeen(seen) if seen.gvk.kind == kind => {
+                seen.objects.iter().any(|object| object.name == name).then_some(())
+            }
+            _ => None,
+        })
+        .await;
+}
+
 /// A cluster with a big ConfigMap and a Secret, and an opdev that may write to it.
 async fn world() -> (Door, Opdev, tempfile::TempDir) {
     let door = Door::open().await;
-    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "labels": {"app": "a"}},
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "labels": {"app": "a"},
+        "annotations": {"operator-sdk/primary-resource-type": "Memcached.cache.my.domain",
+            "operator-sdk/primary-resource": "default/later"}},
         "data": {"big": "deep-below ".repeat(10_000), "small": "1"}});
     send(&door, "POST", MAPS, &map).await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login"},
@@ -46,7 +60,7 @@ async fn world() -> (Door, Opdev, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let opdev = Opdev::start_against(door.choice(folder.path(), "opdev", &json!({})), |_| {}).await;
     seen(&opdev, 0, "the ConfigMap", "ConfigMap", |seen| seen.object_ref.name == "settings").await;
-    seen(&opdev, 0, "the Secret", "Secret", |seen| seen.object_ref.name == "login").await;
+    stranger(&opdev, 0, "Secret", "login").await;
     (door, opdev, folder)
 }
 
@@ -63,7 +77,12 @@ async fn an_object_is_read_whole_while_it_is_looked_at() {
     let policies = of("/networkpolicies?");
     assert!(policies.iter().all(|(_, form)| form.contains("as=PartialObjectMetadata")), "{policies:?}");
     assert!(of("/configmaps?").iter().any(|(_, form)| form.contains("as=PartialObjectMetadataList")));
-    assert!(of("/pods?").iter().all(|(_, form)| !form.contains("PartialObjectMetadata")));
+    // The panes', for a reconciler of the demo owns some, too.
+    let pods: Vec<_> = of("/pods?").into_iter().filter(|(path, _)| !path.contains("?&")).collect();
+    assert!(
+        pods.iter().all(|(_, form)| form.contains("PartialObjectMetadata")),
+        "without a custom resource nobody looks at pods: {pods:?}"
+    );
     let mut state = State::default();
     for event in opdev.since(0) {
         let line = event.line().unwrap();
@@ -135,7 +154,7 @@ async fn what_was_deleted_while_its_metadata_alone_was_known_comes_back_whole() 
 async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
     let (_door, mut opdev, _folder) = world().await;
     // What is there when a kind is listed first was not made by a reconcile.
-    seen(&opdev, 0, "the ServiceAccounts", "ServiceAccount", |seen| seen.object_ref.name == "default").await;
+    stranger(&opdev, 0, "ServiceAccount", "default").await;
     let mark = opdev.mark();
     opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
@@ -162,5 +181,70 @@ async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
         "{:?}",
         record.seen.health
     );
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_strangers_the_keys_are_told_until_they_belong_to_the_project() {
+    const PODS: &str = "/api/v1/namespaces/default/pods";
+    let (door, mut opdev, _folder) = world().await;
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lonely"}, "spec": {"containers": [
+        {"name": "a", "image": "deep-below", "env": [{"name": "A", "value": "b"}]}]}});
+    send(&door, "POST", PODS, &pod).await;
+    stranger(&opdev, 0, "Pod", "lonely").await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
+    opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
+    // A pod of the project, through a Deployment and a ReplicaSet, that is ready.
+    seen(&opdev, mark, "a pod of the project", "Pod", |seen| {
+        !seen.metadata_only && seen.object["status"]["phase"] == "Running"
+    })
+    .await;
+    let asked = door.until_accepted("/pods?").await;
+    let whole = |(path, form): &(String, String)| path.contains("/pods?watch") && !form.contains("as=");
+    assert!(asked.iter().any(whole), "{asked:?}");
+
+    // What happens to the stranger is not told; what happens to one that is looked at is.
+    let mark = opdev.mark();
+    let lonely = ObjectRef {
+        gvk: Gvk::new("", "v1", "Pod"),
+        namespace: Some("default".to_owned()),
+        name: "lonely".to_owned(),
+        uid: None,
+    };
+    let is_lonely = |seen: &ObjectSeen| seen.object_ref.name == "lonely";
+    opdev.begin(Request::Look { object: Some(lonely.clone()) }).await;
+    let object = seen(&opdev, mark, "all of it", "Pod", is_lonely).await;
+    assert_eq!(object["spec"]["containers"][0]["image"], "deep-below");
+    let mark = opdev.mark();
+    send(&door, "PATCH", &format!("{PODS}/lonely"), &json!({"metadata": {"labels": {"a": "1"}}})).await;
+    let labelled = |seen: &ObjectSeen| is_lonely(seen) && seen.object["metadata"]["labels"]["a"] == "1";
+    seen(&opdev, mark, "its change", "Pod", labelled).await;
+    let mark = opdev.mark();
+    opdev.begin(Request::Look { object: None }).await;
+    stranger(&opdev, mark, "Pod", "lonely").await;
+    let mark = opdev.mark();
+    send(&door, "PATCH", &format!("{PODS}/lonely"), &json!({"metadata": {"labels": {"a": "2"}}})).await;
+    // Changes of one kind are told in order.
+    let account = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "last"},
+        "spec": {"containers": [{"name": "a", "image": "b"}]}});
+    send(&door, "POST", PODS, &account).await;
+    stranger(&opdev, mark, "Pod", "last").await;
+    let told = |event: &Event| matches!(event, Event::ObjectSeen(seen) if is_lonely(seen));
+    assert!(!opdev.since(mark).iter().any(told), "nothing but its key is told");
+
+    // It comes to belong to the project, and is told; deleted, it is gone.
+    let memcached = "/apis/cache.my.domain/v1alpha1/namespaces/default/memcacheds/memcached-sample";
+    let request = http::Request::get(memcached).body(Vec::new()).unwrap();
+    let owner: Value = door.plane.client().request(request).await.unwrap();
+    let reference = json!([{"apiVersion": owner["apiVersion"], "kind": owner["kind"],
+        "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}]);
+    send(&door, "PATCH", &format!("{PODS}/lonely"), &json!({"metadata": {"ownerReferences": reference}}))
+        .await;
+    seen(&opdev, mark, "that it belongs to the project", "Pod", is_lonely).await;
+    let mut state = State::default();
+    opdev.since(0).into_iter().for_each(|event| state.reduce(event));
+    assert!(state.objects.is_stranger(&ObjectRef { name: "last".to_owned(), ..lonely.clone() }.key()));
+    assert!(state.objects.get(&lonely.key()).is_some_and(|seen| !seen.metadata_only));
     opdev.stop().await;
 }

@@ -1,0 +1,264 @@
+//! Which objects of a cluster belong to custom resources of the project, directly or through others; all others are
+//! strangers, of which nothing but the key is kept. Shared by the watches of all kinds: a Pod belongs to what its ReplicaSet
+//! belongs to. Pure but for its lock, which is never held while anything waits.
+
+use super::Watched;
+use super::outline::Outline;
+use opdev_object::meta::Gvk;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a kind waits for the first list of those that own its objects. Without them each object that belongs to the
+/// project would be asked for one by one.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What is known of all kinds together. Clones share it.
+#[derive(Clone)]
+pub(super) struct Kinship(Arc<Shared>);
+
+struct Shared {
+    inner: Mutex<Inner>,
+    /// Changes with what concerns other kinds' watches.
+    changed: watch::Sender<u64>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The kinds of the project's custom resources.
+    customs: Vec<Gvk>,
+    /// Counts how often they changed: each time all objects are sorted anew.
+    epoch: u64,
+    /// Uids of objects that belong to the project.
+    ours: HashSet<Box<str>>,
+    /// Strangers by the uid of an owner that belongs to nobody yet.
+    waiting: HashMap<Box<str>, BTreeSet<(Arc<Gvk>, Watched)>>,
+    /// Former strangers, for the watch of their kind to read.
+    adopted: BTreeMap<Arc<Gvk>, BTreeSet<Watched>>,
+    /// Kinds whose list is not complete yet, by their rank.
+    unlisted: BTreeMap<Gvk, u8>,
+    /// Whether there has been a custom resource.
+    inhabited: bool,
+}
+
+impl Kinship {
+    pub(super) fn new() -> Kinship {
+        Kinship(Arc::new(Shared { inner: Mutex::default(), changed: watch::Sender::default() }))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self) {
+        self.0.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Changes when something here may concern the watch of another kind.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
+    /// The kinds of the project's custom resources, and all that are watched.
+    pub(super) fn set_kinds(&self, customs: &[Gvk], watched: &BTreeSet<Gvk>) {
+        let mut inner = self.lock();
+        let known: BTreeSet<&Gvk> = inner.customs.iter().collect();
+        if known != customs.iter().collect() {
+            inner.epoch += 1;
+            inner.customs = customs.to_vec();
+            inner.ours.clear();
+            inner.waiting.clear();
+            inner.adopted.clear();
+            inner.unlisted = watched.iter().map(|gvk| (gvk.clone(), rank(gvk, customs))).collect();
+        }
+        drop(inner);
+        self.tell();
+    }
+
+    /// Counts how often the kinds of the project have changed.
+    pub(super) fn epoch(&self) -> u64 {
+        self.lock().epoch
+    }
+
+    /// Comes back once the kinds of the project are others than in this epoch.
+    pub(super) async fn left_epoch(&self, epoch: u64) {
+        let mut changes = self.changes();
+        while self.epoch() == epoch {
+            if changes.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Whether a custom resource was seen: before that no object needs to be read whole.
+    pub(super) fn is_inhabited(&self) -> bool {
+        self.lock().inhabited
+    }
+
+    /// The list of a kind is complete, or will not come.
+    pub(super) fn listed(&self, gvk: &Gvk) {
+        if self.lock().unlisted.remove(gvk).is_some() {
+            self.tell();
+        }
+    }
+
+    /// Waits until the kinds whose objects may own those of this one are listed, though not for long.
+    pub(super) async fn owners_listed(&self, gvk: &Gvk) {
+        let mut changes = self.changes();
+        let waits = || {
+            let inner = self.lock();
+            let own = rank(gvk, &inner.customs);
+            inner.unlisted.values().any(|rank| *rank < own)
+        };
+        let listed = async { while waits() && changes.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(PATIENCE, listed).await;
+    }
+
+    /// Whether an object belongs to the project. Strangers are remembered by their owners.
+    pub(super) fn is_ours(&self, gvk: &Arc<Gvk>, watched: &Watched, outline: &Outline) -> bool {
+        let mut inner = self.lock();
+        let is_custom = |group: &str, kind: &str| {
+            inner.customs.iter().any(|known| known.group == group && known.kind == kind)
+        };
+        let custom = is_custom(&gvk.group, &gvk.kind);
+        let ours = custom
+            || outline.belongs_to().any(|(group, kind)| is_custom(group, kind))
+            || outline.owners().any(|uid| inner.ours.contains(uid));
+        if !ours {
+            if let Some(uid) = watched.uid.as_deref() {
+                inner.ours.remove(uid);
+            }
+            for uid in outline.owners() {
+                // Most owners have some.
+                let waiting = match inner.waiting.get_mut(uid) {
+                    Some(waiting) => waiting,
+                    None => inner.waiting.entry(uid.into()).or_default(),
+                };
+                let entry = (Arc::clone(gvk), watched.clone());
+                waiting.insert(entry);
+            }
+            return false;
+        }
+        let first = custom && !inner.inhabited;
+        inner.inhabited |= custom;
+        let adopted = watched.uid.as_deref().is_some_and(|uid| inner.adopt(uid));
+        drop(inner);
+        if first || adopted {
+            self.tell();
+        }
+        true
+    }
+
+    /// An object is gone; `owners` are those it was remembered by.
+    pub(super) fn gone(&self, gvk: &Arc<Gvk>, watched: &Watched, owners: &[Box<str>]) {
+        let mut inner = self.lock();
+        if let Some(uid) = watched.uid.as_deref() {
+            inner.ours.remove(uid);
+            inner.waiting.remove(uid);
+        }
+        let entry = (Arc::clone(gvk), watched.clone());
+        for owner in owners {
+            if let Some(waiting) = inner.waiting.get_mut(owner) {
+                waiting.remove(&entry);
+                if waiting.is_empty() {
+                    inner.waiting.remove(owner);
+                }
+            }
+        }
+    }
+
+    /// Former strangers of a kind.
+    pub(super) fn take_adopted(&self, gvk: &Arc<Gvk>) -> BTreeSet<Watched> {
+        self.lock().adopted.remove(gvk).unwrap_or_default()
+    }
+}
+
+impl Inner {
+    /// An object is ours from now on; whether strangers become ours with it.
+    fn adopt(&mut self, uid: &str) -> bool {
+        if !self.ours.insert(uid.into()) {
+            return false;
+        }
+        let Some(children) = self.waiting.remove(uid) else { return false };
+        for (gvk, watched) in children {
+            self.adopted.entry(gvk).or_default().insert(watched);
+        }
+        true
+    }
+}
+
+/// The order in which kinds are listed: owners come before what they own.
+fn rank(gvk: &Gvk, customs: &[Gvk]) -> u8 {
+    let custom = customs.iter().any(|known| known.group == gvk.group && known.kind == gvk.kind);
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        _ if custom => 0,
+        ("apps", "ReplicaSet") | ("batch", "Job") => 2,
+        ("", "Pod" | "PersistentVolumeClaim") => 3,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn gvk(group: &str, kind: &str) -> Arc<Gvk> {
+        Arc::new(Gvk::new(group, "v1", kind))
+    }
+
+    fn watched(name: &str) -> Watched {
+        Watched { namespace: Some("n".to_owned()), name: name.to_owned(), uid: Some(format!("uid-{name}")) }
+    }
+
+    fn owned(owner: &str, api: &str, kind: &str) -> Outline {
+        let reference =
+            json!({"apiVersion": api, "kind": kind, "name": owner, "uid": format!("uid-{owner}")});
+        serde_json::from_value(json!({"metadata": {"ownerReferences": [reference]}})).unwrap()
+    }
+
+    fn kinship() -> Kinship {
+        let kinship = Kinship::new();
+        let custom = Gvk::new("my.domain", "v1", "Web");
+        let all = [&custom, &gvk("apps", "Deployment"), &gvk("apps", "ReplicaSet"), &gvk("", "Pod")];
+        kinship.set_kinds(std::slice::from_ref(&custom), &all.into_iter().cloned().collect());
+        kinship
+    }
+
+    #[test]
+    fn what_a_custom_resource_owns_is_ours_through_all_levels_in_any_order() {
+        let kinship = kinship();
+        let (pods, sets, deployments) =
+            (gvk("", "Pod"), gvk("apps", "ReplicaSet"), gvk("apps", "Deployment"));
+        // The newest object is told first.
+        assert!(!kinship.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")));
+        assert!(!kinship.is_ours(&sets, &watched("set"), &owned("deployment", "apps/v1", "Deployment")));
+        assert!(!kinship.is_ours(&pods, &watched("other"), &owned("nobody", "apps/v1", "ReplicaSet")));
+        assert!(!kinship.is_inhabited());
+        assert!(kinship.is_ours(&deployments, &watched("deployment"), &owned("web", "my.domain/v2", "Web")));
+        assert_eq!(kinship.take_adopted(&sets).into_iter().collect::<Vec<_>>(), [watched("set")]);
+        // Read whole, it is judged again.
+        assert!(kinship.is_ours(&sets, &watched("set"), &owned("deployment", "apps/v1", "Deployment")));
+        assert_eq!(kinship.take_adopted(&pods).into_iter().collect::<Vec<_>>(), [watched("pod")]);
+        assert!(kinship.take_adopted(&pods).is_empty(), "told once");
+        assert!(kinship.is_ours(&gvk("my.domain", "Web"), &watched("web"), &Outline::default()));
+        assert!(kinship.is_inhabited());
+    }
+
+    #[test]
+    fn what_is_gone_is_not_waited_for() {
+        let kinship = kinship();
+        let (pods, sets) = (gvk("", "Pod"), gvk("apps", "ReplicaSet"));
+        assert!(!kinship.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")));
+        kinship.gone(&pods, &watched("pod"), &["uid-set".into()]);
+        assert!(kinship.lock().waiting.is_empty());
+        assert!(kinship.is_ours(&sets, &watched("set"), &owned("web", "my.domain/v1", "Web")));
+        assert!(kinship.take_adopted(&pods).is_empty());
+        kinship.gone(&sets, &watched("set"), &[]);
+        assert!(kinship.lock().ours.is_empty());
+        let before = kinship.epoch();
+        kinship.set_kinds(&[], &BTreeSet::new());
+        assert_eq!(kinship.epoch(), before + 1);
+    }
+}
