@@ -243,7 +243,7 @@ fn pods() {
     let begun = Instant::now();
     let (first, full, frames) = runtime.block_on(async {
         let (sink, incoming) = EventSink::channel(bus::CAPACITY);
-        let mut bus = bus::start(incoming, None, None, CancellationToken::new());
+        let mut bus = bus::start(State::default(), incoming, None, None, CancellationToken::new());
         tokio::spawn(async move {
             for event in events {
                 sink.emit(event).await;
@@ -286,7 +286,7 @@ fn log() {
     let mut screen = Screen::new();
     let (mut times, state) = runtime.block_on(async {
         let (sink, incoming) = EventSink::channel(bus::CAPACITY);
-        let mut bus = bus::start(incoming, None, None, CancellationToken::new());
+        let mut bus = bus::start(State::default(), incoming, None, None, CancellationToken::new());
         for event in start() {
             sink.emit(event).await;
         }

@@ -12,12 +12,14 @@ use crate::dev::lock::Lock;
 use crate::dev::owner::Owner;
 use crate::dev::private_folder::PrivateFolder;
 use crate::dev::project::{NoProject, Project};
+use crate::dev::settings;
 use crate::dev::trust::{self, Store, Trust};
 use crate::dev::user_settings;
 use crate::event::{Event, FaultRule, OnExit, Request, RequestId};
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
 use crate::sources;
+use crate::state::{Limits, State};
 use crate::tap::EventSink;
 use crate::{print, tui};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -100,6 +102,9 @@ pub(super) struct RunArgs {
     /// finalizers); without it, opdev asks where there is a terminal, and leaves them as they are where there is none
     #[arg(long, value_name = "HOW", value_parser = on_exit)]
     on_exit: Option<OnExit>,
+    /// How much history to keep in memory: reconciles, versions of objects, logs; 64Mi unless opdev.yaml says otherwise
+    #[arg(long, value_name = "BYTES", value_parser = settings::bytes)]
+    history: Option<usize>,
     /// Do not show values of overrideValues in Kubernetes events
     #[arg(long)]
     suppress_override_values: bool,
@@ -185,7 +190,10 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
             (Some(listener), Some(printer))
         }
     };
-    let bus = bus::start(incoming, Some(journal), listener, shutdown.clone());
+    let mut limits = Limits::default();
+    let set = project.settings.history.as_deref().and_then(|text| settings::bytes(text).ok());
+    limits.bytes = args.history.or(set).unwrap_or(limits.bytes);
+    let bus = bus::start(State::with_limits(limits), incoming, Some(journal), listener, shutdown.clone());
     let screen = match output {
         Output::Panes => Some(screen(tui::TuiInput {
             snapshots: bus.snapshots.clone(),

@@ -28,18 +28,18 @@ pub struct Bus {
     pub task: JoinHandle<()>,
 }
 
-/// Starts the task that owns the state. Its end, also by a panic, fires `shutdown`: without it nobody would hear
+/// Starts the task that owns the state, which is empty but for its limits. Its end, also by a panic, fires `shutdown`: without it nobody would hear
 /// of anything any more.
 pub fn start(
+    mut state: State,
     mut events: mpsc::Receiver<Event>,
     mut journal: Option<Journal>,
     mut listener: Option<Listener>,
     shutdown: CancellationToken,
 ) -> Bus {
-    let (publish, snapshots) = watch::channel(Arc::new(State::default()));
+    let (publish, snapshots) = watch::channel(Arc::new(state.clone()));
     let task = tokio::spawn(async move {
         let _stop = shutdown.drop_guard();
-        let mut state = State::default();
         let mut batch = Vec::with_capacity(256);
         let mut published: Option<Instant> = None;
         while events.recv_many(&mut batch, 256).await > 0 {

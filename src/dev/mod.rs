@@ -37,7 +37,7 @@ mod returned;
 pub mod rights;
 pub mod scaffold;
 mod service_account;
-mod settings;
+pub mod settings;
 mod shadow;
 pub mod traced;
 pub mod trust;

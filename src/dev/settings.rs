@@ -37,12 +37,40 @@ pub struct Settings {
     pub on_exit: Option<OnExit>,
     /// How files are watched, and what a saved chart does.
     pub reload: Reload,
+    /// How much history is kept in memory, such as `64Mi`.
+    pub history: Option<String>,
     /// Whether the simulated pods of the embedded control plane wait for what they name.
     pub strict_pods: bool,
     /// The operator's own program.
     pub operator: Option<process::Settings>,
     /// How releases of charts are made, by kind; read with every load in `sources`.
     pub charts: BTreeMap<String, Value>,
+}
+
+/// The least history that is of use.
+const LEAST: usize = 1 << 20;
+
+/// A number of bytes such as `64Mi`, at least a mebibyte.
+///
+/// # Errors
+/// Where it is none, in words.
+pub fn bytes(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is no number of bytes such as 64Mi");
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit: usize = match &text[end..] {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        "Ki" => 1 << 10,
+        "Mi" => 1 << 20,
+        "Gi" => 1 << 30,
+        _ => return Err(wrong()),
+    };
+    let number: usize = text[..end].parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(unit).ok_or_else(wrong)?;
+    if bytes < LEAST { Err(format!("{text} is less than 1Mi, the least that is of use")) } else { Ok(bytes) }
 }
 
 /// What of the outside reconcilers may reach; nothing unless it is named here.
@@ -111,7 +139,7 @@ impl Reload {
     }
 }
 
-const KEYS: [&str; 16] = [
+const KEYS: [&str; 17] = [
     "charts",
     "watches",
     "types",
@@ -123,6 +151,7 @@ const KEYS: [&str; 16] = [
     "applyOnStart",
     "onExit",
     "reload",
+    "history",
     "strictPods",
     "operator",
     // Read by `preferences`.
@@ -133,7 +162,7 @@ const KEYS: [&str; 16] = [
 /// The keys under `operator`.
 const OPERATOR: [&str; 10] =
     ["command", "go", "build", "watch", "dir", "env", "args", "trace", "generate", "stopAfter"];
-const LATER: [&str; 3] = ["history", "log", "embedded"];
+const LATER: [&str; 2] = ["log", "embedded"];
 
 impl Settings {
     /// Reads `file` below `root`.
@@ -154,8 +183,12 @@ impl Settings {
         let below = operator.into_iter().flat_map(|operator| operator.keys());
         diagnostics.extend(below.filter_map(|key| unknown_below(file, &text, ("operator", key), &OPERATOR)));
         reload_as_map(file, &text, &mut node)?;
-        let settings =
+        let settings: Settings =
             serde_json::from_value(node).with_context(|| format!("{file} holds a value of a wrong type"))?;
+        if let Some(Err(why)) = settings.history.as_deref().map(bytes) {
+            let line = text.lines().position(|line| line.starts_with("history")).map_or(0, |at| at + 1);
+            return Err(anyhow!("{file}:{line}:1: `history`: {why}"));
+        }
         Ok((settings, diagnostics))
     }
 }
@@ -211,19 +244,42 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(
             folder.path().join("opdev.yaml"),
-            "namespace: dev\nsample: [a]\ntheme: dark\nhistory: 3\noperator:\n  comand: [a]\n",
+            "namespace: dev\nsample: [a]\ntheme: dark\nlog: 3\noperator:\n  comand: [a]\n",
         )
         .unwrap();
         let (settings, warnings) = Settings::read(folder.path(), "opdev.yaml").unwrap();
         assert_eq!(settings.namespace.as_deref(), Some("dev"));
         assert_eq!(warnings.len(), 3);
-        assert_eq!(warnings[0].message, "the setting `history` has no effect yet");
+        assert_eq!(warnings[0].message, "the setting `log` has no effect yet");
         assert_eq!(warnings[1].message, "unknown setting `sample`");
         assert_eq!(warnings[1].hint.as_deref(), Some("did you mean `samples`?"));
         assert_eq!(warnings[1].place.as_ref().unwrap().to_string(), "opdev.yaml:2:1");
         assert_eq!(warnings[2].message, "unknown setting `operator.comand`");
         assert_eq!(warnings[2].hint.as_deref(), Some("did you mean `command`?"));
         assert_eq!(warnings[2].place.as_ref().unwrap().to_string(), "opdev.yaml:6:3");
+    }
+
+    #[test]
+    fn how_much_history_is_kept_is_a_number_of_bytes() {
+        assert_eq!(
+            (bytes("64Mi"), bytes("2000000"), bytes("3M")),
+            (Ok(64 << 20), Ok(2_000_000), Ok(3_000_000))
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            std::fs::write(folder.path().join("opdev.yaml"), text).unwrap();
+            Settings::read(folder.path(), "opdev.yaml").map(|(settings, _)| settings.history)
+        };
+        assert_eq!(read("history: 2Gi\n").unwrap().as_deref(), Some("2Gi"));
+        let wrong = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            wrong("namespace: a\nhistory: lots\n"),
+            "opdev.yaml:2:1: `history`: `lots` is no number of bytes such as 64Mi"
+        );
+        assert_eq!(
+            wrong("history: 5k\n"),
+            "opdev.yaml:1:1: `history`: 5k is less than 1Mi, the least that is of use"
+        );
     }
 
     #[test]

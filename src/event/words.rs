@@ -512,6 +512,15 @@ pub fn traced(level: Option<TraceLevel>) -> &'static str {
     }
 }
 
+/// A number of bytes in short, such as `12.3 MiB`.
+pub fn bytes(bytes: usize) -> String {
+    match bytes {
+        0..1_024 => format!("{bytes} B"),
+        1_024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1_024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,16 +1,24 @@
-//! Passes that have ended: a ring per object and one over all, both bounded.
+//! Passes that have ended: a ring per object and one over all, bounded in number and in bytes.
 
+use super::budget::json_bytes;
 use super::shards::Shards;
 use crate::event::Reconcile;
 use opdev_object::meta::ObjectKey;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// What a pass takes beside what it says: texts and trees of values take about twice their JSON.
+const OVERHEAD: usize = 512;
+
 /// Passes that have ended, oldest first.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     all: Arc<VecDeque<Arc<Reconcile>>>,
+    /// The bytes of each of them.
+    sizes: Arc<VecDeque<usize>>,
     by_object: Shards<ObjectKey, Arc<VecDeque<Arc<Reconcile>>>>,
+    bytes: usize,
+    forgotten: u64,
     /// How many have been seen, those included that are no longer kept.
     pub total: u64,
 }
@@ -36,6 +44,16 @@ impl History {
         Arc::ptr_eq(&self.all, &other.all)
     }
 
+    /// How many passes of all objects are no longer kept.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// The bytes of all of them, estimated.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(super) fn push(&mut self, pass: &Arc<Reconcile>, per_object: usize, limit: usize) {
         self.total += 1;
         let key = pass.object.key();
@@ -43,19 +61,48 @@ impl History {
         let ring = Arc::make_mut(ring);
         ring.push_back(Arc::clone(pass));
         let crowded = (ring.len() > per_object).then(|| ring.pop_front()).flatten();
-        let all = Arc::make_mut(&mut self.all);
-        all.push_back(Arc::clone(pass));
-        if let Some(old) = crowded
-            && let Some(at) = all.iter().position(|known| known.id == old.id)
+        let size = OVERHEAD + 2 * json_bytes(pass.as_ref());
+        self.bytes += size;
+        Arc::make_mut(&mut self.all).push_back(Arc::clone(pass));
+        Arc::make_mut(&mut self.sizes).push_back(size);
+        let at = crowded.and_then(|old| self.all.iter().position(|known| known.id == old.id));
+        if let Some(at) = at {
+            self.remove(at);
+        } else if self.all.len() > limit
+            && let Some(old) = self.remove(0)
         {
-            all.remove(at);
-        } else if let Some(old) = crowded_out(all, limit) {
-            self.forget(&old);
+            self.leave_ring(&old);
         }
     }
 
-    /// Takes the oldest pass of all out of its object's ring, too.
-    fn forget(&mut self, old: &Reconcile) {
+    fn remove(&mut self, at: usize) -> Option<Arc<Reconcile>> {
+        self.bytes -= Arc::make_mut(&mut self.sizes).remove(at).unwrap_or_default();
+        self.forgotten += 1;
+        Arc::make_mut(&mut self.all).remove(at)
+    }
+
+    /// Forgets the oldest passes until no more than this many bytes are left; the newest of each object go last.
+    pub(super) fn shed(&mut self, goal: usize) {
+        for last_ones_too in [false, true] {
+            let (mut kept, mut sizes) = (VecDeque::new(), VecDeque::new());
+            let all: Vec<_> = self.all.iter().cloned().zip(self.sizes.iter().copied()).collect();
+            for (pass, size) in all {
+                let is_last = self.last(&pass.object.key()).is_some_and(|last| Arc::ptr_eq(last, &pass));
+                if self.bytes > goal && (last_ones_too || !is_last) {
+                    self.bytes -= size;
+                    self.forgotten += 1;
+                    self.leave_ring(&pass);
+                } else {
+                    kept.push_back(pass);
+                    sizes.push_back(size);
+                }
+            }
+            (self.all, self.sizes) = (Arc::new(kept), Arc::new(sizes));
+        }
+    }
+
+    /// Takes a pass out of its object's ring.
+    fn leave_ring(&mut self, old: &Arc<Reconcile>) {
         let key = old.object.key();
         let piece = self.by_object.piece_mut(&key);
         if let Some(ring) = piece.get_mut(&key) {
@@ -65,8 +112,4 @@ impl History {
             }
         }
     }
-}
-
-fn crowded_out(all: &mut VecDeque<Arc<Reconcile>>, limit: usize) -> Option<Arc<Reconcile>> {
-    if all.len() > limit { all.pop_front() } else { None }
 }

@@ -2,6 +2,7 @@
 //! it changes, and what changes is copied in pieces. `reduce` takes the events in; `tree` and `health` answer the
 //! questions of the panes. One task owns the `State` and hands out `Arc` snapshots.
 
+pub mod budget;
 mod changes;
 pub mod columns;
 pub mod conditions;
@@ -45,7 +46,7 @@ use versions::{Archive, VersionLimits, Versions};
 use crate::event::LoopFound;
 use crate::event::{
     BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, FaultRule, KindHealth, KindStatus, Leaving,
-    MissingRule, Notice, Paths, Paused, Preferences, ProcessChanged, ProcessState, QueueChanged,
+    MissingRule, Notice, Outcome, Paths, Paused, Preferences, ProcessChanged, ProcessState, QueueChanged,
     ReconcileStarted, ReloadFailed, ReloadSettled, Sample, Severity, SourcesChanged, Started, TrustAsked,
     Undoable, ValuesExplained, words,
 };
@@ -71,6 +72,8 @@ pub struct Limits {
     pub requests: usize,
     /// Versions of objects, and objects that are gone.
     pub versions: VersionLimits,
+    /// Bytes of all of it together.
+    pub bytes: usize,
 }
 
 impl Default for Limits {
@@ -83,6 +86,7 @@ impl Default for Limits {
             notices: 100,
             requests: 50,
             versions: VersionLimits::default(),
+            bytes: 64 << 20,
         }
     }
 }
@@ -237,6 +241,22 @@ impl State {
     /// Whether objects of this group and kind are custom resources of the project.
     pub fn is_custom(&self, group: &str, kind: &str) -> bool {
         self.kinds().iter().any(|known| known.gvk.group == group && known.gvk.kind == kind)
+    }
+
+    /// How many of the custom resources that reconcile because of the newest sources have done so without a failure, and how
+    /// many there are.
+    pub fn live_objects(&self) -> (usize, usize) {
+        let Some(live) = &self.reload.live else { return (0, 0) };
+        let affected = |key: &ObjectKey| {
+            live.affected.iter().any(|gvk| gvk.group == key.group && gvk.kind == key.kind)
+                && self.paused(key).is_none()
+        };
+        let is_live = |key: &ObjectKey| {
+            let last = self.history.last(key);
+            last.is_some_and(|pass| pass.sources >= live.sources && pass.outcome != Outcome::Failed)
+        };
+        let all: Vec<_> = self.objects.custom().filter(|seen| affected(&seen.key)).collect();
+        (all.iter().filter(|seen| is_live(&seen.key)).count(), all.len())
     }
 
     /// Why nothing reconciles objects of this group and kind, where that is so.

@@ -31,6 +31,31 @@ pub struct Seen {
     /// What it belongs to.
     owners: Box<[ObjectKey]>,
     links: Box<[Owner]>,
+    /// Of a ReplicaSet: which generation it is.
+    pub(super) generation: Generation,
+}
+
+/// Which generation a ReplicaSet is; found out once, for a tree of it would stay for as long as this is asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Generation {
+    /// Its revision, where it has one.
+    pub(super) revision: Option<i64>,
+    /// Whether it has no pods and wants none.
+    pub(super) is_scaled_down: bool,
+}
+
+impl Generation {
+    fn of(kind: &str, object: &Value) -> Self {
+        if kind != "ReplicaSet" {
+            return Generation::default();
+        }
+        let count = |path| object.pointer(path).and_then(Value::as_i64);
+        let revision = meta::annotation(object, "deployment.kubernetes.io/revision");
+        Generation {
+            revision: revision.and_then(|text| text.parse().ok()),
+            is_scaled_down: count("/spec/replicas") == Some(0) && count("/status/replicas").unwrap_or(0) == 0,
+        }
+    }
 }
 
 impl Seen {
@@ -46,14 +71,23 @@ impl Seen {
         Seen {
             owners: owner_keys(object, &owners, &key).into(),
             key,
-            object_ref,
             object: if metadata_only { without_managers(object) } else { body.clone() },
             metadata_only,
             created: created.and_then(|text| text.parse().ok()),
             labels: object.pointer("/metadata/labels").cloned().unwrap_or_default(),
             health: if metadata_only { health::of_metadata(object) } else { health::of(object) },
+            generation: Generation::of(&object_ref.gvk.kind, object),
             links: links(object, owners).into(),
+            object_ref,
         }
+    }
+
+    /// The uids of its owners.
+    pub(super) fn owner_uids(&self) -> impl Iterator<Item = &String> {
+        self.links.iter().filter_map(|link| match link {
+            Owner::Uid(uid) => Some(uid),
+            Owner::Primary(..) => None,
+        })
     }
 
     /// The keys of what it belongs to, by owner references and by annotations.
@@ -131,6 +165,15 @@ impl Objects {
     /// How many objects, strangers included.
     pub fn len(&self) -> usize {
         self.by_key.len() + self.strangers.len()
+    }
+
+    /// How many objects are known by what they say, and how many by their names alone; each with an estimate of their bytes.
+    pub fn weight(&self) -> ((usize, usize), (usize, usize)) {
+        // What a key, a row and their places in maps take.
+        const ROW: usize = 1_200;
+        const KEY: usize = 300;
+        let texts: usize = self.by_key.iter().map(|(_, seen)| seen.object.text().len() + ROW).sum();
+        ((self.by_key.len(), texts), (self.strangers.len(), self.strangers.len() * KEY))
     }
 
     /// Whether it is there and belongs to no custom resource of the project: nothing but its key is known.

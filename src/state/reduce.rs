@@ -79,6 +79,7 @@ impl State {
             Event::RulesMissing { missing } => self.missing_rules = missing.into(),
             Event::Stopping { reason } => self.stopping = Some(reason.into()),
         }
+        self.keep_to_budget();
     }
 
     /// On another cluster nothing that is known holds; only the terminal's settings, and what is asked about the project,

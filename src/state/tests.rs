@@ -1,6 +1,7 @@
 //! Events in, state out: levels and edges, bounds, trees and rows.
 #![allow(clippy::needless_pass_by_value)] // objects are written where they are used
 
+use super::budget::History;
 use super::health::{self, Level};
 use super::{Limits, State, tree};
 use crate::event::{
@@ -467,4 +468,73 @@ fn each_kind_is_ready_in_its_own_way() {
     assert_eq!(custom(condition("ReleaseFailed", "True")).1, "ReleaseFailed");
     assert_eq!(custom(condition("Ready", "False")), (Level::Busy, "R".into(), String::new()));
     assert_eq!(custom(json!({})).0, Level::Plain);
+}
+
+#[test]
+fn how_many_objects_run_on_the_newest_sources_is_counted() {
+    let mut state = State::default();
+    let Event::SourcesChanged(saved) = sources(2, &[("Memcached", KindHealth::Serving)]) else { return };
+    let affected = saved.kinds.iter().map(|kind| kind.gvk.clone()).collect();
+    state.reduce(Event::SourcesChanged(Arc::new(SourcesChanged { affected, ..saved.as_ref().clone() })));
+    for name in ["a", "b", "c"] {
+        see(&mut state, &cr(name));
+    }
+    assert_eq!(state.live_objects(), (0, 3));
+    let on = |sources, name: &str, outcome| {
+        Event::Reconciled(Arc::new(Reconcile { sources, ..pass(sources, name, outcome) }))
+    };
+    state.reduce(on(1, "a", Outcome::Upgraded));
+    assert_eq!(state.live_objects(), (0, 3), "a pass on the sources before");
+    state.reduce(on(2, "a", Outcome::Upgraded));
+    state.reduce(on(2, "b", Outcome::Failed));
+    assert_eq!(state.live_objects(), (1, 3));
+}
+
+#[test]
+fn all_history_together_stays_within_its_budget_and_is_shared_fairly() {
+    let budget = 400_000;
+    let mut state = State::with_limits(Limits { bytes: budget, ..Limits::default() });
+    state.reduce(sources(1, &[("Memcached", KindHealth::Serving)]));
+    let held = |state: &State| state.holdings().iter().map(|holding| holding.bytes).sum::<usize>();
+    let line = |i: usize| {
+        Event::Log(LogLine {
+            at: Timestamp::UNIX_EPOCH,
+            level: crate::event::Level::Info,
+            target: "a".to_owned(),
+            message: format!("{i} {}", "x".repeat(90)),
+            reconcile: None,
+        })
+    };
+    // A few log lines are not crowded out by those that hold more.
+    (0..100).for_each(|i| state.reduce(line(i)));
+    for i in 0..400 {
+        let mut object = cr(if i % 2 == 0 { "a" } else { "b" });
+        object["spec"] = json!({"size": i, "text": i.to_string().repeat(300)});
+        see(&mut state, &object);
+        if i % 3 == 0 {
+            let gone = cr(&format!("gone-{i}"));
+            see(&mut state, &gone);
+            lose(&mut state, &gone);
+        }
+        let mut pass = pass(i, if i == 0 { "quiet" } else { "a" }, Outcome::Unchanged);
+        pass.waiting = Some("y".repeat(700));
+        state.reduce(Event::Reconciled(Arc::new(pass)));
+        assert!(held(&state) <= budget, "{:?}", state.holdings());
+    }
+    let holdings = state.holdings();
+    let of = |what: History| *holdings.iter().find(|holding| holding.what == what).unwrap();
+    assert!(held(&state) > budget / 2, "{holdings:?}");
+    let log = of(History::Log);
+    assert_eq!((log.kept, log.forgotten), (100, 0), "it holds less than its part");
+    let passes = of(History::Reconciles);
+    assert_eq!(passes.kept as u64 + passes.forgotten, 400);
+    assert!(passes.forgotten > 0 && of(History::Versions).forgotten > 0, "{holdings:?}");
+    let quiet = ObjectRef::of(&cr("quiet")).unwrap().key();
+    assert!(state.history.last(&quiet).is_some(), "the newest of each object goes last");
+    let ring = state.history.of(&ObjectRef::of(&cr("a")).unwrap().key()).unwrap();
+    assert_eq!(ring.len() + 1, state.history.all().len());
+    // One that grows alone may have what the others leave, and forgets its own.
+    (0..5_000).for_each(|i| state.reduce(line(i)));
+    assert!(held(&state) <= budget);
+    assert!(state.holdings()[3].forgotten > 0);
 }

@@ -4,8 +4,7 @@ use super::health::Level;
 use super::{Seen, State};
 use crate::event::{Outcome, words};
 use jiff::Timestamp;
-use opdev_object::meta::{self, ObjectKey};
-use serde_json::Value;
+use opdev_object::meta::ObjectKey;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
@@ -69,8 +68,7 @@ pub fn gone_below(state: &State, root: &ObjectKey) -> Vec<Node> {
     loop {
         let before = below.len();
         for (i, gone) in gone.iter().enumerate() {
-            let mut references = meta::owner_references(&gone.seen.object).into_iter();
-            if references.any(|owner| owners.contains(&owner.uid)) && below.insert(i) {
+            if gone.seen.owner_uids().any(|owner| owners.contains(owner)) && below.insert(i) {
                 owners.extend(gone.seen.object_ref.uid.clone());
             }
         }
@@ -148,7 +146,7 @@ fn rank(key: &ObjectKey) -> u8 {
 fn revision(seen: &Seen) -> Option<i64> {
     match seen.key.kind.as_str() {
         "Secret" => release(&seen.key.name).map(|(_, revision)| revision),
-        "ReplicaSet" => meta::annotation(&seen.object, "deployment.kubernetes.io/revision")?.parse().ok(),
+        "ReplicaSet" => seen.generation.revision,
         _ => None,
     }
 }
@@ -169,10 +167,7 @@ fn is_older(newer: &Seen, seen: &Seen) -> bool {
             (Some((a, _)), Some((b, _))) => a == b,
             _ => false,
         },
-        "ReplicaSet" => {
-            let count = |path| seen.object.pointer(path).and_then(Value::as_i64);
-            count("/spec/replicas") == Some(0) && count("/status/replicas").unwrap_or(0) == 0
-        }
+        "ReplicaSet" => seen.generation.is_scaled_down,
         _ => false,
     }
 }

@@ -20,7 +20,7 @@ const OVERHEAD: usize = 64;
 pub struct VersionLimits {
     /// Versions of one object, the newest included.
     pub per_object: usize,
-    /// Bytes of all older versions together.
+    /// Bytes of all older versions together; the budget of all history bounds them, too.
     pub bytes: usize,
     /// Deleted objects.
     pub gone: usize,
@@ -28,7 +28,7 @@ pub struct VersionLimits {
 
 impl Default for VersionLimits {
     fn default() -> Self {
-        VersionLimits { per_object: 50, bytes: 24 << 20, gone: 100 }
+        VersionLimits { per_object: 50, bytes: usize::MAX, gone: 100 }
     }
 }
 
@@ -126,8 +126,13 @@ pub struct Gone {
 pub struct Archive {
     by_object: Shards<Arc<ObjectKey>, Arc<Versions>>,
     gone: Arc<VecDeque<Arc<Gone>>>,
-    /// Bytes of older versions of objects that are there.
+    /// Bytes of older versions of objects that are there, and how many there are.
     bytes: usize,
+    older: usize,
+    /// Bytes of what is gone.
+    gone_bytes: usize,
+    /// How many older versions, and how many deleted objects, are no longer kept.
+    forgotten: (u64, u64),
     /// Counts all versions, so that the oldest can be told.
     order: u64,
 }
@@ -153,6 +158,26 @@ impl Archive {
         self.bytes
     }
 
+    /// How many older versions.
+    pub fn older_count(&self) -> usize {
+        self.older
+    }
+
+    /// How many older versions are no longer kept, though their object is there.
+    pub fn forgotten_versions(&self) -> u64 {
+        self.forgotten.0
+    }
+
+    /// How many deleted objects are no longer kept.
+    pub fn forgotten_objects(&self) -> u64 {
+        self.forgotten.1
+    }
+
+    /// Bytes of deleted objects with their versions.
+    pub(super) fn gone_bytes(&self) -> usize {
+        self.gone_bytes
+    }
+
     /// Whether two archives know the very same objects as gone.
     pub fn same_gone(&self, other: &Archive) -> bool {
         Arc::ptr_eq(&self.gone, &other.gone)
@@ -173,33 +198,46 @@ impl Archive {
             Arc::make_mut(known).newest = body.clone();
             return;
         }
-        let Some(known) = piece.get_mut(key.as_ref()).filter(|known| uid(&known.newest) == uid(object))
-        else {
+        // One look: the tree of what is not the newest any more need not stay.
+        let newest = piece.get(key.as_ref()).map(|known| known.newest.clone());
+        let newest = newest.as_ref().map(Body::read).filter(|newest| uid(newest) == uid(object));
+        let (Some(newest), Some(known)) = (newest, piece.get_mut(key.as_ref())) else {
             let before = piece.insert(Arc::clone(key), Arc::new(Versions::new(body, at, order)));
-            self.bytes -= before.map_or(0, |before| before.older.iter().map(Older::size).sum());
+            self.leave(before.as_deref());
             return;
         };
-        let delta = delta::back(object, &known.newest);
+        let delta = delta::back(object, &newest);
         let known = Arc::make_mut(known);
         known.newest = body.clone();
         let Some(delta) = delta else { return };
         let older = Older { at: known.at, order: known.order, delta: delta.to_string().into_bytes().into() };
         self.bytes += older.size();
+        self.older += 1;
         known.older.push_back(older);
         (known.at, known.order, known.number) = (at, order, known.number + 1);
         while known.count() > limits.per_object.max(1) {
             self.bytes -= known.older.pop_front().map_or(0, |older| older.size());
+            self.older -= 1;
+            self.forgotten.0 += 1;
         }
         if self.bytes > limits.bytes {
-            self.shrink(limits.bytes);
+            // A quarter at once, so that this is rare.
+            self.shrink(limits.bytes / 4 * 3);
         }
+    }
+
+    /// The versions of an object are kept no longer.
+    fn leave(&mut self, known: Option<&Versions>) {
+        let older = known.into_iter().flat_map(|known| known.older.iter().map(Older::size));
+        let (count, bytes) = older.fold((0, 0), |(count, bytes), size| (count + 1, bytes + size));
+        self.older -= count;
+        self.bytes -= bytes;
     }
 
     /// Forgets an object that is there, but concerns nobody any more.
     pub(super) fn forget(&mut self, key: &ObjectKey) {
-        if let Some(known) = self.by_object.piece_mut(key).remove(key) {
-            self.bytes -= known.older.iter().map(Older::size).sum::<usize>();
-        }
+        let known = self.by_object.piece_mut(key).remove(key);
+        self.leave(known.as_deref());
     }
 
     /// Notes that an object is gone.
@@ -212,19 +250,33 @@ impl Archive {
     ) {
         self.order += 1;
         let known = self.by_object.piece_mut(seen.key.as_ref()).remove(seen.key.as_ref());
+        self.leave(known.as_deref());
         // One that was never read whole has its metadata to show.
         let versions = known.unwrap_or_else(|| Arc::new(Versions::new(&seen.object, at, self.order)));
-        self.bytes -= versions.older.iter().map(Older::size).sum::<usize>();
-        let gone = Arc::make_mut(&mut self.gone);
-        gone.push_back(Arc::new(Gone { seen, at, versions, conditions }));
-        while gone.len() > limits.gone {
-            gone.pop_front();
+        let gone = Arc::new(Gone { seen, at, versions, conditions });
+        self.gone_bytes += gone.size();
+        Arc::make_mut(&mut self.gone).push_back(gone);
+        while self.gone.len() > limits.gone {
+            self.forget_oldest_gone();
         }
     }
 
-    /// Drops the oldest versions of all until a quarter of the room is free again, so that this is rare.
-    fn shrink(&mut self, limit: usize) {
-        let goal = limit / 4 * 3;
+    /// Forgets the objects that went first, until no more than this many bytes of such are left.
+    pub(super) fn shed_gone(&mut self, goal: usize) {
+        while self.gone_bytes > goal && !self.gone.is_empty() {
+            self.forget_oldest_gone();
+        }
+    }
+
+    fn forget_oldest_gone(&mut self) {
+        if let Some(oldest) = Arc::make_mut(&mut self.gone).pop_front() {
+            self.gone_bytes -= oldest.size();
+            self.forgotten.1 += 1;
+        }
+    }
+
+    /// Drops the oldest versions of all until no more than this many bytes are left.
+    pub(super) fn shrink(&mut self, goal: usize) {
         let mut all: Vec<(u64, usize)> = Vec::new();
         for (_, versions) in self.by_object.iter() {
             all.extend(versions.older.iter().map(|older| (older.order, older.size())));
@@ -242,9 +294,18 @@ impl Archive {
                 let versions = Arc::make_mut(versions);
                 while versions.older.front().is_some_and(|older| older.order < kept_from) {
                     self.bytes -= versions.older.pop_front().map_or(0, |older| older.size());
+                    self.older -= 1;
+                    self.forgotten.0 += 1;
                 }
             }
         }
+    }
+}
+
+impl Gone {
+    fn size(&self) -> usize {
+        let older: usize = self.versions.older.iter().map(Older::size).sum();
+        size_of::<Gone>() + size_of::<Seen>() + self.seen.object.text().len() + older
     }
 }
 

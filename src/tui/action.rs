@@ -64,6 +64,7 @@ pub enum Do {
     /// Finds something; what exactly is in `finding`.
     Seek(Seek),
     Help,
+    Memory,
     Redraw,
     Suspend,
     Quit,
@@ -462,6 +463,9 @@ pub static ACTIONS: &[Action] = &[
         .about("help", "Show all keys; / searches in them.")
         .also(&["h", "keys"])
         .footer(ALL),
+    action("memory", Do::Memory, &[], Section::Program)
+        .about("memory", "Show who holds how much memory, and what was forgotten.")
+        .also(&["mem"]),
     action("theme", Do::Seek(Seek::Theme), &[], Section::Program)
         .about("theme", "Try another theme; the setting `theme` keeps it.")
         .also(&["skin", "colours", "colors"]),

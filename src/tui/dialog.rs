@@ -96,6 +96,7 @@ impl Layer {
             Layer::Trust(trust) => trust.key(key),
             Layer::Confirm(confirm) => confirm.key(key),
             Layer::Tasks { index } => tasks::key(index, key, state),
+            Layer::Memory => memory(key),
             Layer::Picker(picker) => picker.key(key, view, state),
             Layer::Search { before } => search(before, key, view),
             Layer::Review(review) => review.key(key, state),
@@ -137,9 +138,16 @@ impl Layer {
             | Layer::Copy { .. }
             | Layer::Leave { .. }
             | Layer::Switching(_)
+            | Layer::Memory
             | Layer::Tasks { .. } => {}
         }
     }
+}
+
+/// There is nothing to do but to leave it.
+fn memory(key: Key) -> Answer {
+    let leaves = matches!(key.code, KeyCode::Esc | KeyCode::Enter) || key.typed() == Some('q');
+    if leaves { Answer::Close } else { Answer::Stay }
 }
 
 fn filter(pane: Pane, before: &str, key: Key, view: &mut ViewState) -> Answer {

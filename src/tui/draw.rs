@@ -11,6 +11,7 @@ mod held;
 mod help;
 mod leave;
 mod lists;
+mod memory;
 mod picker;
 mod pieces;
 mod process;

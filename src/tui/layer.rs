@@ -67,6 +67,8 @@ pub enum Layer {
         /// The chosen row.
         index: usize,
     },
+    /// Who holds how much memory.
+    Memory,
     /// Requests under way and ended.
     Tasks {
         /// The chosen row.

@@ -179,6 +179,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         }
         Do::Seek(seek) => finding::perform(view, seek, state),
         Do::Help => view.layers.push(Layer::Help { scroll: 0, typed: None }),
+        Do::Memory => view.layers.push(Layer::Memory),
         Do::Redraw => return vec![Command::Redraw],
         Do::Suspend => return vec![Command::Suspend],
         Do::Quit | Do::Stop if view.leaving => return vec![Command::Leave],

@@ -10,6 +10,7 @@ use opdev::dev::project::Project;
 use opdev::dev::trust::{self, Store, Trust};
 use opdev::event::{Event, Reconcile, Request, RequestId, RequestOutcome, TrustAnswer};
 use opdev::operator::manager::Settings;
+use opdev::state::State;
 use opdev::tap::EventSink;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -133,7 +134,7 @@ impl Opdev {
         };
         let shutdown = CancellationToken::new();
         let journal = Journal::start(&state_folder).unwrap();
-        let bus = bus::start(incoming, Some(journal), Some(listener), shutdown.clone());
+        let bus = bus::start(State::default(), incoming, Some(journal), Some(listener), shutdown.clone());
         let (ask, requests) = mpsc::channel(16);
         let trust = trust(&project);
         let input = Input {

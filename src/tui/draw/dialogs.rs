@@ -39,6 +39,7 @@ pub(super) fn draw(
         Layer::Leave { index, to } => super::leave::draw(*index, to.as_ref(), state, view, buffer, body),
         Layer::Switching(switching) => super::leave::switching(switching, state, view, buffer, body),
         Layer::Undo { index } => super::review::undo(*index, state, view, buffer, body, now),
+        Layer::Memory => super::memory::draw(state, view, buffer, body),
         Layer::Tasks { index } => super::tasks::draw(*index, state, view, buffer, body, now),
     }
 }

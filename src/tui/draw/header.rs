@@ -204,7 +204,13 @@ fn live(state: &State) -> Save {
         None if !files.is_empty() && now.affected.is_empty() => {
             save(Role::Good, format!("{files} saved → live, no object to reconcile"))
         }
-        None if !files.is_empty() => save(Role::Busy, format!("{files} saved → reconciling")),
+        None if !files.is_empty() => {
+            let far = match state.live_objects() {
+                (_, 0 | 1) => "reconciling".to_owned(),
+                (live, all) => format!("{live} of {all} live"),
+            };
+            save(Role::Busy, format!("{files} saved → {far}"))
+        }
         Some(_) | None => {
             Save { role: Role::Dim, sources: String::new(), text: format!("sources {}", now.sources) }
         }

@@ -154,7 +154,9 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
         _ => state.running.values().take(3).cloned().collect(),
     };
     if view.lists.passes.is_empty() && running.is_empty() {
-        let text = if view.filter(Pane::Reconciles).is_empty() {
+        let text = if view.filter(Pane::Reconciles).is_empty() && state.history.forgotten() > 0 {
+            "No reconcile is kept. Older ones are forgotten; :memory says why."
+        } else if view.filter(Pane::Reconciles).is_empty() {
             "No reconcile yet. Each one shows here with its causes: a created or changed custom resource, a changed child, a saved file, the period, a key."
         } else {
             "No reconcile passes the filter. esc clears it."
@@ -217,6 +219,11 @@ pub(super) fn reconciles(state: &State, view: &mut ViewState, buffer: &mut Buffe
             .and(Role::Text, format!("{took}{changed}"));
         row.draw(buffer, view.theme, (area.x, y), cells, focused);
         y += 1;
+    }
+    let forgotten = state.history.forgotten();
+    if forgotten > 0 && y < area.bottom() {
+        let text = format!("  {forgotten} older ones of all objects are forgotten; :memory says why");
+        Row::new(Role::Dim, text).draw(buffer, view.theme, (area.x, y), cells, false);
     }
 }
 

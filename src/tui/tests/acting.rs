@@ -281,6 +281,31 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
     check("tasks-none-120x36", &busy(), "T", SIZE);
 }
 
+#[test]
+fn memory_shows_who_holds_how_much_and_what_was_forgotten() {
+    let mut all = events();
+    let stranger = crate::event::Stranger { namespace: None, name: "other".to_owned(), uid: None };
+    all.push(Event::StrangersSeen(crate::event::StrangersSeen {
+        at: now(),
+        gvk: reference("Pod", "x").gvk,
+        objects: vec![stranger],
+    }));
+    let limits = crate::state::Limits { bytes: 6_000, ..crate::state::Limits::default() };
+    let mut state = State::with_limits(limits);
+    all.into_iter().for_each(|event| state.reduce(event));
+    let mut view = ViewState::default();
+    commands(&mut view, &state, ": m e m o r y enter");
+    let shown = text(&screen(&state, &mut view, "", SIZE));
+    let line = |word: &str| shown.lines().find(|line| line.contains(word)).unwrap_or_default().to_owned();
+    assert!(line("are in use").contains("of 5.9 KiB"), "{shown}");
+    assert!(line("others, by their names").contains(" 1 "), "{shown}");
+    let forgotten = state.history.forgotten();
+    assert!(
+        forgotten > 0 && line("reconciles and their calls").contains(&format!(" {forgotten} ")),
+        "{shown}"
+    );
+}
+
 fn draft(stage: DraftStage) -> Event {
     let about = "edit Memcached default/memcached-sample".to_owned();
     Event::DraftChanged(Arc::new(Draft { id: 9, at: now(), about, stage }))
