@@ -1,7 +1,9 @@
 //! Commands and their wiring; the only room that knows everyone. One file a command.
-//! Exit codes: 0 done, 1 failed, 2 wrong usage.
+//! Exit codes: 0 done, 1 failed, 2 wrong usage; `plan` and `ci` have more.
 
+mod arguments;
 mod begin;
+mod ci;
 mod crd;
 mod dependency;
 mod far;
@@ -32,6 +34,7 @@ enum Command {
     /// Run the operator of this project, reload what you save, and show what happens
     Run(run::RunArgs),
     Plan(plan::PlanArgs),
+    Ci(ci::CiArgs),
     Init(scaffold::InitArgs),
     Create(scaffold::CreateArgs),
     Serve(serve::ServeArgs),
@@ -82,6 +85,7 @@ pub fn main() -> ExitCode {
         }
     };
     let result = match command {
+        Command::Ci(args) => return ci::run(args),
         Command::Plan(args) => return code(plan::run(args)),
         Command::Crd(args) => return code(crd::crd(&args)),
         Command::Rbac(args) => return code(crd::rbac(&args)),

@@ -52,7 +52,7 @@ pub(super) struct PlanArgs {
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     output: Format,
     /// Render charts as this Helm does
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::run::compat)]
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
     helm_compat: HelmCompat,
 }
 

@@ -1,5 +1,6 @@
 //! `opdev run`: finds the project, sets logging up, and joins the inner loop with the terminal or a printer.
 
+use super::arguments;
 use super::begin;
 use super::logging;
 use super::signals;
@@ -18,7 +19,6 @@ use crate::dev::user_settings;
 use crate::event::{Event, FaultRule, OnExit, Request, RequestId};
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
-use crate::sources;
 use crate::state::{Limits, State};
 use crate::tap::EventSink;
 use crate::{print, tui};
@@ -90,13 +90,13 @@ pub(super) struct RunArgs {
     #[arg(long)]
     poll: bool,
     /// How often an object is reconciled without a cause, unless watches.yaml says otherwise; 0 for never
-    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = arguments::duration)]
     reconcile_period: Duration,
     /// How many objects of one kind are reconciled at once
     #[arg(long, value_name = "N")]
     max_concurrent_reconciles: Option<usize>,
     /// Render charts as this Helm does
-    #[arg(long, value_name = "3|4", default_value = "3", value_parser = compat)]
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = arguments::compat)]
     helm_compat: HelmCompat,
     /// What becomes of custom resources on a cluster that lives on when opdev ends: leave, uninstall or release (their
     /// finalizers); without it, opdev asks where there is a terminal, and leaves them as they are where there is none
@@ -112,24 +112,12 @@ pub(super) struct RunArgs {
     webhooks: WebhookArgs,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())
-}
-
 fn on_exit(text: &str) -> Result<OnExit, String> {
     match text {
         "leave" => Ok(OnExit::Leave),
         "uninstall" => Ok(OnExit::Uninstall),
         "release" => Ok(OnExit::Release),
         _ => Err("expected leave, uninstall or release".to_owned()),
-    }
-}
-
-pub(super) fn compat(text: &str) -> Result<HelmCompat, String> {
-    match text {
-        "3" => Ok(HelmCompat::V3),
-        "4" => Ok(HelmCompat::V4),
-        _ => Err("expected 3 or 4".to_owned()),
     }
 }
 
@@ -317,6 +305,7 @@ fn input(
         cluster: Choice {
             embedded: args.embedded,
             fresh: args.fresh,
+            in_memory: false,
             context: args.context,
             kubeconfig: args.kubeconfig,
             namespace: first_namespace.or_else(|| project.settings.namespace.clone()),

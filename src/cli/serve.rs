@@ -58,7 +58,7 @@ pub struct ServeArgs {
 
 /// The words for `--controllers`.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Which {
+pub(super) enum Which {
     All,
     Cluster,
     None,

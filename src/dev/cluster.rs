@@ -40,6 +40,8 @@ pub struct Choice {
     pub embedded: bool,
     /// Whether the embedded control plane starts without the objects of before.
     pub fresh: bool,
+    /// Whether it keeps nothing on the disk.
+    pub in_memory: bool,
     /// A context other than the current one.
     pub context: Option<String>,
     /// A kubeconfig other than `KUBECONFIG` or `~/.kube/config`.
@@ -136,10 +138,14 @@ impl Connection {
 
     async fn embedded(choice: &Choice, state_folder: &PrivateFolder) -> Result<Connection> {
         let namespace = choice.namespace.clone().unwrap_or_else(|| "default".to_owned());
-        let data = state_folder.folder(data::NAME)?;
-        let data = DataFolder::take(&data, "opdev run", choice.fresh, &choice.owner)?;
+        let data = if choice.in_memory {
+            None
+        } else {
+            let folder = state_folder.folder(data::NAME)?;
+            Some(DataFolder::take(&folder, "opdev run", choice.fresh, &choice.owner)?)
+        };
         let mut config = Config::default();
-        config.data_dir = Some(data.path.clone());
+        config.data_dir = data.as_ref().map(|data| data.path.clone());
         config.controllers = choice.controllers;
         config.rbac = choice.service_account.is_some();
         config.webhooks = choice.webhooks.clone();
@@ -147,7 +153,8 @@ impl Connection {
         let plane = ControlPlane::start_with(config).await;
         let plane = plane.context("the embedded control plane does not start")?;
         let warning = plane.moved_aside().map(ToString::to_string);
-        let warning = warning.or_else(|| data.renewed.then(|| RENEWED.to_owned()));
+        let renewed = data.as_ref().is_some_and(|data| data.renewed);
+        let warning = warning.or_else(|| renewed.then(|| RENEWED.to_owned()));
         // They stay when it ends: the authority is kept with the objects, and the next start writes them anew.
         let folder = choice.webhook_certificates.as_deref();
         let certificates = folder.map(|folder| Certificates::write_named(&plane, folder)).transpose()?;
@@ -183,7 +190,7 @@ impl Connection {
             monitor: None,
             plane: Some((plane, listening)),
             _lock: lock,
-            _data: Some(data),
+            _data: data,
             warning,
             certificates,
         })

@@ -89,7 +89,7 @@ impl Selector {
 /// # Errors
 /// Where the project cannot be read, no API server can be reached, or an object that is named is not there.
 pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
-    let (sources, problems) = read(&input)?;
+    let (sources, problems) = read(&input.project, &input.trust)?;
     kinds_known(&input.objects, &sources)?;
     let place = Place::of(&input.cluster, &input.project.root, copies)?;
     let connection = Connection::open(&place.choice, &place.folder).await?;
@@ -100,10 +100,12 @@ pub async fn plan(input: PlanInput, copies: &Path) -> Result<Plan> {
 }
 
 /// Reads the project once. What is broken in it comes beside.
-fn read(input: &PlanInput) -> Result<(Sources, Vec<Diagnostic>)> {
-    let project = &input.project;
+///
+/// # Errors
+/// Where reading it tripped over a bug in opdev.
+pub fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
     let options = files::options(project, &[], Program::of(project).reconciles());
-    let allowed = (&options, &input.trust);
+    let allowed = (&options, trust);
     let (_, loaded) = reload::load_first(project, allowed);
     let loaded = loaded.context("reading the project tripped over a bug in opdev")?;
     let of_settings = project.diagnostics.iter().filter(|one| one.severity == Severity::Error).cloned();

@@ -3,6 +3,7 @@
 //! requires controller-runtime, the layout with `config/watches.yaml`, `config/types` or `config/reconcilers`.
 
 use super::private_folder::{PrivateFolder, STATE};
+use super::program::Program;
 use super::settings::Settings;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
@@ -47,6 +48,18 @@ impl std::fmt::Display for NoProject {
 impl std::error::Error for NoProject {}
 
 impl Project {
+    /// The project without the files that it applies at its start.
+    #[must_use]
+    pub fn without_start_files(mut self) -> Project {
+        self.settings.apply_on_start.clear();
+        self
+    }
+
+    /// Whether its operator is a program of its own.
+    pub fn has_program(&self) -> bool {
+        Program::of(self).permission().is_some()
+    }
+
     /// Finds the project at `folder` exactly, or, where that is `None`, at `from` or the nearest folder above it.
     ///
     /// # Errors

@@ -29,6 +29,8 @@ pub struct Settings {
     pub read_only: ReadOnly,
     /// Objects whose passes go round in a loop are paused.
     pub pause_loops: bool,
+    /// Random functions of charts give something else in each pass, as in production; else a release keeps what it drew.
+    pub fresh_randomness: bool,
 }
 
 /// Whose rendering the charts get.
@@ -68,6 +70,7 @@ impl Default for Settings {
             suppress_override_values: false,
             read_only: ReadOnly::default(),
             pause_loops: true,
+            fresh_randomness: false,
         }
     }
 }

@@ -10,6 +10,7 @@
 mod acting;
 mod architecture;
 mod beside;
+mod ci;
 mod cli;
 mod clusters;
 mod controlplane;

@@ -66,8 +66,8 @@ impl Engine {
     ) -> anyhow::Result<Rendered> {
         let seed = self.seed()?;
         let key = format!("{}/{} of {}", self.namespace, self.name, self.reconciler.path);
-        let memory = self.renders.of(&key);
-        self.render_with(desired, identity, lookups, Start { seed, later: false, memory: Some(memory) }).await
+        let memory = (!self.settings.fresh_randomness).then(|| self.renders.of(&key));
+        self.render_with(desired, identity, lookups, Start { seed, later: false, memory }).await
     }
 
     /// Renders as another process would a minute later, with nothing remembered.
@@ -151,7 +151,7 @@ impl Engine {
     }
 
     fn seed(&mut self) -> anyhow::Result<[u8; 32]> {
-        if let Some(seed) = self.memory.seed {
+        if let Some(seed) = self.memory.seed.filter(|_| !self.settings.fresh_randomness) {
             return Ok(seed);
         }
         let mut seed = [0; 32];

@@ -1,0 +1,118 @@
+//! Everything that is on a control plane, by uid: what is there after a scenario and was not before it was left behind.
+
+use anyhow::Result;
+use kube::api::{Api, DynamicObject, ListParams};
+use kube::discovery::{Discovery, Scope, verbs};
+use kube::{Client, ResourceExt as _};
+use opdev_object::meta::{Gvk, ObjectRef};
+use std::collections::BTreeMap;
+
+/// What stays when its release goes, because its chart says so.
+const KEEP: &str = "helm.sh/resource-policy";
+/// Hooks belong to no release: Helm leaves them behind unless their delete policy says otherwise.
+const HOOK: &str = "helm.sh/hook";
+
+/// Kinds that stay behind by Kubernetes' own rules, or say what has happened.
+fn stays(group: &str, kind: &str) -> bool {
+    matches!(
+        (group, kind),
+        ("" | "events.k8s.io", "Event")
+            | ("", "PersistentVolume" | "PersistentVolumeClaim")
+            | ("coordination.k8s.io", "Lease")
+            | ("apiextensions.k8s.io", "CustomResourceDefinition")
+    )
+}
+
+/// Every object, but those that may stay behind.
+///
+/// # Errors
+/// Where the control plane does not answer.
+pub(super) async fn inventory(client: &Client) -> Result<BTreeMap<String, ObjectRef>> {
+    let discovery = Discovery::new(client.clone()).run_aggregated().await?;
+    let kinds = discovery.groups().flat_map(kube::discovery::ApiGroup::recommended_resources);
+    let kinds = kinds.filter(|(resource, capabilities)| {
+        capabilities.supports_operation(verbs::LIST)
+            && capabilities.supports_operation(verbs::DELETE)
+            && !stays(&resource.group, &resource.kind)
+    });
+    let mut found = BTreeMap::new();
+    for (resource, capabilities) in kinds {
+        let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+        // A kind may go while it is listed.
+        let Ok(list) = api.list_metadata(&ListParams::default()).await else { continue };
+        for object in list.items.into_iter().filter(|object| !may_stay(object)) {
+            let namespaced = capabilities.scope == Scope::Namespaced;
+            let object = ObjectRef {
+                gvk: Gvk::new(&resource.group, &resource.version, &resource.kind),
+                namespace: object.namespace().filter(|_| namespaced),
+                name: object.name_any(),
+                uid: object.uid(),
+            };
+            found.extend(object.uid.clone().map(|uid| (uid, object)));
+        }
+    }
+    Ok(found)
+}
+
+/// Whether an object may stay behind when its release goes.
+pub(super) fn may_stay(object: &impl kube::Resource) -> bool {
+    let annotations = object.meta().annotations.as_ref();
+    let policy = annotations.and_then(|all| all.get(KEEP));
+    policy.is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep"))
+        || annotations.is_some_and(|all| all.contains_key(HOOK))
+}
+
+/// The names of the objects in a file of manifests, for those that it brings along.
+pub(super) fn named_in(text: &str) -> Vec<(Gvk, String)> {
+    let documents = opdev_object::yaml::documents(text).unwrap_or_default();
+    let objects = documents.iter().filter_map(|node| opdev_object::yaml::to_json(node).ok());
+    let named = objects.filter_map(|object| {
+        let name = object.pointer("/metadata/name")?.as_str()?.to_owned();
+        Some((Gvk::of(&object)?, name))
+    });
+    named.collect()
+}
+
+/// The samples that a file asks to be applied before it, by a comment `# opdev:after: FILE, FILE`; relative to the file's own
+/// folder.
+pub(super) fn before(path: &str, text: &str) -> Vec<String> {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let named = text.lines().filter_map(|line| line.strip_prefix('#')?.trim().strip_prefix("opdev:after:"));
+    let files = named.flat_map(|files| files.split(',')).map(str::trim).filter(|file| !file.is_empty());
+    files.map(|file| if folder.is_empty() { file.to_owned() } else { format!("{folder}/{file}") }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube::core::PartialObjectMeta;
+
+    #[test]
+    fn a_file_brings_all_its_objects() {
+        let text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n---\nkind: X\n---\napiVersion: g/v1\nkind: B\n\
+                    metadata:\n  name: b\n";
+        let named = named_in(text);
+        assert_eq!(
+            named,
+            [(Gvk::new("", "v1", "Secret"), "a".into()), (Gvk::new("g", "v1", "B"), "b".into())]
+        );
+    }
+
+    #[test]
+    fn a_sample_names_those_that_come_before_it() {
+        let text = "# opdev:after: b.yaml, c.yaml\nkind: X\n#opdev:after:d.yaml\n# after: e.yaml\n";
+        assert_eq!(before("samples/a.yaml", text), ["samples/b.yaml", "samples/c.yaml", "samples/d.yaml"]);
+        assert_eq!(before("a.yaml", text)[0], "b.yaml");
+    }
+
+    #[test]
+    fn hooks_and_what_a_chart_keeps_may_stay() {
+        let with = |key: &str, value: &str| {
+            let mut object = PartialObjectMeta::<k8s_openapi::api::core::v1::Secret>::default();
+            object.metadata.annotations = Some([(key.to_owned(), value.to_owned())].into());
+            may_stay(&object)
+        };
+        assert!(with(KEEP, " Keep ") && with(HOOK, "post-install"));
+        assert!(!with(KEEP, "delete") && !with("other", "keep"));
+    }
+}

@@ -1,0 +1,21 @@
+//! `opdev ci`: scenarios, each on a control plane of its own with the operator of the project, and what came of them.
+//! Draws nothing and prints nothing but through the reports that it returns. `run` runs all of them, `world` is one
+//! plane with its operator, `sample` is what is done with one sample, `kuttl` with a folder of
+//! steps, `program` runs somebody else's tests.
+
+mod html;
+mod inventory;
+mod junit;
+mod kuttl;
+mod program;
+mod report;
+mod run;
+mod sample;
+mod world;
+
+pub use html::html;
+pub use junit::junit;
+pub use kuttl::KuttlTest;
+pub use program::{Ended, program};
+pub use report::{Case, Outcome, Report, Suite, annotations, text};
+pub use run::{CiInput, NoScenario, Pick, Scenario, Shard, run, scenarios};

@@ -1,0 +1,281 @@
+//! Finds the scenarios of a project and runs them, several at once, each in a world of its own.
+
+use super::kuttl::{self, How, KuttlTest};
+use super::report::{Report, Suite};
+use super::sample;
+use super::world::Setup;
+use crate::dev::cluster::Choice;
+use crate::dev::plan;
+use crate::dev::project::Project;
+use crate::dev::trust::Trust;
+use crate::event::{Sample, words};
+use crate::operator::manager::Settings;
+use anyhow::{Result, anyhow, bail};
+use futures::stream::{self, StreamExt};
+use regex::Regex;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// What to run.
+pub struct CiInput {
+    /// The project.
+    pub project: Project,
+    /// What the user allows the project.
+    pub trust: Trust,
+    /// How the control planes are; each scenario has one of its own.
+    pub cluster: Choice,
+    /// How the operator runs.
+    pub operator: Settings,
+    /// Which scenarios.
+    pub pick: Pick,
+    /// How many run at once.
+    pub parallel: usize,
+    /// Whether no other scenario begins once one has failed.
+    pub fail_fast: bool,
+    /// How long each step may take.
+    pub limit: Duration,
+    /// Whether commands of test folders may run.
+    pub run_commands: bool,
+    /// Fires when all is to end.
+    pub shutdown: CancellationToken,
+}
+
+impl CiInput {
+    /// What every world has. What the project applies at its own starts belongs to no scenario.
+    pub(super) fn setup(&self) -> Setup {
+        Setup {
+            project: self.project.clone().without_start_files(),
+            trust: self.trust.clone(),
+            cluster: self.cluster.clone(),
+            operator: self.operator.clone(),
+            shutdown: self.shutdown.clone(),
+        }
+    }
+}
+
+/// Which scenarios to run.
+#[derive(Clone, Debug)]
+pub struct Pick {
+    /// Files of samples or test folders, relative to the project's root; empty means all samples.
+    pub paths: Vec<String>,
+    /// What their paths must match.
+    pub filter: Option<Regex>,
+    /// Which part of them.
+    pub shard: Option<Shard>,
+    /// How often each.
+    pub repeat: usize,
+}
+
+/// One part of several, such as `1/3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    index: usize,
+    count: usize,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(index, count)| {
+            let shard = Shard { index: index.parse().ok()?, count: count.parse().ok()? };
+            (1..=shard.count).contains(&shard.index).then_some(shard)
+        });
+        parts.ok_or_else(|| format!("{text}: expected I/N with 1 ≤ I ≤ N, such as 1/3"))
+    }
+}
+
+/// What runs on a control plane of its own.
+#[derive(Clone, Debug)]
+pub enum Scenario {
+    /// A sample is applied, settled, reconciled once more and deleted.
+    Sample(Sample),
+    /// The steps of a folder, as kuttl has them.
+    Folder(Box<KuttlTest>),
+}
+
+impl Scenario {
+    /// Its path.
+    pub fn name(&self) -> &str {
+        match self {
+            Scenario::Sample(sample) => &sample.path,
+            Scenario::Folder(test) => &test.name,
+        }
+    }
+}
+
+/// There is nothing to run.
+#[derive(Debug)]
+pub struct NoScenario;
+
+impl std::fmt::Display for NoScenario {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "there is no scenario: no sample of a kind that the project reconciles was found, or none was picked\n  to do: \
+             put samples into config/samples, or say --allow-empty",
+        )
+    }
+}
+
+impl std::error::Error for NoScenario {}
+
+/// The scenarios to run, and notes about what is left out.
+///
+/// # Errors
+/// Where the project or a test folder cannot be read, or there is no such sample.
+pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
+    let (sources, problems) = plan::read(&input.project, &input.trust)?;
+    if !problems.is_empty() {
+        bail!("{}", problems.iter().map(words::diagnostic).collect::<Vec<_>>().join("\n"));
+    }
+    let mut notes = Vec::new();
+    let mut pick = input.pick.clone();
+    let mut folders = Vec::new();
+    let mut named = Vec::new();
+    for path in std::mem::take(&mut pick.paths) {
+        let found = kuttl::tests(&input.project.root, Path::new(&path))?;
+        if found.is_empty() {
+            named.push(path);
+        }
+        folders.extend(found);
+    }
+    let only_folders = !folders.is_empty() && named.is_empty();
+    pick.paths = named;
+    let mut samples = if only_folders { Vec::new() } else { sources.samples.clone() };
+    samples.retain(|sample| {
+        let gvk = &sample.object.gvk;
+        let watched = sources.watch(&gvk.group, &gvk.kind).is_some();
+        let programs = sources.shown.iter().any(|shown| {
+            shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind && shown.program.is_some()
+        });
+        if !watched && !programs {
+            notes.push(format!("{} is left out: nothing reconciles {}", sample.path, gvk.kind));
+        }
+        watched || programs
+    });
+    for test in &folders {
+        notes.extend(test.ignored.iter().map(|file| format!("{file} is no step of a test")));
+    }
+    let all = samples.into_iter().map(Scenario::Sample);
+    let folders = folders.into_iter().map(|test| Scenario::Folder(Box::new(test)));
+    let picked = picked(&pick, all.collect(), folders.collect())?;
+    Ok((picked, notes))
+}
+
+fn picked(pick: &Pick, samples: Vec<Scenario>, folders: Vec<Scenario>) -> Result<Vec<Scenario>> {
+    for path in &pick.paths {
+        if !samples.iter().any(|sample| is_below(sample.name(), path)) {
+            bail!(
+                "{path} is no folder with steps such as 00-install.yaml, and no sample of the project; it has {}",
+                listed(&samples)
+            );
+        }
+    }
+    let of_paths = |name: &str| pick.paths.is_empty() || pick.paths.iter().any(|path| is_below(name, path));
+    let matching = |name: &str| pick.filter.as_ref().is_none_or(|filter| filter.is_match(name));
+    let samples = samples.into_iter().filter(|sample| of_paths(sample.name()));
+    let mut all: Vec<Scenario> = samples.chain(folders).filter(|one| matching(one.name())).collect();
+    all.sort_by(|a, b| a.name().cmp(b.name()));
+    if let Some(Shard { index, count }) = pick.shard {
+        all = all.into_iter().skip(index - 1).step_by(count).collect();
+    }
+    Ok(all.iter().flat_map(|one| std::iter::repeat_n(one.clone(), pick.repeat)).collect())
+}
+
+fn is_below(sample: &str, path: &str) -> bool {
+    let path = path.trim_start_matches("./").trim_end_matches('/');
+    sample == path || sample.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn listed(samples: &[Scenario]) -> String {
+    let paths: Vec<&str> = samples.iter().map(Scenario::name).collect();
+    if paths.is_empty() { "none".to_owned() } else { paths.join(", ") }
+}
+
+/// Runs the scenarios.
+///
+/// # Errors
+/// Never of one scenario: what fails in one is in the report.
+pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<Report> {
+    let began = Instant::now();
+    let setup = input.setup();
+    let stop = CancellationToken::new();
+    let how = How { limit: input.limit, commands: input.run_commands };
+    let one = |scenario: Scenario| {
+        let (setup, stop) = (setup.clone(), stop.clone());
+        async move {
+            if stop.is_cancelled() || setup.shutdown.is_cancelled() {
+                return None;
+            }
+            // On a thread of its own worth of work: renders and scripts block.
+            let name = scenario.name().to_owned();
+            let running = tokio::spawn(async move {
+                match &scenario {
+                    Scenario::Sample(sample) => sample::run(&setup, sample, how.limit).await,
+                    Scenario::Folder(test) => kuttl::run(&setup, test, how).await,
+                }
+            });
+            let suite: Option<Suite> = match running.await {
+                Ok(suite) => Some(suite),
+                Err(error) => Some(broken(name, &anyhow!("{error}"))),
+            };
+            if input.fail_fast && suite.as_ref().is_some_and(|suite| !suite.passed()) {
+                stop.cancel();
+            }
+            suite
+        }
+    };
+    let runs = stream::iter(scenarios.iter().cloned()).map(one).buffered(input.parallel.max(1));
+    let suites: Vec<Option<Suite>> = runs.collect().await;
+    let interrupted = input.shutdown.is_cancelled();
+    let wanted = scenarios.len();
+    Ok(Report { suites: suites.into_iter().flatten().collect(), wanted, took: began.elapsed(), interrupted })
+}
+
+/// A scenario that tripped over a bug of opdev.
+fn broken(name: String, error: &anyhow::Error) -> Suite {
+    Suite {
+        name,
+        cases: Vec::new(),
+        took: Duration::ZERO,
+        error: Some(format!("a scenario tripped over a bug in opdev: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opdev_object::meta::ObjectRef;
+
+    fn samples() -> Vec<Scenario> {
+        let sample =
+            |path: &str| Scenario::Sample(Sample { path: path.to_owned(), object: ObjectRef::default() });
+        ["config/samples/b.yaml", "config/samples/a.yaml", "more/c.yaml"].map(sample).to_vec()
+    }
+
+    fn paths(pick: &Pick) -> Vec<String> {
+        let picked = picked(pick, samples(), Vec::new()).unwrap();
+        picked.iter().map(|one| one.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn samples_are_picked_by_path_pattern_and_shard() {
+        let all = Pick { paths: Vec::new(), filter: None, shard: None, repeat: 1 };
+        assert_eq!(paths(&all), ["config/samples/a.yaml", "config/samples/b.yaml", "more/c.yaml"]);
+        let folder = Pick { paths: vec!["./config/samples/".to_owned()], ..all.clone() };
+        assert_eq!(paths(&folder).len(), 2);
+        let filter = Pick { filter: Some(Regex::new("^more").unwrap()), repeat: 2, ..all.clone() };
+        assert_eq!(paths(&filter), ["more/c.yaml", "more/c.yaml"]);
+        let shard = |text: &str| paths(&Pick { shard: Some(text.parse().unwrap()), ..all.clone() });
+        assert_eq!((shard("1/2").len(), shard("2/2").len()), (2, 1));
+        assert!("0/2".parse::<Shard>().is_err() && "3/2".parse::<Shard>().is_err());
+        let missing = Pick { paths: vec!["config/sample".to_owned()], ..all };
+        let error = picked(&missing, samples(), Vec::new()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("config/sample is no folder") && error.contains("it has config/samples/b.yaml"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,271 @@
+//! One sample as a scenario: applied, settled, a second pass that writes nothing, deleted, nothing left behind.
+
+use super::inventory::{before, inventory, may_stay, named_in};
+use super::report::{Case, Outcome, Suite};
+use super::world::{Setup, World, all_waits, waits};
+use crate::event::{Action, KindHealth, Propagation, Request, Sample, words};
+use crate::state::{State, tree};
+use anyhow::{Context as _, Result, anyhow};
+use kube::Client;
+use kube::api::{Api, DynamicObject};
+use kube::core::{ApiResource, GroupVersionKind};
+use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How often a pass may fail over the same object before the file that is to blame counts as broken.
+const ATTEMPTS: u32 = 3;
+
+/// Runs the scenario of a sample. `limit` bounds each of its steps.
+pub(super) async fn run(setup: &Setup, sample: &Sample, limit: Duration) -> Suite {
+    let began = Instant::now();
+    let mut suite = Suite { name: sample.path.clone(), cases: Vec::new(), took: Duration::ZERO, error: None };
+    match World::start(setup).await {
+        Ok(world) => {
+            let brought = std::fs::read_to_string(setup.project.root.join(&sample.path));
+            let text = brought.unwrap_or_default();
+            let (named, first) = (named_in(&text), before(&sample.path, &text));
+            let object = sample.object.clone();
+            let mut run = Run { world, path: &sample.path, object, named, first, limit, cases: Vec::new() };
+            run.steps().await;
+            let Run { world, cases, .. } = run;
+            suite.cases = cases;
+            if let Err(error) = world.stop().await {
+                suite.error = Some(format!("{error:#}"));
+            }
+        }
+        Err(error) => suite.error = Some(format!("{error:#}")),
+    }
+    suite.took = began.elapsed();
+    suite
+}
+
+struct Run<'a> {
+    world: World,
+    path: &'a str,
+    object: ObjectRef,
+    /// What else its file brings along; nobody deletes that.
+    named: Vec<(Gvk, String)>,
+    /// Samples to apply before it.
+    first: Vec<String>,
+    limit: Duration,
+    cases: Vec<Case>,
+}
+
+/// Why a step failed.
+struct Wrong {
+    message: String,
+    details: String,
+}
+
+impl From<anyhow::Error> for Wrong {
+    fn from(error: anyhow::Error) -> Self {
+        Wrong { message: words::one_line(&format!("{error:#}")), details: String::new() }
+    }
+}
+
+impl Run<'_> {
+    async fn steps(&mut self) {
+        let limit = self.limit;
+        if !self.first.is_empty() {
+            let began = Instant::now();
+            let ready = self.samples_before().await;
+            if !self.note("apply the samples before it", began, ready) {
+                return;
+            }
+        }
+        let began = Instant::now();
+        let before = inventory(&self.world.client).await;
+        let path = self.path.to_owned();
+        let applied = self.world.ask(Request::Apply { path }, limit).await.and(before);
+        let (applied, before) = match applied {
+            Ok(before) => (Ok(()), before),
+            Err(error) => (Err(Wrong::from(error)), BTreeMap::new()),
+        };
+        if !self.note("apply", began, applied) {
+            return;
+        }
+        if self.object.namespace.is_none() {
+            self.object.namespace = self.world.namespace_of(&self.object.gvk).await;
+        }
+        let key = self.object.key();
+        let began = Instant::now();
+        let settled = self.settled(&key).await;
+        if !self.note("settled", began, settled) {
+            return;
+        }
+        // What it has made is known now; what it makes later belongs to no settled state.
+        let made = self.made(&key);
+        let began = Instant::now();
+        if self.is_programs() {
+            let why = "a program reconciles it, which cannot be asked for one pass".to_owned();
+            let name = "second pass writes nothing".to_owned();
+            self.cases.push(Case { name, took: Duration::ZERO, outcome: Outcome::Skipped(why) });
+        } else {
+            let object = self.object.clone();
+            let checked = self.world.ask(Request::Check { object }, limit).await;
+            if !self.note("second pass writes nothing", began, checked.map(drop).map_err(Wrong::from)) {
+                return;
+            }
+        }
+        let began = Instant::now();
+        let deleted = self.deleted(&key).await;
+        if !self.note("delete", began, deleted) {
+            return;
+        }
+        let began = Instant::now();
+        let left = self.nothing_left(made, &before).await;
+        self.note("nothing is left", began, left);
+    }
+
+    /// Notes how a step ended; whether to go on.
+    fn note(&mut self, name: &str, began: Instant, ended: Result<(), Wrong>) -> bool {
+        let loops = self.world.loops();
+        let ended = match (ended, loops.first()) {
+            (Ok(()), Some(found)) => Err(Wrong {
+                message: format!("the passes of {} go round in a loop", found.object),
+                details: found.blame.clone().unwrap_or_default(),
+            }),
+            (ended, _) => ended,
+        };
+        let well = ended.is_ok();
+        let outcome = match ended {
+            Ok(()) => Outcome::Passed,
+            Err(Wrong { message, details }) => {
+                let details = format!("{details}\n{}", self.world.last_passes()).trim().to_owned();
+                Outcome::Failed { message, details }
+            }
+        };
+        self.cases.push(Case { name: name.to_owned(), took: began.elapsed(), outcome });
+        well
+    }
+
+    fn is_programs(&self) -> bool {
+        let gvk = &self.object.gvk;
+        let state = self.world.state();
+        let kind = state.kinds().iter().find(|kind| kind.gvk.group == gvk.group && kind.gvk.kind == gvk.kind);
+        kind.is_some_and(|kind| matches!(kind.health, KindHealth::Process { .. }))
+    }
+
+    async fn samples_before(&mut self) -> Result<(), Wrong> {
+        for path in self.first.clone() {
+            self.world.ask(Request::Apply { path }, self.limit).await?;
+        }
+        self.rest(all_waits).await
+    }
+
+    async fn settled(&self, key: &ObjectKey) -> Result<(), Wrong> {
+        self.rest(|state| waits(state, key)).await
+    }
+
+    /// Waits until nothing waits any more, or a chart has failed for good.
+    async fn rest(&self, waits: impl Fn(&State) -> Vec<String>) -> Result<(), Wrong> {
+        let settled = |state: &State| {
+            if let Some(failure) = fails_for_good(state) {
+                return Some(Err(Wrong { message: words::one_line(&failure), details: String::new() }));
+            }
+            waits(state).is_empty().then_some(Ok(()))
+        };
+        match self.world.until(self.limit, settled).await {
+            Ok(ended) => ended,
+            Err(state) => {
+                let waits = waits(&state);
+                let first = waits.first().cloned().unwrap_or_default();
+                let message = format!("not settled after {} s: {first}", self.limit.as_secs());
+                Err(Wrong { message, details: waits.join("\n") })
+            }
+        }
+    }
+
+    /// All that was made for the object, with uids.
+    fn made(&self, key: &ObjectKey) -> BTreeMap<String, ObjectRef> {
+        let state = self.world.state();
+        let nodes = tree::owned(&state, key).into_iter().map(|node| node.seen.object_ref.clone());
+        let passes = self.world.passes();
+        let written = passes.iter().flat_map(|pass| &pass.objects);
+        let written = written.filter(|change| change.action == Action::Created);
+        let all = nodes.chain(written.map(|change| change.object.clone()));
+        all.filter_map(|object| Some((object.uid.clone()?, object))).collect()
+    }
+
+    async fn deleted(&mut self, key: &ObjectKey) -> Result<(), Wrong> {
+        let object = self.object.clone();
+        let request = Request::Delete { object, propagation: Propagation::Background, grace: None };
+        self.world.ask(request, self.limit).await?;
+        let gone = |state: &State| state.objects.get(key).is_none().then_some(());
+        let Err(state) = self.world.until(self.limit, gone).await else { return Ok(()) };
+        let seen = state.objects.get(key).context("it is gone")?;
+        let detail = seen.health.detail.clone().unwrap_or_default();
+        let message = format!("{key} is still there after {} s: {detail}", self.limit.as_secs());
+        Err(Wrong { message, details: String::new() })
+    }
+
+    /// Waits until all that was made has gone, but for what is to stay.
+    async fn nothing_left(
+        &self,
+        mut made: BTreeMap<String, ObjectRef>,
+        before: &BTreeMap<String, ObjectRef>,
+    ) -> Result<(), Wrong> {
+        let client = &self.world.client;
+        let deadline = Instant::now() + self.limit;
+        let brought = |object: &ObjectRef| {
+            self.named.iter().any(|(gvk, name)| {
+                (&gvk.group, &gvk.kind, name) == (&object.gvk.group, &object.gvk.kind, &object.name)
+            })
+        };
+        let there = inventory(client).await?;
+        let new = there.into_iter().filter(|(uid, object)| !before.contains_key(uid) && !brought(object));
+        made.extend(new);
+        let mut left = Vec::new();
+        for (uid, object) in made {
+            let remaining = deadline.saturating_duration_since(Instant::now());
+            match tokio::time::timeout(remaining, gone(client, &uid, &object)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => left.push(format!("{object}: {error:#}")),
+                Err(_) => left.push(object.to_string()),
+            }
+        }
+        match left.as_slice() {
+            [] => Ok(()),
+            [one] => {
+                Err(Wrong { message: format!("1 object is left behind: {one}"), details: String::new() })
+            }
+            [first, ..] => {
+                let message = format!("{} objects are left behind, {first} among them", left.len());
+                Err(Wrong { message, details: left.join("\n") })
+            }
+        }
+    }
+}
+
+/// Why a custom resource will never be reconciled: a file is to blame, and it has said so often enough.
+fn fails_for_good(state: &State) -> Option<String> {
+    state.objects.custom().find_map(|seen| {
+        let failure = state.history.last(&seen.key)?.failure.as_ref()?;
+        let place = failure.diagnostic.as_ref().filter(|_| failure.attempt >= ATTEMPTS)?;
+        Some(format!("{} cannot be reconciled: {}", seen.key, words::diagnostic(place)))
+    })
+}
+
+/// Ends once an object has gone, or where it may stay.
+async fn gone(client: &Client, uid: &str, object: &ObjectRef) -> Result<()> {
+    let gvk = GroupVersionKind::gvk(&object.gvk.group, &object.gvk.version, &object.gvk.kind);
+    let found = kube::discovery::pinned_kind(client, &gvk).await;
+    // A kind that is not served any more has no objects.
+    let Ok((resource, _)) = found else { return Ok(()) };
+    let api = api(client, &resource, object.namespace.as_deref());
+    let Some(there) = api.get_opt(&object.name).await? else { return Ok(()) };
+    if there.metadata.uid.as_deref() != Some(uid) || may_stay(&there) {
+        return Ok(());
+    }
+    let deleted = kube::runtime::conditions::is_deleted(uid);
+    let ended = kube::runtime::wait::await_condition(api, &object.name, deleted).await;
+    ended.map(drop).map_err(|error| anyhow!("{error}"))
+}
+
+fn api(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
+    }
+}

@@ -1,0 +1,19 @@
+//! Arguments that several commands take, read from their text.
+
+use crate::operator::manager::HelmCompat;
+use crate::sources;
+use std::time::Duration;
+
+/// A duration as Go writes it.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())
+}
+
+/// Whose rendering the charts get.
+pub(super) fn compat(text: &str) -> Result<HelmCompat, String> {
+    match text {
+        "3" => Ok(HelmCompat::V3),
+        "4" => Ok(HelmCompat::V4),
+        _ => Err("expected 3 or 4".to_owned()),
+    }
+}

@@ -1,0 +1,234 @@
+//! `opdev ci`: the operator tested without a cluster. Exit codes: 0 green, 1 red, 2 wrong usage, 3 no environment (the project
+//! does not load, the operator does not serve, nothing to run), 130 broken off; with a program that program's own.
+
+use super::webhooks::WebhookArgs;
+use crate::ci::{self, CiInput, NoScenario, Pick, Report, Shard};
+use crate::dev::cluster::Choice;
+use crate::dev::owner::Owner;
+use crate::dev::private_folder::write_named;
+use crate::dev::project::Project;
+use crate::dev::trust::{self, Store, Trust};
+use crate::event::words::visible;
+use crate::operator::end_programs;
+use crate::operator::manager::{HelmCompat, Settings};
+use anyhow::{Context as _, Result, bail};
+use opdev_controlplane::Webhooks;
+use regex::Regex;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Test the operator without a cluster: each sample on a control plane of its own, or any program against one
+///
+/// A sample is applied; once all is settled a second reconcile must write nothing; then it is deleted, and nothing that was
+/// made for it may be left. With `-- PROGRAM` that program runs instead, with KUBECONFIG set, and its exit code is opdev's.
+#[derive(Debug, clap::Args)]
+pub(super) struct CiArgs {
+    /// Only these samples, or folders with tests of kuttl (steps such as 00-install.yaml and 00-assert.yaml); default: all of
+    /// the project's samples
+    #[arg(value_name = "PATH", conflicts_with = "program")]
+    paths: Vec<String>,
+    /// Write a JUnit report
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    junit: Option<PathBuf>,
+    /// Write an HTML report
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    html: Option<PathBuf>,
+    /// Only samples whose path matches
+    #[arg(long, value_name = "REGEX", conflicts_with = "program")]
+    filter: Option<Regex>,
+    /// How many scenarios run at once; default: one for each core, and one where the operator is a program of its own
+    #[arg(long, value_name = "N", conflicts_with = "program")]
+    parallel: Option<usize>,
+    /// Begin no other scenario once one has failed
+    #[arg(long, conflicts_with = "program")]
+    fail_fast: bool,
+    /// Run each scenario so often
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "program")]
+    repeat: usize,
+    /// Run only part I of N parts
+    #[arg(long, value_name = "I/N", conflicts_with = "program")]
+    shard: Option<Shard>,
+    /// How long each step may take
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = super::arguments::duration)]
+    timeout: Duration,
+    /// Let the steps of test folders run their commands
+    #[arg(long, conflicts_with = "program")]
+    run_commands: bool,
+    /// No scenario at all is fine
+    #[arg(long, conflicts_with = "program")]
+    allow_empty: bool,
+    /// Which controllers run: all of them with simulated pods, only those of the cluster (garbage collection,
+    /// namespaces), or none, as under envtest
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = super::serve::Which::All)]
+    controllers: super::serve::Which,
+    /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more. Without a name it is
+    /// the project's own
+    #[arg(long, value_name = "[NAMESPACE/]NAME", num_args = 0..=1, default_missing_value = "")]
+    as_serviceaccount: Option<String>,
+    /// The project's folder instead of the nearest one above the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Render charts as this Helm does
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
+    helm_compat: HelmCompat,
+    #[command(flatten, next_help_heading = "Webhooks")]
+    webhooks: WebhookArgs,
+    /// A program to run against the control plane with the operator, such as `kubectl kuttl test tests/e2e`
+    #[arg(last = true, value_name = "PROGRAM")]
+    program: Vec<String>,
+}
+
+/// No environment.
+const NOTHING: u8 = 3;
+/// Broken off by a signal from the keyboard.
+const INTERRUPTED: u8 = 130;
+/// How long threads that are still at work may take at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// Runs the scenarios or the program.
+pub(super) fn run(args: CiArgs) -> ExitCode {
+    match all(args) {
+        Ok(code) => code,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {}", visible(&format!("{error:#}")));
+            ExitCode::from(NOTHING)
+        }
+    }
+}
+
+fn all(args: CiArgs) -> Result<ExitCode> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let (program, empty) = (args.program.clone(), args.allow_empty);
+    let files = ReportFiles { junit: args.junit.clone(), html: args.html.clone() };
+    let compat = match args.helm_compat {
+        HelmCompat::V3 => "3",
+        HelmCompat::V4 => "4",
+    };
+    let shutdown = CancellationToken::new();
+    let input = input(args, &here, &shutdown)?;
+    let stop = super::signals::stop_signal()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("opdev").build()?;
+    let _log = super::logging::to_stderr();
+    runtime.spawn(async move {
+        stop.await;
+        shutdown.cancel();
+    });
+    let code = if program.is_empty() {
+        let properties = [
+            ("opdev", env!("CARGO_PKG_VERSION").to_owned()),
+            ("helm-compat", compat.to_owned()),
+            ("plane", "embedded".to_owned()),
+        ];
+        runtime.block_on(all_scenarios(&input, &files, empty, &properties))
+    } else {
+        runtime.block_on(one_program(&input, &here, &program))
+    };
+    end_programs();
+    runtime.shutdown_timeout(LAST_WAIT);
+    code
+}
+
+/// Where reports go.
+struct ReportFiles {
+    junit: Option<PathBuf>,
+    html: Option<PathBuf>,
+}
+
+async fn all_scenarios(
+    input: &CiInput,
+    files: &ReportFiles,
+    empty: bool,
+    properties: &[(&str, String)],
+) -> Result<ExitCode> {
+    let (scenarios, notes) = ci::scenarios(input)?;
+    for note in notes {
+        tell(&mut std::io::stderr(), &format!("note: {note}\n"))?;
+    }
+    if scenarios.is_empty() && !empty {
+        return Err(NoScenario.into());
+    }
+    let report = ci::run(input, &scenarios).await?;
+    tell(&mut std::io::stdout(), &ci::text(&report))?;
+    if std::env::var_os("GITHUB_ACTIONS").is_some() {
+        tell(&mut std::io::stdout(), &ci::annotations(&report))?;
+    }
+    if let Some(path) = &files.junit {
+        write_named(path, ci::junit(&report, properties).as_bytes())?;
+    }
+    if let Some(path) = &files.html {
+        write_named(path, ci::html(&report, properties).as_bytes())?;
+    }
+    Ok(ExitCode::from(code(&report)))
+}
+
+fn code(report: &Report) -> u8 {
+    match (report.interrupted, report.failed(), report.error()) {
+        (true, _, _) => INTERRUPTED,
+        (false, true, _) => 1,
+        (false, false, Some(_)) => NOTHING,
+        (false, false, None) => 0,
+    }
+}
+
+async fn one_program(input: &CiInput, here: &Path, program: &[String]) -> Result<ExitCode> {
+    let ended = ci::program(input, here, program).await?;
+    if ended.interrupted {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    if let Some(why) = ended.operator {
+        bail!("the operator did not serve at the end: {why}");
+    }
+    let own = ended.status.code().and_then(|code| u8::try_from(code).ok());
+    Ok(ExitCode::from(own.unwrap_or(1)))
+}
+
+fn tell(out: &mut impl std::io::Write, text: &str) -> Result<()> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiInput> {
+    let project = Project::discover(args.project.as_deref(), here)?;
+    let trust = Trust::of(&project.root, Store::of_user());
+    let unanswered = trust.unanswered(&trust::wanted(&project))?;
+    if !unanswered.is_empty() {
+        bail!("{}", trust::refusal(&project, &unanswered, &super::trust::command(&project.root)));
+    }
+    let mut webhooks = Webhooks::default();
+    args.webhooks.apply(&mut webhooks);
+    // Programs share ports and folders.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let parallel = if project.has_program() { 1 } else { cores };
+    Ok(CiInput {
+        cluster: Choice {
+            embedded: true,
+            in_memory: true,
+            namespace: project.settings.namespace.clone(),
+            service_account: args.as_serviceaccount,
+            controllers: args.controllers.into(),
+            webhooks,
+            webhook_certificates: args.webhooks.folder(),
+            owner: Owner::of_user(),
+            ..Choice::default()
+        },
+        operator: Settings {
+            helm_compat: args.helm_compat,
+            on_save: project.settings.reload.release.unwrap_or_default(),
+            fresh_randomness: true,
+            ..Settings::default()
+        },
+        project,
+        trust,
+        pick: Pick { paths: args.paths, filter: args.filter, shard: args.shard, repeat: args.repeat },
+        parallel: args.parallel.unwrap_or(parallel),
+        fail_fast: args.fail_fast,
+        limit: args.timeout,
+        run_commands: args.run_commands,
+        shutdown: shutdown.clone(),
+    })
+}
