@@ -14,6 +14,7 @@ use super::traced::Tracing;
 use super::trust::Trust;
 use super::watcher::{WatchSet, Watcher};
 use crate::event::{Event, FaultRule, Level, Permission, ProcessChanged, ProcessState, mask};
+use crate::process::kustomization::Kustomized;
 use crate::process::manager_manifest::{self, Deployed, Pod};
 use crate::process::trace::ManagerOptions;
 use crate::process::webhooks::{self, Webhooks};
@@ -141,13 +142,14 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     let (ask, asked) = mpsc::channel(16);
     let (say_ready, ready) = watch::channel(Err("its custom resource definitions".to_owned()));
     let mut environment = environment(place)?;
-    let deployed = deployed(place);
+    let kustomized = Kustomized::read(&place.project.root);
+    let deployed = deployed(place, &kustomized);
     if let Some(deployed) = &deployed {
         take_over(deployed, &mut plan, &mut environment);
         tell_deployed(deployed, &plan, place.events).await;
     }
     let port = deployed.and_then(|deployed| deployed.webhook_port).unwrap_or(webhooks::PORT);
-    let serving = serving(place, port, &mut environment)?;
+    let serving = serving(place, &kustomized, port, &mut environment)?;
     let tracing = trace(place, &mut environment).await;
     disturb(place, tracing.as_ref()).await;
     let (starts, started) = watch::channel(None);
@@ -175,7 +177,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     let supervisor = Supervisor {
         missing,
         before_build: copy_methods::before_build(&plan, place.state_folder, place.events),
-        before_start: before_start(&plan, place, serving.clone(), tracing.clone()),
+        before_start: before_start(&plan, place, &kustomized, (serving.clone(), tracing.clone())),
         plan,
         root,
         folder: place.state_folder.path().to_owned(),
@@ -268,12 +270,11 @@ async fn disturb(place: &Place<'_>, tracing: Option<&Arc<Tracing>>) {
 }
 
 /// What the manager's Deployment gives to the program.
-fn deployed(place: &Place<'_>) -> Option<Deployed> {
-    let root = &place.project.root;
+fn deployed(place: &Place<'_>, kustomized: &Kustomized) -> Option<Deployed> {
     // On a cluster of others the namespace may not be there.
-    let own = place.connection.cluster.embedded.then(|| manager_manifest::namespace(root)).flatten();
-    let namespace = own.as_ref().unwrap_or(&place.connection.namespace);
-    manager_manifest::read(root, Pod { namespace, project: &place.project.name })
+    let own = kustomized.namespace.as_ref().filter(|_| place.connection.cluster.embedded);
+    let namespace = own.unwrap_or(&place.connection.namespace);
+    manager_manifest::read(&place.project.root, kustomized, Pod { namespace, project: &place.project.name })
 }
 
 /// Gives the Deployment's environment and arguments to the program. What opdev's own environment, the Makefile or
@@ -336,8 +337,13 @@ async fn tell_deployed(deployed: &Deployed, plan: &Plan, events: &EventSink) {
 }
 
 /// Makes a certificate for the webhooks of the program, where it has any and this is the embedded control plane.
-fn serving(place: &Place<'_>, port: u16, environment: &mut Environment) -> Result<Option<Serving>> {
-    let webhooks = Webhooks::read(&place.project.root);
+fn serving(
+    place: &Place<'_>,
+    kustomized: &Kustomized,
+    port: u16,
+    environment: &mut Environment,
+) -> Result<Option<Serving>> {
+    let webhooks = Webhooks::read(&place.project.root, kustomized);
     if webhooks.is_empty() {
         return Ok(None);
     }
@@ -360,13 +366,13 @@ fn serving(place: &Place<'_>, port: u16, environment: &mut Environment) -> Resul
 fn before_start(
     plan: &Plan,
     place: &Place<'_>,
-    serving: Option<Serving>,
-    tracing: Option<Arc<Tracing>>,
+    kustomized: &Kustomized,
+    (serving, tracing): (Option<Serving>, Option<Arc<Tracing>>),
 ) -> BeforeStart {
     let lease = plan.lease.clone().filter(|_| place.connection.cluster.embedded);
     let (client, host) = (place.connection.client.clone(), host_name());
     let embedded = place.connection.cluster.embedded;
-    let namespace = embedded.then(|| manager_manifest::namespace(&place.project.root)).flatten();
+    let namespace = kustomized.namespace.clone().filter(|_| embedded);
     Arc::new(move |start: Arc<Start>| {
         let (lease, client, host) = (lease.clone(), client.clone(), host.clone());
         let (tracing, serving, namespace) = (tracing.clone(), serving.clone(), namespace.clone());

@@ -3,7 +3,8 @@
 //! taken, and files of a generated ConfigMap are named where they lie in the project; what else a Secret or a ConfigMap
 //! holds is named and left out.
 
-use super::kustomization::{Kustomized, Manifest, items, texts};
+use super::kustomization::{Kustomized, items, texts};
+use opdev_kustomize::Part;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,26 +52,20 @@ const OF_THE_POD: [&str; 12] = [
 ];
 
 /// Reads the manager's Deployment; `None` where the project has none.
-pub fn read(root: &Path, pod: Pod<'_>) -> Option<Deployed> {
-    let kustomized = Kustomized::read(root)?;
-    let manifest = manager(&kustomized)?;
+pub fn read(root: &Path, kustomized: &Kustomized, pod: Pod<'_>) -> Option<Deployed> {
+    let part = manager(kustomized)?;
     let root = root.canonicalize().ok()?;
-    let file = manifest.file.strip_prefix(&root).unwrap_or(&manifest.file).display().to_string();
-    Some(of_deployment(&manifest.object, file, &kustomized, pod))
-}
-
-/// The namespace that the project's kustomization puts the manager into, where it names one.
-pub fn namespace(root: &Path) -> Option<String> {
-    Kustomized::read(root)?.namespace
+    let file = part.file.strip_prefix(&root).unwrap_or(&part.file).display().to_string();
+    Some(of_deployment(&part.object, file, kustomized, pod))
 }
 
 /// The Deployment of the manager.
-pub(super) fn manager(kustomized: &Kustomized) -> Option<&Manifest> {
-    let is_manager = |manifest: &&Manifest| {
-        let labels = manifest.object.pointer("/spec/template/metadata/labels");
+pub(super) fn manager(kustomized: &Kustomized) -> Option<&Part> {
+    let is_manager = |part: &&Part| {
+        let labels = part.object.pointer("/spec/template/metadata/labels");
         labels.is_some_and(|labels| labels["control-plane"].is_string())
     };
-    let mut found = kustomized.objects.iter().filter(|one| one.object["kind"] == "Deployment");
+    let mut found = kustomized.parts.iter().filter(|one| one.object["kind"] == "Deployment");
     found.clone().find(is_manager).or_else(|| found.next())
 }
 
@@ -96,7 +91,10 @@ fn mounted_files(deployment: &Value, container: &Value, kustomized: &Kustomized)
     let mut found = Vec::new();
     for (mount, volume) in mounts(deployment, container) {
         let map = &volume["configMap"];
-        let Some(files) = map["name"].as_str().and_then(|name| kustomized.files.get(name)) else { continue };
+        let is_mounted = |part: &&Part| {
+            part.object["kind"] == "ConfigMap" && part.object["metadata"]["name"] == map["name"]
+        };
+        let Some(Part { sources: files, .. }) = kustomized.parts.iter().find(is_mounted) else { continue };
         let Some(place) = mount["mountPath"].as_str().filter(|place| place.len() > 1) else { continue };
         for (key, file) in files {
             let renamed = items(&map["items"]).find(|item| item["key"] == key.as_str());
@@ -246,6 +244,10 @@ spec:
         - configMapRef: { name: settings }
 ";
 
+    fn read(root: &Path, pod: Pod<'_>) -> Option<Deployed> {
+        super::read(root, &Kustomized::read(root), pod)
+    }
+
     fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (path, text) in files {
@@ -317,7 +319,7 @@ spec:
             [format!("--config={}", file.display()), "--other=/settings.yaml.bak".to_owned()]
         );
         assert_eq!(found.mounted, [file]);
-        assert_eq!(namespace(folder.path()).as_deref(), Some("demo-system"));
+        assert_eq!(Kustomized::read(folder.path()).namespace.as_deref(), Some("demo-system"));
     }
 
     #[test]

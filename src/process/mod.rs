@@ -7,7 +7,7 @@ mod child;
 mod crash;
 mod detect;
 mod gobuild;
-mod kustomization;
+pub mod kustomization;
 mod lines;
 mod logs;
 pub mod manager_manifest;

@@ -31,7 +31,7 @@ pub struct Webhooks {
     admission: Vec<Value>,
     /// Names of CRDs whose versions the program converts.
     pub conversion: Vec<String>,
-    /// What stands before names in a cluster, where the kustomization says so.
+    /// What is missing before names, where the kustomization says so.
     prefix: Option<String>,
     /// Where the program makes its certificate itself.
     pub own: Option<OwnCertificate>,
@@ -64,7 +64,7 @@ impl OwnCertificate {
         })?;
         Some(OwnCertificate {
             namespace: kustomized.namespace.clone(),
-            secret: format!("{}{secret}", kustomized.prefix),
+            secret: secret.to_owned(),
             folder: PathBuf::from(mount["mountPath"].as_str()?),
             services: kustomized.of_kind("Service").cloned().collect(),
         })
@@ -73,7 +73,7 @@ impl OwnCertificate {
 
 impl Webhooks {
     /// Reads `config/webhook` and the patches of CRDs.
-    pub fn read(root: &Path) -> Webhooks {
+    pub fn read(root: &Path, kustomized: &Kustomized) -> Webhooks {
         let is_configuration =
             |object: &Value| CONFIGURATIONS.iter().any(|(kind, _)| object["kind"].as_str() == Some(*kind));
         let converts = |object: &Value| {
@@ -89,14 +89,16 @@ impl Webhooks {
             .collect();
         conversion.sort();
         conversion.dedup();
-        let kustomized = Kustomized::read(root).unwrap_or_default();
         let mut admission: Vec<Value> =
             CONFIGURATIONS.iter().flat_map(|(kind, _)| kustomized.of_kind(kind)).cloned().collect();
-        let own = OwnCertificate::find(&kustomized).filter(|_| !admission.is_empty());
+        let own = OwnCertificate::find(kustomized).filter(|_| !admission.is_empty());
+        // What a kustomization gives is named already.
+        let is_named = !admission.is_empty();
+        let prefix = Some(&kustomized.prefix).filter(|prefix| !prefix.is_empty());
+        let prefix = prefix.map(|prefix| if is_named { String::new() } else { prefix.clone() });
         if admission.is_empty() {
             admission = objects(&root.join("config/webhook")).into_iter().filter(is_configuration).collect();
         }
-        let prefix = Some(kustomized.prefix).filter(|prefix| !prefix.is_empty());
         Webhooks { admission, conversion, prefix, own }
     }
 
@@ -116,15 +118,13 @@ impl Webhooks {
     /// names none.
     pub fn beside(&self, own: &OwnCertificate, project: &str, namespace: &str, port: u16) -> Vec<Value> {
         let namespace = own.namespace.as_deref().unwrap_or(namespace);
-        let prefix = self.prefix.as_deref().unwrap_or_default();
         let meta = |name: &str| json!({ "name": name, "namespace": namespace });
         let mut found = vec![
             json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": namespace } }),
             json!({ "apiVersion": "v1", "kind": "Secret", "metadata": meta(&own.secret) }),
         ];
         for service in &own.services {
-            let name = format!("{prefix}{}", service["metadata"]["name"].as_str().unwrap_or_default());
-            let mut metadata = meta(&name);
+            let mut metadata = meta(service["metadata"]["name"].as_str().unwrap_or_default());
             metadata["annotations"] = json!({ "opdev.dev/local-port": port.to_string() });
             // There are no pods that a selector could find.
             let spec = json!({ "ports": service["spec"]["ports"] });
@@ -132,11 +132,10 @@ impl Webhooks {
         }
         for object in &self.admission {
             let mut made = object.clone();
-            made["metadata"] = metadata(object, prefix, project);
+            made["metadata"] = metadata(object, "", project);
             for webhook in made["webhooks"].as_array_mut().into_iter().flatten() {
                 let service = &mut webhook["clientConfig"]["service"];
-                if let Some(name) = service["name"].as_str().map(|name| format!("{prefix}{name}")) {
-                    service["name"] = Value::from(name);
+                if service["name"].is_string() {
                     service["namespace"] = Value::from(namespace);
                 }
             }
@@ -197,6 +196,10 @@ fn objects(folder: &Path) -> Vec<Value> {
 mod tests {
     use super::*;
 
+    fn read(root: &Path) -> Webhooks {
+        Webhooks::read(root, &Kustomized::read(root))
+    }
+
     #[test]
     fn services_become_urls_on_this_machine() {
         let folder = tempfile::tempdir().unwrap();
@@ -205,7 +208,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         };
-        assert!(Webhooks::read(folder.path()).is_empty());
+        assert!(read(folder.path()).is_empty());
         write(
             "config/webhook/manifests.yaml",
             "---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n\
@@ -218,7 +221,7 @@ mod tests {
             "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: { name: as.b.c }\n\
              spec: { conversion: { strategy: Webhook } }\n",
         );
-        let found = Webhooks::read(folder.path());
+        let found = read(folder.path());
         assert_eq!(found.conversion, ["as.b.c"]);
         let made = found.configurations("demo", 9443, "PEM");
         assert_eq!(
@@ -259,7 +262,7 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
-        let found = Webhooks::read(folder.path());
+        let found = read(folder.path());
         let own = found.own.clone().unwrap();
         assert_eq!(
             (own.secret.as_str(), own.folder.as_path()),

@@ -1,0 +1,390 @@
+//! One build: what a folder's kustomization names is gathered, generated, changed, and at the end given its last names.
+
+use crate::config::Config;
+use crate::crds;
+use crate::defaults;
+use crate::error::Error;
+use crate::files::{Files, is_far, load_text};
+use crate::generate::{self, Sort};
+use crate::images;
+use crate::kustomization::{self, File};
+use crate::order;
+use crate::patches;
+use crate::read;
+use crate::references;
+use crate::replacements;
+use crate::resource::{Resource, append, texts_only};
+use crate::transform::{self, End};
+use opdev_object::yaml;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Kustomizations in one build. Each may name others, so few files can lead to very many.
+const MOST: usize = 1000;
+/// An object that is only for kustomize carries this annotation.
+const LOCAL: &str = "config.kubernetes.io/local-config";
+
+/// An object of a build.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Part {
+    /// The object as it is deployed.
+    pub object: Value,
+    /// The file that it stands in; of a generated one the kustomization.
+    pub file: PathBuf,
+    /// Its name before prefixes, suffixes and hashes.
+    pub first_name: String,
+    /// Keys of a generated ConfigMap or Secret and the files that they come from.
+    pub sources: BTreeMap<String, PathBuf>,
+}
+
+/// What a build gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Built {
+    /// The objects, in the order of `kubectl kustomize`.
+    pub parts: Vec<Part>,
+    /// The namespace that the outermost kustomization puts everything into.
+    pub namespace: Option<String>,
+    /// What the outermost kustomization puts before every name.
+    pub name_prefix: String,
+    /// What was left out because it cannot be built; always empty where nothing may be left out.
+    pub left_out: Vec<Error>,
+}
+
+impl Built {
+    /// The objects as one text, as `kubectl kustomize` prints them.
+    pub fn to_yaml(&self) -> String {
+        crate::to_yaml(self.parts.iter().map(|part| &part.object))
+    }
+}
+
+/// Builds the kustomization in a folder, as `kubectl kustomize` does.
+pub fn build(files: &dyn Files, folder: &Path) -> Result<Built, Error> {
+    Build { files, kinds: None, left_out: Vec::new(), open: Vec::new(), read: 0 }.run(folder)
+}
+
+/// Builds what can be built: what cannot be read or changed is left out, and said. Files in which none of the kinds stands
+/// are not looked into.
+pub fn build_what_can_be(files: &dyn Files, folder: &Path, kinds: &[&str]) -> Result<Built, Error> {
+    Build { files, kinds: Some(kinds), left_out: Vec::new(), open: Vec::new(), read: 0 }.run(folder)
+}
+
+/// Objects, and the rules that kustomizations below have added.
+#[derive(Default)]
+struct Gathered {
+    resources: Vec<Resource>,
+    config: Config,
+}
+
+struct Build<'a> {
+    files: &'a dyn Files,
+    /// The kinds that are wanted, where anything may be left out.
+    kinds: Option<&'a [&'a str]>,
+    left_out: Vec<Error>,
+    /// The folders that are being built, the outermost first.
+    open: Vec<PathBuf>,
+    read: usize,
+}
+
+impl Build<'_> {
+    fn run(mut self, folder: &Path) -> Result<Built, Error> {
+        let real = self.files.real(folder).filter(|real| self.files.is_folder(real));
+        let Some(root) = real else { return Err(Error::new(folder, 0, "there is no such folder")) };
+        let file = self.read_file(&root)?;
+        let mut gathered = self.folder(&file, Gathered::default())?;
+        generate::add_hashes(&mut gathered.resources);
+        let fixed = references::fix(&mut gathered.resources, &gathered.config.name_reference);
+        self.unless_left_out(fixed.map_err(|why| Error::new(&file.path, 0, why)))?;
+        gathered.resources.retain(|resource| {
+            let local = &resource.object["metadata"]["annotations"][LOCAL];
+            local.is_null() || read::text(local) == "false"
+        });
+        let sorted = order::sort(&mut gathered.resources, file.content.sort_options.as_ref());
+        self.unless_left_out(sorted.map_err(|why| file.error("sortOptions", None, why)))?;
+        let parts = gathered.resources.into_iter().map(|mut resource| {
+            texts_only(&mut resource.object, "annotations");
+            if resource.object["metadata"]["annotations"].is_null()
+                && let Some(metadata) = resource.object["metadata"].as_object_mut()
+            {
+                metadata.remove("annotations");
+            }
+            let first_name = resource.original_id().name;
+            Part { object: resource.object, file: resource.file, first_name, sources: resource.sources }
+        });
+        Ok(Built {
+            parts: parts.collect(),
+            namespace: Some(file.content.namespace).filter(|namespace| !namespace.is_empty()),
+            name_prefix: file.content.name_prefix,
+            left_out: self.left_out,
+        })
+    }
+
+    /// Where something may be left out, notes what is and goes on.
+    fn unless_left_out<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
+        match result {
+            Ok(value) => Ok(Some(value)),
+            Err(error) if self.kinds.is_some() => {
+                self.left_out.push(error);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Builds a kustomization; a component goes on with what its parent has gathered.
+    fn folder(&mut self, file: &File, mut gathered: Gathered) -> Result<Gathered, Error> {
+        self.read += 1;
+        if self.read > MOST {
+            return Err(Error::new(
+                &file.path,
+                0,
+                format!("more than {MOST} kustomizations lead to each other"),
+            ));
+        }
+        self.open.push(file.root.clone());
+        for (at, path) in file.content.resources.iter().enumerate() {
+            let added = self.resource(file, at, path, &mut gathered);
+            self.unless_left_out(added)?;
+        }
+        let configured = self.configure(file, &mut gathered.config);
+        self.unless_left_out(configured)?;
+        for (sort, count) in [
+            (Sort::ConfigMap, file.content.config_map_generator.len()),
+            (Sort::Secret, file.content.secret_generator.len()),
+        ] {
+            for at in 0..count {
+                let made = generate::generate(self.files, file, sort, at).and_then(|new| {
+                    generate::absorb(&mut gathered.resources, new)
+                        .map_err(|why| file.error(sort.key(), Some(at), why))
+                });
+                self.unless_left_out(made)?;
+            }
+        }
+        for (at, path) in file.content.components.iter().enumerate() {
+            let below = self.below(file, "components", at, path);
+            let Some(component) = self.unless_left_out(below)? else { continue };
+            if component.content.kind != "Component" {
+                let wrong = file.error("components", Some(at), format!("{path} is not of kind Component"));
+                self.unless_left_out(Err::<(), _>(wrong))?;
+                continue;
+            }
+            gathered = self.folder(&component, gathered)?;
+        }
+        self.transform(file, &mut gathered)?;
+        self.open.pop();
+        Ok(gathered)
+    }
+
+    /// Adds one entry of `resources`: a file, or a folder with a kustomization.
+    fn resource(&mut self, file: &File, at: usize, path: &str, into: &mut Gathered) -> Result<(), Error> {
+        let real = self.files.real(&file.root.join(path));
+        if is_far(path) || real.as_ref().is_none_or(|real| self.files.is_folder(real)) {
+            let below = self.below(file, "resources", at, path)?;
+            if below.content.kind == "Component" {
+                let message = format!("{path} is a component; it belongs under components");
+                return Err(file.error("resources", Some(at), message));
+            }
+            let gathered = self.folder(&below, Gathered::default())?;
+            let failed = |why: String| file.error("resources", Some(at), why);
+            into.config.merge(&gathered.config).map_err(failed)?;
+            for resource in gathered.resources {
+                let added = append(&mut into.resources, resource).map_err(failed);
+                self.unless_left_out(added)?;
+            }
+            return Ok(());
+        }
+        let failed = |why: String| file.error("resources", Some(at), why);
+        let (real, text) = load_text(self.files, &file.root, path).map_err(failed)?;
+        let is_wanted = |kinds: &[&str]| kinds.iter().any(|kind| text.contains(&format!("kind: {kind}")));
+        if !self.kinds.is_none_or(is_wanted) {
+            return Ok(());
+        }
+        for resource in objects(&real, &text)? {
+            let wrong = |why: String| Error::new(&real, 0, why);
+            let added = append(&mut into.resources, resource).map_err(wrong);
+            self.unless_left_out(added)?;
+        }
+        Ok(())
+    }
+
+    /// The kustomization of a folder that another one names.
+    fn below(&mut self, file: &File, key: &str, at: usize, path: &str) -> Result<File, Error> {
+        let wrong = |why: String| file.error(key, Some(at), why);
+        if is_far(path) {
+            let message = format!("{path} would have to be fetched, which opdev does not do");
+            return Err(wrong(message).hint(
+                "copy it into the project, or let kubectl build it: `--kustomize 'kubectl kustomize'`",
+            ));
+        }
+        if Path::new(path).is_absolute() {
+            return Err(wrong(format!("{path} is absolute; a path from this folder is needed")));
+        }
+        let Some(root) = self.files.real(&file.root.join(path)) else {
+            return Err(wrong(format!("there is no file or folder {path}")));
+        };
+        if !self.files.is_folder(&root) {
+            return Err(wrong(format!("{path} is no folder")));
+        }
+        if let Some(open) = self.open.iter().find(|open| open.starts_with(&root)) {
+            return Err(wrong(format!("{path} leads back to {}, which is being built", open.display())));
+        }
+        self.read_file(&root)
+    }
+
+    fn read_file(&mut self, root: &Path) -> Result<File, Error> {
+        let left_out = self.kinds.is_some().then_some(&mut self.left_out);
+        kustomization::read(self.files, root, left_out)
+    }
+
+    /// Adds the default field specs, and those of `configurations` and `crds`.
+    fn configure(&mut self, file: &File, config: &mut Config) -> Result<(), Error> {
+        config.merge(&defaults::config()).map_err(|why| Error::new(&file.path, 0, why))?;
+        for (key, list) in [("configurations", &file.content.configurations), ("crds", &file.content.crds)] {
+            for (at, path) in list.iter().enumerate() {
+                let failed = |why: String| file.error(key, Some(at), why);
+                let (real, text) = load_text(self.files, &file.root, path).map_err(failed)?;
+                let value =
+                    yaml::from_str(&text).map_err(|error| Error::new(&real, error.line, error.message))?;
+                let more = if key == "crds" {
+                    crds::config(&value).map_err(|why| Error::new(&real, 0, why))?
+                } else {
+                    serde_json::from_value(value).map_err(|error| Error::new(&real, 0, error.to_string()))?
+                };
+                config.merge(&more).map_err(|why| Error::new(&real, 0, why))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the objects, in the order that kustomize has.
+    fn transform(&mut self, file: &File, gathered: &mut Gathered) -> Result<(), Error> {
+        let Gathered { resources, config } = gathered;
+        let content = &file.content;
+        let files = self.files;
+        let said = |key: &str, at: Option<usize>, result: Result<(), String>| {
+            result.map_err(|why| file.error(key, at, why))
+        };
+        self.step(resources, |all| patches::strategic(files, file, all))?;
+        for at in 0..content.patches.len() {
+            self.step(resources, |all| patches::patch(files, file, at, all))?;
+        }
+        if !content.namespace.is_empty() {
+            self.step(resources, |all| {
+                said("namespace", None, transform::namespace(all, &content.namespace, config))
+            })?;
+        }
+        for (key, affix, end, specs) in [
+            ("namePrefix", &content.name_prefix, End::Prefix, &config.name_prefix),
+            ("nameSuffix", &content.name_suffix, End::Suffix, &config.name_suffix),
+        ] {
+            if !affix.is_empty() {
+                self.step(resources, |all| said(key, None, transform::affix(all, affix, end, specs)))?;
+            }
+        }
+        for (at, label) in content.labels.iter().enumerate() {
+            self.step(resources, |all| said("labels", Some(at), transform::labels(all, label, config)))?;
+        }
+        self.step(resources, |all| {
+            said("commonLabels", None, transform::common_labels(all, &content.common_labels, config))
+        })?;
+        self.step(resources, |all| {
+            said("commonAnnotations", None, transform::annotations(all, &content.common_annotations, config))
+        })?;
+        for at in 0..content.patches_json6902.len() {
+            self.step(resources, |all| patches::json6902(files, file, at, all))?;
+        }
+        for (at, replica) in content.replicas.iter().enumerate() {
+            self.step(resources, |all| {
+                said("replicas", Some(at), transform::replicas(all, replica, config))
+            })?;
+        }
+        for (at, image) in content.images.iter().enumerate() {
+            self.step(resources, |all| said("images", Some(at), images::images(all, image, config)))?;
+        }
+        for at in 0..content.replacements.len() {
+            self.step(resources, |all| replacements::replace(files, file, at, all))?;
+        }
+        Ok(())
+    }
+
+    /// One change of all objects. One that fails and may be left out changes nothing.
+    fn step(
+        &mut self,
+        resources: &mut Vec<Resource>,
+        change: impl FnOnce(&mut Vec<Resource>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let before = self.kinds.is_some().then(|| resources.clone());
+        let changed = change(resources);
+        if let (Err(_), Some(before)) = (&changed, before) {
+            *resources = before;
+        }
+        self.unless_left_out(changed).map(drop)
+    }
+}
+
+/// The objects of a manifest. The items of lists come after the other objects.
+fn objects(file: &Path, text: &str) -> Result<Vec<Resource>, Error> {
+    let documents = read::documents(text).map_err(|error| Error::new(file, error.line, error.message))?;
+    let mut open: Vec<Resource> = documents
+        .into_iter()
+        .filter(|document| !document.value.as_object().is_some_and(Map::is_empty))
+        .map(|document| Resource {
+            object: document.value,
+            empty: document.empty,
+            file: file.to_owned(),
+            ..Resource::default()
+        })
+        .collect();
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(resource) = open.get_mut(at) {
+        at += 1;
+        check(file, &resource.object)?;
+        let is_list = resource.kind().ends_with("List") && resource.object.get("items").is_some();
+        if !is_list {
+            found.push(std::mem::take(resource));
+            continue;
+        }
+        match resource.object["items"].take() {
+            Value::Null => {}
+            Value::Array(items) => open.extend(items.into_iter().map(|object| Resource {
+                object,
+                file: file.to_owned(),
+                ..Resource::default()
+            })),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+                return Err(Error::new(file, 0, "the items of a list are no list"));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn check(file: &Path, object: &Value) -> Result<(), Error> {
+    let wrong = |message: String| Err(Error::new(file, 0, message));
+    if !object.is_object() {
+        return wrong("a document is no object".to_owned());
+    }
+    let Some(kind) = object["kind"].as_str().filter(|kind| !kind.is_empty()) else {
+        return wrong("an object has no kind".to_owned());
+    };
+    let name = &object["metadata"]["name"];
+    if !kind.ends_with("List") && (name.is_null() || read::text(name).is_empty()) {
+        return wrong(format!("a {kind} has no metadata.name"));
+    }
+    match null_in_list(object, "") {
+        Some(path) => wrong(format!("{kind} {}: an item of {path} is empty", read::text(name))),
+        None => Ok(()),
+    }
+}
+
+fn null_in_list(value: &Value, path: &str) -> Option<String> {
+    match value {
+        Value::Array(items) if items.iter().any(Value::is_null) => Some(path.to_owned()),
+        Value::Array(items) => items.iter().find_map(|item| null_in_list(item, path)),
+        Value::Object(map) => {
+            map.iter().find_map(|(key, value)| null_in_list(value, &format!("{path}.{key}")))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
+}

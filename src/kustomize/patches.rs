@@ -1,0 +1,250 @@
+//! `patches`, `patchesStrategicMerge` and `patchesJson6902`: strategic merge and JSON patches, from files or in line.
+
+use crate::error::Error;
+use crate::files::{Files, load_text};
+use crate::kustomization::{File, Patch};
+use crate::merge;
+use crate::read;
+use crate::resource::{Resource, append, by_any_id, map_of, set_metadata, texts_only};
+use crate::selector::Target;
+use opdev_object::{patch as json_patches, yaml};
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// A patch that has been read.
+enum Change {
+    /// Parts of objects.
+    Merge(Vec<Value>),
+    /// Operations of RFC 6902.
+    Json(Value),
+}
+
+/// What may be renamed by a patch.
+#[derive(Clone, Copy, Default)]
+struct Allowed {
+    name: bool,
+    kind: bool,
+}
+
+/// All entries of `patchesStrategicMerge`.
+pub(crate) fn strategic(files: &dyn Files, file: &File, resources: &mut Vec<Resource>) -> Result<(), Error> {
+    let key = "patchesStrategicMerge";
+    for (at, entry) in file.content.patches_strategic_merge.iter().enumerate() {
+        let failed = |why: String| file.error(key, Some(at), why);
+        let parts = match parts(entry) {
+            Ok(parts) if !parts.is_empty() => parts,
+            Ok(_) | Err(_) => {
+                let (path, text) = load_text(files, &file.root, entry).map_err(failed)?;
+                parts(&text).map_err(|(line, why)| Error::new(&path, line, why))?
+            }
+        };
+        if parts.is_empty() {
+            return Err(failed("the patch is empty".to_owned()));
+        }
+        for part in &parts {
+            let target = only_target(resources, part).map_err(failed)?;
+            apply(&mut resources[target], part, Allowed::default()).map_err(failed)?;
+        }
+        drop_nothing(resources);
+    }
+    Ok(())
+}
+
+/// One entry of `patches`.
+pub(crate) fn patch(
+    files: &dyn Files,
+    file: &File,
+    at: usize,
+    resources: &mut Vec<Resource>,
+) -> Result<(), Error> {
+    let entry = &file.content.patches[at];
+    let failed = |why: String| file.error("patches", Some(at), why);
+    let (path, text) = text_of(files, file, entry).map_err(failed)?;
+    let change = read_patch(&text).map_err(|(line, why)| match &path {
+        Some(path) => Error::new(path, line, why),
+        None => failed(why),
+    })?;
+    let allows = |option: &str| entry.options.get(option).copied().unwrap_or(false);
+    let allowed = Allowed { name: allows("allowNameChange"), kind: allows("allowKindChange") };
+    match (&change, &entry.target) {
+        (Change::Json(_), None) => Err(failed("a JSON patch needs a target".to_owned())),
+        (Change::Json(operations), Some(target)) => {
+            let target = Target::new(target).map_err(failed)?;
+            for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
+                resource.remember_id();
+                json(resource, operations).map_err(failed)?;
+            }
+            Ok(())
+        }
+        (Change::Merge(parts), Some(target)) => {
+            let [part] = parts.as_slice() else {
+                return Err(failed("a patch with a target is one part of an object, not several".to_owned()));
+            };
+            let target = Target::new(target).map_err(failed)?;
+            for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
+                apply(resource, &for_many(part, resource), allowed).map_err(failed)?;
+            }
+            again(resources).map_err(failed)
+        }
+        (Change::Merge(parts), None) => {
+            for part in parts {
+                let target = only_target(resources, part).map_err(failed)?;
+                apply(&mut resources[target], part, allowed).map_err(failed)?;
+            }
+            drop_nothing(resources);
+            Ok(())
+        }
+    }
+}
+
+/// One entry of `patchesJson6902`.
+pub(crate) fn json6902(
+    files: &dyn Files,
+    file: &File,
+    at: usize,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
+    let entry = &file.content.patches_json6902[at];
+    let failed = |why: String| file.error("patchesJson6902", Some(at), why);
+    let Some(target) = entry.target.as_ref().filter(|target| !target.name.is_empty()) else {
+        return Err(failed("it needs a target with a name".to_owned()));
+    };
+    let (path, text) = text_of(files, file, entry).map_err(failed)?;
+    let wrong = |why: String| match &path {
+        Some(path) => Error::new(path, 0, why),
+        None => failed(why),
+    };
+    let operations =
+        operations(&text).ok_or_else(|| wrong("it is no list of JSON patch operations".to_owned()))?;
+    let target = Target::new(target).map_err(failed)?;
+    for resource in resources.iter_mut().filter(|resource| target.selects(resource)) {
+        json(resource, &operations).map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// The text of a patch, and its file unless it stands in line.
+fn text_of(files: &dyn Files, file: &File, entry: &Patch) -> Result<(Option<PathBuf>, String), String> {
+    let inline = entry.patch.trim();
+    match (inline.is_empty(), entry.path.is_empty()) {
+        (true, true) => Err("it has neither patch nor path".to_owned()),
+        (false, false) => Err("it has both patch and path".to_owned()),
+        (false, true) => Ok((None, inline.to_owned())),
+        (true, false) => load_text(files, &file.root, &entry.path).map(|(path, text)| (Some(path), text)),
+    }
+}
+
+fn read_patch(text: &str) -> Result<Change, (u32, String)> {
+    if let Some(operations) = operations(text) {
+        return Ok(Change::Json(operations));
+    }
+    let parts = parts(text)?;
+    if parts.is_empty() {
+        return Err((0, "the patch is empty".to_owned()));
+    }
+    Ok(Change::Merge(parts))
+}
+
+/// A list of operations. As kustomize has it, a text that starts with a bracket is JSON and not YAML.
+fn operations(text: &str) -> Option<Value> {
+    let value =
+        if text.starts_with('[') { serde_json::from_str(text).ok()? } else { yaml::from_str(text).ok()? };
+    value.as_array().is_some_and(|list| !list.is_empty()).then_some(value)
+}
+
+/// The parts of objects that a text holds, or the line and the reason why it holds none.
+fn parts(text: &str) -> Result<Vec<Value>, (u32, String)> {
+    let documents = read::documents(text).map_err(|error| (error.line, error.message))?;
+    let documents = documents.into_iter().map(|document| document.value);
+    documents
+        .filter(|part| !part.as_object().is_some_and(serde_json::Map::is_empty))
+        .map(|part| match (part["kind"].as_str(), part["metadata"]["name"].is_null()) {
+            (None, _) => {
+                Err((0, "it is neither a JSON patch nor a part of an object: it has no kind".to_owned()))
+            }
+            (Some(kind), true) => Err((0, format!("the patch of a {kind} has no metadata.name"))),
+            (Some(_), false) => Ok(part),
+        })
+        .collect()
+}
+
+/// The one object that a patch names.
+fn only_target(resources: &[Resource], part: &Value) -> Result<usize, String> {
+    let id = Resource { object: part.clone(), ..Resource::default() }.id();
+    match by_any_id(resources, |other| other.is_same(&id)).as_slice() {
+        [one] => Ok(*one),
+        [] => Err(format!("there is no {} that it could patch", id.show())),
+        more => Err(format!("{} objects are, or were, {}", more.len(), id.show())),
+    }
+}
+
+/// A patch for whatever a target selects: it has the kind's version, and labels and annotations that are text.
+fn for_many(part: &Value, resource: &Resource) -> Value {
+    let mut part = part.clone();
+    for field in ["labels", "annotations"] {
+        if map_of(&part, field).is_some() || !part["metadata"][field].is_null() {
+            texts_only(&mut part, field);
+        } else if let Some(metadata) = part["metadata"].as_object_mut() {
+            metadata.remove(field);
+        }
+    }
+    part["apiVersion"] = resource.object["apiVersion"].clone();
+    part
+}
+
+fn apply(resource: &mut Resource, part: &Value, allowed: Allowed) -> Result<(), String> {
+    let (name, namespace, kind) = (resource.name(), resource.namespace(), resource.object["kind"].clone());
+    let shown = resource.id().show();
+    if allowed.name || allowed.kind {
+        resource.remember_id();
+    }
+    for path in std::mem::take(&mut resource.empty) {
+        remove_null(&mut resource.object, &path);
+    }
+    let merged =
+        merge::merge(&mut resource.object, &mut part.clone()).map_err(|why| format!("{shown}{why}"))?;
+    if merged.is_none() {
+        resource.object = Value::Null;
+        return Ok(());
+    }
+    if !allowed.kind {
+        resource.object["kind"] = kind;
+    }
+    if !allowed.name {
+        set_metadata(&mut resource.object, "name", &name);
+    }
+    set_metadata(&mut resource.object, "namespace", &namespace);
+    Ok(())
+}
+
+/// Removes a field that is still without a value.
+fn remove_null(object: &mut Value, path: &[String]) {
+    let Some((last, before)) = path.split_last() else { return };
+    let mut at = object;
+    for name in before {
+        let Some(next) = at.get_mut(name) else { return };
+        at = next;
+    }
+    if at.get(last).is_some_and(Value::is_null)
+        && let Some(map) = at.as_object_mut()
+    {
+        map.remove(last);
+    }
+}
+
+fn json(resource: &mut Resource, operations: &Value) -> Result<(), String> {
+    json_patches::json_patch(&mut resource.object, operations)
+        .map_err(|error| format!("{}: {error}", resource.id().show()))?;
+    resource.empty.clear();
+    Ok(())
+}
+
+fn drop_nothing(resources: &mut Vec<Resource>) {
+    resources.retain(|resource| !resource.is_nothing());
+}
+
+/// The same objects, after their names may have changed.
+fn again(resources: &mut Vec<Resource>) -> Result<(), String> {
+    let all = std::mem::take(resources);
+    all.into_iter().filter(|one| !one.is_nothing()).try_for_each(|one| append(resources, one))
+}

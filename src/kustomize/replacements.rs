@@ -1,0 +1,359 @@
+//! `replacements`: a value of one object, or of the file, is copied into fields of others.
+
+use crate::error::Error;
+use crate::fields::split;
+use crate::files::{Files, load_text};
+use crate::kustomization::{
+    FieldOptions, File, ReplacementEntry, ReplacementSource, ReplacementTarget, Selector,
+};
+use crate::read::{text, untagged};
+use crate::resource::{Id, Resource};
+use crate::selector::{holds, is_selected, label_selector};
+use opdev_object::yaml;
+use regex::Regex;
+use serde_json::{Map, Value};
+
+/// One entry of `replacements`.
+pub(crate) fn replace(
+    files: &dyn Files,
+    file: &File,
+    at: usize,
+    resources: &mut [Resource],
+) -> Result<(), Error> {
+    let entry = &file.content.replacements[at];
+    let failed = |why: String| file.error("replacements", Some(at), why);
+    if entry.path.is_empty() {
+        return apply(entry, resources).map_err(failed);
+    }
+    if entry.source.is_some() || !entry.targets.is_empty() {
+        return Err(failed("it has a path and more".to_owned()));
+    }
+    let (path, text) = load_text(files, &file.root, &entry.path).map_err(failed)?;
+    let value = yaml::from_str(&text).map_err(|error| Error::new(&path, error.line, error.message))?;
+    let list = if value.is_array() { value } else { Value::Array(vec![value]) };
+    let entries: Vec<ReplacementEntry> =
+        serde_json::from_value(list).map_err(|error| Error::new(&path, 0, error.to_string()))?;
+    entries.iter().try_for_each(|entry| apply(entry, resources).map_err(|why| Error::new(&path, 0, why)))
+}
+
+fn apply(entry: &ReplacementEntry, resources: &mut [Resource]) -> Result<(), String> {
+    let value = match (&entry.source_value, &entry.source) {
+        (None, None) => return Err("it has no source".to_owned()),
+        (Some(_), Some(_)) => return Err("it has both source and sourceValue".to_owned()),
+        (Some(value), None) => Value::from(value.as_str()),
+        (None, Some(source)) => source_value(source, resources)?,
+    };
+    if entry.targets.is_empty() {
+        return Err("it has no targets".to_owned());
+    }
+    entry.targets.iter().try_for_each(|target| into(target, &value, resources))
+}
+
+/// The ids of an object as replacements see them: the present one first.
+fn ids(resource: &Resource) -> Vec<Id> {
+    let mut now = resource.id();
+    now.of_the_cluster = false;
+    let mut ids = vec![now];
+    ids.extend(resource.former_ids());
+    ids
+}
+
+fn source_value(source: &ReplacementSource, resources: &[Resource]) -> Result<Value, String> {
+    let selector = Selector {
+        group: source.group.clone(),
+        version: source.version.clone(),
+        kind: source.kind.clone(),
+        name: source.name.clone(),
+        namespace: source.namespace.clone(),
+        ..Selector::default()
+    };
+    let shown = || {
+        let parts = [&source.kind, &source.namespace, &source.name];
+        parts.iter().filter(|part| !part.is_empty()).map(|part| part.as_str()).collect::<Vec<_>>().join(" ")
+    };
+    let mut found =
+        resources.iter().filter(|resource| ids(resource).iter().any(|id| is_selected(id, &selector)));
+    let (first, second) = (found.next(), found.next());
+    let resource = match (first, second) {
+        (Some(one), None) => one,
+        (None, _) => return Err(format!("the source selects nothing ({})", shown())),
+        (Some(_), Some(_)) => return Err(format!("the source selects more than one object ({})", shown())),
+    };
+    let path = or_name(&source.field_path);
+    let found = lookup(&resource.object, &parts(path))?;
+    let is_empty = |value: &&Value| match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
+    };
+    let Some(value) = found.filter(|value| !is_empty(value)) else {
+        return Err(format!("{} has no field {path}", resource.id().show()));
+    };
+    refined(value, source.options.as_ref())
+}
+
+fn or_name(path: &str) -> &str {
+    if path.is_empty() { "metadata.name" } else { path }
+}
+
+fn refined(value: &Value, options: Option<&FieldOptions>) -> Result<Value, String> {
+    let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else {
+        return Ok(value.clone());
+    };
+    if value.is_array() || value.is_object() {
+        return Err("a delimiter is for plain values".to_owned());
+    }
+    let whole = text(value);
+    let part = usize::try_from(options.index).ok().and_then(|at| whole.split(&options.delimiter).nth(at));
+    let part = part.ok_or_else(|| format!("there is no part {} in {whole:?}", options.index))?;
+    Ok(Value::from(part))
+}
+
+/// The parts of a path with dots; a dot in brackets, or behind a backslash, belongs to a name.
+fn parts(path: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = split(path, '.').into_iter();
+    while let Some(part) = rest.next() {
+        if !part.starts_with('[') || part.ends_with(']') {
+            found.push(part);
+            continue;
+        }
+        let mut whole = part;
+        for next in rest.by_ref() {
+            whole = format!("{whole}.{next}");
+            if next.ends_with(']') {
+                break;
+            }
+        }
+        found.push(if whole.contains('=') { whole } else { whole.trim_matches(['[', ']']).to_owned() });
+    }
+    found
+}
+
+/// `[name=value]`.
+fn condition(part: &str) -> Option<Result<(&str, &str), String>> {
+    let inner = part.strip_prefix('[')?.strip_suffix(']')?;
+    Some(inner.split_once('=').ok_or_else(|| format!("{part} is not of the form [field=value]")))
+}
+
+fn lookup<'a>(value: &'a Value, path: &[String]) -> Result<Option<&'a Value>, String> {
+    let mut at = value;
+    for part in path.iter().filter(|part| !part.trim().is_empty()) {
+        let next = if let Some(condition) = condition(part) {
+            let (field, wanted) = condition?;
+            let items = at.as_array().map(Vec::as_slice).unwrap_or_default();
+            items.iter().find(|item| {
+                let value = if field.is_empty() { Some(*item) } else { item.get(field) };
+                value.is_some_and(|value| text(value) == wanted)
+            })
+        } else if let Ok(index) = part.parse::<usize>() {
+            at.as_array().and_then(|items| items.get(index))
+        } else if part == "-" {
+            at.as_array().and_then(|items| items.last())
+        } else if part == "*" {
+            return Err("* has no place in the path of a source".to_owned());
+        } else if at.is_object() || at.is_null() {
+            at.get(part.as_str())
+        } else {
+            return Err(format!("there is no map that could have a field {part}"));
+        };
+        let Some(next) = next else { return Ok(None) };
+        at = next;
+    }
+    Ok(Some(at))
+}
+
+fn into(target: &ReplacementTarget, value: &Value, resources: &mut [Resource]) -> Result<(), String> {
+    let Some(select) = &target.select else { return Err("a target has no select".to_owned()) };
+    let fits = |resource: &Resource, selector: &Selector| -> Result<bool, String> {
+        let labels = label_selector(&selector.label_selector)?;
+        let annotations = label_selector(&selector.annotation_selector)?;
+        Ok(holds(annotations.as_ref(), &resource.object, "annotations")
+            && holds(labels.as_ref(), &resource.object, "labels"))
+    };
+    let default = vec!["metadata.name".to_owned()];
+    let paths = if target.field_paths.is_empty() { &default } else { &target.field_paths };
+    'objects: for resource in resources.iter_mut() {
+        if !fits(resource, select)? {
+            continue;
+        }
+        for reject in &target.reject {
+            let has_selector = !reject.annotation_selector.is_empty() || !reject.label_selector.is_empty();
+            if has_selector && fits(resource, reject)? {
+                continue 'objects;
+            }
+        }
+        let ids = ids(resource);
+        let names_something = |reject: &&Selector| {
+            let all = [&reject.group, &reject.version, &reject.kind, &reject.name, &reject.namespace];
+            all.iter().any(|text| !text.is_empty())
+        };
+        let is_rejected = target
+            .reject
+            .iter()
+            .filter(names_something)
+            .any(|reject| ids.iter().any(|id| is_selected(id, reject)));
+        if is_rejected || !ids.iter().any(|id| is_selected(id, select)) {
+            continue;
+        }
+        for path in paths {
+            let shown = resource.id().show();
+            copy(&mut resource.object, path, value, target.options.as_ref())
+                .map_err(|why| format!("{shown}: {path}: {why}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn copy(object: &mut Value, path: &str, value: &Value, options: Option<&FieldOptions>) -> Result<(), String> {
+    let create = options.is_some_and(|options| options.create).then_some(value);
+    let mut count = 0;
+    places(object, &parts(path), create, &mut |place| {
+        count += 1;
+        set(place, value, options)
+    })?;
+    if count == 0 { Err("there is no such field".to_owned()) } else { Ok(()) }
+}
+
+/// Calls `set` with each place that a path leads to. With `create` places that are missing are made.
+fn places(
+    value: &mut Value,
+    path: &[String],
+    create: Option<&Value>,
+    set: &mut dyn FnMut(&mut Value) -> Result<(), String>,
+) -> Result<(), String> {
+    let Some((part, rest)) = path.split_first() else { return set(value) };
+    if let Ok(index) = part.parse::<usize>() {
+        let Some(items) = list(value, create)? else { return Ok(()) };
+        if items.len() == index && create.is_some() {
+            items.push(fresh(rest));
+        }
+        let count = items.len();
+        let item = items.get_mut(index).ok_or_else(|| format!("there is no item {index}, only {count}"))?;
+        return places(item, rest, create, set);
+    }
+    if let Some(condition) = condition(part) {
+        let (field, wanted) = condition?;
+        let regex = Regex::new(wanted).map_err(|error| format!("{wanted:?} is no pattern: {error}"))?;
+        let Some(items) = list(value, create)? else { return Ok(()) };
+        let is_meant = |item: &Value| {
+            let value = if field.is_empty() { Some(item) } else { item.get(field) };
+            value.is_some_and(|value| regex.is_match(&text(value)))
+        };
+        let mut any = false;
+        for item in items.iter_mut().filter(|item| is_meant(item)) {
+            any = true;
+            // As kustomize does it, the path ends at plain items.
+            if field.is_empty() { set(item)? } else { places(item, rest, create, set)? }
+        }
+        if !any && create.is_some() {
+            let mut item = untagged(wanted);
+            if !field.is_empty() {
+                item = Value::Object([(field.to_owned(), item)].into_iter().collect());
+            }
+            if field.is_empty() {
+                set(&mut item)?;
+            } else {
+                places(&mut item, rest, create, set)?;
+            }
+            items.push(item);
+        }
+        return Ok(());
+    }
+    if part == "*" {
+        let Some(items) = list(value, None)? else { return Ok(()) };
+        return items.iter_mut().try_for_each(|item| places(item, rest, create, set));
+    }
+    if value.is_null() && create.is_some() {
+        *value = Value::Object(Map::new());
+    }
+    match value {
+        Value::Object(map) => {
+            let field = if create.is_some() {
+                map.entry(part.as_str()).or_insert_with(|| fresh(rest))
+            } else {
+                let Some(field) = map.get_mut(part) else { return Ok(()) };
+                field
+            };
+            places(field, rest, create, set)
+        }
+        Value::Null => Ok(()),
+        Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(format!("there is no map that could have a field {part}"))
+        }
+    }
+}
+
+/// What is made on the way to a place.
+fn fresh(rest: &[String]) -> Value {
+    match rest.first() {
+        None => Value::Null,
+        Some(next) if next.starts_with('[') || next.parse::<usize>().is_ok() => Value::Array(Vec::new()),
+        Some(_) => Value::Object(Map::new()),
+    }
+}
+
+fn list<'a>(value: &'a mut Value, create: Option<&Value>) -> Result<Option<&'a mut Vec<Value>>, String> {
+    if value.is_null() {
+        if create.is_none() {
+            return Ok(None);
+        }
+        *value = Value::Array(Vec::new());
+    }
+    match value {
+        Value::Array(items) => Ok(Some(items)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Object(_) => {
+            Err("there is no list".to_owned())
+        }
+    }
+}
+
+/// Puts a value into its place. A plain value keeps the type that it has there.
+fn set(place: &mut Value, value: &Value, options: Option<&FieldOptions>) -> Result<(), String> {
+    let mut new = value.clone();
+    if let Some(options) = options.filter(|options| !options.delimiter.is_empty()) {
+        if place.is_array() || place.is_object() {
+            return Err("a delimiter is for plain values".to_owned());
+        }
+        let there = if place.is_null() { String::new() } else { text(place) };
+        let mut parts: Vec<String> = there.split(&options.delimiter).map(str::to_owned).collect();
+        let part = text(value);
+        match usize::try_from(options.index) {
+            Err(_) => parts.insert(0, part),
+            Ok(at) if at >= parts.len() => parts.push(part),
+            Ok(at) => parts[at] = part,
+        }
+        new = Value::from(parts.join(&options.delimiter));
+    }
+    *place = match place {
+        Value::Array(_) | Value::Object(_) => new,
+        Value::String(_) => Value::from(text(&new)),
+        Value::Null if new.is_array() || new.is_object() => new,
+        Value::Null => untagged(&text(&new)),
+        Value::Bool(_) | Value::Number(_) => {
+            let typed = untagged(&text(&new));
+            let is_same =
+                (place.is_boolean() && typed.is_boolean()) || (place.is_number() && typed.is_number());
+            if !is_same {
+                return Err(format!("{} cannot take the place of {place}", text(&new)));
+            }
+            typed
+        }
+    };
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_split_at_dots_outside_of_brackets() {
+        let split = |path: &str| parts(path);
+        assert_eq!(split("spec.a\\.b.0"), ["spec", "a.b", "0"]);
+        assert_eq!(split("m.[cert-manager.io/x].y"), ["m", "cert-manager.io/x", "y"]);
+        assert_eq!(split("l.[name=a.b].v"), ["l", "[name=a.b]", "v"]);
+    }
+}

@@ -1,0 +1,77 @@
+//! Which objects a patch or a replacement is about.
+
+use crate::fields::selects;
+use crate::kustomization::Selector;
+use crate::resource::{Id, Resource};
+use opdev_object::selector::LabelSelector;
+use regex::Regex;
+use serde_json::Value;
+
+/// A selector of a patch, ready to be used.
+pub(crate) struct Target {
+    group: Option<Regex>,
+    version: Option<Regex>,
+    kind: Option<Regex>,
+    name: Option<Regex>,
+    namespace: Option<Regex>,
+    labels: Option<LabelSelector>,
+    annotations: Option<LabelSelector>,
+}
+
+fn anchored(pattern: &str) -> Result<Option<Regex>, String> {
+    if pattern.is_empty() {
+        return Ok(None);
+    }
+    let regex = Regex::new(&format!("^(?:{pattern})$"));
+    regex.map(Some).map_err(|error| format!("{pattern:?} is no regular expression: {error}"))
+}
+
+/// A label selector; none where nothing is written.
+pub(crate) fn label_selector(text: &str) -> Result<Option<LabelSelector>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    LabelSelector::parse(text).map(Some).map_err(|error| error.to_string())
+}
+
+/// Whether labels, or annotations, of an object are what a selector wants.
+pub(crate) fn holds(selector: Option<&LabelSelector>, object: &Value, field: &str) -> bool {
+    selector.is_none_or(|selector| selector.matches(&object["metadata"][field]))
+}
+
+impl Target {
+    pub(crate) fn new(selector: &Selector) -> Result<Target, String> {
+        Ok(Target {
+            group: anchored(&selector.group)?,
+            version: anchored(&selector.version)?,
+            kind: anchored(&selector.kind)?,
+            name: anchored(&selector.name)?,
+            namespace: anchored(&selector.namespace)?,
+            labels: label_selector(&selector.label_selector)?,
+            annotations: label_selector(&selector.annotation_selector)?,
+        })
+    }
+
+    /// Whether the object is meant, by the names that it has now or had at first.
+    pub(crate) fn selects(&self, resource: &Resource) -> bool {
+        let fits =
+            |regex: &Option<Regex>, text: &str| regex.as_ref().is_none_or(|regex| regex.is_match(text));
+        let (now, first) = (resource.id(), resource.original_id());
+        (fits(&self.namespace, first.effective_namespace())
+            || fits(&self.namespace, now.effective_namespace()))
+            && (fits(&self.name, &first.name) || fits(&self.name, &now.name))
+            && fits(&self.group, &now.gvk.group)
+            && fits(&self.version, &now.gvk.version)
+            && fits(&self.kind, &now.gvk.kind)
+            && holds(self.labels.as_ref(), &resource.object, "labels")
+            && holds(self.annotations.as_ref(), &resource.object, "annotations")
+    }
+}
+
+/// Whether an id is what a replacement selects; nothing is a pattern here.
+pub(crate) fn is_selected(id: &Id, selector: &Selector) -> bool {
+    let namespace = |text: &str| if text.is_empty() { "default".to_owned() } else { text.to_owned() };
+    (selector.name.is_empty() || selector.name == id.name)
+        && (selector.namespace.is_empty() || namespace(&selector.namespace) == namespace(&id.namespace))
+        && selects(&selector.group, &selector.version, &selector.kind, &id.gvk)
+}
