@@ -54,8 +54,14 @@ pub struct Built {
 impl Built {
     /// The objects as one text, as `kubectl kustomize` prints them.
     pub fn to_yaml(&self) -> String {
-        crate::to_yaml(self.parts.iter().map(|part| &part.object))
+        to_yaml(self.parts.iter().map(|part| &part.object))
     }
+}
+
+/// The objects as one text, in the order given, as `kubectl kustomize` prints them.
+pub fn to_yaml<'a>(objects: impl IntoIterator<Item = &'a Value>) -> String {
+    let texts: Vec<String> = objects.into_iter().map(opdev_object::yaml::to_string).collect();
+    texts.join("---\n")
 }
 
 /// Builds the kustomization in a folder, as `kubectl kustomize` does.

@@ -25,14 +25,6 @@ mod scopes;
 mod selector;
 mod transform;
 
-pub use assemble::{Built, Part, build, build_what_can_be};
+pub use assemble::{Built, Part, build, build_what_can_be, to_yaml};
 pub use error::Error;
 pub use files::{Files, NAMES, is_far};
-
-use serde_json::Value;
-
-/// The objects as one text, in the order given, as `kubectl kustomize` prints them.
-pub fn to_yaml<'a>(objects: impl IntoIterator<Item = &'a Value>) -> String {
-    let texts: Vec<String> = objects.into_iter().map(opdev_object::yaml::to_string).collect();
-    texts.join("---\n")
-}

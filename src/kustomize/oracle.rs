@@ -103,11 +103,11 @@ fn the_kustomizations_of_projects_give_what_kubectl_gives() {
         match (ours(folder), theirs(folder)) {
             (Ok(ours), Ok(theirs)) if ours == theirs => {}
             (Ok(ours), Ok(theirs)) => {
-                wrong.push(format!("{}: {}", folder.display(), difference(&ours, &theirs)))
+                wrong.push(format!("{}: {}", folder.display(), difference(&ours, &theirs)));
             }
             (Err(_), Err(_)) => {}
             (ours, theirs) => {
-                wrong.push(format!("{}: ours {:?}, theirs {:?}", folder.display(), ours.err(), theirs.err()))
+                wrong.push(format!("{}: ours {:?}, theirs {:?}", folder.display(), ours.err(), theirs.err()));
             }
         }
     }
@@ -136,7 +136,7 @@ fn changed_kustomizations_give_what_kubectl_gives() {
         match (ours(&folder), theirs(&folder)) {
             (Ok(ours), Ok(theirs)) if ours == theirs => built += 1,
             (Ok(ours), Ok(theirs)) => {
-                wrong.push(format!("seed {seed} ({changes}): {}", difference(&ours, &theirs)))
+                wrong.push(format!("seed {seed} ({changes}): {}", difference(&ours, &theirs)));
             }
             (Err(why), Err(_)) => {
                 refused += 1;

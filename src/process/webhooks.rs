@@ -251,7 +251,7 @@ mod tests {
                  \x20       volumeMounts: [ { name: cert, mountPath: /tmp/certs } ]\n\
                  \x20     volumes: [ { name: cert, secret: { secretName: server-cert } } ]\n\
                  ---\napiVersion: v1\nkind: Secret\nmetadata: { name: server-cert }\n\
-                 ---\napiVersion: v1\nkind: Service\nmetadata: { name: hooks }\n\
+                 ---\napiVersion: v1\nkind: Service\nmetadata: { name: hooks, namespace: system }\n\
                  spec: { selector: { a: b }, ports: [ { port: 443, targetPort: 9443 } ] }\n\
                  ---\napiVersion: admissionregistration.k8s.io/v1\nkind: MutatingWebhookConfiguration\n\
                  metadata: { name: mutating }\nwebhooks:\n\

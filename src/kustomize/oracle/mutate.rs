@@ -326,6 +326,22 @@ fn change(file: &mut Kustomized, dice: &mut Dice, said: &mut String) {
             generate(file, dice, said);
             "generated"
         }
+        13..=18 => rarer_change(what, file, dice),
+        _ => {
+            let key = dice.of(&["resources", "patches", "replacements"]);
+            if let Some(list) = file.content[key].as_array_mut().filter(|list| list.len() > 1) {
+                let at = dice.roll(list.len());
+                list.remove(at);
+            }
+            "removed"
+        }
+    };
+    let _ = write!(said, " {name}");
+}
+
+/// One of the changes that few make.
+fn rarer_change(what: usize, file: &mut Kustomized, dice: &mut Dice) -> &'static str {
+    match what {
         13 => {
             file.file(
                 "component/kustomization.yaml",
@@ -373,7 +389,7 @@ fn change(file: &mut Kustomized, dice: &mut Dice, said: &mut String) {
             file.push("patchesStrategicMerge", json!("merge.yaml"));
             "patchesStrategicMerge"
         }
-        18 => {
+        _ => {
             file.push(
                 "patchesJson6902",
                 json!({
@@ -383,16 +399,7 @@ fn change(file: &mut Kustomized, dice: &mut Dice, said: &mut String) {
             );
             "patchesJson6902"
         }
-        _ => {
-            let key = dice.of(&["resources", "patches", "replacements"]);
-            if let Some(list) = file.content[key].as_array_mut().filter(|list| list.len() > 1) {
-                let at = dice.roll(list.len());
-                list.remove(at);
-            }
-            "removed"
-        }
-    };
-    let _ = write!(said, " {name}");
+    }
 }
 
 fn replacement(dice: &mut Dice) -> Value {
