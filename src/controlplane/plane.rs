@@ -62,12 +62,6 @@ impl fmt::Display for Error {
     }
 }
 
-impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
-    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
-        Error(error)
-    }
-}
-
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source()

@@ -113,6 +113,7 @@ where
     }
     // Nothing is copied of a list in parts, which is long, nor of what goes on: a log, and a connection of its own.
     let goes_on = asked.path.ends_with("/log")
+        || asked.path.split('/').any(|part| part == "proxy")
         || response.status() == StatusCode::SWITCHING_PROTOCOLS
         || response.extensions().get::<InParts>().is_some();
     let (response, copied) = passed(response, goes_on).await;
@@ -250,7 +251,12 @@ struct Watched<E> {
     /// How many were let through since the gate was shut.
     passed: u64,
     over: bool,
+    /// What has come of an event that is not whole yet; `None` once one was too long to be copied.
+    begun: Option<BytesMut>,
 }
+
+/// The longest event that is put together for a copy, in bytes.
+const LONGEST_EVENT: usize = 4 * 1024 * 1024;
 
 fn watched<E: Send + 'static>(
     response: Answered<E>,
@@ -260,6 +266,10 @@ fn watched<E: Send + 'static>(
 ) -> Answered<E> {
     let (parts, body) = response.into_parts();
     let content_type = text(&parts.headers, &CONTENT_TYPE);
+    let passed = match treatment.gate.as_ref().map(|gate| *gate.borrow()) {
+        Some(Passage::Held(most)) => most,
+        Some(Passage::Open | Passage::Cut | Passage::Expired) | None => 0,
+    };
     let events = Watched {
         body: BodyStream::new(body),
         asked: Arc::clone(asked),
@@ -267,8 +277,10 @@ fn watched<E: Send + 'static>(
         content_type,
         gate: treatment.gate,
         waiting: VecDeque::new(),
-        passed: 0,
+        // What was let through of other watches is not let through of this one.
+        passed,
         over: false,
+        begun: Some(BytesMut::new()),
     };
     let chunks = futures::stream::unfold(events, |mut events| async move {
         let chunk = events.next().await?;
@@ -346,14 +358,31 @@ impl<E> Watched<E> {
         }
     }
 
-    fn out(&self, chunk: Bytes) -> Bytes {
-        let content_type = self.content_type.clone();
-        self.observer.seen(Observation::Delivered(Delivery {
-            asked: Arc::clone(&self.asked),
-            at: Timestamp::now(),
-            chunk: copied(&chunk, content_type),
-        }));
+    fn out(&mut self, chunk: Bytes) -> Bytes {
+        let events = self.whole(&chunk);
+        if !events.is_empty() {
+            self.observer.seen(Observation::Delivered(Delivery {
+                asked: Arc::clone(&self.asked),
+                at: Timestamp::now(),
+                chunk: copied(&events, self.content_type.clone()),
+            }));
+        }
         chunk
+    }
+
+    /// The events that are whole with this chunk: what comes from another server is cut anywhere.
+    fn whole(&mut self, chunk: &Bytes) -> Bytes {
+        let content_type = &self.content_type;
+        let Some(begun) = &mut self.begun else { return Bytes::new() };
+        if begun.is_empty() && Copied::end_of_events(chunk, content_type) == chunk.len() {
+            return chunk.clone();
+        }
+        begun.extend_from_slice(chunk);
+        let events = begun.split_to(Copied::end_of_events(begun, content_type)).freeze();
+        if begun.len() > LONGEST_EVENT {
+            self.begun = None;
+        }
+        events
     }
 
     fn expired(&self) -> Option<Bytes> {

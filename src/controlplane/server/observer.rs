@@ -180,6 +180,22 @@ impl Copied {
         read.collect()
     }
 
+    /// Up to where the events of a watch are whole.
+    pub(super) fn end_of_events(bytes: &[u8], content_type: &str) -> usize {
+        if !content_type.starts_with(PROTOBUF) {
+            return bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        }
+        let mut end = 0;
+        while let Some(head) = bytes[end..].first_chunk::<4>() {
+            let next = end + 4 + u32::from_be_bytes(*head) as usize;
+            if next > bytes.len() {
+                break;
+            }
+            end = next;
+        }
+        end
+    }
+
     /// The pieces of a chunk, one for each event of a watch.
     pub(super) fn pieces(chunk: &Bytes, content_type: &str) -> Vec<Bytes> {
         let mut pieces = Vec::new();
@@ -259,5 +275,22 @@ impl fmt::Debug for ObservedToken {
 impl Drop for ObservedToken {
     fn drop(&mut self) {
         self.clients.0.write().unwrap_or_else(PoisonError::into_inner).remove(&self.token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_whole_up_to_a_line_or_a_frame() {
+        let end = |bytes: &[u8], content_type| Copied::end_of_events(bytes, content_type);
+        assert_eq!(end(b"{\"a\":1}\n{\"b\"", "application/json"), 8);
+        assert_eq!(end(b"{\"a\":1}", "application/json"), 0);
+        let frames = [0, 0, 0, 2, 7, 7, 0, 0, 0, 3, 9];
+        let protobuf = "application/vnd.kubernetes.protobuf;stream=watch";
+        assert_eq!([6, 7, 11].map(|length| end(&frames[..length], protobuf)), [6, 6, 6]);
+        assert_eq!(end(&frames[..5], protobuf), 0);
+        assert_eq!(end(b"", protobuf), 0);
     }
 }

@@ -61,8 +61,8 @@ impl Relay {
         upstream: Upstream,
         user: User,
         observer: Arc<dyn Observer>,
-    ) -> Result<Relay, crate::plane::Error> {
-        Self::open(upstream, user, observer).await.map_err(crate::plane::Error::from)
+    ) -> std::io::Result<Relay> {
+        Self::open(upstream, user, observer).await.map_err(std::io::Error::other)
     }
 
     async fn open(upstream: Upstream, user: User, observer: Arc<dyn Observer>) -> Result<Relay, Failure> {
@@ -134,7 +134,7 @@ impl Doorman {
     }
 }
 
-/// Copies both ways what an `exec`, an `attach` or a port-forward says, until one side goes; then the other goes, too.
+/// Copies both ways what an `exec`, an `attach` or a port-forward says, until both sides have ended.
 async fn join(ours: OnUpgrade, theirs: OnUpgrade) {
     let joined = async {
         let (ours, theirs) = (ours.await?, theirs.await?);

@@ -32,6 +32,10 @@ const TRIES: u32 = 5;
 /// The longest pause that a busy server may ask for within one call.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
+/// Marks a call that is handed on for a program of its own: its answer is the program's, also where the server is busy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Relayed;
+
 /// A service for `kube::Client`. Clones share everything.
 #[derive(Clone)]
 pub(super) struct Link(Arc<Inner>);
@@ -349,7 +353,9 @@ impl Service<Request<Body>> for Link {
             return std::future::ready(refusal()).boxed();
         }
         let link = self.clone();
-        async move { link.answer(request, TRIES).await.map_err(BoxError::from) }.boxed()
+        // A program of its own decides itself whether it asks again.
+        let tries = if request.extensions().get::<Relayed>().is_some() { 1 } else { TRIES };
+        async move { link.answer(request, tries).await.map_err(BoxError::from) }.boxed()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the operator's own program asks of a cluster, on its way there: with the credentials of the kubeconfig, which the
-//! program never sees. Answers go through frame by frame, streams and upgrades as they are. Never disturbs a call. As with
-//! opdev's own calls, a busy API server (429, 503) is asked again for a while before its answer is handed on.
+//! program never sees. Answers go through frame by frame, streams and upgrades as they are. Never disturbs a call.
 
+use super::link::Relayed;
 use bytes::Bytes;
 use futures::FutureExt as _;
 use http::header::{
@@ -35,6 +35,7 @@ async fn forward(client: Client, request: Request<Bytes>) -> RelayedAnswer {
     plain(&mut parts.headers, upgrades);
     parts.headers.remove(HOST);
     parts.extensions.clear();
+    parts.extensions.insert(Relayed);
     parts.version = Version::HTTP_11;
     if let Some(path) = parts.uri.path_and_query().cloned() {
         parts.uri = Uri::from(path);
