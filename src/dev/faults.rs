@@ -59,17 +59,18 @@ impl Faults {
     /// Replaces all rules; the seed decides which calls are hit. What was held comes through where no rule holds it any
     /// more. Rules of watches that last for a time end by themselves, which takes a runtime.
     pub fn set(self: &Arc<Self>, rules: Vec<FaultRule>, seed: u64) {
-        let generation = {
+        let (generation, times) = {
             let mut inner = self.lock();
             inner.rules = rules.into_iter().map(Live::new).collect();
             inner.random = seed;
             inner.generation += 1;
             inner.set_gates();
             self.tell(&inner);
-            inner.generation
+            let times = inner.rules.iter().enumerate();
+            let times = times.filter_map(|(at, live)| Some((at, lasts(live.rule.fault)?)));
+            (inner.generation, times.collect::<Vec<_>>())
         };
-        for (at, rule) in self.active.borrow().iter().enumerate() {
-            let Some(long) = lasts(rule.fault) else { continue };
+        for (at, long) in times {
             let faults = Arc::downgrade(self);
             tokio::spawn(async move {
                 tokio::time::sleep(long).await;
@@ -230,7 +231,13 @@ struct Called<'a> {
 impl<'a> Called<'a> {
     fn of(asked: &'a Asked) -> Self {
         let parts: Vec<&str> = asked.path.split('/').filter(|part| !part.is_empty()).collect();
-        let rest = parts.get(if asked.path.starts_with("/apis/") { 3 } else { 2 }..).unwrap_or_default();
+        // What is below no group and version concerns no resource.
+        let head = match parts.first() {
+            Some(&"api") => 2,
+            Some(&"apis") => 3,
+            Some(_) | None => parts.len(),
+        };
+        let rest = parts.get(head..).unwrap_or_default();
         let (namespace, rest) = match rest {
             // A namespace's own subresources.
             ["namespaces", _, "status" | "finalize"] => ("", rest),
@@ -364,7 +371,9 @@ mod tests {
         let list = || status(&faults, "GET", "/api/v1/namespaces/a/pods");
         assert_eq!([list(), list(), list()], [None, Some(500), None]);
         let faults = with(&["503"], 1);
-        assert_eq!(status(&faults, "GET", "/apis/apps/v1"), None, "discovery is left alone");
+        for path in ["/apis/apps/v1", "/openapi/v3/apis/apps/v1", "/version"] {
+            assert_eq!(status(&faults, "GET", path), None, "discovery is left alone");
+        }
         assert_eq!(status(&faults, "GET", "/api/v1/namespaces/a"), Some(503));
     }
 

@@ -161,6 +161,7 @@ fn fault(word: &str) -> Result<Fault, String> {
     let long = |value: &str| {
         let parsed = value.parse::<SignedDuration>().ok().and_then(|long| Duration::try_from(long).ok());
         parsed
+            .map(|long| Duration::from_millis(u64::try_from(long.as_millis()).unwrap_or(u64::MAX)))
             .filter(|long| !long.is_zero() && *long <= Duration::from_secs(3_600))
             .ok_or_else(|| format!("`{value}` is no time from 1ms to 1h, such as 500ms or 10s"))
     };
