@@ -9,6 +9,8 @@ use std::time::Duration;
 /// Every option; `None` where nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChartOptions {
+    /// Whether what `opdev.yaml` says could never be read: then nothing is done for objects of the kind.
+    pub unread: bool,
     /// Whose behaviour: of finalizers, conditions, history and values.
     pub engine: Option<ChartEngine>,
     /// How long the end of a custom resource is waited for once its release is gone.
@@ -193,6 +195,7 @@ impl ChartOptions {
             None => Ok(ActionOptions::default()),
         };
         Ok(ChartOptions {
+            unread: false,
             engine: words("engine", &["classic", "hybrid"])?
                 .map(|at| [ChartEngine::Classic, ChartEngine::Hybrid][at]),
             wait_for_deletion: match duration(map, "waitForDeletionTimeout")? {
@@ -236,6 +239,7 @@ impl ChartOptions {
     pub(crate) fn over(self, below: &ChartOptions) -> ChartOptions {
         let below = below.clone();
         ChartOptions {
+            unread: self.unread || below.unread,
             engine: self.engine.or(below.engine),
             wait_for_deletion: self.wait_for_deletion.or(below.wait_for_deletion),
             max_history: self.max_history.or(below.max_history),

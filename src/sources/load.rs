@@ -7,6 +7,7 @@ mod trial;
 pub use super::files::{Files, Options, OwnProgram};
 pub use trial::Trial;
 
+use super::chart_options::ChartOptions;
 use super::chart_settings::ChartSettings;
 use super::charts::Charts;
 use super::definitions::{self, Definition, Definitions};
@@ -61,7 +62,8 @@ fn variables_of(entry: &Entry) -> Vec<Permission> {
 pub struct Loader {
     before: Option<Arc<Sources>>,
     entries: Vec<Entry>,
-    settings: ChartSettings,
+    /// The options of charts; none where they could never be read.
+    settings: Option<ChartSettings>,
     charts: Charts,
     definitions: Definitions,
     reconcilers: Reconcilers,
@@ -106,13 +108,7 @@ impl Loader {
                 definitions.push(definitions::scaffold(&entry.gvk));
             }
         }
-        if let Some(settings) = &files.settings {
-            if let Some(read) = ChartSettings::read(settings, &self.entries, &mut diagnostics) {
-                self.settings = read;
-            }
-        } else {
-            self.settings = ChartSettings::default();
-        }
+        self.read_settings(files, &mut diagnostics);
         let fresh = self.charts.load(&self.entries, &files.charts, &new.charts, forced);
         let mut of_programs = Vec::new();
         let programs = self.programs(&new, &definitions, &mut of_programs);
@@ -147,6 +143,32 @@ impl Loader {
         self.before = Some(Arc::clone(&sources));
         let errors = diagnostics.into_iter().filter(|one| one.severity == Severity::Error).collect();
         Some(Loaded { kinds: sources.kinds(), sources, affected, errors, trials })
+    }
+
+    /// Reads the options of charts. A file that is broken, empty or not there for a moment takes none of them back: a
+    /// release would move, or become one of another engine.
+    fn read_settings(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {
+        let Some(settings) = &files.settings else {
+            // A project without the file has no options; one whose file is not there for a moment keeps them.
+            if self.before.is_none() {
+                self.settings = Some(ChartSettings::default());
+            }
+            return;
+        };
+        let (path, text) = settings;
+        let known = self.settings.as_ref().is_some_and(|known| *known != ChartSettings::default());
+        if known && text.trim().is_empty() {
+            let message = format!("{path} is empty; the options of charts that it had go on");
+            let hint = "write `charts: {}` to take them back";
+            diagnostics.push(Diagnostic { hint: Some(hint.to_owned()), ..problem(path, message) });
+            return;
+        }
+        match ChartSettings::read(settings, &self.entries, diagnostics) {
+            Some(read) => self.settings = Some(read),
+            // What was never read is not guessed.
+            None if self.before.is_none() => self.settings = None,
+            None => {}
+        }
     }
 
     fn read_entries(&mut self, files: &Files, diagnostics: &mut Vec<Diagnostic>) {
@@ -187,7 +209,10 @@ impl Loader {
         fresh: &[String],
         script: Option<&LoadedReconciler>,
     ) -> (Watch, bool) {
-        let options = self.settings.of(entry);
+        let options = match &self.settings {
+            Some(settings) => settings.of(entry),
+            None => ChartOptions { unread: true, ..ChartOptions::default() },
+        };
         let loading = self.charts.get(&entry.chart);
         let before = self.before(&entry.gvk);
         let (overrides, broken) = match expanded(entry, files, &self.charts.limit) {

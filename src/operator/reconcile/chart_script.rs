@@ -80,6 +80,13 @@ impl ChartScript {
         &self.typed.path
     }
 
+    /// The secret values that it has read, that its object holds, and that it gave as values.
+    pub(super) fn secrets_so_far(&self) -> Vec<String> {
+        let mut secrets = self.lock().secrets.clone();
+        secrets.extend(mask::secrets(&self.parent));
+        secrets
+    }
+
     /// Notes a read, so that it is watched.
     pub(super) fn note_read(&self, read: Read) {
         self.lock().reads.push(read);

@@ -231,7 +231,10 @@ impl Engine {
         let Some((rendered, decision)) = candidate.filter(|(_, decision)| !stays(decision)) else {
             return self.repair_ahead(deployed, ask).await;
         };
-        let before = self.wanted(&deployed.release.manifest, desired.chart.name()).await.unwrap_or_default();
+        // A release that moves is taken away where it was.
+        let names = self.names(&deployed.release.namespace, desired.chart.name());
+        let before = objects::build(&self.api, &deployed.release.manifest, &self.owner, names).await;
+        let before = before.unwrap_or_default();
         let wanted = self.wanted(&rendered.manifest, desired.chart.name()).await?;
         self.refuse_twins(&wanted, &rendered.manifest)?;
         let namespace = self.namespace.clone();

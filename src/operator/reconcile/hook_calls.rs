@@ -204,7 +204,10 @@ impl Engine {
             }
         }
         let (kind, reason, message) = note;
+        // Those of the pass before, and what this pass has come to know.
         let message = mask::text(&message, &self.memory.secrets);
+        let fresh = self.script.as_ref().map(|script| script.secrets_so_far()).unwrap_or_default();
+        let message = mask::text(&message, &mask::known(fresh));
         let note = Note { kind: &kind, reason: &reason, message: &message };
         let api = self.api.as_operator();
         if let Err(error) = recorder::emit(&api, &self.owner, note, &mut self.memory.emitted).await {

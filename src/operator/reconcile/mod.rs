@@ -182,6 +182,7 @@ fn chart_pass(
 
 impl Pass {
     async fn reconcile(&mut self) -> Result<Verdict, Fault> {
+        self.refuse_unread()?;
         if self.engine.settings.read_only.holds() {
             return self.foresee().await;
         }
@@ -200,7 +201,7 @@ impl Pass {
             self.put_status().await.map_err(Fault::plain)?;
             return Ok(Verdict { waiting: Some(words), ..Verdict::new(Outcome::Waiting) });
         }
-        self.status.clear(PAUSED);
+        self.status.clear_own(PAUSED, "PauseReconcileAnnotationTrue");
         self.settle_places().await?;
         let chart = self.chart()?;
         self.check_name()?;
@@ -233,6 +234,25 @@ impl Pass {
             diagnostic: self.watch.broken.clone().map(Box::new),
             retry: false,
             ..Fault::plain(anyhow!("the chart {} cannot be loaded", self.engine.reconciler.path))
+        })
+    }
+
+    /// Options and script decide where a release lives and what is done before it goes: while one of them was never read,
+    /// nothing is done, and nothing is taken away.
+    fn refuse_unread(&self) -> Result<(), Fault> {
+        let reconciler = &self.engine.reconciler;
+        let script = reconciler.script.as_ref().filter(|script| script.program.is_none());
+        let why = match (reconciler.options.unread, script) {
+            (true, _) => "the options of its chart could not be read yet".to_owned(),
+            (false, Some(script)) => {
+                format!("the script {} beside its chart has not loaded yet", script.path)
+            }
+            (false, None) => return Ok(()),
+        };
+        Err(Fault {
+            diagnostic: self.watch.broken.clone().map(Box::new),
+            retry: false,
+            ..Fault::plain(anyhow!(why))
         })
     }
 

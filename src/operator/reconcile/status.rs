@@ -98,6 +98,11 @@ impl Status {
         self.conditions.retain(|condition| condition.kind != kind);
     }
 
+    /// Takes a condition away that has this reason: another one may be somebody else's.
+    pub(super) fn clear_own(&mut self, kind: &str, reason: &str) {
+        self.conditions.retain(|condition| condition.kind != kind || condition.reason != reason);
+    }
+
     /// Names the release that is deployed and its manifest, or none.
     pub(super) fn release(&mut self, release: Option<(&str, &str)>) {
         self.deployed_release = release.map(|(name, manifest)| (name.to_owned(), manifest.to_owned()));
