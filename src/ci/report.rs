@@ -101,8 +101,12 @@ pub fn text(report: &Report) -> String {
                 let _ = writeln!(out, "error {name:width$}  {took}  {}", visible_line(why));
             }
             (None, Some((case, message, details))) => {
-                let _ =
-                    writeln!(out, "FAIL  {name:width$}  {took}  {}: {}", case.name, visible_line(message));
+                let _ = writeln!(
+                    out,
+                    "FAIL  {name:width$}  {took}  {}: {}",
+                    visible_line(&case.name),
+                    visible_line(message)
+                );
                 for line in details.lines() {
                     let _ = writeln!(out, "        {}", visible_line(line));
                 }
@@ -121,7 +125,7 @@ pub fn text(report: &Report) -> String {
 /// The steps that were left out.
 fn skipped(suite: &Suite) -> String {
     let left_out = suite.cases.iter().filter_map(|case| match &case.outcome {
-        Outcome::Skipped(why) => Some(format!("  ({} left out: {why})", case.name)),
+        Outcome::Skipped(why) => Some(format!("  ({} left out: {why})", visible_line(&case.name))),
         Outcome::Passed | Outcome::Failed { .. } => None,
     });
     left_out.collect()

@@ -166,6 +166,7 @@ impl World {
     pub(super) async fn ask(&mut self, request: Request, within: Duration) -> Result<String> {
         self.next += 1;
         let id = self.next;
+        let applies = matches!(request, Request::Apply { .. });
         self.ask.send((id, request)).await.map_err(|_| anyhow!("the operator has stopped"))?;
         let mut news = self.news.clone();
         let answer = async {
@@ -180,7 +181,16 @@ impl World {
             }
         };
         match tokio::time::timeout(within, answer).await {
-            Ok(Some(RequestOutcome::Done { summary, .. })) => Ok(summary),
+            Ok(Some(RequestOutcome::Done { summary, warnings })) => {
+                // kubectl refuses what the API server only warns about: a field that is not there does nothing.
+                let wrong = warnings
+                    .iter()
+                    .find(|one| one.contains("unknown field") || one.contains("duplicate field"));
+                match wrong.filter(|_| applies) {
+                    Some(warning) => bail!("{warning}"),
+                    None => Ok(summary),
+                }
+            }
             Ok(Some(RequestOutcome::Failed { message, .. } | RequestOutcome::Cancelled { message })) => {
                 bail!("{message}")
             }

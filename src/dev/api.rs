@@ -79,7 +79,7 @@ pub(in crate::dev) async fn send(
 }
 
 /// A refusal repeats values of the object; those under secret names, and all of a Secret's, are masked.
-pub(in crate::dev) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
+pub(crate) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::Error {
     let mut secrets = mask::secrets(object);
     if object["kind"] == "Secret" {
         let values = ["data", "stringData"].into_iter().filter_map(|field| object.get(field)?.as_object());

@@ -2,7 +2,7 @@
 //! cluster or starts the embedded control plane, and runs the operator. Never touches the terminal.
 //! Start at `inner_loop`.
 
-mod api;
+pub(crate) mod api;
 mod ask;
 pub mod bus;
 pub mod chart_dependencies;

@@ -2,7 +2,8 @@
 
 use super::files::{Deletion, Manifest};
 use super::subset::differences;
-use anyhow::{Context as _, Result, anyhow};
+use crate::dev::api::without_secrets;
+use anyhow::{Context as _, Result};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchParams};
@@ -17,6 +18,18 @@ pub(super) struct Cluster {
     pub(super) namespace: String,
 }
 
+/// A kind that the API server does not serve.
+#[derive(Debug)]
+struct NotServed(Gvk);
+
+impl std::fmt::Display for NotServed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the API server does not serve {}", self.0)
+    }
+}
+
+impl std::error::Error for NotServed {}
+
 /// The API of one kind, and whether its objects have namespaces.
 struct Kind {
     resource: ApiResource,
@@ -27,7 +40,11 @@ impl Cluster {
     async fn kind(&self, gvk: &Gvk) -> Result<Kind> {
         let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
         let found = kube::discovery::pinned_kind(&self.client, &wanted).await;
-        let (resource, capabilities) = found.map_err(|_| anyhow!("the API server does not serve {gvk}"))?;
+        let (resource, capabilities) = found.map_err(|error| match error {
+            kube::Error::Discovery(_) => anyhow::Error::new(NotServed(gvk.clone())),
+            kube::Error::Api(status) if status.code == 404 => anyhow::Error::new(NotServed(gvk.clone())),
+            error => anyhow::Error::new(error),
+        })?;
         Ok(Kind { resource, namespaced: capabilities.scope == Scope::Namespaced })
     }
 
@@ -63,12 +80,14 @@ impl Cluster {
         let api = self.api(&kind, object.pointer("/metadata/namespace").and_then(Value::as_str));
         let data: DynamicObject = serde_json::from_value(object.clone()).with_context(place)?;
         let name = data.metadata.name.clone().unwrap_or_default();
+        // A refusal repeats values of the object.
+        let hidden = |error: kube::Error| without_secrets(anyhow::Error::new(error), object);
         match api.create(&PostParams::default(), &data).await {
             Err(kube::Error::Api(status)) if status.code == 409 => {
                 let patched = api.patch(&name, &PatchParams::default(), &Patch::Merge(object)).await;
-                patched.with_context(place)?;
+                patched.map_err(hidden).with_context(place)?;
             }
-            created => drop(created.with_context(place)?),
+            created => drop(created.map_err(hidden).with_context(place)?),
         }
         if gvk.group == "apiextensions.k8s.io" {
             let ready = kube::runtime::wait::await_condition(api, &name, is_established);
@@ -163,7 +182,11 @@ impl Cluster {
     /// The object that matches what must not be there.
     pub(super) async fn matches(&self, manifest: &Manifest) -> Option<String> {
         // A kind that is not served has no objects.
-        let there = self.candidates(&manifest.object).await.unwrap_or_default();
+        let there = match self.candidates(&manifest.object).await {
+            Ok(there) => there,
+            Err(error) if error.is::<NotServed>() => return None,
+            Err(error) => return Some(format!("{}: {error:#}", manifest.place)),
+        };
         let found = there.iter().find(|actual| differences(&manifest.object, actual, false).is_empty())?;
         Some(format!("{}: {} is there, and must not be", manifest.place, told(found)))
     }

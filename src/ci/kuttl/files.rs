@@ -173,13 +173,37 @@ fn read_suite(path: &Path) -> Result<TestSuite> {
     Ok(suite)
 }
 
-/// A name such as `00-install.yaml`, as kuttl takes it: number, name, and what it does where that is said.
+/// A name such as `00-install-web.yaml`, as kuttl takes it: number, first word, and the rest. The first word says whether it
+/// is an assert.
 fn parts(name: &str) -> Option<(u32, String, String)> {
-    let pattern = Regex::new(r"^(\d+)-([^.]+?)(?:-([^-.]+))?\.yaml$|^(\d+)-([^-.]+)\.yaml$").ok()?;
+    let pattern = Regex::new(r"^(\d+)-([^-.]+)(?:-([^.]+))?\.yaml$").ok()?;
     let found = pattern.captures(name)?;
-    let index = found.get(1).or(found.get(4))?.as_str().parse().ok()?;
     let text = |at: usize| found.get(at).map(|part| part.as_str().to_owned());
-    Some((index, text(2).or_else(|| text(5))?, text(3).unwrap_or_default()))
+    Some((text(1)?.parse().ok()?, text(2)?, text(3).unwrap_or_default()))
+}
+
+/// What kuttl would take for a part of a test and opdev does not: a test that leaves it out would say nothing.
+fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let numbered = name.split_once('-').is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+        if !numbered {
+            continue;
+        }
+        if entry.path().is_dir() {
+            bail!(
+                "{relative}/{name}: steps in folders of their own are not read; write them as files beside each other"
+            );
+        }
+        if name.contains(".gotmpl.") {
+            bail!("{relative}/{name}: templates are not expanded; write the objects themselves");
+        }
+        if name.contains(".opdev.") && !name.ends_with(EXPECTED) {
+            bail!("{relative}/{name}: what opdev expects stands in a file that ends with {EXPECTED}");
+        }
+    }
+    Ok(())
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -199,6 +223,7 @@ fn read(root: &Path, folder: &Path, suite: &TestSuite) -> Result<KuttlTest> {
     let relative = folder.strip_prefix(root).unwrap_or(folder).display().to_string();
     let mut steps: BTreeMap<u32, Step> = BTreeMap::new();
     let mut ignored = Vec::new();
+    refuse_unknown(folder, &relative)?;
     for name in names(folder) {
         let expects = name.strip_suffix(EXPECTED).map(|stem| format!("{stem}.yaml"));
         let Some((index, first, last)) = parts(expects.as_deref().unwrap_or(&name)) else {
@@ -212,9 +237,9 @@ fn read(root: &Path, folder: &Path, suite: &TestSuite) -> Result<KuttlTest> {
             step.expects.extend(read_expects(&path, &format!("{relative}/{name}"))?);
             continue;
         }
-        match (first.as_str(), last.as_str()) {
-            ("assert", "") | (_, "assert") => asserts(step, &path, &relative)?,
-            ("errors", "") | (_, "errors") => step.errors.extend(manifests(&path, &relative)?),
+        match first.to_lowercase().as_str() {
+            "assert" => asserts(step, &path, &relative)?,
+            "errors" => step.errors.extend(manifests(&path, &relative)?),
             _ => {
                 let whole = if last.is_empty() { first } else { format!("{first}-{last}") };
                 if step.name.is_empty() {
@@ -336,7 +361,7 @@ mod tests {
         assert_eq!(said("00-install.yaml").as_deref(), Some("0 install "));
         assert_eq!(said("01-assert.yaml").as_deref(), Some("1 assert "));
         assert_eq!(said("02-scale-up.yaml").as_deref(), Some("2 scale up"));
-        assert_eq!(said("02-scale-assert.yaml").as_deref(), Some("2 scale assert"));
+        assert_eq!(said("02-assert-scale-up.yaml").as_deref(), Some("2 assert scale-up"));
         assert_eq!(said("03-a.opdev.yaml"), None);
         assert_eq!((said("README.md"), said("values.yaml")), (None, None));
     }

@@ -75,7 +75,9 @@ async fn steps(world: &World, test: &KuttlTest, how: How, cases: &mut Vec<Case>)
     let cluster = Cluster { client: world.client.clone(), namespace };
     cluster.make_namespace().await?;
     let suite = &test.suite;
-    for folder in suite.manifest_dirs.iter().chain(Some(&suite.crd_dir)).filter(|folder| !folder.is_empty()) {
+    for folder in
+        Some(&suite.crd_dir).into_iter().chain(&suite.manifest_dirs).filter(|folder| !folder.is_empty())
+    {
         for manifest in manifests(&suite.base.join(folder), folder)? {
             cluster.apply(&manifest).await?;
         }
