@@ -106,7 +106,7 @@ impl History {
         let key = old.object.key();
         let piece = self.by_object.piece_mut(&key);
         if let Some(ring) = piece.get_mut(&key) {
-            Arc::make_mut(ring).retain(|known| known.id != old.id);
+            Arc::make_mut(ring).retain(|known| !Arc::ptr_eq(known, old));
             if ring.is_empty() {
                 piece.remove(&key);
             }

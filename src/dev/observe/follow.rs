@@ -308,6 +308,8 @@ impl Kind {
         );
         let request = self.request(&query, metadata.then_some("PartialObjectMetadata"))?;
         let mut changes = self.kinship.changes();
+        // What has changed while the list was read is looked at, too.
+        changes.mark_changed();
         let lines = self.client.request_stream(request).await.map_err(|error| Failure::of(&error))?;
         pin_mut!(lines);
         self.adopt(known).await;

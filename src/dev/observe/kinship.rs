@@ -5,10 +5,13 @@
 use super::Watched;
 use super::outline::Outline;
 use opdev_object::meta::Gvk;
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
+
+/// How many objects that are gone are remembered as ours.
+const DEPARTED: usize = 4_096;
 
 /// How long a kind waits for the first list of those that own its objects. Without them each object that belongs to the
 /// project would be asked for one by one.
@@ -32,6 +35,8 @@ struct Inner {
     epoch: u64,
     /// Uids of objects that belong to the project.
     ours: HashSet<Box<str>>,
+    /// Those among `ours` that are gone, the newest last.
+    departed: VecDeque<Box<str>>,
     /// Strangers by the uid of an owner that belongs to nobody yet.
     waiting: HashMap<Box<str>, BTreeSet<(Arc<Gvk>, Watched)>>,
     /// Former strangers, for the watch of their kind to read.
@@ -68,6 +73,7 @@ impl Kinship {
             inner.epoch += 1;
             inner.customs = customs.to_vec();
             inner.ours.clear();
+            inner.departed.clear();
             inner.waiting.clear();
             inner.adopted.clear();
             inner.unlisted = watched.iter().map(|gvk| (gvk.clone(), rank(gvk, customs))).collect();
@@ -154,8 +160,16 @@ impl Kinship {
     pub(super) fn gone(&self, gvk: &Arc<Gvk>, watched: &Watched, owners: &[Box<str>]) {
         let mut inner = self.lock();
         if let Some(uid) = watched.uid.as_deref() {
-            inner.ours.remove(uid);
             inner.waiting.remove(uid);
+            // Its children may take a while to go, and are ours until then.
+            if inner.ours.contains(uid) {
+                inner.departed.push_back(uid.into());
+            }
+            if inner.departed.len() > DEPARTED
+                && let Some(oldest) = inner.departed.pop_front()
+            {
+                inner.ours.remove(&oldest);
+            }
         }
         let entry = (Arc::clone(gvk), watched.clone());
         for owner in owners {
@@ -256,7 +270,17 @@ mod tests {
         assert!(kinship.is_ours(&sets, &watched("set"), &owned("web", "my.domain/v1", "Web")));
         assert!(kinship.take_adopted(&pods).is_empty());
         kinship.gone(&sets, &watched("set"), &[]);
-        assert!(kinship.lock().ours.is_empty());
+        assert!(
+            kinship.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")),
+            "a pod in its grace is ours, although its owner is gone"
+        );
+        for at in 0..DEPARTED {
+            let later = watched(&format!("later-{at}"));
+            assert!(kinship.is_ours(&sets, &later, &owned("web", "my.domain/v1", "Web")));
+            kinship.gone(&sets, &later, &[]);
+        }
+        assert_eq!(kinship.lock().departed.len(), DEPARTED, "the oldest ones are forgotten");
+        assert!(!kinship.lock().ours.contains("uid-set"));
         let before = kinship.epoch();
         kinship.set_kinds(&[], &BTreeSet::new());
         assert_eq!(kinship.epoch(), before + 1);
