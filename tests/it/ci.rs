@@ -212,6 +212,17 @@ fn a_step_that_is_otherwise_is_red_and_says_where() {
 }
 
 #[test]
+fn rights_are_judged_only_where_the_operator_has_them() {
+    let (_folder, root, steps) = with_steps();
+    let path = steps.join("00-install.opdev.yaml");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("noLoops: true", "forbidden: none")).unwrap();
+    let output = ci(&root, &["tests/e2e/memcached"]);
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("run it with --as-serviceaccount"), "{}", told(&output));
+}
+
+#[test]
 fn commands_of_steps_run_only_where_the_user_says_so() {
     let (_folder, root, steps) = with_steps();
     let step = "apiVersion: kuttl.dev/v1beta1\nkind: TestStep\ncommands:\n- script: 'echo in $NAMESPACE > ran && exit 0'\n";

@@ -131,6 +131,11 @@ impl Expect {
         wrong
     }
 
+    /// Whether it concerns the rights of the operator.
+    pub(super) fn asks_for_rights(&self) -> bool {
+        self.forbidden.is_some()
+    }
+
     fn writes(&self, passes: &[&Arc<Reconcile>], wrong: &mut Vec<String>) {
         let Some(Writes { max, to }) = &self.writes else { return };
         let written: Vec<_> = passes.iter().flat_map(|pass| &pass.objects).collect();

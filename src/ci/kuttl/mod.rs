@@ -61,6 +61,13 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, cases: &mut Vec<Cas
             if command.script.is_empty() { &command.command } else { &command.script }
         );
     }
+    let expects = test.steps.iter().flat_map(|step| &step.expects);
+    let asked = expects.filter(|(_, expect)| expect.asks_for_rights()).map(|(place, _)| place).next();
+    if let (Some(place), None) = (asked, &setup.cluster.service_account) {
+        bail!(
+            "{place}: `forbidden` says nothing while the operator may do everything; run it with --as-serviceaccount"
+        );
+    }
     let world = World::start(setup).await?;
     let ended = steps(&world, test, how, cases).await;
     let stopped = world.stop().await;
