@@ -15,6 +15,7 @@ use crate::references;
 use crate::replacements;
 use crate::resource::{Resource, append, texts_only};
 use crate::transform::{self, End};
+use opdev_object::patch::size;
 use opdev_object::yaml;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -22,6 +23,14 @@ use std::path::{Path, PathBuf};
 
 /// Kustomizations in one build. Each may name others, so few files can lead to very many.
 const MOST: usize = 1000;
+/// Folders that may be in each other.
+const DEEPEST: usize = 32;
+/// Entries of `resources` and `components` in one build.
+const MOST_ENTRIES: usize = 10_000;
+/// Objects of one kustomization.
+const MOST_OBJECTS: usize = 3_000;
+/// About how many bytes of JSON the objects of one kustomization may have.
+const LARGEST: usize = 32 * 1024 * 1024;
 /// An object that is only for kustomize carries this annotation.
 const LOCAL: &str = "config.kubernetes.io/local-config";
 
@@ -66,13 +75,13 @@ pub fn to_yaml<'a>(objects: impl IntoIterator<Item = &'a Value>) -> String {
 
 /// Builds the kustomization in a folder, as `kubectl kustomize` does.
 pub fn build(files: &dyn Files, folder: &Path) -> Result<Built, Error> {
-    Build { files, kinds: None, left_out: Vec::new(), open: Vec::new(), read: 0 }.run(folder)
+    Build::new(files, None).run(folder)
 }
 
 /// Builds what can be built: what cannot be read or changed is left out, and said. Files in which none of the kinds stands
 /// are not looked into.
 pub fn build_what_can_be(files: &dyn Files, folder: &Path, kinds: &[&str]) -> Result<Built, Error> {
-    Build { files, kinds: Some(kinds), left_out: Vec::new(), open: Vec::new(), read: 0 }.run(folder)
+    Build::new(files, Some(kinds)).run(folder)
 }
 
 /// Objects, and the rules that kustomizations below have added.
@@ -90,9 +99,22 @@ struct Build<'a> {
     /// The folders that are being built, the outermost first.
     open: Vec<PathBuf>,
     read: usize,
+    entries: usize,
+    /// A bound is reached: nothing more is left out, the build ends.
+    exhausted: bool,
 }
 
-impl Build<'_> {
+impl<'a> Build<'a> {
+    fn new(files: &'a dyn Files, kinds: Option<&'a [&'a str]>) -> Self {
+        Build { files, kinds, left_out: Vec::new(), open: Vec::new(), read: 0, entries: 0, exhausted: false }
+    }
+
+    /// Ends the build: whoever made these files wants more of this machine than a kustomization needs.
+    fn exhaust(&mut self, file: &Path, why: String) -> Error {
+        self.exhausted = true;
+        Error::new(file, 0, why)
+    }
+
     fn run(mut self, folder: &Path) -> Result<Built, Error> {
         let real = self.files.real(folder).filter(|real| self.files.is_folder(real));
         let Some(root) = real else { return Err(Error::new(folder, 0, "there is no such folder")) };
@@ -129,7 +151,7 @@ impl Build<'_> {
     fn unless_left_out<T>(&mut self, result: Result<T, Error>) -> Result<Option<T>, Error> {
         match result {
             Ok(value) => Ok(Some(value)),
-            Err(error) if self.kinds.is_some() => {
+            Err(error) if self.kinds.is_some() && !self.exhausted => {
                 self.left_out.push(error);
                 Ok(None)
             }
@@ -138,17 +160,26 @@ impl Build<'_> {
     }
 
     /// Builds a kustomization; a component goes on with what its parent has gathered.
-    fn folder(&mut self, file: &File, mut gathered: Gathered) -> Result<Gathered, Error> {
+    fn folder(&mut self, file: &File, gathered: Gathered) -> Result<Gathered, Error> {
         self.read += 1;
         if self.read > MOST {
-            return Err(Error::new(
-                &file.path,
-                0,
-                format!("more than {MOST} kustomizations lead to each other"),
-            ));
+            return Err(
+                self.exhaust(&file.path, format!("more than {MOST} kustomizations lead to each other"))
+            );
+        }
+        if self.open.len() >= DEEPEST {
+            let why = format!("more than {DEEPEST} kustomizations are in each other");
+            return Err(self.exhaust(&file.path, why));
         }
         self.open.push(file.root.clone());
+        let filled = self.fill(file, gathered);
+        self.open.pop();
+        filled
+    }
+
+    fn fill(&mut self, file: &File, mut gathered: Gathered) -> Result<Gathered, Error> {
         for (at, path) in file.content.resources.iter().enumerate() {
+            self.count(file)?;
             let added = self.resource(file, at, path, &mut gathered);
             self.unless_left_out(added)?;
         }
@@ -167,6 +198,7 @@ impl Build<'_> {
             }
         }
         for (at, path) in file.content.components.iter().enumerate() {
+            self.count(file)?;
             let below = self.below(file, "components", at, path);
             let Some(component) = self.unless_left_out(below)? else { continue };
             if component.content.kind != "Component" {
@@ -177,8 +209,32 @@ impl Build<'_> {
             gathered = self.folder(&component, gathered)?;
         }
         self.transform(file, &mut gathered)?;
-        self.open.pop();
         Ok(gathered)
+    }
+
+    /// Counts an entry that is about to be read.
+    fn count(&mut self, file: &File) -> Result<(), Error> {
+        self.entries += 1;
+        if self.entries > MOST_ENTRIES {
+            let why = format!("more than {MOST_ENTRIES} files and folders are named");
+            return Err(self.exhaust(&file.path, why));
+        }
+        Ok(())
+    }
+
+    /// Adds an object; one that is there already may be left out.
+    fn add(
+        &mut self,
+        resources: &mut Vec<Resource>,
+        resource: Resource,
+        failed: impl Fn(String) -> Error,
+    ) -> Result<(), Error> {
+        if resources.len() >= MOST_OBJECTS {
+            self.exhausted = true;
+            return Err(failed(format!("there are more than {MOST_OBJECTS} objects")));
+        }
+        let added = append(resources, resource).map_err(failed);
+        self.unless_left_out(added).map(drop)
     }
 
     /// Adds one entry of `resources`: a file, or a folder with a kustomization.
@@ -194,8 +250,7 @@ impl Build<'_> {
             let failed = |why: String| file.error("resources", Some(at), why);
             into.config.merge(&gathered.config).map_err(failed)?;
             for resource in gathered.resources {
-                let added = append(&mut into.resources, resource).map_err(failed);
-                self.unless_left_out(added)?;
+                self.add(&mut into.resources, resource, failed)?;
             }
             return Ok(());
         }
@@ -206,9 +261,7 @@ impl Build<'_> {
             return Ok(());
         }
         for resource in objects(&real, &text)? {
-            let wrong = |why: String| Error::new(&real, 0, why);
-            let added = append(&mut into.resources, resource).map_err(wrong);
-            self.unless_left_out(added)?;
+            self.add(&mut into.resources, resource, |why| Error::new(&real, 0, why))?;
         }
         Ok(())
     }
@@ -218,9 +271,7 @@ impl Build<'_> {
         let wrong = |why: String| file.error(key, Some(at), why);
         if is_far(path) {
             let message = format!("{path} would have to be fetched, which opdev does not do");
-            return Err(wrong(message).hint(
-                "copy it into the project, or let kubectl build it: `--kustomize 'kubectl kustomize'`",
-            ));
+            return Err(wrong(message).hint("copy it into the project, or let `kubectl kustomize` build it"));
         }
         if Path::new(path).is_absolute() {
             return Err(wrong(format!("{path} is absolute; a path from this folder is needed")));
@@ -270,12 +321,14 @@ impl Build<'_> {
         let said = |key: &str, at: Option<usize>, result: Result<(), String>| {
             result.map_err(|why| file.error(key, at, why))
         };
-        self.step(resources, |all| patches::strategic(files, file, all))?;
+        for at in 0..content.patches_strategic_merge.len() {
+            self.step(file, resources, |all| patches::strategic(files, file, at, all))?;
+        }
         for at in 0..content.patches.len() {
-            self.step(resources, |all| patches::patch(files, file, at, all))?;
+            self.step(file, resources, |all| patches::patch(files, file, at, all))?;
         }
         if !content.namespace.is_empty() {
-            self.step(resources, |all| {
+            self.step(file, resources, |all| {
                 said("namespace", None, transform::namespace(all, &content.namespace, config))
             })?;
         }
@@ -284,31 +337,33 @@ impl Build<'_> {
             ("nameSuffix", &content.name_suffix, End::Suffix, &config.name_suffix),
         ] {
             if !affix.is_empty() {
-                self.step(resources, |all| said(key, None, transform::affix(all, affix, end, specs)))?;
+                self.step(file, resources, |all| said(key, None, transform::affix(all, affix, end, specs)))?;
             }
         }
         for (at, label) in content.labels.iter().enumerate() {
-            self.step(resources, |all| said("labels", Some(at), transform::labels(all, label, config)))?;
+            self.step(file, resources, |all| {
+                said("labels", Some(at), transform::labels(all, label, config))
+            })?;
         }
-        self.step(resources, |all| {
+        self.step(file, resources, |all| {
             said("commonLabels", None, transform::common_labels(all, &content.common_labels, config))
         })?;
-        self.step(resources, |all| {
+        self.step(file, resources, |all| {
             said("commonAnnotations", None, transform::annotations(all, &content.common_annotations, config))
         })?;
         for at in 0..content.patches_json6902.len() {
-            self.step(resources, |all| patches::json6902(files, file, at, all))?;
+            self.step(file, resources, |all| patches::json6902(files, file, at, all))?;
         }
         for (at, replica) in content.replicas.iter().enumerate() {
-            self.step(resources, |all| {
+            self.step(file, resources, |all| {
                 said("replicas", Some(at), transform::replicas(all, replica, config))
             })?;
         }
         for (at, image) in content.images.iter().enumerate() {
-            self.step(resources, |all| said("images", Some(at), images::images(all, image, config)))?;
+            self.step(file, resources, |all| said("images", Some(at), images::images(all, image, config)))?;
         }
         for at in 0..content.replacements.len() {
-            self.step(resources, |all| replacements::replace(files, file, at, all))?;
+            self.step(file, resources, |all| replacements::replace(files, file, at, all))?;
         }
         Ok(())
     }
@@ -316,6 +371,7 @@ impl Build<'_> {
     /// One change of all objects. One that fails and may be left out changes nothing.
     fn step(
         &mut self,
+        file: &File,
         resources: &mut Vec<Resource>,
         change: impl FnOnce(&mut Vec<Resource>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -323,6 +379,10 @@ impl Build<'_> {
         let changed = change(resources);
         if let (Err(_), Some(before)) = (&changed, before) {
             *resources = before;
+        }
+        if resources.iter().map(|resource| size(&resource.object)).sum::<usize>() > LARGEST {
+            let why = format!("its objects grow to more than {} MiB", LARGEST / 1024 / 1024);
+            return Err(self.exhaust(&file.path, why));
         }
         self.unless_left_out(changed).map(drop)
     }

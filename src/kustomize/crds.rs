@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 
 /// Levels of references that are followed.
 const DEEPEST: usize = 32;
+/// Fields that are looked at; types may name each other again and again.
+const MOST_FIELDS: usize = 50_000;
 
 /// What the definitions of a file say: type name → `{ "Schema": … }`.
 pub(crate) fn config(definitions: &Value) -> Result<Config, String> {
@@ -13,6 +15,7 @@ pub(crate) fn config(definitions: &Value) -> Result<Config, String> {
         return Err("a map from names of types to their OpenAPI schemas is expected".to_owned());
     };
     let mut found = Config::default();
+    let mut left = MOST_FIELDS;
     for name in all.keys() {
         let Some(properties) = properties(all, name) else { continue };
         if ["kind", "apiVersion", "metadata"].iter().all(|field| properties.contains_key(*field)) {
@@ -22,7 +25,7 @@ pub(crate) fn config(definitions: &Value) -> Result<Config, String> {
                 name,
                 &mut Vec::new(),
                 &mut |spec| FieldSpec { kind: kind.to_owned(), ..spec },
-                &mut found,
+                (&mut found, &mut left),
             )?;
         }
     }
@@ -40,13 +43,15 @@ fn collect(
     name: &str,
     path: &mut Vec<String>,
     of_kind: &mut dyn FnMut(FieldSpec) -> FieldSpec,
-    found: &mut Config,
+    (found, left): (&mut Config, &mut usize),
 ) -> Result<(), String> {
     let Some(properties) = properties(all, name) else { return Ok(()) };
     if path.len() > DEEPEST {
         return Err(format!("the definition {name} refers to itself"));
     }
     for (field, schema) in properties {
+        *left =
+            left.checked_sub(1).ok_or_else(|| format!("more than {MOST_FIELDS} fields are to be read"))?;
         path.push(field.clone());
         let extension = |what: &str| schema.get(format!("x-kubernetes-{what}")).and_then(Value::as_str);
         let mut spec = |path: String| of_kind(FieldSpec { path, ..FieldSpec::default() });
@@ -73,7 +78,7 @@ fn collect(
         }
         found.merge(&more)?;
         if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
-            collect(all, reference, path, of_kind, found)?;
+            collect(all, reference, path, of_kind, (&mut *found, &mut *left))?;
         }
         path.pop();
     }

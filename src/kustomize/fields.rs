@@ -1,6 +1,7 @@
 //! Field specs: places in objects of some kinds, such as `spec/template/metadata/labels` of Deployments. A list on the way
 //! stands for all of its items.
 
+use opdev_object::depth::MAX_LEVELS;
 use opdev_object::meta::Gvk;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -85,7 +86,11 @@ pub(crate) fn visit(
         return Ok(());
     }
     let make = if spec.create { make } else { Make::Nothing };
-    walk(object, &split(&spec.path, '/'), make, set).map_err(|why| format!("field {}: {why}", spec.path))
+    let path = split(&spec.path, '/');
+    if path.len() > MAX_LEVELS {
+        return Err(format!("a path of {} parts is too long", path.len()));
+    }
+    walk(object, &path, make, set).map_err(|why| format!("field {}: {why}", spec.path))
 }
 
 fn walk(

@@ -209,7 +209,7 @@ const REFUSED: [(&str, &str); 9] = [
     ("buildMetadata", "opdev adds no build metadata"),
 ];
 
-const BUILD_IT: &str = "let kubectl build it: `--kustomize 'kubectl kustomize'`";
+const BUILD_IT: &str = "let `kubectl kustomize` build it";
 
 /// A kustomization and where it stands.
 #[derive(Debug)]
@@ -243,7 +243,8 @@ pub(crate) fn find(files: &dyn Files, root: &Path) -> Result<PathBuf, Error> {
     let found: Vec<PathBuf> = NAMES
         .iter()
         .map(|name| root.join(name))
-        .filter(|path| files.real(path).is_some_and(|real| !files.is_folder(&real)))
+        // As everywhere, a link does not lead out of the folder.
+        .filter(|path| files.real(path).is_some_and(|real| real.starts_with(root) && !files.is_folder(&real)))
         .collect();
     match found.as_slice() {
         [one] => Ok(one.clone()),

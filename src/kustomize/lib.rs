@@ -10,6 +10,8 @@ mod error;
 mod fields;
 mod files;
 mod generate;
+#[cfg(test)]
+mod hostile;
 mod images;
 mod kustomization;
 mod merge;

@@ -179,13 +179,13 @@ fn what_cannot_be_built_is_said_with_its_place() {
         ),
         (
             "resources: [a.yaml]\nvars:\n- name: X\n",
-            "kustomization.yaml:2: vars: opdev does not build vars; replacements say the same (let kubectl build it: \
-             `--kustomize 'kubectl kustomize'`)",
+            "kustomization.yaml:2: vars: opdev does not build vars; replacements say the same (let \
+             `kubectl kustomize` build it)",
         ),
         (
             "resources:\n- https://example.com/a.yaml\n",
             "kustomization.yaml:2: resources[0]: https://example.com/a.yaml would have to be fetched, which opdev does not \
-             do (copy it into the project, or let kubectl build it: `--kustomize 'kubectl kustomize'`)",
+             do (copy it into the project, or let `kubectl kustomize` build it)",
         ),
         (
             "resources: [/etc/passwd]\n",

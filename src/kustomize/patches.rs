@@ -26,27 +26,30 @@ struct Allowed {
     kind: bool,
 }
 
-/// All entries of `patchesStrategicMerge`.
-pub(crate) fn strategic(files: &dyn Files, file: &File, resources: &mut Vec<Resource>) -> Result<(), Error> {
-    let key = "patchesStrategicMerge";
-    for (at, entry) in file.content.patches_strategic_merge.iter().enumerate() {
-        let failed = |why: String| file.error(key, Some(at), why);
-        let parts = match parts(entry) {
-            Ok(parts) if !parts.is_empty() => parts,
-            Ok(_) | Err(_) => {
-                let (path, text) = load_text(files, &file.root, entry).map_err(failed)?;
-                parts(&text).map_err(|(line, why)| Error::new(&path, line, why))?
-            }
-        };
-        if parts.is_empty() {
-            return Err(failed("the patch is empty".to_owned()));
+/// One entry of `patchesStrategicMerge`.
+pub(crate) fn strategic(
+    files: &dyn Files,
+    file: &File,
+    at: usize,
+    resources: &mut Vec<Resource>,
+) -> Result<(), Error> {
+    let entry = &file.content.patches_strategic_merge[at];
+    let failed = |why: String| file.error("patchesStrategicMerge", Some(at), why);
+    let parts = match parts(entry) {
+        Ok(parts) if !parts.is_empty() => parts,
+        Ok(_) | Err(_) => {
+            let (path, text) = load_text(files, &file.root, entry).map_err(failed)?;
+            parts(&text).map_err(|(line, why)| Error::new(&path, line, why))?
         }
-        for part in &parts {
-            let target = only_target(resources, part).map_err(failed)?;
-            apply(&mut resources[target], part, Allowed::default()).map_err(failed)?;
-        }
-        drop_nothing(resources);
+    };
+    if parts.is_empty() {
+        return Err(failed("the patch is empty".to_owned()));
     }
+    for part in &parts {
+        let target = only_target(resources, part).map_err(failed)?;
+        apply(&mut resources[target], part, Allowed::default()).map_err(failed)?;
+    }
+    drop_nothing(resources);
     Ok(())
 }
 

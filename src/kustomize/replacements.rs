@@ -9,9 +9,14 @@ use crate::kustomization::{
 use crate::read::{text, untagged};
 use crate::resource::{Id, Resource};
 use crate::selector::{holds, is_selected, label_selector};
+use opdev_object::depth::{MAX_LEVELS, levels};
+use opdev_object::patch::size;
 use opdev_object::yaml;
 use regex::Regex;
 use serde_json::{Map, Value};
+
+/// About how many bytes of JSON one entry of `replacements` may copy. An API server takes no object that is larger.
+const MOST_COPIED: usize = 2 * 1024 * 1024;
 
 /// One entry of `replacements`.
 pub(crate) fn replace(
@@ -20,10 +25,12 @@ pub(crate) fn replace(
     at: usize,
     resources: &mut [Resource],
 ) -> Result<(), Error> {
+    let mut left = MOST_COPIED;
+    let left = &mut left;
     let entry = &file.content.replacements[at];
     let failed = |why: String| file.error("replacements", Some(at), why);
     if entry.path.is_empty() {
-        return apply(entry, resources).map_err(failed);
+        return apply(entry, resources, left).map_err(failed);
     }
     if entry.source.is_some() || !entry.targets.is_empty() {
         return Err(failed("it has a path and more".to_owned()));
@@ -33,10 +40,12 @@ pub(crate) fn replace(
     let list = if value.is_array() { value } else { Value::Array(vec![value]) };
     let entries: Vec<ReplacementEntry> =
         serde_json::from_value(list).map_err(|error| Error::new(&path, 0, error.to_string()))?;
-    entries.iter().try_for_each(|entry| apply(entry, resources).map_err(|why| Error::new(&path, 0, why)))
+    entries
+        .iter()
+        .try_for_each(|entry| apply(entry, resources, left).map_err(|why| Error::new(&path, 0, why)))
 }
 
-fn apply(entry: &ReplacementEntry, resources: &mut [Resource]) -> Result<(), String> {
+fn apply(entry: &ReplacementEntry, resources: &mut [Resource], left: &mut usize) -> Result<(), String> {
     let value = match (&entry.source_value, &entry.source) {
         (None, None) => return Err("it has no source".to_owned()),
         (Some(_), Some(_)) => return Err("it has both source and sourceValue".to_owned()),
@@ -46,7 +55,7 @@ fn apply(entry: &ReplacementEntry, resources: &mut [Resource]) -> Result<(), Str
     if entry.targets.is_empty() {
         return Err("it has no targets".to_owned());
     }
-    entry.targets.iter().try_for_each(|target| into(target, &value, resources))
+    entry.targets.iter().try_for_each(|target| into(target, &value, resources, left))
 }
 
 /// The ids of an object as replacements see them: the present one first.
@@ -165,7 +174,12 @@ fn lookup<'a>(value: &'a Value, path: &[String]) -> Result<Option<&'a Value>, St
     Ok(Some(at))
 }
 
-fn into(target: &ReplacementTarget, value: &Value, resources: &mut [Resource]) -> Result<(), String> {
+fn into(
+    target: &ReplacementTarget,
+    value: &Value,
+    resources: &mut [Resource],
+    left: &mut usize,
+) -> Result<(), String> {
     let Some(select) = &target.select else { return Err("a target has no select".to_owned()) };
     let fits = |resource: &Resource, selector: &Selector| -> Result<bool, String> {
         let labels = label_selector(&selector.label_selector)?;
@@ -200,19 +214,34 @@ fn into(target: &ReplacementTarget, value: &Value, resources: &mut [Resource]) -
         }
         for path in paths {
             let shown = resource.id().show();
-            copy(&mut resource.object, path, value, target.options.as_ref())
+            copy(&mut resource.object, path, value, target.options.as_ref(), left)
                 .map_err(|why| format!("{shown}: {path}: {why}"))?;
         }
     }
     Ok(())
 }
 
-fn copy(object: &mut Value, path: &str, value: &Value, options: Option<&FieldOptions>) -> Result<(), String> {
+/// Copies a value to the places of a path; `left` is how many bytes of JSON the replacement may still copy.
+fn copy(
+    object: &mut Value,
+    path: &str,
+    value: &Value,
+    options: Option<&FieldOptions>,
+    left: &mut usize,
+) -> Result<(), String> {
     let create = options.is_some_and(|options| options.create).then_some(value);
+    let path = parts(path);
+    if path.len() + levels(value) > MAX_LEVELS {
+        return Err("the value, or the path to it, is too deep".to_owned());
+    }
     let mut count = 0;
-    places(object, &parts(path), create, &mut |place| {
+    places(object, &path, create, &mut |place| {
         count += 1;
-        set(place, value, options)
+        set(place, value, options)?;
+        *left = left
+            .checked_sub(size(place))
+            .ok_or_else(|| format!("it copies more than {} MiB", MOST_COPIED / 1024 / 1024))?;
+        Ok(())
     })?;
     if count == 0 { Err("there is no such field".to_owned()) } else { Ok(()) }
 }
@@ -318,12 +347,12 @@ fn set(place: &mut Value, value: &Value, options: Option<&FieldOptions>) -> Resu
             return Err("a delimiter is for plain values".to_owned());
         }
         let there = if place.is_null() { String::new() } else { text(place) };
-        let mut parts: Vec<String> = there.split(&options.delimiter).map(str::to_owned).collect();
+        let mut parts: Vec<&str> = there.split(&options.delimiter).collect();
         let part = text(value);
         match usize::try_from(options.index) {
-            Err(_) => parts.insert(0, part),
-            Ok(at) if at >= parts.len() => parts.push(part),
-            Ok(at) => parts[at] = part,
+            Err(_) => parts.insert(0, &part),
+            Ok(at) if at >= parts.len() => parts.push(&part),
+            Ok(at) => parts[at] = &part,
         }
         new = Value::from(parts.join(&options.delimiter));
     }

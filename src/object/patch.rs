@@ -66,7 +66,7 @@ pub fn json_patch(document: &mut Value, operations: &Value) -> Result<(), PatchE
 }
 
 /// About how long a value is as JSON text.
-fn size(value: &Value) -> usize {
+pub fn size(value: &Value) -> usize {
     match value {
         Value::Array(list) => 2 + list.iter().map(|item| 1 + size(item)).sum::<usize>(),
         Value::Object(map) => 2 + map.iter().map(|(key, item)| 4 + key.len() + size(item)).sum::<usize>(),

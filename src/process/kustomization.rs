@@ -1,6 +1,6 @@
 //! What a project's kustomization would deploy beside its CRDs and roles: the manager's Deployment, its webhooks with their
-//! Service, and Secrets. It is built as `kubectl kustomize` builds it; what cannot be built is left out, for a program runs
-//! without it.
+//! Service, Secrets and ConfigMaps. It is built as `kubectl kustomize` builds it, but files with other kinds only are not
+//! read, and what cannot be built is left out, for a program runs without it.
 
 use super::small_file::small_file;
 use opdev_kustomize::{Files, Part, build_what_can_be};
@@ -9,8 +9,15 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The kinds that are read; files with others only, such as CRDs of a megabyte, are skipped by their text.
-const KINDS: [&str; 5] =
-    ["Deployment", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "Service", "Secret"];
+const KINDS: [&str; 6] = [
+    "Deployment",
+    "MutatingWebhookConfiguration",
+    "ValidatingWebhookConfiguration",
+    "Service",
+    "Secret",
+    // Replacements take values from them.
+    "ConfigMap",
+];
 
 /// The files of this machine, as far as somebody wrote them.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +51,10 @@ impl Kustomized {
     /// Builds `config/default`, else `config/manager`; nothing where neither is a kustomization.
     pub fn read(root: &Path) -> Kustomized {
         let starts = ["config/default", "config/manager"].map(|start| root.join(start));
-        let built = starts.iter().find_map(|folder| build_what_can_be(&ProjectFiles, folder, &KINDS).ok());
+        let built = starts.iter().filter(|folder| folder.is_dir()).find_map(|folder| {
+            let built = build_what_can_be(&ProjectFiles, folder, &KINDS);
+            built.inspect_err(|error| tracing::warn!("what is deployed is not known: {error}")).ok()
+        });
         let Some(built) = built else { return Kustomized::default() };
         for error in &built.left_out {
             tracing::info!("left out of what is deployed: {error}");
