@@ -3,6 +3,7 @@
 //! calls in the same order.
 
 use crate::event::{Fault, FaultRule};
+use crate::tap::Target;
 use opdev_controlplane::{Asked, Passage, Refusal, Reset, Treatment};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -104,13 +105,14 @@ impl Faults {
 
     /// What happens to a call.
     pub fn treatment(&self, asked: &Asked) -> Treatment {
-        let called = Called::of(asked);
+        let called = Target::of(&asked.path);
+        let verb = called.verb(&asked.method, Some(asked.query.as_str()));
         let mut inner = self.lock();
-        if asked.query.contains("watch=") {
+        if verb == "watch" {
             let gate = inner.gate(called.resource).subscribe();
             return Treatment { gate: Some(gate), ..Treatment::default() };
         }
-        let (fault, over) = inner.fault(&called);
+        let (fault, over) = inner.fault(&called, verb);
         if over {
             self.tell(&inner);
         }
@@ -189,10 +191,10 @@ impl Inner {
     }
 
     /// The fault of the first rule that hits, and whether a rule is over with it.
-    fn fault(&mut self, called: &Called<'_>) -> (Option<Fault>, bool) {
+    fn fault(&mut self, called: &Target<'_>, verb: &str) -> (Option<Fault>, bool) {
         let Inner { rules, random, .. } = self;
         let mut over = false;
-        for live in rules.iter_mut().filter(|live| !live.is_over() && called.matches(&live.rule)) {
+        for live in rules.iter_mut().filter(|live| !live.is_over() && matches(&live.rule, called, verb)) {
             live.met += 1;
             let hits = match live.rule.nth {
                 Some(nth) => live.met == nth,
@@ -219,64 +221,23 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// A call, by what its method and path say.
-struct Called<'a> {
-    verb: &'static str,
-    resource: &'a str,
-    subresource: &'a str,
-    namespace: &'a str,
-    name: &'a str,
+/// Whether a rule concerns a call. What asks which kinds there are concerns no resource.
+fn matches(rule: &FaultRule, called: &Target<'_>, verb: &str) -> bool {
+    let is_verb = match rule.verb.as_str() {
+        "" => true,
+        "write" => !matches!(verb, "get" | "list" | "other"),
+        wanted => wanted == verb,
+    };
+    !rule.fault.is_of_watches()
+        && is_verb
+        && !called.resource.is_empty()
+        && (rule.resource.is_empty() || rule.resource == "*" || rule.resource == called.resource)
+        && rule.subresource.as_ref().is_none_or(|wanted| wanted == called.subresource)
+        && (rule.namespace.is_empty() || rule.namespace == called.namespace)
+        && (rule.name.is_empty() || rule.name == called.name)
 }
 
-impl<'a> Called<'a> {
-    fn of(asked: &'a Asked) -> Self {
-        let parts: Vec<&str> = asked.path.split('/').filter(|part| !part.is_empty()).collect();
-        // What is below no group and version concerns no resource.
-        let head = match parts.first() {
-            Some(&"api") => 2,
-            Some(&"apis") => 3,
-            Some(_) | None => parts.len(),
-        };
-        let rest = parts.get(head..).unwrap_or_default();
-        let (namespace, rest) = match rest {
-            // A namespace's own subresources.
-            ["namespaces", _, "status" | "finalize"] => ("", rest),
-            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
-            rest => ("", rest),
-        };
-        let part = |at: usize| rest.get(at).copied().unwrap_or_default();
-        let (resource, name, subresource) = (part(0), part(1), part(2));
-        let verb = match (asked.method.as_str(), name.is_empty()) {
-            ("GET", false) => "get",
-            ("GET", true) => "list",
-            ("POST", _) => "create",
-            ("PUT", _) => "update",
-            ("PATCH", _) => "patch",
-            ("DELETE", false) => "delete",
-            ("DELETE", true) => "deletecollection",
-            _ => "other",
-        };
-        Called { verb, resource, subresource, namespace, name }
-    }
-
-    fn matches(&self, rule: &FaultRule) -> bool {
-        let verb = match rule.verb.as_str() {
-            "" => true,
-            "write" => !matches!(self.verb, "get" | "list" | "other"),
-            verb => verb == self.verb,
-        };
-        // What asks which kinds there are concerns no resource.
-        !rule.fault.is_of_watches()
-            && verb
-            && (rule.resource.is_empty() || rule.resource == "*" || rule.resource == self.resource)
-            && rule.subresource.as_ref().is_none_or(|wanted| wanted == self.subresource)
-            && (rule.namespace.is_empty() || rule.namespace == self.namespace)
-            && (rule.name.is_empty() || rule.name == self.name)
-            && !self.resource.is_empty()
-    }
-}
-
-fn treated(fault: Fault, called: &Called<'_>) -> Treatment {
+fn treated(fault: Fault, called: &Target<'_>) -> Treatment {
     let refusal = |code, reason, message: &str, retry_after| {
         let message = message.to_owned();
         Treatment { refusal: Some(Refusal { code, reason, message, retry_after }), ..Treatment::default() }

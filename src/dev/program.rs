@@ -142,7 +142,8 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     let (ask, asked) = mpsc::channel(16);
     let (say_ready, ready) = watch::channel(Err("its custom resource definitions".to_owned()));
     let mut environment = environment(place)?;
-    let kustomized = Kustomized::read(&place.project.root);
+    let root = place.project.root.clone();
+    let kustomized = tokio::task::spawn_blocking(move || Kustomized::read(&root)).await.unwrap_or_default();
     let deployed = deployed(place, &kustomized);
     if let Some(deployed) = &deployed {
         take_over(deployed, &mut plan, &mut environment);

@@ -65,14 +65,8 @@ impl Tracing {
         events: EventSink,
         numbers: PassNumbers,
     ) -> Result<Tracing> {
-        let (listener, records) = Listener::start(socket)?;
-        let (observations, seen) = mpsc::channel(ROOM);
-        let dropped = Arc::new(AtomicU64::new(0));
-        let faults = Arc::new(Faults::default());
-        let copies =
-            Copies { observations, faults: Some(Arc::clone(&faults)), dropped: Arc::clone(&dropped) };
+        let (heard, copies) = Heard::listen(socket, true)?;
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
-        let heard = Heard { listener, records, seen, dropped, faults };
         Ok(Self::begin(heard, Way::Plane(token), events, numbers))
     }
 
@@ -86,13 +80,9 @@ impl Tracing {
         events: EventSink,
         numbers: PassNumbers,
     ) -> Result<Tracing> {
-        let (listener, records) = Listener::start(socket)?;
-        let (observations, seen) = mpsc::channel(ROOM);
-        let dropped = Arc::new(AtomicU64::new(0));
-        let copies = Copies { observations, faults: None, dropped: Arc::clone(&dropped) };
+        let (heard, copies) = Heard::listen(socket, false)?;
         let relay = Relay::listen(upstream, User::anonymous(), Arc::new(copies));
         let relay = relay.await.context("no socket for the operator")?;
-        let heard = Heard { listener, records, seen, dropped, faults: Arc::default() };
         Ok(Self::begin(heard, Way::Relay(relay), events, numbers))
     }
 
@@ -166,6 +156,18 @@ struct Heard {
     seen: Receiver<Observation>,
     dropped: Arc<AtomicU64>,
     faults: Arc<Faults>,
+}
+
+impl Heard {
+    /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be disturbed or not.
+    fn listen(socket: &Path, disturbs: bool) -> Result<(Heard, Copies)> {
+        let (listener, records) = Listener::start(socket)?;
+        let (observations, seen) = mpsc::channel(ROOM);
+        let (dropped, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Faults::default()));
+        let disturbing = disturbs.then(|| Arc::clone(&faults));
+        let copies = Copies { observations, faults: disturbing, dropped: Arc::clone(&dropped) };
+        Ok((Heard { listener, records, seen, dropped, faults }, copies))
+    }
 }
 
 /// Copies what the process asks and is answered, for the task.

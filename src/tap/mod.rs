@@ -184,36 +184,48 @@ fn reason(answer: &Result<Answer, kube::Error>) -> Option<String> {
     }
 }
 
-/// What a path of the Kubernetes API leads to.
-struct Target {
+/// What a path of the Kubernetes API leads to. A path that leads to no resource, such as one of discovery, has none.
+pub(crate) struct Target<'a> {
     /// Such as `deployments/web/status`.
     text: String,
     named: bool,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
 }
 
-impl Target {
-    fn of(path: &str) -> Target {
+impl<'a> Target<'a> {
+    pub(crate) fn of(path: &'a str) -> Self {
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let nothing = |text: String| Target {
+            text,
+            named: true,
+            resource: "",
+            subresource: "",
+            namespace: "",
+            name: "",
+        };
         let rest = match parts.as_slice() {
             ["api", _, rest @ ..] | ["apis", _, _, rest @ ..] => rest,
-            other => return Target { text: other.join("/"), named: true },
+            other => return nothing(other.join("/")),
         };
-        let rest = match rest {
-            ["namespaces", _, resource, tail @ ..] if !matches!(*resource, "status" | "finalize") => {
-                return Target { text: join(resource, tail), named: !tail.is_empty() };
-            }
-            other => other,
+        let (namespace, rest) = match rest {
+            // A namespace's own subresources.
+            ["namespaces", _, "status" | "finalize"] => ("", rest),
+            ["namespaces", namespace, rest @ ..] if !rest.is_empty() => (*namespace, rest),
+            rest => ("", rest),
         };
-        match rest {
-            [] => Target { text: "discovery".to_owned(), named: true },
-            [resource, tail @ ..] => Target { text: join(resource, tail), named: !tail.is_empty() },
-        }
+        let [resource, tail @ ..] = rest else { return nothing("discovery".to_owned()) };
+        let part = |at: usize| tail.get(at).copied().unwrap_or_default();
+        let text = join(resource, tail);
+        Target { text, named: !tail.is_empty(), resource, subresource: part(1), namespace, name: part(0) }
     }
 
-    fn verb(&self, method: &Method, query: Option<&str>) -> &'static str {
-        let watch = query.is_some_and(|q| q.split('&').any(|p| p == "watch=true" || p == "watch=1"));
+    /// The Kubernetes verb.
+    pub(crate) fn verb(&self, method: &Method, query: Option<&str>) -> &'static str {
         match (method.as_str(), self.named) {
-            ("GET", _) if watch => "watch",
+            ("GET", _) if query.is_some_and(asks_to_watch) => "watch",
             ("GET", true) => "get",
             ("GET", false) => "list",
             ("POST", _) => "create",
@@ -224,6 +236,13 @@ impl Target {
             _ => "other",
         }
     }
+}
+
+/// Whether a query asks for events, as the API server reads it: any value of `watch` but `0` and `false` does.
+fn asks_to_watch(query: &str) -> bool {
+    let parameters = query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
+    let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
+    values.next().is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
 }
 
 fn join(resource: &str, tail: &[&str]) -> String {
@@ -259,6 +278,8 @@ mod tests {
             (Method::GET, "/api/v1/namespaces/default", None, "get namespaces/default"),
             (Method::PUT, "/api/v1/namespaces/x/finalize", None, "update namespaces/x/finalize"),
             (Method::GET, "/apis/a.b/v1/things", Some("limit=1&watch=true"), "watch things"),
+            (Method::GET, "/apis/a.b/v1/things", Some("watch=True"), "watch things"),
+            (Method::GET, "/apis/a.b/v1/things", Some("watch=false"), "list things"),
             (Method::DELETE, "/api/v1/namespaces/d/pods", None, "deletecollection pods"),
             (Method::GET, "/version", None, "get version"),
             (Method::GET, "/apis/apps/v1", None, "get discovery"),

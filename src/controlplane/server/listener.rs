@@ -327,8 +327,7 @@ impl Door for Entrance {
             }
             Some(Visitor::Observed(client)) => {
                 guest.is_known();
-                let front = |user: User, request| async move { self.front.answer(&user, request).await };
-                observed::answer(front, &client, request).await
+                observed::answer(|request| self.front.answer(&client.user, request), &client, request).await
             }
             None => Ok(unauthorized()),
         }
@@ -350,7 +349,7 @@ impl Entrance {
     }
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let (scheme, token) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }

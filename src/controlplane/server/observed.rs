@@ -6,7 +6,7 @@ use super::observer::{
 };
 use crate::body::{Body, InParts};
 use crate::error::Status;
-use crate::identity::User;
+use crate::handlers::path::Query;
 use crate::protobuf;
 use bytes::{Bytes, BytesMut};
 use futures::StreamExt;
@@ -46,7 +46,7 @@ pub(super) type Answered<E> = Response<UnsyncBoxBody<Bytes, E>>;
 
 /// Answers one request of an observed client, as `upstream` answers it.
 pub(super) async fn answer<B, E, F>(
-    upstream: impl FnOnce(User, Request<Tee<B>>) -> F,
+    upstream: impl FnOnce(Request<Tee<B>>) -> F,
     client: &Client,
     mut request: Request<B>,
 ) -> Result<Answered<E>, Disconnected>
@@ -101,7 +101,7 @@ where
         answered(response.status().as_u16(), copied, true);
         return Ok(response);
     }
-    let response = upstream(client.user.clone(), request).await;
+    let response = upstream(request).await;
     let disturbed = !treatment.delay.is_zero();
     if treatment.reset == Some(Reset::After) {
         answered(0, Copied::default(), true);
@@ -121,12 +121,9 @@ where
     Ok(response)
 }
 
-/// Whether events follow: then the answer has no known end. Any value of `watch` but `0` and `false` asks for them.
+/// Whether events follow: then the answer has no known end.
 fn is_watch<E>(asked: &Asked, response: &Answered<E>) -> bool {
-    let parameters = asked.query.split('&').map(|part| part.split_once('=').unwrap_or((part, "")));
-    let mut values = parameters.filter(|(name, _)| *name == "watch").map(|(_, value)| value);
-    let asked_for = values.next().is_some_and(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
-        || asked.path.contains("/watch/");
+    let asked_for = Query::parse(&asked.query).flag("watch") == Some(true) || asked.path.contains("/watch/");
     asked_for && response.status() == StatusCode::OK && response.body().size_hint().exact().is_none()
 }
 

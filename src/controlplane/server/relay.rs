@@ -4,7 +4,7 @@
 use super::certificates::{Authority, Failure};
 use super::guests::Guest;
 use super::kubeconfig::kubeconfig_of_token;
-use super::listener::{Door, Listen, accept, random_token};
+use super::listener::{Door, Listen, accept, bearer, random_token, same};
 use super::observed::{self, Answered, Disconnected, Tee, widened};
 use super::observer::{Client, Observer};
 use crate::answer::unauthorized;
@@ -73,8 +73,9 @@ impl Relay {
         let config = authority.server_config(address.ip(), &Listen::default())?;
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let token = random_token()?;
-        let door = Arc::new(Doorman { upstream, token: token.clone(), client: Client { user, observer } });
         let stop = CancellationToken::new();
+        let client = Client { user, observer };
+        let door = Arc::new(Doorman { upstream, token: token.clone(), client, stop: stop.clone() });
         let tasks = TaskTracker::new();
         let (stopping, tracker) = (stop.clone(), tasks.clone());
         tasks.spawn(async move { accept(&listener, &acceptor, &door, &stopping, &tracker).await });
@@ -92,6 +93,8 @@ struct Doorman {
     upstream: Upstream,
     token: String,
     client: Client,
+    /// Ends what goes on beside requests, once the relay is closed.
+    stop: CancellationToken,
 }
 
 impl Door for Doorman {
@@ -104,18 +107,16 @@ impl Door for Doorman {
         mut request: Request<Incoming>,
     ) -> Result<Answered<std::io::Error>, Disconnected> {
         let _under_way = guest.begins();
-        let given = request.headers_mut().remove(AUTHORIZATION);
-        let token = given.as_ref().and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
-        if !token.is_some_and(|token| super::listener::same(token, &self.token)) {
+        if !bearer(request.headers()).is_some_and(|token| same(token, &self.token)) {
             return Ok(widened(unauthorized()));
         }
+        request.headers_mut().remove(AUTHORIZATION);
         guest.is_known();
         let switched = request.headers().contains_key(UPGRADE).then(|| hyper::upgrade::on(&mut request));
-        let upstream = |_, request| self.relay(request);
-        let mut answer = observed::answer(upstream, &self.client, request).await?;
+        let mut answer = observed::answer(|request| self.relay(request), &self.client, request).await?;
         if let (StatusCode::SWITCHING_PROTOCOLS, Some(ours)) = (answer.status(), switched) {
             let theirs = hyper::upgrade::on(&mut answer);
-            tokio::spawn(join(ours, theirs));
+            tokio::spawn(self.stop.clone().run_until_cancelled_owned(join(ours, theirs)));
         }
         Ok(answer)
     }
