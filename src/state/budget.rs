@@ -55,15 +55,12 @@ impl State {
 
     /// Forgets what is over the budget.
     pub(super) fn keep_to_budget(&mut self) {
-        let held = |state: &State| {
-            state.history.bytes()
-                + state.archive.bytes()
-                + state.archive.gone_bytes()
-                + state.log.bytes()
-                + state.pod_logs.bytes()
-        };
-        while held(self) > self.limits.bytes {
-            let most = self.holdings().into_iter().max_by_key(|holding| holding.bytes);
+        loop {
+            let all = self.holdings();
+            if all.iter().map(|holding| holding.bytes).sum::<usize>() <= self.limits.bytes {
+                return;
+            }
+            let most = all.into_iter().max_by_key(|holding| holding.bytes);
             let Some(Holding { what, bytes, .. }) = most.filter(|most| most.bytes > 0) else { return };
             // An eighth at once, so that this is rare.
             let goal = bytes - bytes.div_ceil(8);

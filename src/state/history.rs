@@ -84,6 +84,9 @@ impl History {
     /// Forgets the oldest passes until no more than this many bytes are left; the newest of each object go last.
     pub(super) fn shed(&mut self, goal: usize) {
         for last_ones_too in [false, true] {
+            if self.bytes <= goal {
+                return;
+            }
             let (mut kept, mut sizes) = (VecDeque::new(), VecDeque::new());
             let all: Vec<_> = self.all.iter().cloned().zip(self.sizes.iter().copied()).collect();
             for (pass, size) in all {

@@ -255,8 +255,8 @@ impl State {
             let last = self.history.last(key);
             last.is_some_and(|pass| pass.sources >= live.sources && pass.outcome != Outcome::Failed)
         };
-        let all: Vec<_> = self.objects.custom().filter(|seen| affected(&seen.key)).collect();
-        (all.iter().filter(|seen| is_live(&seen.key)).count(), all.len())
+        let all = self.objects.custom().filter(|seen| affected(&seen.key));
+        all.fold((0, 0), |(live, count), seen| (live + usize::from(is_live(&seen.key)), count + 1))
     }
 
     /// Why nothing reconciles objects of this group and kind, where that is so.

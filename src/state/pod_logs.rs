@@ -91,6 +91,9 @@ impl PodLogs {
     /// only one the oldest.
     pub(super) fn shed(&mut self, goal: usize) {
         while self.bytes > goal && self.by_source.len() > 1 && self.drop_silent() {}
+        if self.bytes <= goal {
+            return;
+        }
         let all = Arc::make_mut(&mut self.by_source);
         let Some(log) = all.values_mut().next().map(Arc::make_mut) else { return };
         while self.bytes > goal && !log.lines.is_empty() {

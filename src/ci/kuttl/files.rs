@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// A folder of steps.
@@ -176,8 +177,9 @@ fn read_suite(path: &Path) -> Result<TestSuite> {
 /// A name such as `00-install-web.yaml`, as kuttl takes it: number, first word, and the rest. The first word says whether it
 /// is an assert.
 fn parts(name: &str) -> Option<(u32, String, String)> {
-    let pattern = Regex::new(r"^(\d+)-([^-.]+)(?:-([^.]+))?\.yaml$").ok()?;
-    let found = pattern.captures(name)?;
+    static NAME: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^(\d+)-([^-.]+)(?:-([^.]+))?\.yaml$").ok());
+    let found = NAME.as_ref()?.captures(name)?;
     let text = |at: usize| found.get(at).map(|part| part.as_str().to_owned());
     Some((text(1)?.parse().ok()?, text(2)?, text(3).unwrap_or_default()))
 }

@@ -10,8 +10,9 @@ use crate::operator::reconcile::chart_script::mapped;
 use crate::operator::watch::hub::Hub;
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
 
 /// How many changes may wait for their turn.
@@ -49,17 +50,23 @@ pub(super) fn start(api: Api, hub: Arc<Hub>) -> (mpsc::Sender<ToMap>, mpsc::Rece
 impl Manager {
     /// Asks the scripts that want to know of a change.
     pub(super) async fn map(&mut self, changes: Vec<ToMap>) {
+        // Kinds of which more changes came than can wait, each once.
+        let mut full: BTreeMap<Gvk, String> = BTreeMap::new();
         for change in changes {
-            let (path, primary) = (change.script.path.clone(), change.primary.clone());
-            if self.mapping.try_send(change).is_err() {
-                // Rather one pass too many than one that never comes.
-                let message =
-                    format!("more than {MOST} changes wait for {path}: every {} is reconciled", primary.kind);
-                self.notice(Level::Warn, message, None, None).await;
-                for key in self.kinds.objects(&primary) {
-                    let cause = Cause { at: Timestamp::now(), kind: CauseKind::Period };
-                    self.queue.add(&key, cause, Urgency::Wait, None, Instant::now());
-                }
+            if let Err(TrySendError::Full(change) | TrySendError::Closed(change)) =
+                self.mapping.try_send(change)
+            {
+                full.entry(change.primary).or_insert_with(|| change.script.path.clone());
+            }
+        }
+        for (primary, path) in full {
+            // Rather one pass too many than one that never comes.
+            let message =
+                format!("more than {MOST} changes wait for {path}: every {} is reconciled", primary.kind);
+            self.notice(Level::Warn, message, None, None).await;
+            for key in self.kinds.objects(&primary) {
+                let cause = Cause { at: Timestamp::now(), kind: CauseKind::Period };
+                self.queue.add(&key, cause, Urgency::Wait, None, Instant::now());
             }
         }
     }
@@ -75,11 +82,12 @@ impl Manager {
                 return;
             }
         };
+        let known: HashSet<ObjectKey> = self.kinds.objects(&primary).into_iter().collect();
         for (namespace, name) in names {
             let (group, kind) = (primary.group.clone(), primary.kind.clone());
             let key = ObjectKey { group, kind, namespace, name };
             // What does not exist, or is not picked, needs no pass.
-            if !self.kinds.objects(&primary).contains(&key) {
+            if !known.contains(&key) {
                 continue;
             }
             let kind = CauseKind::Watch {

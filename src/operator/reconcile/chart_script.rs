@@ -161,15 +161,20 @@ impl ChartScript {
                 let secrets = mask::known(told.secrets.iter().cloned().chain(mask::secrets(&self.parent)));
                 Err(blamed(&self.typed, &self.reference.gvk, &secrets, &found))
             }
-            Ok(Err(error)) if error.is_panic() => {
-                Err(Fault::plain(anyhow!("the engine of {} panicked; please report it", self.typed.path)))
-            }
-            Ok(Err(_)) => Err(Fault::plain(anyhow!("the pass was stopped"))),
-            Err(_) => Err(Fault::plain(anyhow!(
-                "{} did not return within {} s and cannot be interrupted",
-                self.typed.path,
-                limits.time.as_secs_f64()
+            Ok(Err(error)) if error.is_panic() => Err(Fault::plain(anyhow!(
+                "the engine of {} panicked; this is an error in opdev, please report it",
+                self.typed.path
             ))),
+            Ok(Err(_)) => Err(Fault::plain(anyhow!("the pass was stopped"))),
+            Err(_) => Err(Fault {
+                // Each attempt would take a thread that does not come back.
+                retry: false,
+                ..Fault::plain(anyhow!(
+                    "{} did not return within {} s and cannot be interrupted; it is asked again when something changes",
+                    self.typed.path,
+                    limits.time.as_secs_f64()
+                ))
+            }),
         }
     }
 }
