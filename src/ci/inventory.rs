@@ -23,7 +23,12 @@ fn stays(group: &str, kind: &str) -> bool {
     )
 }
 
-/// Every object, but those that may stay behind.
+/// Whether the controllers of the cluster make it in every namespace, at a time of their own.
+fn is_of_every_namespace(group: &str, kind: &str, name: &str) -> bool {
+    matches!((group, kind, name), ("", "ConfigMap", "kube-root-ca.crt") | ("", "ServiceAccount", "default"))
+}
+
+/// Every object, but those that may stay behind or that every namespace has.
 ///
 /// # Errors
 /// Where the control plane does not answer.
@@ -40,7 +45,8 @@ pub(super) async fn inventory(client: &Client) -> Result<BTreeMap<String, Object
         let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
         // A kind may go while it is listed.
         let Ok(list) = api.list_metadata(&ListParams::default()).await else { continue };
-        for object in list.items.into_iter().filter(|object| !may_stay(object)) {
+        let own = |name: &str| is_of_every_namespace(&resource.group, &resource.kind, name);
+        for object in list.items.into_iter().filter(|object| !may_stay(object) && !own(&object.name_any())) {
             let namespaced = capabilities.scope == Scope::Namespaced;
             let object = ObjectRef {
                 gvk: Gvk::new(&resource.group, &resource.version, &resource.kind),
@@ -62,17 +68,6 @@ pub(super) fn may_stay(object: &impl kube::Resource) -> bool {
         || annotations.is_some_and(|all| all.contains_key(HOOK))
 }
 
-/// The names of the objects in a file of manifests, for those that it brings along.
-pub(super) fn named_in(text: &str) -> Vec<(Gvk, String)> {
-    let documents = opdev_object::yaml::documents(text).unwrap_or_default();
-    let objects = documents.iter().filter_map(|node| opdev_object::yaml::to_json(node).ok());
-    let named = objects.filter_map(|object| {
-        let name = object.pointer("/metadata/name")?.as_str()?.to_owned();
-        Some((Gvk::of(&object)?, name))
-    });
-    named.collect()
-}
-
 /// The samples that a file asks to be applied before it, by a comment `# opdev:after: FILE, FILE`; relative to the file's own
 /// folder.
 pub(super) fn before(path: &str, text: &str) -> Vec<String> {
@@ -86,17 +81,6 @@ pub(super) fn before(path: &str, text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use kube::core::PartialObjectMeta;
-
-    #[test]
-    fn a_file_brings_all_its_objects() {
-        let text = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n---\n---\nkind: X\n---\napiVersion: g/v1\nkind: B\n\
-                    metadata:\n  name: b\n";
-        let named = named_in(text);
-        assert_eq!(
-            named,
-            [(Gvk::new("", "v1", "Secret"), "a".into()), (Gvk::new("g", "v1", "B"), "b".into())]
-        );
-    }
 
     #[test]
     fn a_sample_names_those_that_come_before_it() {

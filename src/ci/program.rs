@@ -3,10 +3,16 @@
 use super::run::CiInput;
 use super::world::World;
 use crate::event::words;
+use crate::process::ProcessGroup;
 use anyhow::{Context as _, Result};
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::process::ExitStatus;
-use tokio::process::Command;
+use std::time::Duration;
+use tokio::process::{Child, Command};
+
+/// How long it may take to stop once it was asked to.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How the program ended, and what became of the operator meanwhile.
 #[derive(Debug)]
@@ -42,19 +48,37 @@ async fn started(
     words: &[String],
 ) -> Result<(ExitStatus, bool)> {
     let (name, args) = words.split_first().context("no program was named")?;
-    let mut child = Command::new(name)
-        .args(args)
-        .current_dir(folder)
-        .env("KUBECONFIG", &world.kubeconfig)
-        .kill_on_drop(true)
-        .spawn()
-        .with_context(|| format!("{name} cannot be started"))?;
-    tokio::select! {
-        status = child.wait() => Ok((status?, false)),
+    let mut command = Command::new(name);
+    command.args(args).current_dir(folder).env("KUBECONFIG", &world.kubeconfig).kill_on_drop(true);
+    // At a terminal it stays in opdev's group, so that it may read the keyboard; ctrl-c reaches all of it there.
+    let group = if std::io::stdin().is_terminal() { None } else { Some(ProcessGroup::start().await?) };
+    if let Some(group) = &group {
+        group.take_in(&mut command);
+    }
+    let mut child = command.spawn().with_context(|| format!("{name} cannot be started"))?;
+    let (status, interrupted) = tokio::select! {
+        status = child.wait() => (status, false),
         () = input.shutdown.cancelled() => {
-            // It has the terminal's signal as well; who asked with `kill` asked only opdev.
-            let _ = child.start_kill();
-            Ok((child.wait().await?, true))
+            match &group {
+                Some(group) => group.ask_to_stop(),
+                None => ask_to_stop(&child),
+            }
+            let patient = tokio::time::timeout(PATIENCE, child.wait()).await;
+            if patient.is_err() {
+                let _ = child.start_kill();
+            }
+            (child.wait().await, true)
         }
+    };
+    if let Some(group) = group {
+        group.end().await;
+    }
+    Ok((status?, interrupted))
+}
+
+fn ask_to_stop(child: &Child) {
+    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
+    if let Some(pid) = pid {
+        let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
     }
 }

@@ -2,21 +2,26 @@
 
 use super::kuttl::{self, How, KuttlTest};
 use super::report::{Report, Suite};
-use super::sample;
+use super::sample::{self, SampleFile};
 use super::world::Setup;
 use crate::dev::cluster::Choice;
 use crate::dev::plan;
 use crate::dev::project::Project;
 use crate::dev::trust::Trust;
-use crate::event::{Sample, words};
+use crate::event::{Diagnostic, words};
 use crate::operator::manager::Settings;
+use crate::sources::Sources;
 use anyhow::{Result, anyhow, bail};
 use futures::stream::{self, StreamExt};
+use opdev_object::meta::{Gvk, ObjectRef};
 use regex::Regex;
 use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
+
+/// How long scenarios may take to end once all is to end.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// What to run.
 pub struct CiInput {
@@ -68,6 +73,14 @@ pub struct Pick {
     pub repeat: usize,
 }
 
+impl Pick {
+    /// Whether a path is among them, leaving parts aside.
+    fn takes(&self, path: &str) -> bool {
+        let named = self.paths.is_empty() || self.paths.iter().any(|one| is_below(path, one));
+        named && self.filter.as_ref().is_none_or(|filter| filter.is_match(path))
+    }
+}
+
 /// One part of several, such as `1/3`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
@@ -90,8 +103,8 @@ impl FromStr for Shard {
 /// What runs on a control plane of its own.
 #[derive(Clone, Debug)]
 pub enum Scenario {
-    /// A sample is applied, settled, reconciled once more and deleted.
-    Sample(Sample),
+    /// The samples of a file are applied, settled, reconciled once more and deleted.
+    Sample(SampleFile),
     /// The steps of a folder, as kuttl has them.
     Folder(Box<KuttlTest>),
 }
@@ -113,8 +126,8 @@ pub struct NoScenario;
 impl std::fmt::Display for NoScenario {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
-            "there is no scenario: no sample of a kind that the project reconciles was found, or none was picked\n  to do: \
-             put samples into config/samples, or say --allow-empty",
+            "there is no scenario: the project has no sample of a kind that it reconciles, or --filter and --shard leave none\n  \
+             to do: put samples into config/samples, pick others, or say --allow-empty",
         )
     }
 }
@@ -143,18 +156,11 @@ pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
     }
     let only_folders = !folders.is_empty() && named.is_empty();
     pick.paths = named;
-    let mut samples = if only_folders { Vec::new() } else { sources.samples.clone() };
-    samples.retain(|sample| {
-        let gvk = &sample.object.gvk;
-        let watched = sources.watch(&gvk.group, &gvk.kind).is_some();
-        let programs = sources.shown.iter().any(|shown| {
-            shown.gvk.group == gvk.group && shown.gvk.kind == gvk.kind && shown.program.is_some()
-        });
-        if !watched && !programs {
-            notes.push(format!("{} is left out: nothing reconciles {}", sample.path, gvk.kind));
-        }
-        watched || programs
-    });
+    let samples = if only_folders {
+        Vec::new()
+    } else {
+        sample_files(&input.project.root, &sources, &pick, &mut notes)?
+    };
     for test in &folders {
         notes.extend(test.ignored.iter().map(|file| format!("{file} is no step of a test")));
     }
@@ -162,6 +168,45 @@ pub fn scenarios(input: &CiInput) -> Result<(Vec<Scenario>, Vec<String>)> {
     let folders = folders.into_iter().map(|test| Scenario::Folder(Box::new(test)));
     let picked = picked(&pick, all.collect(), folders.collect())?;
     Ok((picked, notes))
+}
+
+/// The files of samples with an object that the operator reconciles. Only those that `pick` takes are read; of the others
+/// only the path is known.
+fn sample_files(
+    root: &Path,
+    sources: &Sources,
+    pick: &Pick,
+    notes: &mut Vec<String>,
+) -> Result<Vec<SampleFile>> {
+    let wanted = |problem: &&Diagnostic| {
+        let file = problem.place.as_ref().map(|place| place.file.as_str()).unwrap_or_default();
+        pick.takes(file)
+    };
+    let broken: Vec<String> = sources.broken_samples.iter().filter(wanted).map(words::diagnostic).collect();
+    if !broken.is_empty() {
+        bail!("{}", broken.join("\n"));
+    }
+    let reconciled = |object: &ObjectRef| {
+        let gvk = &object.gvk;
+        let is = |other: &Gvk| other.group == gvk.group && other.kind == gvk.kind;
+        sources.watch(&gvk.group, &gvk.kind).is_some()
+            || sources.shown.iter().any(|shown| is(&shown.gvk) && shown.program.is_some())
+    };
+    let mut found = Vec::new();
+    for sample in &sources.samples {
+        let path = sample.path.clone();
+        if !pick.takes(&path) {
+            found.push(SampleFile { path, ..SampleFile::default() });
+            continue;
+        }
+        let file = SampleFile::read(root, &path, reconciled)?;
+        if file.objects.is_empty() {
+            notes.push(format!("{path} is left out: nothing reconciles {}", sample.object.gvk.kind));
+        } else {
+            found.push(file);
+        }
+    }
+    Ok(found)
 }
 
 fn picked(pick: &Pick, samples: Vec<Scenario>, folders: Vec<Scenario>) -> Result<Vec<Scenario>> {
@@ -173,10 +218,10 @@ fn picked(pick: &Pick, samples: Vec<Scenario>, folders: Vec<Scenario>) -> Result
             );
         }
     }
-    let of_paths = |name: &str| pick.paths.is_empty() || pick.paths.iter().any(|path| is_below(name, path));
-    let matching = |name: &str| pick.filter.as_ref().is_none_or(|filter| filter.is_match(name));
-    let samples = samples.into_iter().filter(|sample| of_paths(sample.name()));
-    let mut all: Vec<Scenario> = samples.chain(folders).filter(|one| matching(one.name())).collect();
+    // Folders of tests were named by a path of their own.
+    let matching = |one: &Scenario| pick.filter.as_ref().is_none_or(|filter| filter.is_match(one.name()));
+    let samples = samples.into_iter().filter(|sample| pick.takes(sample.name()));
+    let mut all: Vec<Scenario> = samples.chain(folders.into_iter().filter(matching)).collect();
     all.sort_by(|a, b| a.name().cmp(b.name()));
     if let Some(Shard { index, count }) = pick.shard {
         all = all.into_iter().skip(index - 1).step_by(count).collect();
@@ -211,15 +256,24 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<Report> {
             }
             // On a thread of its own worth of work: renders and scripts block.
             let name = scenario.name().to_owned();
+            let shutdown = setup.shutdown.clone();
             let running = tokio::spawn(async move {
                 match &scenario {
                     Scenario::Sample(sample) => sample::run(&setup, sample, how.limit).await,
                     Scenario::Folder(test) => kuttl::run(&setup, test, how).await,
                 }
             });
-            let suite: Option<Suite> = match running.await {
-                Ok(suite) => Some(suite),
-                Err(error) => Some(broken(name, &anyhow!("{error}"))),
+            // A scenario that does not end in time once all is to end must not cost the report of the others.
+            let too_late = async {
+                shutdown.cancelled().await;
+                tokio::time::sleep(LAST_WAIT).await;
+            };
+            let suite: Option<Suite> = tokio::select! {
+                ended = running => match ended {
+                    Ok(suite) => Some(suite),
+                    Err(error) => Some(broken(name, &anyhow!("{error}"))),
+                },
+                () = too_late => None,
             };
             if input.fail_fast && suite.as_ref().is_some_and(|suite| !suite.passed()) {
                 stop.cancel();
@@ -247,11 +301,10 @@ fn broken(name: String, error: &anyhow::Error) -> Suite {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use opdev_object::meta::ObjectRef;
 
     fn samples() -> Vec<Scenario> {
         let sample =
-            |path: &str| Scenario::Sample(Sample { path: path.to_owned(), object: ObjectRef::default() });
+            |path: &str| Scenario::Sample(SampleFile { path: path.to_owned(), ..SampleFile::default() });
         ["config/samples/b.yaml", "config/samples/a.yaml", "more/c.yaml"].map(sample).to_vec()
     }
 

@@ -1,32 +1,64 @@
-//! One sample as a scenario: applied, settled, a second pass that writes nothing, deleted, nothing left behind.
+//! One file of samples as a scenario: applied, settled, a second pass that writes nothing, deleted, nothing left behind.
 
-use super::inventory::{before, inventory, may_stay, named_in};
+use super::inventory::{before, inventory, may_stay};
+use super::manifest::manifests;
 use super::report::{Case, Outcome, Suite};
 use super::world::{Setup, World, all_waits, waits};
-use crate::event::{Action, KindHealth, Propagation, Request, Sample, words};
+use crate::dev::api::{NotServed, resource_of};
+use crate::event::{Action, KindHealth, Propagation, Request, words};
 use crate::state::{State, tree};
 use anyhow::{Context as _, Result, anyhow};
 use kube::Client;
 use kube::api::{Api, DynamicObject};
-use kube::core::{ApiResource, GroupVersionKind};
-use opdev_object::meta::{Gvk, ObjectKey, ObjectRef};
+use kube::core::ApiResource;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How often a pass may fail over the same object before the file that is to blame counts as broken.
 const ATTEMPTS: u32 = 3;
 
-/// Runs the scenario of a sample. `limit` bounds each of its steps.
-pub(super) async fn run(setup: &Setup, sample: &Sample, limit: Duration) -> Suite {
+/// A file of samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SampleFile {
+    /// Path relative to the project's root.
+    pub(super) path: String,
+    /// Its objects that the operator reconciles, in the order of the file.
+    pub(super) objects: Vec<ObjectRef>,
+    /// What else it brings along; nobody deletes that.
+    pub(super) others: Vec<ObjectRef>,
+    /// Samples to apply before it.
+    pub(super) first: Vec<String>,
+}
+
+impl SampleFile {
+    /// Reads a file. `reconciled` says which of its objects the operator reconciles.
+    ///
+    /// # Errors
+    /// Where it cannot be read, or is no YAML with objects.
+    pub(super) fn read(
+        root: &Path,
+        path: &str,
+        reconciled: impl Fn(&ObjectRef) -> bool,
+    ) -> Result<SampleFile> {
+        let file = root.join(path);
+        let text = std::fs::read_to_string(&file).with_context(|| format!("{path} cannot be read"))?;
+        let all = manifests(&text, path)?;
+        let all = all.iter().filter_map(|manifest| ObjectRef::of(&manifest.object));
+        let (objects, others) = all.partition(reconciled);
+        Ok(SampleFile { path: path.to_owned(), objects, others, first: before(path, &text) })
+    }
+}
+
+/// Runs the scenario of a file of samples. `limit` bounds each of its steps.
+pub(super) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> Suite {
     let began = Instant::now();
     let mut suite = Suite { name: sample.path.clone(), cases: Vec::new(), took: Duration::ZERO, error: None };
     match World::start(setup).await {
         Ok(world) => {
-            let brought = std::fs::read_to_string(setup.project.root.join(&sample.path));
-            let text = brought.unwrap_or_default();
-            let (named, first) = (named_in(&text), before(&sample.path, &text));
-            let object = sample.object.clone();
-            let mut run = Run { world, path: &sample.path, object, named, first, limit, cases: Vec::new() };
+            let objects = sample.objects.clone();
+            let mut run = Run { world, sample, objects, limit, cases: Vec::new() };
             run.steps().await;
             let Run { world, cases, .. } = run;
             suite.cases = cases;
@@ -42,12 +74,9 @@ pub(super) async fn run(setup: &Setup, sample: &Sample, limit: Duration) -> Suit
 
 struct Run<'a> {
     world: World,
-    path: &'a str,
-    object: ObjectRef,
-    /// What else its file brings along; nobody deletes that.
-    named: Vec<(Gvk, String)>,
-    /// Samples to apply before it.
-    first: Vec<String>,
+    sample: &'a SampleFile,
+    /// Its reconciled objects, with their namespaces.
+    objects: Vec<ObjectRef>,
     limit: Duration,
     cases: Vec<Case>,
 }
@@ -67,7 +96,7 @@ impl From<anyhow::Error> for Wrong {
 impl Run<'_> {
     async fn steps(&mut self) {
         let limit = self.limit;
-        if !self.first.is_empty() {
+        if !self.sample.first.is_empty() {
             let began = Instant::now();
             let ready = self.samples_before().await;
             if !self.note("apply the samples before it", began, ready) {
@@ -76,8 +105,12 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let before = inventory(&self.world.client).await;
-        let path = self.path.to_owned();
+        let path = self.sample.path.clone();
         let applied = self.world.ask(Request::Apply { path }, limit).await.and(before);
+        let applied = match applied {
+            Ok(before) => self.name_namespaces().await.map(|()| before),
+            Err(error) => Err(error),
+        };
         let (applied, before) = match applied {
             Ok(before) => (Ok(()), before),
             Err(error) => (Err(Wrong::from(error)), BTreeMap::new()),
@@ -85,31 +118,19 @@ impl Run<'_> {
         if !self.note("apply", began, applied) {
             return;
         }
-        if self.object.namespace.is_none() {
-            self.object.namespace = self.world.namespace_of(&self.object.gvk).await;
-        }
-        let key = self.object.key();
+        let keys: Vec<ObjectKey> = self.objects.iter().map(ObjectRef::key).collect();
         let began = Instant::now();
-        let settled = self.settled(&key).await;
+        let settled = self.rest(|state| waits(state, &keys)).await;
         if !self.note("settled", began, settled) {
             return;
         }
         // What it has made is known now; what it makes later belongs to no settled state.
-        let made = self.made(&key);
-        let began = Instant::now();
-        if self.is_programs() {
-            let why = "a program reconciles it, which cannot be asked for one pass".to_owned();
-            let name = "second pass writes nothing".to_owned();
-            self.cases.push(Case { name, took: Duration::ZERO, outcome: Outcome::Skipped(why) });
-        } else {
-            let object = self.object.clone();
-            let checked = self.world.ask(Request::Check { object }, limit).await;
-            if !self.note("second pass writes nothing", began, checked.map(drop).map_err(Wrong::from)) {
-                return;
-            }
+        let made: BTreeMap<String, ObjectRef> = keys.iter().flat_map(|key| self.made(key)).collect();
+        if !self.second_pass().await {
+            return;
         }
         let began = Instant::now();
-        let deleted = self.deleted(&key).await;
+        let deleted = self.deleted().await;
         if !self.note("delete", began, deleted) {
             return;
         }
@@ -118,12 +139,43 @@ impl Run<'_> {
         self.note("nothing is left", began, left);
     }
 
+    /// Objects that name no namespace are in the one that the operator works in.
+    async fn name_namespaces(&mut self) -> Result<()> {
+        for object in self.objects.iter_mut().filter(|object| object.namespace.is_none()) {
+            object.namespace = self.world.namespace_of(&object.gvk).await?;
+        }
+        Ok(())
+    }
+
+    /// Reconciles each object once more; whether to go on.
+    async fn second_pass(&mut self) -> bool {
+        const NAME: &str = "second pass writes nothing";
+        let began = Instant::now();
+        let asked: Vec<ObjectRef> =
+            self.objects.iter().filter(|object| !self.is_programs(object)).cloned().collect();
+        if asked.is_empty() {
+            let why = "a program reconciles it, which cannot be asked for one pass".to_owned();
+            self.cases.push(Case {
+                name: NAME.to_owned(),
+                took: Duration::ZERO,
+                outcome: Outcome::Skipped(why),
+            });
+            return true;
+        }
+        for object in asked {
+            if let Err(error) = self.world.ask(Request::Check { object }, self.limit).await {
+                return self.note(NAME, began, Err(error.into()));
+            }
+        }
+        self.note(NAME, began, Ok(()))
+    }
+
     /// Notes how a step ended; whether to go on.
     fn note(&mut self, name: &str, began: Instant, ended: Result<(), Wrong>) -> bool {
         let loops = self.world.loops();
         let ended = match (ended, loops.first()) {
             (Ok(()), Some(found)) => Err(Wrong {
-                message: format!("the passes of {} go round in a loop", found.object),
+                message: format!("the reconciles of {} go round in a loop", found.object),
                 details: found.blame.clone().unwrap_or_default(),
             }),
             (ended, _) => ended,
@@ -140,22 +192,18 @@ impl Run<'_> {
         well
     }
 
-    fn is_programs(&self) -> bool {
-        let gvk = &self.object.gvk;
+    fn is_programs(&self, object: &ObjectRef) -> bool {
+        let gvk = &object.gvk;
         let state = self.world.state();
         let kind = state.kinds().iter().find(|kind| kind.gvk.group == gvk.group && kind.gvk.kind == gvk.kind);
         kind.is_some_and(|kind| matches!(kind.health, KindHealth::Process { .. }))
     }
 
     async fn samples_before(&mut self) -> Result<(), Wrong> {
-        for path in self.first.clone() {
-            self.world.ask(Request::Apply { path }, self.limit).await?;
+        for path in &self.sample.first {
+            self.world.ask(Request::Apply { path: path.clone() }, self.limit).await?;
         }
         self.rest(all_waits).await
-    }
-
-    async fn settled(&self, key: &ObjectKey) -> Result<(), Wrong> {
-        self.rest(|state| waits(state, key)).await
     }
 
     /// Waits until nothing waits any more, or a chart has failed for good.
@@ -188,16 +236,20 @@ impl Run<'_> {
         all.filter_map(|object| Some((object.uid.clone()?, object))).collect()
     }
 
-    async fn deleted(&mut self, key: &ObjectKey) -> Result<(), Wrong> {
-        let object = self.object.clone();
-        let request = Request::Delete { object, propagation: Propagation::Background, grace: None };
-        self.world.ask(request, self.limit).await?;
-        let gone = |state: &State| state.objects.get(key).is_none().then_some(());
-        let Err(state) = self.world.until(self.limit, gone).await else { return Ok(()) };
-        let seen = state.objects.get(key).context("it is gone")?;
-        let detail = seen.health.detail.clone().unwrap_or_default();
-        let message = format!("{key} is still there after {} s: {detail}", self.limit.as_secs());
-        Err(Wrong { message, details: String::new() })
+    /// Deletes each object and waits until it has gone, the last one of the file first.
+    async fn deleted(&mut self) -> Result<(), Wrong> {
+        for object in self.objects.clone().into_iter().rev() {
+            let key = object.key();
+            let request = Request::Delete { object, propagation: Propagation::Background, grace: None };
+            self.world.ask(request, self.limit).await?;
+            let gone = |state: &State| state.objects.get(&key).is_none().then_some(());
+            let Err(state) = self.world.until(self.limit, gone).await else { continue };
+            let Some(seen) = state.objects.get(&key) else { continue };
+            let detail = seen.health.detail.clone().unwrap_or_default();
+            let message = format!("{key} is still there after {} s: {detail}", self.limit.as_secs());
+            return Err(Wrong { message, details: String::new() });
+        }
+        Ok(())
     }
 
     /// Waits until all that was made has gone, but for what is to stay.
@@ -209,8 +261,9 @@ impl Run<'_> {
         let client = &self.world.client;
         let deadline = Instant::now() + self.limit;
         let brought = |object: &ObjectRef| {
-            self.named.iter().any(|(gvk, name)| {
-                (&gvk.group, &gvk.kind, name) == (&object.gvk.group, &object.gvk.kind, &object.name)
+            self.sample.others.iter().any(|other| {
+                (&other.gvk.group, &other.gvk.kind, &other.name)
+                    == (&object.gvk.group, &object.gvk.kind, &object.name)
             })
         };
         let there = inventory(client).await?;
@@ -249,10 +302,12 @@ fn fails_for_good(state: &State) -> Option<String> {
 
 /// Ends once an object has gone, or where it may stay.
 async fn gone(client: &Client, uid: &str, object: &ObjectRef) -> Result<()> {
-    let gvk = GroupVersionKind::gvk(&object.gvk.group, &object.gvk.version, &object.gvk.kind);
-    let found = kube::discovery::pinned_kind(client, &gvk).await;
-    // A kind that is not served any more has no objects.
-    let Ok((resource, _)) = found else { return Ok(()) };
+    let resource = match resource_of(client, &object.gvk).await {
+        Ok((resource, _)) => resource,
+        // A kind that is not served any more has no objects.
+        Err(error) if error.is::<NotServed>() => return Ok(()),
+        Err(error) => return Err(error),
+    };
     let api = api(client, &resource, object.namespace.as_deref());
     let Some(there) = api.get_opt(&object.name).await? else { return Ok(()) };
     if there.metadata.uid.as_deref() != Some(uid) || may_stay(&there) {

@@ -1,6 +1,7 @@
 //! One control plane with the operator of the project, in a folder of its own, for one scenario. Waits on what happens,
 //! never on time.
 
+use crate::dev::api::resource_of;
 use crate::dev::bus;
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop::{self, Input};
@@ -16,8 +17,6 @@ use crate::tap::EventSink;
 use anyhow::{Context as _, Result, anyhow, bail};
 use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::core::GroupVersionKind;
-use kube::discovery::Scope;
 use opdev_object::meta::{Gvk, ObjectKey};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -144,10 +143,12 @@ impl World {
     }
 
     /// Where an object of a kind goes that names no namespace.
-    pub(super) async fn namespace_of(&self, gvk: &Gvk) -> Option<String> {
-        let gvk = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
-        let (_, capabilities) = kube::discovery::pinned_kind(&self.client, &gvk).await.ok()?;
-        (capabilities.scope == Scope::Namespaced).then(|| self.namespace.clone())
+    ///
+    /// # Errors
+    /// Where the kind is not served.
+    pub(super) async fn namespace_of(&self, gvk: &Gvk) -> Result<Option<String>> {
+        let (_, namespaced) = resource_of(&self.client, gvk).await?;
+        Ok(namespaced.then(|| self.namespace.clone()))
     }
 
     /// Waits until the state says what `pick` looks for; the state as it is where that takes too long.
@@ -320,12 +321,14 @@ fn serving(state: &State) -> Result<Option<()>> {
     Ok(Some(()))
 }
 
-/// What the custom resources wait for; nothing once all is settled.
-pub(super) fn waits(state: &State, object: &ObjectKey) -> Vec<String> {
-    if state.objects.get(object).is_none() {
-        return vec![format!("{object} has not been seen yet")];
-    }
-    all_waits(state)
+/// What the custom resources wait for, these ones among them; nothing once all is settled.
+pub(super) fn waits(state: &State, objects: &[ObjectKey]) -> Vec<String> {
+    let unseen: Vec<String> = objects
+        .iter()
+        .filter(|object| state.objects.get(object).is_none())
+        .map(|object| format!("{object} has not been seen yet"))
+        .collect();
+    if unseen.is_empty() { all_waits(state) } else { unseen }
 }
 
 /// What any custom resource waits for.

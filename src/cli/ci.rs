@@ -45,8 +45,8 @@ pub(super) struct CiArgs {
     /// Begin no other scenario once one has failed
     #[arg(long, conflicts_with = "program")]
     fail_fast: bool,
-    /// Run each scenario so often
-    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "program")]
+    /// Run each scenario N times
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "program", value_parser = at_least_once)]
     repeat: usize,
     /// Run only part I of N parts
     #[arg(long, value_name = "I/N", conflicts_with = "program")]
@@ -79,6 +79,14 @@ pub(super) struct CiArgs {
     /// A program to run against the control plane with the operator, such as `kubectl kuttl test tests/e2e`
     #[arg(last = true, value_name = "PROGRAM")]
     program: Vec<String>,
+}
+
+fn at_least_once(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("each scenario runs at least once".to_owned()),
+        Ok(times) => Ok(times),
+        Err(_) => Err(format!("{text} is no number")),
+    }
 }
 
 /// No environment.

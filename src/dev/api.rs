@@ -14,15 +14,29 @@ use serde_json::Value;
 /// The field manager of everything the user writes through opdev.
 pub(in crate::dev) const MANAGER: &str = "opdev";
 
+/// A kind that the API server does not serve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NotServed(pub(crate) Gvk);
+
+impl std::fmt::Display for NotServed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the API server does not serve {}: its CustomResourceDefinition is missing", self.0)
+    }
+}
+
+impl std::error::Error for NotServed {}
+
 /// The resource that serves a kind, and whether it is namespaced.
-pub(in crate::dev) async fn resource_of(client: &Client, gvk: &Gvk) -> Result<(ApiResource, bool)> {
+///
+/// # Errors
+/// `NotServed` where discovery answers and does not name the kind; else why it does not answer.
+pub(crate) async fn resource_of(client: &Client, gvk: &Gvk) -> Result<(ApiResource, bool)> {
     let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
-    let missing = || format!("the API server does not serve {gvk}: its CustomResourceDefinition is missing");
     let (resource, capabilities) = match kube::discovery::pinned_kind(client, &wanted).await {
         Ok(found) => found,
         // A group without a version, and a version without the kind; neither answer says more than these words.
-        Err(kube::Error::Api(status)) if status.code == 404 => bail!(missing()),
-        Err(kube::Error::Discovery(_)) => bail!(missing()),
+        Err(kube::Error::Api(status)) if status.code == 404 => bail!(NotServed(gvk.clone())),
+        Err(kube::Error::Discovery(_)) => bail!(NotServed(gvk.clone())),
         Err(error) => return Err(error.into()),
     };
     Ok((resource, capabilities.scope == kube::discovery::Scope::Namespaced))

@@ -18,14 +18,14 @@ const LEADER: &str = "trap '' TERM INT HUP QUIT; echo; read -r _; kill -KILL 0";
 #[derive(Debug)]
 pub(super) struct Child {
     process: Process,
-    group: Group,
+    group: ProcessGroup,
     /// The number of the process.
     pub(super) pid: u32,
 }
 
-/// The process group. Dropping it kills what is left of it.
+/// A process group. Dropping it kills what is left of it, and it does not outlive opdev.
 #[derive(Debug)]
-struct Group {
+pub struct ProcessGroup {
     id: Pid,
     leader: Process,
     /// Closes with opdev.
@@ -33,15 +33,16 @@ struct Group {
 }
 
 /// How a process is started.
-pub(super) struct Launch<'a> {
+#[derive(Debug)]
+pub struct Launch<'a> {
     /// The program and its arguments; never empty.
-    pub(super) command: &'a [String],
+    pub command: &'a [String],
     /// The working directory.
-    pub(super) dir: &'a Path,
+    pub dir: &'a Path,
     /// Variables beside those of opdev itself.
-    pub(super) env: &'a BTreeMap<String, String>,
+    pub env: &'a BTreeMap<String, String>,
     /// Variables of opdev itself that it must not see.
-    pub(super) without: &'a [&'a str],
+    pub without: &'a [&'a str],
 }
 
 impl Child {
@@ -51,7 +52,7 @@ impl Child {
     /// Where the program does not exist or may not be run.
     pub(super) async fn start(launch: &Launch<'_>) -> Result<(Child, ChildStdout, ChildStderr)> {
         let (program, arguments) = launch.command.split_first().context("there is no command to run")?;
-        let group = Group::start().await.context("a process group cannot be made with `sh`")?;
+        let group = ProcessGroup::start().await.context("a process group cannot be made with `sh`")?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -59,8 +60,8 @@ impl Child {
             .envs(launch.env)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(group.id.as_raw_nonzero().get());
+            .stderr(Stdio::piped());
+        group.take_in(&mut command);
         for name in launch.without.iter().filter(|name| !launch.env.contains_key(**name)) {
             command.env_remove(name);
         }
@@ -79,26 +80,29 @@ impl Child {
     /// Asks the process to stop, kills it after `patience`, and then whatever it has started and left behind.
     /// The answer is how it ended, and whether it had to be killed.
     pub(super) async fn stop(mut self, patience: Duration) -> (Option<ExitStatus>, bool) {
-        let _ = kill_process_group(self.group.id, Signal::TERM);
+        self.group.signal(Signal::TERM);
         if let Ok(status) = tokio::time::timeout(patience, self.process.wait()).await {
             self.end().await;
             return (status.ok(), false);
         }
-        let _ = kill_process_group(self.group.id, Signal::KILL);
+        self.group.signal(Signal::KILL);
         let status = self.process.wait().await.ok();
         self.end().await;
         (status, true)
     }
 
     /// Ends the group of a process that has ended: nothing that it left behind goes on.
-    pub(super) async fn end(mut self) {
-        let _ = kill_process_group(self.group.id, Signal::KILL);
-        let _ = self.group.leader.wait().await;
+    pub(super) async fn end(self) {
+        self.group.end().await;
     }
 }
 
-impl Group {
-    async fn start() -> Result<Group> {
+impl ProcessGroup {
+    /// Makes a group that holds nothing yet.
+    ///
+    /// # Errors
+    /// Where there is no shell to lead it.
+    pub async fn start() -> Result<ProcessGroup> {
         let mut leader = Command::new("sh")
             .args(["-c", LEADER])
             .stdin(Stdio::piped())
@@ -110,15 +114,66 @@ impl Group {
         let id = pid.context("the shell has ended at once")?;
         let held = leader.stdin.take();
         let mut ready = leader.stdout.take().context("no pipe from the shell")?;
-        let group = Group { id, leader, _held: held };
+        let group = ProcessGroup { id, leader, _held: held };
         // From here on a signal to the group does not end its leader.
         let mut line = [0];
         ready.read_exact(&mut line).await.context("the shell has ended at once")?;
         Ok(group)
     }
+
+    /// Lets a command start in the group.
+    pub fn take_in(&self, command: &mut Command) {
+        command.process_group(self.id.as_raw_nonzero().get());
+    }
+
+    /// Asks everything in the group to stop.
+    pub fn ask_to_stop(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Kills everything that is left in the group.
+    pub async fn end(mut self) {
+        self.signal(Signal::KILL);
+        let _ = self.leader.wait().await;
+    }
+
+    fn signal(&self, signal: Signal) {
+        let _ = kill_process_group(self.id, signal);
+    }
 }
 
-impl Drop for Group {
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub struct Printed {
+    /// How it ended; `None` where it took too long and was killed.
+    pub status: Option<ExitStatus>,
+    /// Standard output, and after it standard error.
+    pub text: Vec<u8>,
+}
+
+/// Runs a command to its end. What it has started and left behind ends with it, and so it does where the answer is not
+/// waited for.
+///
+/// # Errors
+/// Where it cannot be started.
+pub async fn printed(launch: &Launch<'_>, limit: Duration) -> Result<Printed> {
+    let (mut child, mut stdout, mut stderr) = Child::start(launch).await?;
+    let (mut text, mut errors) = (Vec::new(), Vec::new());
+    let reading = async {
+        let _ = tokio::join!(stdout.read_to_end(&mut text), stderr.read_to_end(&mut errors));
+    };
+    let ending = async {
+        let status = tokio::time::timeout(limit, child.wait()).await;
+        child.end().await;
+        status
+    };
+    // The pipes close once nothing of the group is left.
+    let (status, ()) = tokio::join!(ending, reading);
+    text.append(&mut errors);
+    Ok(Printed { status: status.ok().transpose()?, text })
+}
+
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         // Until the leader is waited for, its number is nobody else's.
         if self.leader.id().is_some() {

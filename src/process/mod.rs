@@ -19,6 +19,7 @@ pub mod trace;
 mod tree;
 pub mod webhooks;
 
+pub use child::{Launch, Printed, ProcessGroup, printed};
 pub use detect::detect;
 pub use missing_kinds::MissingKind;
 pub use plan::{Build, Generate, Plan, Settings, TraceWish};

@@ -126,6 +126,8 @@ impl Loader {
         diagnostics.extend(of_programs);
         self.program_watches(&new, number, programs, &mut all, &mut diagnostics);
         let (watches, affected) = self.settle(all, &definitions, number, files);
+        let (samples, broken_samples) = samples(files);
+        diagnostics.extend_from_slice(&broken_samples);
         let mut sources = Sources {
             number,
             files: changed.to_vec(),
@@ -134,7 +136,8 @@ impl Loader {
             shown: Vec::new(),
             definitions,
             scale: files.options.scale.clone(),
-            samples: samples(files, &mut diagnostics),
+            samples,
+            broken_samples,
             diagnostics: diagnostics.clone(),
         };
         sources.leave_out(&files.options);
@@ -464,8 +467,9 @@ fn leads_out((link, target): &(String, String)) -> Diagnostic {
     Diagnostic { severity: Severity::Warning, hint: Some(hint), ..problem(link, message) }
 }
 
-fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
-    let mut samples = Vec::new();
+/// The samples, and what is wrong with those that cannot be read.
+fn samples(files: &Files) -> (Vec<Sample>, Vec<Diagnostic>) {
+    let (mut samples, mut problems) = (Vec::new(), Vec::new());
     for (path, text) in &files.samples {
         match yaml::from_str(text) {
             Ok(object) => {
@@ -475,11 +479,11 @@ fn samples(files: &Files, diagnostics: &mut Vec<Diagnostic>) -> Vec<Sample> {
                 let mut broken = problem(path, error.message.clone());
                 broken.severity = Severity::Warning;
                 broken.place = Some(Place { file: path.clone(), line: error.line, column: error.column });
-                diagnostics.push(broken);
+                problems.push(broken);
             }
         }
     }
-    samples
+    (samples, problems)
 }
 
 fn prints(charts: &BTreeMap<String, Result<FileSet, String>>) -> Prints<'_> {

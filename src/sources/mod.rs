@@ -48,6 +48,8 @@ pub struct Sources {
     pub scale: BTreeMap<String, String>,
     /// Files to apply with a key.
     pub samples: Vec<Sample>,
+    /// Samples that cannot be read, and why; these are among `diagnostics` too.
+    pub broken_samples: Vec<Diagnostic>,
     /// What is wrong, warnings included.
     pub diagnostics: Vec<Diagnostic>,
 }

@@ -81,7 +81,7 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("operator", vec!["event", "sources", "tap"]),
         ("process", vec!["event", "sources", "tap"]),
         ("dev", vec!["event", "pull", "sources", "scaffold", "state", "tap", "operator", "process"]),
-        ("ci", vec!["event", "sources", "state", "tap", "operator", "dev"]),
+        ("ci", vec!["event", "sources", "state", "tap", "operator", "process", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
         ("pull", vec!["event"]),

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 fn command(root: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_opdev"));
@@ -50,6 +51,56 @@ fn samples_that_need_others_name_them() {
 }
 
 #[test]
+fn every_object_of_a_file_is_reconciled_and_deleted() {
+    let (_folder, root) = demo_project();
+    let hello = fs::read_to_string(root.join("samples/hello.yaml")).unwrap();
+    let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: own}\n";
+    let second = hello.replacen("metadata:\n  name: ", "metadata:\n  namespace: own\n  name: second-", 1);
+    assert!(second.contains("second-"), "{hello}");
+    fs::write(root.join("samples/both.yaml"), format!("{namespace}---\n{hello}\n---\n{second}")).unwrap();
+    let output = ci(&root, &["samples/both.yaml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    // The second one is judged as the first one is.
+    let kind = second.lines().find(|line| line.starts_with("kind: ")).unwrap();
+    let wrong = second.replacen("spec:", "spec:\n  noSuchField: 1", 1).replacen(kind, &format!("{kind}x"), 1);
+    fs::write(root.join("samples/both.yaml"), format!("{namespace}---\n{hello}\n---\n{wrong}")).unwrap();
+    let output = ci(&root, &["samples/both.yaml"]);
+    assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+    fs::write(root.join("samples/both.yaml"), format!("{hello}\n---\na: [")).unwrap();
+    let output = ci(&root, &["samples/both.yaml"]);
+    assert_eq!(output.status.code(), Some(3), "{}", told(&output));
+    assert!(told(&output).contains("samples/both.yaml:"), "{}", told(&output));
+    let other = ci(&root, &["samples/hello.yaml"]);
+    assert_eq!(other.status.code(), Some(0), "a broken file that was not picked: {}", told(&other));
+}
+
+#[test]
+fn a_program_ends_with_all_that_it_has_started() {
+    let (_folder, root) = demo_project();
+    let script = "sleep 1000 & echo $! > child; wait";
+    let mut running = command(&root, &["--", "sh", "-c", script]).stdout(Stdio::null()).spawn().unwrap();
+    let child = loop {
+        let text = fs::read_to_string(root.join("child")).unwrap_or_default();
+        if let Some(pid) = text.strip_suffix('\n') {
+            break pid.to_owned();
+        }
+        std::thread::yield_now();
+        assert!(running.try_wait().unwrap().is_none(), "opdev has ended");
+    };
+    let kill = |signal: &str, pid: &str| {
+        Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap()
+    };
+    assert!(kill("-TERM", &running.id().to_string()).success());
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    // A process that was killed is there until its parent has asked for it.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while fs::read_to_string(format!("/proc/{child}/stat")).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(Instant::now() < deadline, "{child} lives on");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_project_that_does_not_load_is_no_red_test() {
     let (_folder, root) = demo_project();
     let none = ci(&root, &["--filter", "no such sample"]);
@@ -57,6 +108,7 @@ fn a_project_that_does_not_load_is_no_red_test() {
     let allowed = ci(&root, &["--filter", "no such sample", "--allow-empty"]);
     assert_eq!(allowed.status.code(), Some(0), "{}", told(&allowed));
     assert_eq!(ci(&root, &["--shard", "3/2"]).status.code(), Some(2));
+    assert_eq!(ci(&root, &["--repeat", "0"]).status.code(), Some(2));
     fs::write(root.join("charts/memcached/Chart.yaml"), "name: [").unwrap();
     let broken = ci(&root, &["samples/hello.yaml"]);
     assert_eq!(broken.status.code(), Some(3), "{}", told(&broken));

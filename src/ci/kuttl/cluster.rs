@@ -2,13 +2,12 @@
 
 use super::files::{Deletion, Manifest};
 use super::subset::differences;
-use crate::dev::api::without_secrets;
+use crate::dev::api::{NotServed, resource_of, without_secrets};
 use anyhow::{Context as _, Result};
 use futures::stream::{self, BoxStream, StreamExt as _};
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams, WatchParams};
-use kube::core::{ApiResource, GroupVersionKind};
-use kube::discovery::Scope;
+use kube::core::ApiResource;
 use opdev_object::meta::Gvk;
 use serde_json::{Value, json};
 
@@ -18,18 +17,6 @@ pub(super) struct Cluster {
     pub(super) namespace: String,
 }
 
-/// A kind that the API server does not serve.
-#[derive(Debug)]
-struct NotServed(Gvk);
-
-impl std::fmt::Display for NotServed {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the API server does not serve {}", self.0)
-    }
-}
-
-impl std::error::Error for NotServed {}
-
 /// The API of one kind, and whether its objects have namespaces.
 struct Kind {
     resource: ApiResource,
@@ -38,14 +25,8 @@ struct Kind {
 
 impl Cluster {
     async fn kind(&self, gvk: &Gvk) -> Result<Kind> {
-        let wanted = GroupVersionKind::gvk(&gvk.group, &gvk.version, &gvk.kind);
-        let found = kube::discovery::pinned_kind(&self.client, &wanted).await;
-        let (resource, capabilities) = found.map_err(|error| match error {
-            kube::Error::Discovery(_) => anyhow::Error::new(NotServed(gvk.clone())),
-            kube::Error::Api(status) if status.code == 404 => anyhow::Error::new(NotServed(gvk.clone())),
-            error => anyhow::Error::new(error),
-        })?;
-        Ok(Kind { resource, namespaced: capabilities.scope == Scope::Namespaced })
+        let (resource, namespaced) = resource_of(&self.client, gvk).await?;
+        Ok(Kind { resource, namespaced })
     }
 
     fn api(&self, kind: &Kind, namespace: Option<&str>) -> Api<DynamicObject> {

@@ -1,6 +1,8 @@
 //! The files of kuttl: which folders are tests, and what their steps are. Reads; runs nothing.
 
 use super::expect::Expect;
+use crate::ci::manifest;
+pub(super) use crate::ci::manifest::Manifest;
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
@@ -100,14 +102,6 @@ pub(super) struct Step {
     pub(super) assert_commands: Vec<Command>,
     pub(super) timeout: Option<Duration>,
     pub(super) expects: Vec<(String, Expect)>,
-}
-
-/// An object of a file.
-#[derive(Clone, Debug)]
-pub(super) struct Manifest {
-    /// `file:line`.
-    pub(super) place: String,
-    pub(super) object: Value,
 }
 
 const SUITE: &str = "kuttl-test.yaml";
@@ -271,20 +265,7 @@ pub(super) fn manifests(path: &Path, shown: &str) -> Result<Vec<Manifest>> {
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let documents = yaml::documents(&text).with_context(|| format!("{shown}/{name}"))?;
-    let mut found = Vec::new();
-    for node in documents {
-        let place = format!("{shown}/{name}:{}", node.line);
-        let object = yaml::to_json(&node).with_context(|| place.clone())?;
-        if object.is_null() {
-            continue;
-        }
-        if Gvk::of(&object).is_none() {
-            bail!("{place}: an object has apiVersion and kind");
-        }
-        found.push(Manifest { place, object });
-    }
-    Ok(found)
+    manifest::manifests(&text, &format!("{shown}/{name}"))
 }
 
 fn is(manifest: &Manifest, kind: &str) -> bool {

@@ -9,6 +9,7 @@ mod subset;
 use super::report::{Case, Outcome, Suite};
 use super::world::{Setup, World, all_waits};
 use crate::event::{LoopFound, Reconcile};
+use crate::process::{Launch, printed};
 use crate::state::State;
 use anyhow::{Context as _, Result, bail};
 use cluster::Cluster;
@@ -18,8 +19,8 @@ pub(super) use files::tests;
 use files::{Command, Manifest, Step, manifests};
 use futures::StreamExt as _;
 use opdev_controlplane::Controllers;
+use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -256,25 +257,21 @@ impl Run<'_> {
             0 => limit,
             seconds => Duration::from_secs(seconds),
         };
-        let mut command = tokio::process::Command::new("sh");
-        command
-            .args(["-c", &text])
-            .current_dir(self.folder)
-            .env("KUBECONFIG", &self.world.kubeconfig)
-            .env("NAMESPACE", &self.cluster.namespace)
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        let ended = tokio::time::timeout(limit, command.output()).await;
-        let output = match ended {
-            Ok(output) => output.with_context(|| format!("`{text}` cannot be started"))?,
-            Err(_) => bail!("`{text}` took longer than {} s", limit.as_secs()),
+        let env = BTreeMap::from([
+            ("KUBECONFIG".to_owned(), self.world.kubeconfig.display().to_string()),
+            ("NAMESPACE".to_owned(), self.cluster.namespace.clone()),
+        ]);
+        let command = ["sh", "-c", &text].map(str::to_owned);
+        let launch = Launch { command: &command, dir: self.folder, env: &env, without: &[] };
+        let ended = printed(&launch, limit).await?;
+        let Some(status) = ended.status else {
+            bail!("`{text}` took longer than {} s", limit.as_secs());
         };
-        if output.status.success() || wanted.ignore_failure {
+        if status.success() || wanted.ignore_failure {
             return Ok(());
         }
-        let said = [output.stdout, output.stderr].concat();
-        let from = said.len().saturating_sub(MOST_OUTPUT);
-        let said = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();
-        bail!("`{text}` ended with {}: {}", output.status, said.trim())
+        let from = ended.text.len().saturating_sub(MOST_OUTPUT);
+        let said = String::from_utf8_lossy(ended.text.get(from..).unwrap_or_default()).into_owned();
+        bail!("`{text}` ended with {status}: {}", said.trim())
     }
 }
