@@ -99,7 +99,7 @@ pub enum Event {
     ObjectSeen(ObjectSeen),
     /// Objects that belong to no custom resource of the project; of these nothing is known but their keys. One that was
     /// seen before, as `ObjectSeen`, belongs to none any more.
-    StrangersSeen(StrangersSeen),
+    UnrelatedSeen(UnrelatedSeen),
     /// An object is gone.
     ObjectGone(ObjectGone),
     /// A worker took an object from the queue.
@@ -388,19 +388,19 @@ impl Event {
 /// Objects of one kind that belong to no custom resource of the project.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct StrangersSeen {
+pub struct UnrelatedSeen {
     /// When.
     pub at: Timestamp,
     /// Their kind.
     #[serde(flatten)]
     pub gvk: Gvk,
     /// Which objects.
-    pub objects: Vec<Stranger>,
+    pub objects: Vec<UnrelatedObject>,
 }
 
 /// An object of which nothing is known but what tells it from others of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stranger {
+pub struct UnrelatedObject {
     /// Its namespace, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,

@@ -54,7 +54,7 @@ pub(super) struct World {
     pub(super) namespace: String,
     ask: mpsc::Sender<(RequestId, Request)>,
     next: RequestId,
-    heard: Arc<Mutex<Heard>>,
+    kept: Arc<Mutex<KeptEvents>>,
     news: watch::Receiver<u64>,
     _folder: tempfile::TempDir,
 }
@@ -69,14 +69,14 @@ struct Running {
 
 /// What is kept of the events.
 #[derive(Default)]
-struct Heard {
+struct KeptEvents {
     answers: HashMap<RequestId, RequestOutcome>,
     passes: Vec<Arc<Reconcile>>,
     loops: Vec<Arc<LoopFound>>,
 }
 
-fn lock(heard: &Mutex<Heard>) -> MutexGuard<'_, Heard> {
-    heard.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(kept: &Mutex<KeptEvents>) -> MutexGuard<'_, KeptEvents> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl World {
@@ -89,18 +89,18 @@ impl World {
         let state_folder = PrivateFolder::make(&folder.path().join(STATE))?;
         let (events, incoming) = EventSink::channel(bus::CAPACITY);
         let shutdown = setup.shutdown.child_token();
-        let heard = Arc::new(Mutex::new(Heard::default()));
+        let kept = Arc::new(Mutex::new(KeptEvents::default()));
         let (tell, news) = watch::channel(0);
         let listener = {
-            let heard = Arc::clone(&heard);
+            let kept = Arc::clone(&kept);
             Box::new(move |event: &Event| {
-                let mut heard = lock(&heard);
+                let mut kept = lock(&kept);
                 match event {
                     Event::RequestFinished(done) => {
-                        heard.answers.insert(done.id, done.outcome.clone());
+                        kept.answers.insert(done.id, done.outcome.clone());
                     }
-                    Event::Reconciled(pass) => heard.passes.push(Arc::clone(pass)),
-                    Event::LoopFound(found) => heard.loops.push(Arc::clone(found)),
+                    Event::Reconciled(pass) => kept.passes.push(Arc::clone(pass)),
+                    Event::LoopFound(found) => kept.loops.push(Arc::clone(found)),
                     _ => return,
                 }
                 tell.send_modify(|count| *count += 1);
@@ -134,7 +134,7 @@ impl World {
             Err(error) => return Err(running.stop().await.err().unwrap_or(error)),
         };
         let _folder = folder;
-        Ok(World { running, kubeconfig, client, namespace, ask, next: 0, heard, news, _folder })
+        Ok(World { running, kubeconfig, client, namespace, ask, next: 0, kept, news, _folder })
     }
 
     /// The newest state.
@@ -173,7 +173,7 @@ impl World {
         let answer = async {
             loop {
                 news.borrow_and_update();
-                if let Some(outcome) = lock(&self.heard).answers.remove(&id) {
+                if let Some(outcome) = lock(&self.kept).answers.remove(&id) {
                     return Some(outcome);
                 }
                 if news.changed().await.is_err() {
@@ -202,12 +202,12 @@ impl World {
 
     /// The passes of an object so far.
     pub(super) fn passes(&self) -> Vec<Arc<Reconcile>> {
-        lock(&self.heard).passes.clone()
+        lock(&self.kept).passes.clone()
     }
 
     /// Loops that were found.
     pub(super) fn loops(&self) -> Vec<Arc<LoopFound>> {
-        lock(&self.heard).loops.clone()
+        lock(&self.kept).loops.clone()
     }
 
     /// The last passes in words, for whoever looks for the reason of a failure.

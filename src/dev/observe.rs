@@ -1,23 +1,23 @@
 //! Watches what the panes show: the custom resources and the kinds their objects are made of (`observe/kinds.rs`).
 //! Only looks; reconciles have watches of their own in `operator`. Lists come in pages of 500, and each object is told
 //! as it comes, so that the first rows do not wait for the last page; `benches/lists.rs` has the times. Of what belongs to
-//! no custom resource of the project, which is most of a large cluster, only the keys are told (`observe/kinship.rs`).
+//! no custom resource of the project, which is most of a large cluster, only the keys are told (`observe/project_objects.rs`).
 
 mod follow;
 mod kinds;
-mod kinship;
-mod outline;
+mod partial_object;
+mod project_objects;
 
 use super::forbidden::Rights;
-use crate::event::Stranger;
+use crate::event::UnrelatedObject;
 use crate::operator::watching::FORBIDDEN_PAUSE;
 use crate::tap::EventSink;
 use follow::{Kind, Known};
 use kinds::Reads;
-use kinship::Kinship;
 use kube::Client;
 use opdev_object::meta::{Gvk, ObjectRef};
-use outline::Outline;
+use partial_object::PartialObject;
+use project_objects::ProjectObjects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -47,7 +47,7 @@ pub(super) struct Observer {
     /// Whether everything is read whole: the embedded control plane sends nothing over a wire.
     whole: bool,
     looked_at: watch::Sender<Option<ObjectRef>>,
-    kinship: Kinship,
+    project_objects: ProjectObjects,
     reconciled: watch::Sender<Vec<Gvk>>,
     /// Tells what may not be watched.
     rights: Rights,
@@ -65,7 +65,7 @@ impl Observer {
         shutdown: CancellationToken,
     ) -> Self {
         let (tasks, running) = (TaskTracker::new(), BTreeMap::new());
-        let (looked_at, kinship) = (watch::Sender::default(), Kinship::new());
+        let (looked_at, project_objects) = (watch::Sender::default(), ProjectObjects::new());
         let reconciled = watch::Sender::default();
         let rights = Rights::telling(&events, namespace.clone(), &tasks, &shutdown);
         Observer {
@@ -75,7 +75,7 @@ impl Observer {
             awake,
             whole,
             looked_at,
-            kinship,
+            project_objects,
             reconciled,
             rights,
             running,
@@ -95,7 +95,7 @@ impl Observer {
         let kinds = [reconciled.clone(), shown].concat();
         self.reconciled.send_replace(reconciled);
         let wanted: BTreeSet<Gvk> = kinds.iter().cloned().chain(kinds::owned()).collect();
-        self.kinship.set_kinds(&kinds, &wanted);
+        self.project_objects.set_kinds(&kinds, &wanted);
         self.running.retain(|gvk, token| {
             let keep = wanted.contains(gvk);
             if !keep {
@@ -116,7 +116,7 @@ impl Observer {
                     rights: self.rights.clone(),
                     reads: if self.whole { Reads::Whole } else { kinds::reads(&gvk) },
                     attention: Attention { looked_at: self.looked_at.subscribe() },
-                    kinship: self.kinship.clone(),
+                    project_objects: self.project_objects.clone(),
                 };
                 self.tasks.spawn(watch.run(token.clone()));
                 self.running.insert(gvk, token);
@@ -134,7 +134,7 @@ struct Watch {
     awake: watch::Receiver<u64>,
     reads: Reads,
     attention: Attention,
-    kinship: Kinship,
+    project_objects: ProjectObjects,
     /// The kinds whose missing rights `operator` tells: without them nothing is reconciled.
     reconciled: watch::Receiver<Vec<Gvk>>,
     rights: Rights,
@@ -164,13 +164,13 @@ impl Watch {
             mut awake,
             reads,
             attention,
-            kinship,
+            project_objects,
             reconciled,
             rights,
         } = self;
         loop {
             awake.borrow_and_update();
-            let epoch = kinship.epoch();
+            let epoch = project_objects.epoch();
             let mut pause = std::time::Duration::from_secs(5);
             match crate::dev::api::resource_of(&client, &gvk).await {
                 Ok((resource, namespaced)) => {
@@ -183,7 +183,7 @@ impl Watch {
                         reads,
                         events: events.clone(),
                         attention: attention.clone(),
-                        kinship: kinship.clone(),
+                        project_objects: project_objects.clone(),
                     };
                     let ended = tokio::select! {
                         ended = kind.follow(known) => ended,
@@ -204,10 +204,10 @@ impl Watch {
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
             // The watch ended for good, or the kind is not served: others need not wait for it. Look again in a while.
-            kinship.listed(&gvk);
+            project_objects.listed(&gvk);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
-                () = kinship.left_epoch(epoch) => {}
+                () = project_objects.left_epoch(epoch) => {}
                 Ok(()) = awake.changed() => {}
             }
         }
@@ -223,8 +223,8 @@ struct Watched {
 }
 
 impl Watched {
-    fn of(outline: &Outline) -> Watched {
-        let metadata = &outline.metadata;
+    fn of(partial_object: &PartialObject) -> Watched {
+        let metadata = &partial_object.metadata;
         Watched {
             namespace: metadata.namespace.clone(),
             name: metadata.name.clone(),
@@ -232,8 +232,8 @@ impl Watched {
         }
     }
 
-    fn stranger(&self) -> Stranger {
-        Stranger { namespace: self.namespace.clone(), name: self.name.clone(), uid: self.uid.clone() }
+    fn unrelated(&self) -> UnrelatedObject {
+        UnrelatedObject { namespace: self.namespace.clone(), name: self.name.clone(), uid: self.uid.clone() }
     }
 
     fn reference(&self, gvk: &Gvk) -> ObjectRef {

@@ -183,21 +183,30 @@ impl Settings {
         let below = operator.into_iter().flat_map(|operator| operator.keys());
         diagnostics.extend(below.filter_map(|key| unknown_below(file, &text, ("operator", key), &OPERATOR)));
         reload_as_map(file, &text, &mut node)?;
-        let settings: Settings =
-            serde_json::from_value(node).with_context(|| format!("{file} holds a value of a wrong type"))?;
+        let settings: Settings = serde_path_to_error::deserialize(node).map_err(|error| {
+            let key = error.path().to_string();
+            let first = key.split(['.', '[']).next().unwrap_or_default();
+            let line = line_of(&text, first);
+            anyhow!("{file}:{line}:1: `{key}` has a value of a wrong type: {}", error.into_inner())
+        })?;
         if let Some(Err(why)) = settings.history.as_deref().map(bytes) {
-            let line = text.lines().position(|line| line.starts_with("history")).map_or(0, |at| at + 1);
+            let line = line_of(&text, "history");
             return Err(anyhow!("{file}:{line}:1: `history`: {why}"));
         }
         Ok((settings, diagnostics))
     }
 }
 
+/// The line with a key of the top level, counted from 1; 0 where none begins with it.
+fn line_of(text: &str, key: &str) -> usize {
+    text.lines().position(|line| line.starts_with(key)).map_or(0, |at| at + 1)
+}
+
 fn unknown_key(file: &str, text: &str, key: &str) -> Option<Diagnostic> {
     if KEYS.contains(&key) {
         return None;
     }
-    let line = text.lines().position(|line| line.starts_with(key)).map_or(0, |at| at + 1);
+    let line = line_of(text, key);
     let (message, hint) = if key == "allowContexts" {
         // It may come from anybody, and would let its author choose the cluster that the user's credentials write to.
         let hint = "start opdev with --allow-context NAME, or add allowContexts to your own ~/.config/opdev/config.yaml";
@@ -257,6 +266,20 @@ mod tests {
         assert_eq!(warnings[2].message, "unknown setting `operator.comand`");
         assert_eq!(warnings[2].hint.as_deref(), Some("did you mean `command`?"));
         assert_eq!(warnings[2].place.as_ref().unwrap().to_string(), "opdev.yaml:6:3");
+    }
+
+    #[test]
+    fn a_value_of_a_wrong_type_is_named_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = |text: &str| {
+            std::fs::write(folder.path().join("opdev.yaml"), text).unwrap();
+            format!("{:#}", Settings::read(folder.path(), "opdev.yaml").unwrap_err())
+        };
+        let said = error("namespace: dev\nhistory: 3\n");
+        let wanted = "opdev.yaml:2:1: `history` has a value of a wrong type: invalid type: integer `3`, expected a string";
+        assert_eq!(said, wanted);
+        let said = error("operator:\n  args: [a, {b: c}]\n");
+        assert!(said.starts_with("opdev.yaml:1:1: `operator.args[1]` has a value of a wrong type"), "{said}");
     }
 
     #[test]

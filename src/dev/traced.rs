@@ -65,7 +65,7 @@ impl Tracing {
         events: EventSink,
         numbers: PassNumbers,
     ) -> Result<Tracing> {
-        let (heard, copies) = Heard::listen(socket, true)?;
+        let (heard, copies) = TraceInput::listen(socket, true)?;
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
         Ok(Self::begin(heard, Way::Plane(token), events, numbers))
     }
@@ -80,14 +80,14 @@ impl Tracing {
         events: EventSink,
         numbers: PassNumbers,
     ) -> Result<Tracing> {
-        let (heard, copies) = Heard::listen(socket, false)?;
+        let (heard, copies) = TraceInput::listen(socket, false)?;
         let relay = Relay::listen(upstream, User::anonymous(), Arc::new(copies));
         let relay = relay.await.context("no socket for the operator")?;
         Ok(Self::begin(heard, Way::Relay(relay), events, numbers))
     }
 
-    fn begin(heard: Heard, way: Way, events: EventSink, numbers: PassNumbers) -> Tracing {
-        let Heard { listener, records, seen, dropped, faults } = heard;
+    fn begin(heard: TraceInput, way: Way, events: EventSink, numbers: PassNumbers) -> Tracing {
+        let TraceInput { listener, records, seen, dropped, faults } = heard;
         let (starts, starting) = mpsc::channel(16);
         let (printed, lines) = mpsc::channel(ROOM);
         let passes = broadcast::channel(PASSES).0;
@@ -150,7 +150,7 @@ impl Drop for Tracing {
 }
 
 /// What the task hears from at first.
-struct Heard {
+struct TraceInput {
     listener: Listener,
     records: Receiver<Traced>,
     seen: Receiver<Observation>,
@@ -158,15 +158,15 @@ struct Heard {
     faults: Arc<Faults>,
 }
 
-impl Heard {
+impl TraceInput {
     /// Listens on the socket of the process. The copies are for whoever sees its calls, which may be disturbed or not.
-    fn listen(socket: &Path, disturbs: bool) -> Result<(Heard, Copies)> {
+    fn listen(socket: &Path, disturbs: bool) -> Result<(TraceInput, Copies)> {
         let (listener, records) = Listener::start(socket)?;
         let (observations, seen) = mpsc::channel(ROOM);
         let (dropped, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Faults::default()));
         let disturbing = disturbs.then(|| Arc::clone(&faults));
         let copies = Copies { observations, faults: disturbing, dropped: Arc::clone(&dropped) };
-        Ok((Heard { listener, records, seen, dropped, faults }, copies))
+        Ok((TraceInput { listener, records, seen, dropped, faults }, copies))
     }
 }
 

@@ -107,7 +107,7 @@ pub enum FindingKind {
     /// A write was refused because somebody wrote in between.
     Conflict,
     /// A list without a selector found objects of others.
-    StrangersInList,
+    UnrelatedInList,
     /// Passes that are caused by nothing but the operator's own writes.
     HotLoop,
     /// Two controllers write the same field back and forth.

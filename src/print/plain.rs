@@ -56,7 +56,7 @@ pub fn plain(event: &Event) -> Option<String> {
         Event::Leaving(leaving) => (None, self::leaving(leaving)),
         Event::Stopping { reason } => (None, format!("stopping   {}", words::one_line(reason))),
         Event::ObjectSeen(_)
-        | Event::StrangersSeen(_)
+        | Event::UnrelatedSeen(_)
         | Event::ObjectGone(_)
         | Event::ReconcileStarted(_)
         | Event::QueueChanged(_)

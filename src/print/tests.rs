@@ -9,9 +9,9 @@ use crate::event::{
     PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection,
     ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
     ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
-    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, StrangersSeen, ThemeChoice, TraceLevel,
-    Trouble, TroubleKind, TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, ValueFrom,
-    ValuesExplained, Verdict, WatchEvent, Weight,
+    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble, TroubleKind,
+    TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained,
+    Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -354,12 +354,12 @@ pub(super) fn all() -> Vec<Event> {
             }),
         }),
     ];
-    all.extend(impact().into_iter().chain(own_program()).chain([strangers()]));
+    all.extend(impact().into_iter().chain(own_program()).chain([unrelated()]));
     all
 }
 
-fn strangers() -> Event {
-    Event::StrangersSeen(StrangersSeen { at: at(), gvk: object("A").gvk, objects: Vec::new() })
+fn unrelated() -> Event {
+    Event::UnrelatedSeen(UnrelatedSeen { at: at(), gvk: object("A").gvk, objects: Vec::new() })
 }
 
 fn reload_failed(files: Vec<String>, build: bool) -> Event {

@@ -29,7 +29,7 @@ fn variant(event: &Event) -> usize {
         Event::Released(_) => 18,
         Event::HoldChanged { .. } => 36,
         Event::Disturbed { .. } => 37,
-        Event::StrangersSeen(_) => 38,
+        Event::UnrelatedSeen(_) => 38,
         Event::PreferencesChanged(_) => 19,
         Event::PausesChanged { .. } => 20,
         Event::PodLog(_) => 21,

@@ -18,8 +18,8 @@ pub struct Changes {
     /// Up to this one nothing is known one by one.
     forgotten: u64,
     recent: Arc<VecDeque<Arc<ObjectKey>>>,
-    /// How often a stranger came or went, which concerns nobody who shows objects.
-    strangers: u64,
+    /// How often an unrelated object came or went, which concerns nobody who shows objects.
+    unrelated: u64,
 }
 
 impl Changes {
@@ -37,7 +37,7 @@ impl Changes {
     pub fn same(&self, earlier: &Changes) -> bool {
         Arc::ptr_eq(&self.lineage, &earlier.lineage)
             && self.total == earlier.total
-            && self.strangers == earlier.strangers
+            && self.unrelated == earlier.unrelated
     }
 
     pub(super) fn push(&mut self, key: Arc<ObjectKey>) {
@@ -50,9 +50,9 @@ impl Changes {
         }
     }
 
-    /// A stranger has come or gone.
-    pub(super) fn stranger(&mut self) {
-        self.strangers += 1;
+    /// An unrelated object has come or gone.
+    pub(super) fn unrelated(&mut self) {
+        self.unrelated += 1;
     }
 
     /// Everything may have changed.
@@ -85,7 +85,7 @@ mod tests {
         changes.push(key("c"));
         assert_eq!(names(&changes, &earlier).unwrap(), ["b", "c"]);
         assert_eq!(names(&earlier, &changes), None, "an older state knows nothing of a newer one");
-        assert_eq!(names(&Changes::default(), &earlier), None, "nor does a stranger");
+        assert_eq!(names(&Changes::default(), &earlier), None, "nor does an unrelated object");
         for _ in 0..MOST {
             changes.push(key("d"));
         }

@@ -148,7 +148,7 @@ pub struct Objects {
     recorded: Arc<VecDeque<Arc<Recorded>>>,
     changes: Changes,
     /// Uids of objects that belong to no custom resource of the project; `None` where it is not known.
-    strangers: Shards<Arc<ObjectKey>, Option<Arc<str>>>,
+    unrelated: Shards<Arc<ObjectKey>, Option<Arc<str>>>,
 }
 
 impl Objects {
@@ -157,14 +157,14 @@ impl Objects {
         self.by_key.get(key)
     }
 
-    /// The keys of all objects, in no particular order; strangers, of which `get` finds nothing, come last.
+    /// The keys of all objects, in no particular order; unrelated ones, of which `get` finds nothing, come last.
     pub fn keys(&self) -> impl Iterator<Item = &Arc<ObjectKey>> {
-        self.by_key.iter().map(|(key, _)| key).chain(self.strangers.iter().map(|(key, _)| key))
+        self.by_key.iter().map(|(key, _)| key).chain(self.unrelated.iter().map(|(key, _)| key))
     }
 
-    /// How many objects, strangers included.
+    /// How many objects, unrelated ones included.
     pub fn len(&self) -> usize {
-        self.by_key.len() + self.strangers.len()
+        self.by_key.len() + self.unrelated.len()
     }
 
     /// How many objects are known by what they say, and how many by their names alone; each with an estimate of their bytes.
@@ -173,12 +173,12 @@ impl Objects {
         const ROW: usize = 1_200;
         const KEY: usize = 300;
         let texts: usize = self.by_key.iter().map(|(_, seen)| seen.object.text().len() + ROW).sum();
-        ((self.by_key.len(), texts), (self.strangers.len(), self.strangers.len() * KEY))
+        ((self.by_key.len(), texts), (self.unrelated.len(), self.unrelated.len() * KEY))
     }
 
     /// Whether it is there and belongs to no custom resource of the project: nothing but its key is known.
-    pub fn is_stranger(&self, key: &ObjectKey) -> bool {
-        self.strangers.get(key).is_some()
+    pub fn is_unrelated(&self, key: &ObjectKey) -> bool {
+        self.unrelated.get(key).is_some()
     }
 
     /// Whether there are none.
@@ -199,7 +199,7 @@ impl Objects {
     /// Whether two stores hold the very same objects, without looking inside.
     pub fn same(&self, other: &Objects) -> bool {
         self.by_key.same(&other.by_key)
-            && self.strangers.same(&other.strangers)
+            && self.unrelated.same(&other.unrelated)
             && Arc::ptr_eq(&self.custom, &other.custom)
     }
 
@@ -252,7 +252,7 @@ impl Objects {
             return None;
         }
         let key = object_ref.key();
-        self.forget_stranger(&key);
+        self.forget_unrelated(&key);
         let known = self.by_key.get(&key);
         let key = known.map_or_else(|| Arc::new(key), |seen| Arc::clone(&seen.key));
         let known = known.map(Arc::clone);
@@ -299,36 +299,36 @@ impl Objects {
     }
 
     /// Takes in the key of an object that belongs to no custom resource of the project. One that did is given back.
-    pub(super) fn insert_stranger(&mut self, object_ref: ObjectRef) -> Option<Arc<Seen>> {
+    pub(super) fn insert_unrelated(&mut self, object_ref: ObjectRef) -> Option<Arc<Seen>> {
         let key = object_ref.key();
         let before = match self.by_key.get(&key).map(|seen| seen.object_ref.clone()) {
             Some(known) => self.remove(&known),
             None => None,
         };
         let uid: Option<Arc<str>> = object_ref.uid.map(Into::into);
-        match self.strangers.get(&key) {
+        match self.unrelated.get(&key) {
             Some(known) if *known == uid => {}
             Some(_) | None => {
-                self.changes.stranger();
-                _ = self.strangers.piece_mut(&key).insert(Arc::new(key), uid);
+                self.changes.unrelated();
+                _ = self.unrelated.piece_mut(&key).insert(Arc::new(key), uid);
             }
         }
         before
     }
 
-    /// Forgets a stranger, where it is one of this uid.
-    pub(super) fn remove_stranger(&mut self, object_ref: &ObjectRef) {
+    /// Forgets an unrelated object, where it is one of this uid.
+    pub(super) fn remove_unrelated(&mut self, object_ref: &ObjectRef) {
         let key = object_ref.key();
         let other = |uid: &Option<Arc<str>>| matches!((uid, &object_ref.uid), (Some(known), Some(gone)) if **known != **gone);
-        if self.strangers.get(&key).is_some_and(|uid| !other(uid)) {
-            self.forget_stranger(&key);
+        if self.unrelated.get(&key).is_some_and(|uid| !other(uid)) {
+            self.forget_unrelated(&key);
         }
     }
 
-    fn forget_stranger(&mut self, key: &ObjectKey) {
-        if self.is_stranger(key) {
-            self.changes.stranger();
-            self.strangers.piece_mut(key).remove(key);
+    fn forget_unrelated(&mut self, key: &ObjectKey) {
+        if self.is_unrelated(key) {
+            self.changes.unrelated();
+            self.unrelated.piece_mut(key).remove(key);
         }
     }
 

@@ -3,7 +3,7 @@
 use super::State;
 use crate::event::{
     BuildChanged, BuildState, ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused,
-    Protection, Reconcile, SourcesChanged, Started, Stranger, StrangersSeen,
+    Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
 };
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
 use serde_json::Value;
@@ -38,7 +38,7 @@ impl State {
             Event::TrustAsked(asked) => self.trust = Some(asked),
             Event::TrustAnswered(_) => self.trust = None,
             Event::ObjectSeen(seen) => self.object_seen(seen),
-            Event::StrangersSeen(seen) => self.strangers_seen(seen),
+            Event::UnrelatedSeen(seen) => self.unrelated_seen(seen),
             Event::ObjectGone(gone) => self.object_gone(&gone),
             Event::ReconcileStarted(pass) => {
                 Arc::make_mut(&mut self.running).insert(pass.object.key(), Arc::new(pass));
@@ -138,11 +138,11 @@ impl State {
     }
 
     /// Of what belongs to the project no longer nothing is kept but the key.
-    fn strangers_seen(&mut self, event: StrangersSeen) {
-        let StrangersSeen { gvk, objects, .. } = event;
-        for Stranger { namespace, name, uid } in objects {
+    fn unrelated_seen(&mut self, event: UnrelatedSeen) {
+        let UnrelatedSeen { gvk, objects, .. } = event;
+        for UnrelatedObject { namespace, name, uid } in objects {
             if let Some(seen) =
-                self.objects.insert_stranger(ObjectRef { gvk: gvk.clone(), namespace, name, uid })
+                self.objects.insert_unrelated(ObjectRef { gvk: gvk.clone(), namespace, name, uid })
             {
                 self.conditions.forget(&seen.key);
                 self.archive.forget(&seen.key);
@@ -164,7 +164,7 @@ impl State {
             Arc::make_mut(&mut self.loops).remove(&event.object_ref.key());
         }
         self.latest = self.latest.max(Some(event.at));
-        self.objects.remove_stranger(&event.object_ref);
+        self.objects.remove_unrelated(&event.object_ref);
         if let Some(seen) = self.objects.remove(&event.object_ref) {
             let conditions = self.conditions.forget(&seen.key).unwrap_or_default();
             self.archive.gone_now(seen, conditions, event.at, &self.limits.versions);

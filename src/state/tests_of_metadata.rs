@@ -3,7 +3,7 @@
 use super::State;
 use super::tests::{cr, memcached, owned, see};
 use super::tree;
-use crate::event::{Body, Event, ObjectGone, ObjectSeen, Stranger, StrangersSeen};
+use crate::event::{Body, Event, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen};
 use jiff::Timestamp;
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use serde_json::{Value, json};
@@ -100,15 +100,15 @@ fn what_is_gone_and_was_never_read_whole_is_told_of_by_its_metadata() {
 }
 
 #[test]
-fn a_stranger_is_a_key_until_it_belongs_to_the_project() {
+fn an_unrelated_object_is_a_key_until_it_belongs_to_the_project() {
     let mut state = State::default();
     let (map, key) = (map("1", "1"), key());
     let reference = ObjectRef::of(&map).unwrap();
-    let stranger = |uid: Option<String>| {
-        Event::StrangersSeen(StrangersSeen {
+    let unrelated = |uid: Option<String>| {
+        Event::UnrelatedSeen(UnrelatedSeen {
             at: Timestamp::UNIX_EPOCH,
             gvk: reference.gvk.clone(),
-            objects: vec![Stranger {
+            objects: vec![UnrelatedObject {
                 namespace: reference.namespace.clone(),
                 name: reference.name.clone(),
                 uid,
@@ -116,25 +116,25 @@ fn a_stranger_is_a_key_until_it_belongs_to_the_project() {
         })
     };
     let before = state.objects.changes().clone();
-    state.reduce(stranger(reference.uid.clone()));
-    assert!(state.objects.is_stranger(&key) && state.objects.get(&key).is_none());
+    state.reduce(unrelated(reference.uid.clone()));
+    assert!(state.objects.is_unrelated(&key) && state.objects.get(&key).is_none());
     assert_eq!(state.objects.keys().filter(|known| ***known == key).count(), 1, "it can be found by name");
     assert!(!state.objects.changes().same(&before), "lists of names are made anew");
     assert_eq!(state.objects.changes().since(&before).unwrap().count(), 0, "and no rows");
     let before = state.objects.changes().clone();
-    state.reduce(stranger(reference.uid.clone()));
+    state.reduce(unrelated(reference.uid.clone()));
     assert!(state.objects.changes().same(&before));
 
     see(&mut state, &map);
-    assert!(!state.objects.is_stranger(&key) && state.objects.get(&key).is_some());
-    state.reduce(stranger(reference.uid.clone()));
-    assert!(state.objects.is_stranger(&key) && state.versions(&key).is_none(), "nothing is kept of it");
+    assert!(!state.objects.is_unrelated(&key) && state.objects.get(&key).is_some());
+    state.reduce(unrelated(reference.uid.clone()));
+    assert!(state.objects.is_unrelated(&key) && state.versions(&key).is_none(), "nothing is kept of it");
     let gone = |uid: &str| {
         let object_ref = ObjectRef { uid: Some(uid.to_owned()), ..reference.clone() };
         Event::ObjectGone(ObjectGone { at: Timestamp::UNIX_EPOCH, object_ref })
     };
     state.reduce(gone("another"));
-    assert!(state.objects.is_stranger(&key), "an older one of this name");
+    assert!(state.objects.is_unrelated(&key), "an older one of this name");
     state.reduce(gone(reference.uid.as_deref().unwrap()));
-    assert!(!state.objects.is_stranger(&key) && state.archive.gone_of(&key).is_none());
+    assert!(!state.objects.is_unrelated(&key) && state.archive.gone_of(&key).is_none());
 }

@@ -190,7 +190,7 @@ impl ViewState {
     /// Selects an object, wherever it stands; what hides it is cleared.
     pub(super) fn go_to(&mut self, key: &ObjectKey, state: &State) {
         let Some(root) = tree::root_of(state, key) else {
-            let why = if state.objects.get(key).is_some() || state.objects.is_stranger(key) {
+            let why = if state.objects.get(key).is_some() || state.objects.is_unrelated(key) {
                 "belongs to no custom resource of the project"
             } else {
                 "is gone"

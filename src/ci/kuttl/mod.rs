@@ -69,6 +69,12 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, cases: &mut Vec<Cas
             "{place}: `forbidden` says nothing while the operator may do everything; run it with --as-serviceaccount"
         );
     }
+    if let (Some(place), true) = (asked, setup.project.has_program()) {
+        bail!(
+            "{place}: `forbidden` cannot be judged here: the operator is a program of its own, whose calls go out as \
+             administrator; `opdev rbac --observed` says which rights it has used"
+        );
+    }
     let world = World::start(setup).await?;
     let ended = steps(&world, test, how, cases).await;
     let stopped = world.stop().await;

@@ -1,16 +1,18 @@
 //! Follows the objects of one kind: a list in pages, then a watch from where it stood, and after a break again from where
-//! that stood. Of strangers (`kinship`) the keys are told, of the others the object. It comes whole, or as its metadata;
+//! that stood. Of unrelated objects (`project_objects`) the keys are told, of the others the object. It comes whole, or as its metadata;
 //! then one object after the other is read whole: the one that somebody looks at, again with each change, and those that
 //! come up below a custom resource of the project, for what a reconcile has created is shown with it. Release records are
 //! not: all in them is masked. All of a kind is told by one task, so that an object read whole never comes before an older
 //! state of it.
 
 use super::kinds::Reads;
-use super::kinship::Kinship;
-use super::outline::{self, Line, Outline, Page};
+use super::partial_object::{self, Line, Page, PartialObject};
+use super::project_objects::ProjectObjects;
 use super::{Attention, Watched};
 use crate::dev::api::{object_path, plural_path};
-use crate::event::{Body, Event, Level, Notice, ObjectGone, ObjectSeen, Stranger, StrangersSeen, mask};
+use crate::event::{
+    Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask,
+};
 use crate::tap::EventSink;
 use futures::{AsyncBufReadExt as _, pin_mut};
 use http::Request;
@@ -43,7 +45,7 @@ pub(super) struct Known {
     unlisted: BTreeMap<Watched, Mark>,
     /// The resource version up to which all is told, once a list was complete.
     position: Option<String>,
-    /// The kinship's epoch of that list.
+    /// The project_objects's epoch of that list.
     epoch: u64,
     /// What was looked at last.
     looked: Option<Watched>,
@@ -69,7 +71,7 @@ impl Known {
 #[derive(Clone)]
 struct Mark {
     ours: bool,
-    /// By whom a stranger may turn out to be ours.
+    /// By whom an unrelated object may turn out to be ours.
     owners: Box<[Box<str>]>,
 }
 
@@ -104,7 +106,7 @@ impl From<serde_json::Error> for Failure {
 
 /// What is to be told of one object.
 enum Telling {
-    /// Nothing: a stranger whose key is known.
+    /// Nothing: an unrelated object whose key is known.
     Nothing,
     /// Its key.
     Key,
@@ -125,7 +127,7 @@ pub(super) struct Kind {
     pub(super) reads: Reads,
     pub(super) events: EventSink,
     pub(super) attention: Attention,
-    pub(super) kinship: Kinship,
+    pub(super) project_objects: ProjectObjects,
 }
 
 impl Kind {
@@ -168,20 +170,23 @@ impl Kind {
     }
 
     async fn list_and_watch(&mut self, known: &mut Known, failures: &mut u32) -> Result<(), Failure> {
-        if known.position.is_none() || known.epoch != self.kinship.epoch() {
-            self.kinship.owners_listed(&self.gvk).await;
-            known.epoch = self.kinship.epoch();
+        if known.position.is_none() || known.epoch != self.project_objects.epoch() {
+            self.project_objects.owners_listed(&self.gvk).await;
+            known.epoch = self.project_objects.epoch();
             // Until the list is complete there is no place to go on from.
             known.position = None;
             let position = self.list(known).await?;
             known.position = Some(position);
-            self.kinship.listed(&self.gvk);
+            self.project_objects.listed(&self.gvk);
             *failures = 0;
         }
         let (begun, before) = (Instant::now(), known.position.clone());
         self.watch(known, failures).await?;
         // A server that ends each watch at once is not asked again at once.
-        if begun.elapsed() < PAUSE.0 && before == known.position && known.epoch == self.kinship.epoch() {
+        if begun.elapsed() < PAUSE.0
+            && before == known.position
+            && known.epoch == self.project_objects.epoch()
+        {
             tokio::time::sleep(PAUSE.0).await;
         }
         Ok(())
@@ -191,7 +196,7 @@ impl Kind {
     fn asks_for_metadata(&self) -> bool {
         match self.reads {
             Reads::Whole => false,
-            Reads::WholeOnceInhabited => !self.kinship.is_inhabited(),
+            Reads::WholeOnceUsed => !self.project_objects.has_custom_resources(),
             Reads::Metadata => true,
         }
     }
@@ -244,24 +249,24 @@ impl Kind {
         known: &mut Known,
     ) -> Result<(), Failure> {
         let mut tellings = Vec::with_capacity(page.items.len());
-        let mut strangers = Vec::new();
-        for outline in &page.items {
-            let watched = Watched::of(outline);
+        let mut unrelated = Vec::new();
+        for partial_object in &page.items {
+            let watched = Watched::of(partial_object);
             let before = known.take(&watched);
             // What is listed was there before, and its metadata is enough.
-            let telling = self.sort(&watched, outline, (metadata, false), (before, known));
+            let telling = self.sort(&watched, partial_object, (metadata, false), (before, known));
             if let Telling::Key = telling {
-                strangers.push(watched.stranger());
+                unrelated.push(watched.unrelated());
             }
             tellings.push((telling, watched));
         }
-        self.strangers(strangers).await;
+        self.unrelated(unrelated).await;
         let wanted: Vec<bool> =
             tellings.iter().map(|(telling, _)| matches!(telling, Telling::Object | Telling::Whole)).collect();
         if !wanted.contains(&true) {
             return Ok(());
         }
-        let objects = outline::pick(text, "items", &wanted)?;
+        let objects = partial_object::pick(text, "items", &wanted)?;
         for (object, (telling, watched)) in objects.into_iter().zip(tellings) {
             let Some(object) = object else { continue };
             self.tell(object, &watched, (metadata, matches!(telling, Telling::Whole))).await;
@@ -273,19 +278,19 @@ impl Kind {
     fn sort(
         &self,
         watched: &Watched,
-        outline: &Outline,
+        partial_object: &PartialObject,
         (metadata, fresh): (bool, bool),
         (before, known): (Option<Mark>, &mut Known),
     ) -> Telling {
         if self.is_event() {
             return Telling::Object;
         }
-        let ours = self.kinship.is_ours(&self.gvk, watched, outline);
+        let ours = self.project_objects.is_ours(&self.gvk, watched, partial_object);
         let looked_at = self.is_looked_at(watched);
         if looked_at {
             known.looked = Some(watched.clone());
         }
-        let owners = outline.owners().filter(|_| !ours).map(Box::from).collect();
+        let owners = partial_object.owners().filter(|_| !ours).map(Box::from).collect();
         known.objects.insert(watched.clone(), Mark { ours, owners });
         if !ours && !looked_at {
             let is_known = before.is_some_and(|mark| !mark.ours) && known.looked.as_ref() != Some(watched);
@@ -293,8 +298,8 @@ impl Kind {
         }
         let whole = match self.reads {
             Reads::Whole => false,
-            Reads::WholeOnceInhabited => true,
-            Reads::Metadata => looked_at || fresh && !outline.is_record(&self.gvk),
+            Reads::WholeOnceUsed => true,
+            Reads::Metadata => looked_at || fresh && !partial_object.is_record(&self.gvk),
         };
         if metadata && whole { Telling::Whole } else { Telling::Object }
     }
@@ -307,7 +312,7 @@ impl Kind {
             "watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={position}"
         );
         let request = self.request(&query, metadata.then_some("PartialObjectMetadata"))?;
-        let mut changes = self.kinship.changes();
+        let mut changes = self.project_objects.changes();
         // What has changed while the list was read is looked at, too.
         changes.mark_changed();
         let lines = self.client.request_stream(request).await.map_err(|error| Failure::of(&error))?;
@@ -330,7 +335,7 @@ impl Kind {
                 Ok(()) = self.attention.looked_at.changed() => self.look(known).await,
                 Ok(()) = changes.changed() => {
                     self.adopt(known).await;
-                    if known.epoch != self.kinship.epoch() || metadata != self.asks_for_metadata() {
+                    if known.epoch != self.project_objects.epoch() || metadata != self.asks_for_metadata() {
                         return Ok(());
                     }
                 }
@@ -340,22 +345,22 @@ impl Kind {
 
     async fn line(&mut self, line: &[u8], metadata: bool, known: &mut Known) -> Result<(), Failure> {
         let text = std::str::from_utf8(line).map_err(|error| Failure::Refused(error.to_string()))?;
-        let Line { event, object: outline } = serde_json::from_str(text)?;
+        let Line { event, object: partial_object } = serde_json::from_str(text)?;
         if event == "ERROR" {
-            let status = outline::object_of(text)?;
+            let status = partial_object::object_of(text)?;
             return Err(match status.get("code").and_then(Value::as_u64) {
                 Some(410) => Failure::Expired,
                 Some(403) => Failure::Forbidden(status["message"].as_str().unwrap_or_default().to_owned()),
                 _ => Failure::Refused(status.to_string()),
             });
         }
-        if let Some(version) = &outline.metadata.resource_version {
+        if let Some(version) = &partial_object.metadata.resource_version {
             known.position = Some(version.clone());
         }
         if event == "BOOKMARK" {
             return Ok(());
         }
-        let watched = Watched::of(&outline);
+        let watched = Watched::of(&partial_object);
         if event == "DELETED" {
             if let Some(mark) = known.take(&watched) {
                 self.gone(&watched, &mark).await;
@@ -364,11 +369,11 @@ impl Kind {
         }
         let before = known.take(&watched);
         let fresh = before.is_none();
-        match self.sort(&watched, &outline, (metadata, fresh), (before, known)) {
+        match self.sort(&watched, &partial_object, (metadata, fresh), (before, known)) {
             Telling::Nothing => {}
-            Telling::Key => self.strangers(vec![watched.stranger()]).await,
-            Telling::Object => self.tell(outline::object_of(text)?, &watched, (metadata, false)).await,
-            Telling::Whole => self.tell(outline::object_of(text)?, &watched, (metadata, true)).await,
+            Telling::Key => self.unrelated(vec![watched.unrelated()]).await,
+            Telling::Object => self.tell(partial_object::object_of(text)?, &watched, (metadata, false)).await,
+            Telling::Whole => self.tell(partial_object::object_of(text)?, &watched, (metadata, true)).await,
         }
         Ok(())
     }
@@ -383,14 +388,14 @@ impl Kind {
         })
     }
 
-    /// Reads the object that somebody looks at now, where it is one of these. Of a stranger that nobody looks at any more
+    /// Reads the object that somebody looks at now, where it is one of these. Of an unrelated object that nobody looks at any more
     /// nothing is kept again but its key.
     async fn look(&mut self, known: &mut Known) {
         self.attention.looked_at.borrow_and_update();
         if let Some(before) = known.looked.take()
             && known.objects.get(&before).is_some_and(|mark| !mark.ours)
         {
-            self.strangers(vec![before.stranger()]).await;
+            self.unrelated(vec![before.unrelated()]).await;
         }
         let Some((watched, mark)) = known.objects.iter().find(|(watched, _)| self.is_looked_at(watched))
         else {
@@ -403,20 +408,20 @@ impl Kind {
         known.looked = Some(watched);
     }
 
-    /// Reads strangers that have turned out to belong to the project.
+    /// Reads unrelated objects that have turned out to belong to the project.
     async fn adopt(&mut self, known: &mut Known) {
-        for watched in self.kinship.take_adopted(&self.gvk) {
+        for watched in self.project_objects.take_adopted(&self.gvk) {
             if !known.objects.contains_key(&watched) {
                 continue;
             }
             let Some(object) = self.get(&watched).await else { continue };
-            let outline: Outline = serde_json::from_value(object.clone()).unwrap_or_default();
+            let partial_object: PartialObject = serde_json::from_value(object.clone()).unwrap_or_default();
             // Another one of this name is told by the watch.
-            if outline.metadata.uid != watched.uid {
+            if partial_object.metadata.uid != watched.uid {
                 continue;
             }
-            let ours = self.kinship.is_ours(&self.gvk, &watched, &outline);
-            let owners = outline.owners().filter(|_| !ours).map(Box::from).collect();
+            let ours = self.project_objects.is_ours(&self.gvk, &watched, &partial_object);
+            let owners = partial_object.owners().filter(|_| !ours).map(Box::from).collect();
             known.objects.insert(watched.clone(), Mark { ours, owners });
             if ours {
                 self.tell(object, &watched, (false, false)).await;
@@ -470,17 +475,17 @@ impl Kind {
         self.events.emit(Event::ObjectSeen(seen)).await;
     }
 
-    /// Tells the keys of strangers.
-    async fn strangers(&self, objects: Vec<Stranger>) {
+    /// Tells the keys of unrelated objects.
+    async fn unrelated(&self, objects: Vec<UnrelatedObject>) {
         if !objects.is_empty() {
             let gvk = self.gvk.as_ref().clone();
-            let seen = StrangersSeen { at: Timestamp::now(), gvk, objects };
-            self.events.emit(Event::StrangersSeen(seen)).await;
+            let seen = UnrelatedSeen { at: Timestamp::now(), gvk, objects };
+            self.events.emit(Event::UnrelatedSeen(seen)).await;
         }
     }
 
     async fn gone(&self, gone: &Watched, mark: &Mark) {
-        self.kinship.gone(&self.gvk, gone, &mark.owners);
+        self.project_objects.gone(&self.gvk, gone, &mark.owners);
         self::gone(&self.events, gone.reference(&self.gvk)).await;
     }
 }

@@ -10,12 +10,12 @@ pub(super) enum Reads {
     /// All of it.
     Whole,
     /// All of it, but metadata while there is no custom resource: then nobody looks at more.
-    WholeOnceInhabited,
+    WholeOnceUsed,
     /// `PartialObjectMetadata`: names, labels, owners, finalizers, and who manages which fields.
     Metadata,
 }
 
-use Reads::{Metadata, Whole, WholeOnceInhabited as Later};
+use Reads::{Metadata, Whole, WholeOnceUsed as Later};
 
 /// Kinds that charts and controllers make objects of.
 const OWNED: [(&str, &str, &str, Reads); 19] = [

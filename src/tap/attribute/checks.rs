@@ -114,7 +114,7 @@ pub(super) fn findings(
             "get" => stale_get(read, memory),
             _ => stale_list(read, known, memory),
         });
-        findings.extend(strangers(open, read, known));
+        findings.extend(unrelated(open, read, known));
     }
     for write in &open.writes {
         findings.extend(unordered(open, write));
@@ -229,7 +229,7 @@ fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// A list without a selector that found objects of others beside the object's own.
-fn strangers(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFinding> {
+fn unrelated(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFinding> {
     let of = &read.object;
     if read.verb != "list"
         || !read.labels.is_empty()
@@ -259,7 +259,7 @@ fn strangers(open: &Open, read: &CacheRead, known: &Known<'_>) -> Option<PassFin
         return None;
     }
     Some(PassFinding {
-        kind: FindingKind::StrangersInList,
+        kind: FindingKind::UnrelatedInList,
         message: format!(
             "a list of {} without a selector found {} that {} not {}'s: {}",
             of.kind,

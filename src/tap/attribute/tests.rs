@@ -319,13 +319,13 @@ fn a_cache_that_is_behind_the_own_writes_is_told() {
 }
 
 #[test]
-fn order_idle_writes_conflicts_and_strangers_are_told() {
+fn order_idle_writes_conflicts_and_unrelated_objects_are_told() {
     let mut world = World::new();
     world.event("ADDED", set("10", 2, &["a", "b"]));
     world.event("ADDED", pod("demo-x", "11"));
-    let mut stranger = pod("web", "12");
-    stranger["metadata"]["ownerReferences"] = json!([]);
-    world.event("ADDED", stranger);
+    let mut unrelated = pod("web", "12");
+    unrelated["metadata"]["ownerReferences"] = json!([]);
+    world.event("ADDED", unrelated);
     world.begin("podset", "a", Vec::new());
     world.list("a", "", &[("demo-x", "11"), ("web", "12")]);
     world.call("a", "PUT", STATUS, set("10", 2, &["b", "a"]), 200, set("13", 2, &["b", "a"]));
@@ -340,7 +340,7 @@ fn order_idle_writes_conflicts_and_strangers_are_told() {
         findings(&pass),
         [
             (
-                FindingKind::StrangersInList,
+                FindingKind::UnrelatedInList,
                 "a list of Pod without a selector found 1 that is not demo's: web",
                 None
             ),

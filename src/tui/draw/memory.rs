@@ -27,13 +27,13 @@ pub(super) fn draw(state: &State, view: &ViewState, buffer: &mut Buffer, body: R
     rows.push(Row::new(Role::Dim, " `history` in opdev.yaml, or --history, changes how much is kept."));
     rows.push(Row::new(Role::Dim, " Whoever holds most forgets its oldest first."));
     rows.push(Row::default());
-    let (known, strangers) = state.objects.weight();
+    let (known, unrelated) = state.objects.weight();
     rows.push(Row::new(Role::Dim, line("OBJECTS", "KNOWN", "BYTES", "")));
     let mut objects = |what: &str, (count, bytes): (usize, usize)| {
         rows.push(Row::new(Role::Text, line(what, &count.to_string(), &words::bytes(bytes), "")));
     };
     objects("of the project", known);
-    objects("others, by their names", strangers);
+    objects("others, by their names", unrelated);
     boxed("Memory · esc closes", &rows, None, view, buffer, body);
 }
 

@@ -284,11 +284,11 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
 #[test]
 fn memory_shows_who_holds_how_much_and_what_was_forgotten() {
     let mut all = events();
-    let stranger = crate::event::Stranger { namespace: None, name: "other".to_owned(), uid: None };
-    all.push(Event::StrangersSeen(crate::event::StrangersSeen {
+    let unrelated = crate::event::UnrelatedObject { namespace: None, name: "other".to_owned(), uid: None };
+    all.push(Event::UnrelatedSeen(crate::event::UnrelatedSeen {
         at: now(),
         gvk: reference("Pod", "x").gvk,
-        objects: vec![stranger],
+        objects: vec![unrelated],
     }));
     let limits = crate::state::Limits { bytes: 6_000, ..crate::state::Limits::default() };
     let mut state = State::with_limits(limits);

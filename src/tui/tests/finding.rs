@@ -141,12 +141,12 @@ fn what_belongs_to_no_custom_resource_is_found_by_name() {
     type_in(&mut view, &state, "ctrl-p", "pod elsewhere/lonely-2");
     assert_eq!(found(&view), None);
     commands(&mut view, &state, "esc");
-    let objects = ["lonely-1", "lonely-2"].map(|name| crate::event::Stranger {
+    let objects = ["lonely-1", "lonely-2"].map(|name| crate::event::UnrelatedObject {
         namespace: Some("elsewhere".to_owned()),
         name: name.to_owned(),
         uid: None,
     });
-    state.reduce(Event::StrangersSeen(crate::event::StrangersSeen {
+    state.reduce(Event::UnrelatedSeen(crate::event::UnrelatedSeen {
         at: now(),
         gvk: reference("Pod", "x").gvk,
         objects: objects.to_vec(),

@@ -35,10 +35,10 @@ async fn seen(opdev: &Opdev, mark: usize, what: &str, kind: &str, is: impl Fn(&O
 }
 
 /// Waits for the key of an object that belongs to no custom resource.
-async fn stranger(opdev: &Opdev, mark: usize, kind: &str, name: &str) {
+async fn unrelated(opdev: &Opdev, mark: usize, kind: &str, name: &str) {
     opdev
         .wait(&format!("the key of {kind} {name}"), mark, |event| match event {
-            Event::StrangersSeen(seen) if seen.gvk.kind == kind => {
+            Event::UnrelatedSeen(seen) if seen.gvk.kind == kind => {
                 seen.objects.iter().any(|object| object.name == name).then_some(())
             }
             _ => None,
@@ -60,7 +60,7 @@ async fn world() -> (Door, Opdev, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let opdev = Opdev::start_against(door.choice(folder.path(), "opdev", &json!({})), |_| {}).await;
     seen(&opdev, 0, "the ConfigMap", "ConfigMap", |seen| seen.object_ref.name == "settings").await;
-    stranger(&opdev, 0, "Secret", "login").await;
+    unrelated(&opdev, 0, "Secret", "login").await;
     (door, opdev, folder)
 }
 
@@ -154,7 +154,7 @@ async fn what_was_deleted_while_its_metadata_alone_was_known_comes_back_whole() 
 async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
     let (_door, mut opdev, _folder) = world().await;
     // What is there when a kind is listed first was not made by a reconcile.
-    stranger(&opdev, 0, "ServiceAccount", "default").await;
+    unrelated(&opdev, 0, "ServiceAccount", "default").await;
     let mark = opdev.mark();
     opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
@@ -185,13 +185,13 @@ async fn what_a_reconcile_creates_is_shown_whole_and_its_record_is_not_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_strangers_the_keys_are_told_until_they_belong_to_the_project() {
+async fn of_unrelated_objects_the_keys_are_told_until_they_belong_to_the_project() {
     const PODS: &str = "/api/v1/namespaces/default/pods";
     let (door, mut opdev, _folder) = world().await;
     let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lonely"}, "spec": {"containers": [
         {"name": "a", "image": "deep-below", "env": [{"name": "A", "value": "b"}]}]}});
     send(&door, "POST", PODS, &pod).await;
-    stranger(&opdev, 0, "Pod", "lonely").await;
+    unrelated(&opdev, 0, "Pod", "lonely").await;
     let mark = opdev.mark();
     opdev.ask(Request::Apply { path: "samples/memcached.yaml".to_owned() }).await;
     opdev.reconcile("an install", mark, |pass| pass.outcome == Outcome::Installed).await;
@@ -204,7 +204,7 @@ async fn of_strangers_the_keys_are_told_until_they_belong_to_the_project() {
     let whole = |(path, form): &(String, String)| path.contains("/pods?watch") && !form.contains("as=");
     assert!(asked.iter().any(whole), "{asked:?}");
 
-    // What happens to the stranger is not told; what happens to one that is looked at is.
+    // What happens to the unrelated object is not told; what happens to one that is looked at is.
     let mark = opdev.mark();
     let lonely = ObjectRef {
         gvk: Gvk::new("", "v1", "Pod"),
@@ -222,14 +222,14 @@ async fn of_strangers_the_keys_are_told_until_they_belong_to_the_project() {
     seen(&opdev, mark, "its change", "Pod", labelled).await;
     let mark = opdev.mark();
     opdev.begin(Request::Look { object: None }).await;
-    stranger(&opdev, mark, "Pod", "lonely").await;
+    unrelated(&opdev, mark, "Pod", "lonely").await;
     let mark = opdev.mark();
     send(&door, "PATCH", &format!("{PODS}/lonely"), &json!({"metadata": {"labels": {"a": "2"}}})).await;
     // Changes of one kind are told in order.
     let account = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "last"},
         "spec": {"containers": [{"name": "a", "image": "b"}]}});
     send(&door, "POST", PODS, &account).await;
-    stranger(&opdev, mark, "Pod", "last").await;
+    unrelated(&opdev, mark, "Pod", "last").await;
     let told = |event: &Event| matches!(event, Event::ObjectSeen(seen) if is_lonely(seen));
     assert!(!opdev.since(mark).iter().any(told), "nothing but its key is told");
 
@@ -244,7 +244,7 @@ async fn of_strangers_the_keys_are_told_until_they_belong_to_the_project() {
     seen(&opdev, mark, "that it belongs to the project", "Pod", is_lonely).await;
     let mut state = State::default();
     opdev.since(0).into_iter().for_each(|event| state.reduce(event));
-    assert!(state.objects.is_stranger(&ObjectRef { name: "last".to_owned(), ..lonely.clone() }.key()));
+    assert!(state.objects.is_unrelated(&ObjectRef { name: "last".to_owned(), ..lonely.clone() }.key()));
     assert!(state.objects.get(&lonely.key()).is_some_and(|seen| !seen.metadata_only));
     opdev.stop().await;
 }

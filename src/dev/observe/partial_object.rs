@@ -10,7 +10,7 @@ use std::fmt;
 /// An object by its metadata.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Outline {
+pub(super) struct PartialObject {
     pub(super) metadata: Metadata,
 }
 
@@ -50,7 +50,7 @@ struct Annotations {
     primary: Option<String>,
 }
 
-impl Outline {
+impl PartialObject {
     /// Group and kind of each thing it names as what it belongs to.
     pub(super) fn belongs_to(&self) -> impl Iterator<Item = (&str, &str)> {
         let owners = self.metadata.owner_references.iter().flatten().map(|owner| {
@@ -81,7 +81,7 @@ impl Outline {
 pub(super) struct Page {
     pub(super) metadata: PageMetadata,
     #[serde(deserialize_with = "or_none")]
-    pub(super) items: Vec<Outline>,
+    pub(super) items: Vec<PartialObject>,
 }
 
 /// Where a list stands.
@@ -93,7 +93,7 @@ pub(super) struct PageMetadata {
     pub(super) next: Option<String>,
 }
 
-fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Outline>, D::Error> {
+fn or_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PartialObject>, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
@@ -103,7 +103,7 @@ pub(super) struct Line {
     #[serde(rename = "type")]
     pub(super) event: String,
     #[serde(default)]
-    pub(super) object: Outline,
+    pub(super) object: PartialObject,
 }
 
 /// The objects of a page, or of a line of a watch, whose places are wanted, as trees; the others are passed over.
@@ -194,7 +194,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn an_outline_says_who_it_is_and_what_it_belongs_to() {
+    fn an_partial_object_says_who_it_is_and_what_it_belongs_to() {
         let object = json!({"apiVersion": "v1", "data": {"a": [1, {"b": "\"}"}]}, "kind": "Secret", "metadata": {
             "annotations": {"operator-sdk/primary-resource-type": "Memcached.cache.my.domain", "x": "y"},
             "labels": {"owner": "helm"}, "managedFields": [{"fieldsV1": {"f:a": {}}}], "name": "a", "namespace": "n",

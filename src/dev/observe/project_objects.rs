@@ -1,9 +1,9 @@
 //! Which objects of a cluster belong to custom resources of the project, directly or through others; all others are
-//! strangers, of which nothing but the key is kept. Shared by the watches of all kinds: a Pod belongs to what its ReplicaSet
+//! unrelated objects, of which nothing but the key is kept. Shared by the watches of all kinds: a Pod belongs to what its ReplicaSet
 //! belongs to. Pure but for its lock, which is never held while anything waits.
 
 use super::Watched;
-use super::outline::Outline;
+use super::partial_object::PartialObject;
 use opdev_object::meta::Gvk;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 /// How many objects that are gone are remembered as ours.
-const DEPARTED: usize = 4_096;
+const MOST_GONE: usize = 4_096;
 
 /// How long a kind waits for the first list of those that own its objects. Without them each object that belongs to the
 /// project would be asked for one by one.
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is known of all kinds together. Clones share it.
 #[derive(Clone)]
-pub(super) struct Kinship(Arc<Shared>);
+pub(super) struct ProjectObjects(Arc<Shared>);
 
 struct Shared {
     inner: Mutex<Inner>,
@@ -36,20 +36,20 @@ struct Inner {
     /// Uids of objects that belong to the project.
     ours: HashSet<Box<str>>,
     /// Those among `ours` that are gone, the newest last.
-    departed: VecDeque<Box<str>>,
-    /// Strangers by the uid of an owner that belongs to nobody yet.
+    gone: VecDeque<Box<str>>,
+    /// Unrelated objects by the uid of an owner that belongs to nobody yet.
     waiting: HashMap<Box<str>, BTreeSet<(Arc<Gvk>, Watched)>>,
-    /// Former strangers, for the watch of their kind to read.
+    /// Former unrelated objects, for the watch of their kind to read.
     adopted: BTreeMap<Arc<Gvk>, BTreeSet<Watched>>,
     /// Kinds whose list is not complete yet, by their rank.
     unlisted: BTreeMap<Gvk, u8>,
     /// Whether there has been a custom resource.
-    inhabited: bool,
+    has_custom_resources: bool,
 }
 
-impl Kinship {
-    pub(super) fn new() -> Kinship {
-        Kinship(Arc::new(Shared { inner: Mutex::default(), changed: watch::Sender::default() }))
+impl ProjectObjects {
+    pub(super) fn new() -> ProjectObjects {
+        ProjectObjects(Arc::new(Shared { inner: Mutex::default(), changed: watch::Sender::default() }))
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -73,7 +73,7 @@ impl Kinship {
             inner.epoch += 1;
             inner.customs = customs.to_vec();
             inner.ours.clear();
-            inner.departed.clear();
+            inner.gone.clear();
             inner.waiting.clear();
             inner.adopted.clear();
             inner.unlisted = watched.iter().map(|gvk| (gvk.clone(), rank(gvk, customs))).collect();
@@ -98,8 +98,8 @@ impl Kinship {
     }
 
     /// Whether a custom resource was seen: before that no object needs to be read whole.
-    pub(super) fn is_inhabited(&self) -> bool {
-        self.lock().inhabited
+    pub(super) fn has_custom_resources(&self) -> bool {
+        self.lock().has_custom_resources
     }
 
     /// The list of a kind is complete, or will not come.
@@ -121,21 +121,21 @@ impl Kinship {
         let _ = tokio::time::timeout(PATIENCE, listed).await;
     }
 
-    /// Whether an object belongs to the project. Strangers are remembered by their owners.
-    pub(super) fn is_ours(&self, gvk: &Arc<Gvk>, watched: &Watched, outline: &Outline) -> bool {
+    /// Whether an object belongs to the project. Unrelated objects are remembered by their owners.
+    pub(super) fn is_ours(&self, gvk: &Arc<Gvk>, watched: &Watched, partial_object: &PartialObject) -> bool {
         let mut inner = self.lock();
         let is_custom = |group: &str, kind: &str| {
             inner.customs.iter().any(|known| known.group == group && known.kind == kind)
         };
         let custom = is_custom(&gvk.group, &gvk.kind);
         let ours = custom
-            || outline.belongs_to().any(|(group, kind)| is_custom(group, kind))
-            || outline.owners().any(|uid| inner.ours.contains(uid));
+            || partial_object.belongs_to().any(|(group, kind)| is_custom(group, kind))
+            || partial_object.owners().any(|uid| inner.ours.contains(uid));
         if !ours {
             if let Some(uid) = watched.uid.as_deref() {
                 inner.ours.remove(uid);
             }
-            for uid in outline.owners() {
+            for uid in partial_object.owners() {
                 // Most owners have some.
                 let waiting = match inner.waiting.get_mut(uid) {
                     Some(waiting) => waiting,
@@ -146,8 +146,8 @@ impl Kinship {
             }
             return false;
         }
-        let first = custom && !inner.inhabited;
-        inner.inhabited |= custom;
+        let first = custom && !inner.has_custom_resources;
+        inner.has_custom_resources |= custom;
         let adopted = watched.uid.as_deref().is_some_and(|uid| inner.adopt(uid));
         drop(inner);
         if first || adopted {
@@ -163,10 +163,10 @@ impl Kinship {
             inner.waiting.remove(uid);
             // Its children may take a while to go, and are ours until then.
             if inner.ours.contains(uid) {
-                inner.departed.push_back(uid.into());
+                inner.gone.push_back(uid.into());
             }
-            if inner.departed.len() > DEPARTED
-                && let Some(oldest) = inner.departed.pop_front()
+            if inner.gone.len() > MOST_GONE
+                && let Some(oldest) = inner.gone.pop_front()
             {
                 inner.ours.remove(&oldest);
             }
@@ -182,14 +182,14 @@ impl Kinship {
         }
     }
 
-    /// Former strangers of a kind.
+    /// Former unrelated objects of a kind.
     pub(super) fn take_adopted(&self, gvk: &Arc<Gvk>) -> BTreeSet<Watched> {
         self.lock().adopted.remove(gvk).unwrap_or_default()
     }
 }
 
 impl Inner {
-    /// An object is ours from now on; whether strangers become ours with it.
+    /// An object is ours from now on; whether unrelated objects become ours with it.
     fn adopt(&mut self, uid: &str) -> bool {
         if !self.ours.insert(uid.into()) {
             return false;
@@ -226,63 +226,83 @@ mod tests {
         Watched { namespace: Some("n".to_owned()), name: name.to_owned(), uid: Some(format!("uid-{name}")) }
     }
 
-    fn owned(owner: &str, api: &str, kind: &str) -> Outline {
+    fn owned(owner: &str, api: &str, kind: &str) -> PartialObject {
         let reference =
             json!({"apiVersion": api, "kind": kind, "name": owner, "uid": format!("uid-{owner}")});
         serde_json::from_value(json!({"metadata": {"ownerReferences": [reference]}})).unwrap()
     }
 
-    fn kinship() -> Kinship {
-        let kinship = Kinship::new();
+    fn project_objects() -> ProjectObjects {
+        let project_objects = ProjectObjects::new();
         let custom = Gvk::new("my.domain", "v1", "Web");
         let all = [&custom, &gvk("apps", "Deployment"), &gvk("apps", "ReplicaSet"), &gvk("", "Pod")];
-        kinship.set_kinds(std::slice::from_ref(&custom), &all.into_iter().cloned().collect());
-        kinship
+        project_objects.set_kinds(std::slice::from_ref(&custom), &all.into_iter().cloned().collect());
+        project_objects
     }
 
     #[test]
     fn what_a_custom_resource_owns_is_ours_through_all_levels_in_any_order() {
-        let kinship = kinship();
+        let project_objects = project_objects();
         let (pods, sets, deployments) =
             (gvk("", "Pod"), gvk("apps", "ReplicaSet"), gvk("apps", "Deployment"));
         // The newest object is told first.
-        assert!(!kinship.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")));
-        assert!(!kinship.is_ours(&sets, &watched("set"), &owned("deployment", "apps/v1", "Deployment")));
-        assert!(!kinship.is_ours(&pods, &watched("other"), &owned("nobody", "apps/v1", "ReplicaSet")));
-        assert!(!kinship.is_inhabited());
-        assert!(kinship.is_ours(&deployments, &watched("deployment"), &owned("web", "my.domain/v2", "Web")));
-        assert_eq!(kinship.take_adopted(&sets).into_iter().collect::<Vec<_>>(), [watched("set")]);
+        assert!(!project_objects.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")));
+        assert!(!project_objects.is_ours(
+            &sets,
+            &watched("set"),
+            &owned("deployment", "apps/v1", "Deployment")
+        ));
+        assert!(!project_objects.is_ours(
+            &pods,
+            &watched("other"),
+            &owned("nobody", "apps/v1", "ReplicaSet")
+        ));
+        assert!(!project_objects.has_custom_resources());
+        assert!(project_objects.is_ours(
+            &deployments,
+            &watched("deployment"),
+            &owned("web", "my.domain/v2", "Web")
+        ));
+        assert_eq!(project_objects.take_adopted(&sets).into_iter().collect::<Vec<_>>(), [watched("set")]);
         // Read whole, it is judged again.
-        assert!(kinship.is_ours(&sets, &watched("set"), &owned("deployment", "apps/v1", "Deployment")));
-        assert_eq!(kinship.take_adopted(&pods).into_iter().collect::<Vec<_>>(), [watched("pod")]);
-        assert!(kinship.take_adopted(&pods).is_empty(), "told once");
-        assert!(kinship.is_ours(&gvk("my.domain", "Web"), &watched("web"), &Outline::default()));
-        assert!(kinship.is_inhabited());
+        assert!(project_objects.is_ours(
+            &sets,
+            &watched("set"),
+            &owned("deployment", "apps/v1", "Deployment")
+        ));
+        assert_eq!(project_objects.take_adopted(&pods).into_iter().collect::<Vec<_>>(), [watched("pod")]);
+        assert!(project_objects.take_adopted(&pods).is_empty(), "told once");
+        assert!(project_objects.is_ours(
+            &gvk("my.domain", "Web"),
+            &watched("web"),
+            &PartialObject::default()
+        ));
+        assert!(project_objects.has_custom_resources());
     }
 
     #[test]
     fn what_is_gone_is_not_waited_for() {
-        let kinship = kinship();
+        let project_objects = project_objects();
         let (pods, sets) = (gvk("", "Pod"), gvk("apps", "ReplicaSet"));
-        assert!(!kinship.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")));
-        kinship.gone(&pods, &watched("pod"), &["uid-set".into()]);
-        assert!(kinship.lock().waiting.is_empty());
-        assert!(kinship.is_ours(&sets, &watched("set"), &owned("web", "my.domain/v1", "Web")));
-        assert!(kinship.take_adopted(&pods).is_empty());
-        kinship.gone(&sets, &watched("set"), &[]);
+        assert!(!project_objects.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")));
+        project_objects.gone(&pods, &watched("pod"), &["uid-set".into()]);
+        assert!(project_objects.lock().waiting.is_empty());
+        assert!(project_objects.is_ours(&sets, &watched("set"), &owned("web", "my.domain/v1", "Web")));
+        assert!(project_objects.take_adopted(&pods).is_empty());
+        project_objects.gone(&sets, &watched("set"), &[]);
         assert!(
-            kinship.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")),
+            project_objects.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")),
             "a pod in its grace is ours, although its owner is gone"
         );
-        for at in 0..DEPARTED {
+        for at in 0..MOST_GONE {
             let later = watched(&format!("later-{at}"));
-            assert!(kinship.is_ours(&sets, &later, &owned("web", "my.domain/v1", "Web")));
-            kinship.gone(&sets, &later, &[]);
+            assert!(project_objects.is_ours(&sets, &later, &owned("web", "my.domain/v1", "Web")));
+            project_objects.gone(&sets, &later, &[]);
         }
-        assert_eq!(kinship.lock().departed.len(), DEPARTED, "the oldest ones are forgotten");
-        assert!(!kinship.lock().ours.contains("uid-set"));
-        let before = kinship.epoch();
-        kinship.set_kinds(&[], &BTreeSet::new());
-        assert_eq!(kinship.epoch(), before + 1);
+        assert_eq!(project_objects.lock().gone.len(), MOST_GONE, "the oldest ones are forgotten");
+        assert!(!project_objects.lock().ours.contains("uid-set"));
+        let before = project_objects.epoch();
+        project_objects.set_kinds(&[], &BTreeSet::new());
+        assert_eq!(project_objects.epoch(), before + 1);
     }
 }
