@@ -252,8 +252,17 @@ impl Connection {
     /// A client for a ServiceAccount, on the embedded control plane; elsewhere it has to be impersonated.
     pub(super) fn as_service_account(&self, namespace: &str, name: &str) -> Option<Client> {
         let (plane, _) = self.plane.as_ref()?;
-        let service = plane.service().as_user(User::service_account(namespace, name));
+        let service = plane.service().as_user(User::service_account(namespace, name)).ahead_of_disk();
         Some(Client::new(service, self.namespace.clone()))
+    }
+
+    /// The client of the reconcilers. On the embedded control plane they do not wait for the disk: they end with it, and
+    /// what the disk has is always a state that they have seen.
+    pub(super) fn reconcilers_client(&self) -> Client {
+        match &self.plane {
+            Some((plane, _)) => Client::new(plane.service().ahead_of_disk(), self.namespace.clone()),
+            None => self.client.clone(),
+        }
     }
 
     /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM. `None`

@@ -245,7 +245,7 @@ impl Running {
         let (client, roles) = acting.unzip();
         let rules = roles.as_ref().map(RoleSync::rules);
         let manager = ManagerInput {
-            client: client.unwrap_or_else(|| connection.client.clone()),
+            client: client.unwrap_or_else(|| connection.reconcilers_client()),
             sources: sources.clone(),
             events: events.clone(),
             numbers: numbers.clone(),

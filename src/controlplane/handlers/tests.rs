@@ -27,6 +27,7 @@ impl Tables for UpstreamDefault {
 
 mod binary;
 mod definitions;
+mod disk;
 mod jobs;
 mod kinds;
 mod lists;

@@ -3,6 +3,7 @@
 
 use super::front::Front;
 use crate::body::Body;
+use crate::handlers::AheadOfDisk;
 use crate::identity::User;
 use bytes::Bytes;
 use http::{Request, Response};
@@ -17,17 +18,26 @@ use std::task::{Context, Poll};
 pub struct InProcess {
     front: Arc<Front>,
     user: Arc<User>,
+    ahead_of_disk: bool,
 }
 
 impl InProcess {
     pub(crate) fn new(front: Arc<Front>, user: User) -> Self {
-        InProcess { front, user: Arc::new(user) }
+        InProcess { front, user: Arc::new(user), ahead_of_disk: false }
     }
 
     /// The same API asked by somebody else.
     #[must_use]
     pub fn as_user(&self, user: User) -> Self {
-        InProcess { front: self.front.clone(), user: Arc::new(user) }
+        InProcess { user: Arc::new(user), ..self.clone() }
+    }
+
+    /// The same API for somebody who ends with this process: it answers before the disk has what an answer tells. A crash
+    /// takes the newest changes then; what is left is what was there at some moment before, never a part of it without
+    /// what came before that part.
+    #[must_use]
+    pub fn ahead_of_disk(&self) -> Self {
+        InProcess { ahead_of_disk: true, ..self.clone() }
     }
 }
 
@@ -44,8 +54,11 @@ where
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<B>) -> Self::Future {
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
         let service = self.clone();
+        if service.ahead_of_disk {
+            request.extensions_mut().insert(AheadOfDisk);
+        }
         Box::pin(async move { Ok(service.front.answer(&service.user, request).await) })
     }
 }

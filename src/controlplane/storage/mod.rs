@@ -375,6 +375,27 @@ fn items(objects: &BTreeMap<Key, Arc<Stored>>, namespace: Option<&str>) -> Vec<A
     }
 }
 
+/// A disk that writes a batch for each word it is given.
+#[cfg(test)]
+struct Gate(std::sync::mpsc::Receiver<()>);
+
+#[cfg(test)]
+impl disk::Disk for Gate {
+    fn commit(&mut self, _: &disk::Batch) -> Result<(), String> {
+        self.0.recv().map_err(|gone| gone.to_string())
+    }
+}
+
+#[cfg(test)]
+impl Store {
+    /// A store that is saved when a word is sent.
+    pub(crate) fn gated() -> (Store, std::sync::mpsc::Sender<()>) {
+        let (open, gate) = std::sync::mpsc::channel();
+        let writer = Writer::start(Box::new(Gate(gate)), 1).unwrap();
+        (Store { inner: RwLock::new(Inner::at(1)), writer: Some(writer) }, open)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -434,20 +455,10 @@ mod tests {
         assert_eq!(watch.position(), store.revision());
     }
 
-    /// A disk that writes a batch for each word it is given.
-    struct Gate(std::sync::mpsc::Receiver<()>);
-
-    impl disk::Disk for Gate {
-        fn commit(&mut self, _: &disk::Batch) -> Result<(), String> {
-            self.0.recv().map_err(|gone| gone.to_string())
-        }
-    }
-
     #[tokio::test]
     async fn readers_from_outside_are_woken_when_a_change_is_on_disk_and_not_before() {
-        let (open, gate) = std::sync::mpsc::channel();
-        let writer = Writer::start(Box::new(Gate(gate)), 1).unwrap();
-        let store = Arc::new(Store { inner: RwLock::new(Inner::at(1)), writer: Some(writer) });
+        let (store, open) = Store::gated();
+        let store = Arc::new(store);
         let mut outside = store.watch("a", 1).unwrap();
         let mut inside = store.watch_all(1).unwrap();
         store.put("a", &Key::new("x", "1"), Expected::Absent, object("1", 1)).unwrap();
