@@ -98,7 +98,7 @@ pub fn facts() -> &'static Facts {
     &FACTS
 }
 
-fn inflate(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn inflate(bytes: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(bytes.len() * 12);
     flate2::read::GzDecoder::new(bytes).read_to_end(&mut text).expect("embedded facts are valid gzip");
     text

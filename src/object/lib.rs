@@ -7,6 +7,7 @@ pub mod apply;
 pub mod cel;
 pub mod definition;
 pub mod depth;
+pub mod descriptions;
 pub mod diff;
 pub mod facts;
 pub mod fieldset;

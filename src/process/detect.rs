@@ -160,7 +160,7 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         watch.extend(["watches.yaml".to_owned(), "helm-charts/**".to_owned()]);
     }
     Ok(Plan {
-        words: format!("go {package}"),
+        words: in_words(&package, &module),
         said_by,
         dir: dir.to_owned(),
         watch,
@@ -173,6 +173,17 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         generate: Default::default(),
         stop_after: STOP_AFTER,
     })
+}
+
+/// The program in words: `go ./cmd`; of the module's root the name that `go build` gives its program.
+fn in_words(package: &str, module: &str) -> String {
+    let path = module.lines().find_map(|line| line.trim().strip_prefix("module ")).map(str::trim);
+    let version = |part: &&str| part.strip_prefix('v').is_some_and(|n| n.parse::<u32>().is_ok());
+    let name = path.and_then(|path| path.rsplit('/').find(|part| !version(part)));
+    match name {
+        Some(name) if inside(package).as_os_str().is_empty() => name.to_owned(),
+        _ => format!("go {package}"),
+    }
 }
 
 /// A `go run` or `go build` of a Makefile.
@@ -405,7 +416,9 @@ mod tests {
     #[test]
     fn without_a_makefile_the_main_package_with_a_manager_is_taken() {
         let folder = project(&[("go.mod", MODULE), ("main.go", MAIN), ("hack/gen.go", "package main\n")]);
-        assert_eq!(plan(&folder).words, "go .");
+        assert_eq!(plan(&folder).words, "c");
+        assert_eq!(in_words("./", "module example.com/operator/v2\n"), "operator");
+        assert_eq!(in_words(".", ""), "go .");
         let types = project(&[("go.mod", MODULE), ("api/v1/a_types.go", "package v1\n")]);
         assert_eq!(detect(types.path(), None, false).unwrap(), None);
         let two = project(&[("go.mod", MODULE), ("a/main.go", MAIN), ("b/main.go", MAIN)]);
@@ -444,7 +457,7 @@ mod tests {
         let folder = project(&[("go.mod", MODULE), ("main.go", MAIN)]);
         let link = |path: &str| std::os::unix::fs::symlink("/dev/zero", folder.path().join(path)).unwrap();
         ["Makefile", "PROJECT", "endless.go"].into_iter().for_each(link);
-        assert_eq!(plan(&folder).words, "go .");
+        assert_eq!(plan(&folder).words, "c");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::registry::Served;
 use crate::resource::Resource;
 use http::header::{CACHE_CONTROL, LOCATION};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use opdev_object::descriptions::Descriptions;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -119,7 +120,7 @@ impl OpenApi {
         }
         let groups = groups(served.resources());
         let (group, version, resources) = find(&groups, path)?;
-        let document = Document::of(&build(group, version, resources));
+        let document = Document::of(&build(group, version, resources, &Descriptions::read()));
         cache.documents.insert(path.to_owned(), document.clone());
         Some((hash, document))
     }
@@ -172,9 +173,9 @@ fn find<'a>(groups: &'a [Group], path: &str) -> Option<(&'a str, &'a str, &'a [A
     })
 }
 
-fn build(group: &str, version: &str, resources: &[Arc<Resource>]) -> Value {
+fn build(group: &str, version: &str, resources: &[Arc<Resource>], descriptions: &Descriptions) -> Value {
     let mut all_paths = Map::new();
-    let mut wanted = schemas::Wanted::default();
+    let mut wanted = schemas::Wanted::new(descriptions);
     for resource in resources {
         paths::add(&mut all_paths, resource, &mut wanted);
     }

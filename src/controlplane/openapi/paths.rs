@@ -21,7 +21,7 @@ struct Place<'a> {
 }
 
 /// Adds every path of a resource.
-pub(crate) fn add(paths: &mut Map<String, Value>, resource: &Resource, wanted: &mut Wanted) {
+pub(crate) fn add(paths: &mut Map<String, Value>, resource: &Resource, wanted: &mut Wanted<'_>) {
     let root = if resource.group.is_empty() {
         format!("/api/{}", resource.version)
     } else {
@@ -78,7 +78,7 @@ pub(crate) fn add(paths: &mut Map<String, Value>, resource: &Resource, wanted: &
 }
 
 /// The operations on one object.
-fn named(place: &Place<'_>, verbs: &[String], wanted: &mut Wanted) -> Map<String, Value> {
+fn named(place: &Place<'_>, verbs: &[String], wanted: &mut Wanted<'_>) -> Map<String, Value> {
     let has = |name: &str| verbs.iter().any(|verb| verb == name);
     let mut item = Map::new();
     if has("get") {

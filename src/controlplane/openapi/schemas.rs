@@ -1,7 +1,9 @@
 //! The `components.schemas` of a document: every definition its paths name, and what those name in turn.
-//! Built-in definitions come from the facts; custom ones from the resource. Never invents a description.
+//! Built-in definitions come from the facts; custom ones from the resource. Descriptions of what is built in are those of
+//! Kubernetes.
 
 use crate::resource::{Custom, Resource};
+use opdev_object::descriptions::Descriptions;
 use opdev_object::facts::facts;
 use opdev_object::meta::Gvk;
 use serde_json::{Map, Value, json};
@@ -9,14 +11,32 @@ use std::collections::BTreeMap;
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
 
+/// A kind whose fields `apiVersion`, `kind` and `metadata` are described as those of all kinds are.
+const ANY_KIND: &str = "io.k8s.api.core.v1.Pod";
+const ANY_LIST: &str = "io.k8s.api.core.v1.PodList";
+const CONVENTIONS: &str =
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+
 /// Collects the definitions that a document needs.
-#[derive(Default)]
-pub(crate) struct Wanted {
+pub(crate) struct Wanted<'a> {
+    descriptions: &'a Descriptions,
     open: Vec<String>,
     own: BTreeMap<String, Value>,
 }
 
-impl Wanted {
+impl<'a> Wanted<'a> {
+    pub(crate) fn new(descriptions: &'a Descriptions) -> Self {
+        Wanted { descriptions, open: Vec::new(), own: BTreeMap::new() }
+    }
+
+    /// A schema with the description that a field of all kinds has.
+    fn usual(&self, of: &str, field: &str, mut schema: Value) -> Value {
+        if let Some(text) = self.descriptions.field(of, field) {
+            schema["description"] = text.into();
+        }
+        schema
+    }
+
     /// A reference to a kind of `meta.k8s.io`, such as `DeleteOptions`.
     pub(crate) fn meta(&mut self, kind: &str) -> Value {
         self.reference(format!("{META}.{kind}"))
@@ -50,12 +70,17 @@ impl Wanted {
             name.clone(),
             json!({
                 "type": "object",
+                "description": format!("{} is a list of {}", resource.list_kind, resource.kind),
                 "required": ["items"],
                 "properties": {
-                    "apiVersion": {"type": "string"},
-                    "kind": {"type": "string"},
-                    "metadata": metadata,
-                    "items": {"type": "array", "items": item},
+                    "apiVersion": self.usual(ANY_LIST, "apiVersion", json!({"type": "string"})),
+                    "kind": self.usual(ANY_LIST, "kind", json!({"type": "string"})),
+                    "metadata": self.usual(ANY_LIST, "metadata", json!({"allOf": [metadata]})),
+                    "items": {
+                        "description": format!("List of {}. More info: {CONVENTIONS}", resource.plural),
+                        "type": "array",
+                        "items": item,
+                    },
                 },
                 "x-kubernetes-group-version-kind": [kind],
             }),
@@ -89,14 +114,9 @@ impl Wanted {
         if !schema["properties"].is_object() {
             schema["properties"] = json!({});
         }
-        let what = |text: &str| json!({"type": "string", "description": text});
-        schema["properties"]["apiVersion"] = what(
-            "APIVersion defines the group and version of this representation of the object; servers convert what they know and refuse what they do not.",
-        );
-        schema["properties"]["kind"] =
-            what("Kind names the REST resource this object represents, in CamelCase; it cannot be changed.");
-        schema["properties"]["metadata"] =
-            json!({"allOf": [metadata], "description": "Standard object's metadata."});
+        schema["properties"]["apiVersion"] = self.usual(ANY_KIND, "apiVersion", json!({"type": "string"}));
+        schema["properties"]["kind"] = self.usual(ANY_KIND, "kind", json!({"type": "string"}));
+        schema["properties"]["metadata"] = self.usual(ANY_KIND, "metadata", json!({"allOf": [metadata]}));
         schema
     }
 
@@ -140,7 +160,7 @@ impl Wanted {
                 continue;
             }
             let Some(raw) = facts().raw(&name) else { continue };
-            let mut schema = rewritten(raw, &mut open);
+            let mut schema = rewritten(&described(raw, &name, self.descriptions), &mut open);
             if let Some(marks) =
                 schema.get_mut("x-kubernetes-group-version-kind").and_then(Value::as_array_mut)
                 && marks.len() > 1
@@ -151,6 +171,21 @@ impl Wanted {
         }
         done.into_iter().collect()
     }
+}
+
+/// A definition with what is said about it and its fields.
+fn described(raw: &Value, name: &str, descriptions: &Descriptions) -> Value {
+    let mut schema = raw.clone();
+    if let Some(text) = descriptions.definition(name) {
+        schema["description"] = text.into();
+    }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (field, property) in properties.into_iter().flatten() {
+        if let Some(text) = descriptions.field(name, field) {
+            property["description"] = text.into();
+        }
+    }
+    schema
 }
 
 fn pointer(name: &str) -> Value {
@@ -203,6 +238,24 @@ fn rewritten(schema: &Value, open: &mut Vec<String>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_said_is_put_where_it_belongs() {
+        let descriptions = Descriptions::read();
+        let mut wanted = Wanted::new(&descriptions);
+        wanted.reference("io.k8s.api.core.v1.PodSpec".to_owned());
+        wanted.meta("FieldsV1");
+        let schemas = wanted.into_schemas("", "v1");
+        let spec = &schemas["io.k8s.api.core.v1.PodSpec"];
+        assert_eq!(spec["description"], "PodSpec is a description of a pod.");
+        let affinity = &spec["properties"]["affinity"];
+        assert!(
+            affinity["description"].is_string() && affinity["allOf"][0]["$ref"].is_string(),
+            "{affinity}"
+        );
+        let open = &schemas["io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"];
+        assert!(open["description"].is_string() && open.get("properties").is_none(), "{open}");
+    }
 
     #[test]
     fn references_become_pointers() {

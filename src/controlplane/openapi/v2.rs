@@ -8,6 +8,7 @@ use crate::negotiation;
 use crate::version::git_version;
 use bytes::Bytes;
 use http::HeaderMap;
+use opdev_object::descriptions::Descriptions;
 use serde_json::{Map, Value, json};
 
 /// How a client asks for protobuf, without `application/`.
@@ -56,9 +57,10 @@ impl Form {
 
 fn document(groups: &[Group]) -> Value {
     let (mut paths, mut definitions) = (Map::new(), Map::new());
+    let descriptions = Descriptions::read();
     for group in groups {
         for (version, resources) in &group.versions {
-            let mut whole = super::build(&group.name, version, resources);
+            let mut whole = super::build(&group.name, version, resources, &descriptions);
             if let Value::Object(found) = whole["paths"].take() {
                 paths.extend(found.into_iter().map(|(path, item)| (path, path_item(item))));
             }

@@ -66,6 +66,16 @@ async fn version_resources_and_explain() {
     let explained = cluster.kubectl("explain widgets.spec.replicas").await;
     assert!(explained.contains("FIELD: replicas <integer>"), "{explained}");
     assert!(explained.contains("How many to turn at once."), "{explained}");
+    let explained = cluster.kubectl("explain widgets.kind").await;
+    assert!(explained.contains("Kind is a string value representing the REST resource"), "{explained}");
+    let explained = cluster.kubectl("explain pod.spec.activeDeadlineSeconds").await;
+    assert!(explained.contains("FIELD: activeDeadlineSeconds <integer>"), "{explained}");
+    assert!(
+        explained.contains("Optional duration in seconds the pod may be active on the node"),
+        "{explained}"
+    );
+    let explained = cluster.kubectl("explain deployment.spec.template").await;
+    assert!(explained.contains("Template describes the pods that will be created"), "{explained}");
     let explained = cluster.kubectl("explain deployment.spec.strategy --recursive").await;
     assert!(explained.contains("maxSurge\t<IntOrString>"), "{explained}");
     cluster.plane.stop().await;
