@@ -2,6 +2,7 @@
 
 use crate::operator::manager::HelmCompat;
 use crate::sources;
+use std::collections::HashSet;
 use std::time::Duration;
 
 /// A duration as Go writes it.
@@ -16,4 +17,11 @@ pub(super) fn compat(text: &str) -> Result<HelmCompat, String> {
         "4" => Ok(HelmCompat::V4),
         _ => Err("expected 3 or 4".to_owned()),
     }
+}
+
+/// The namespaces of `WATCH_NAMESPACE`, each once; none means all.
+pub(super) fn namespaces(listed: Option<&str>) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let names = listed.unwrap_or_default().split(',').map(|name| name.trim().to_owned());
+    names.filter(|name| !name.is_empty() && seen.insert(name.clone())).collect()
 }

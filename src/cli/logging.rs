@@ -111,6 +111,29 @@ pub(super) fn to_stderr() -> WorkerGuard {
     guard
 }
 
+/// Hands each line to `write`, for an operator in a cluster, whose log has a form of its own; filtered as `to_stderr` does.
+/// A panic is such a line, too, without what it says of objects.
+pub(super) fn to_lines(write: impl Fn(Level, &str, String) + Clone + Send + Sync + 'static) {
+    let filter = EnvFilter::try_from_env("OPDEV_LOG").unwrap_or_else(|_| EnvFilter::new("off,opdev=warn"));
+    let _ = tracing_subscriber::registry().with(ToLines(write.clone()).with_filter(filter)).try_init();
+    std::panic::set_hook(Box::new(move |info| {
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let message = format!("a part of opdev panicked at {place}: {}", words(info.payload()));
+        write(Level::Error, "panic", message);
+    }));
+}
+
+struct ToLines<W>(W);
+
+impl<S: Subscriber, W: Fn(Level, &str, String) + 'static> Layer<S> for ToLines<W> {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        let mut text = Text::default();
+        event.record(&mut text);
+        let metadata = event.metadata();
+        (self.0)(level(*metadata.level()), metadata.target(), format!("{}{}", text.message, text.fields));
+    }
+}
+
 /// A panic of any task is logged and shown; the task's owner decides what goes on.
 fn report_panics(pane: &'static Pane) {
     std::panic::set_hook(Box::new(move |info| {
@@ -168,20 +191,23 @@ impl<S: Subscriber> Layer<S> for ToPane {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         let mut text = Text::default();
         event.record(&mut text);
-        let level = match *event.metadata().level() {
-            tracing::Level::ERROR => Level::Error,
-            tracing::Level::WARN => Level::Warn,
-            tracing::Level::INFO => Level::Info,
-            tracing::Level::DEBUG => Level::Debug,
-            tracing::Level::TRACE => Level::Trace,
-        };
         self.0.log(LogLine {
             at: Timestamp::now(),
-            level,
+            level: level(*event.metadata().level()),
             target: event.metadata().target().to_owned(),
             message: format!("{}{}", text.message, text.fields),
             reconcile: text.reconcile,
         });
+    }
+}
+
+fn level(of: tracing::Level) -> Level {
+    match of {
+        tracing::Level::ERROR => Level::Error,
+        tracing::Level::WARN => Level::Warn,
+        tracing::Level::INFO => Level::Info,
+        tracing::Level::DEBUG => Level::Debug,
+        tracing::Level::TRACE => Level::Trace,
     }
 }
 

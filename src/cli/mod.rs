@@ -8,6 +8,7 @@ mod crd;
 mod dependency;
 mod far;
 mod logging;
+mod operate;
 mod plan;
 pub mod render;
 mod run;
@@ -35,6 +36,7 @@ enum Command {
     Run(run::RunArgs),
     Plan(plan::PlanArgs),
     Ci(ci::CiArgs),
+    Operate(operate::OperateArgs),
     Init(scaffold::InitArgs),
     Create(scaffold::CreateArgs),
     Serve(serve::ServeArgs),
@@ -91,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Rbac(args) => return code(crd::rbac(&args)),
         Command::DeepCopy(args) => return code(crd::deep_copy(&args)),
         Command::Run(args) => run::run(args, began),
+        Command::Operate(args) => return code(operate::run(&args)),
         Command::Init(args) => scaffold::init(&args),
         Command::Create(args) => scaffold::create(&args),
         Command::Serve(args) => return serve::run(&args),

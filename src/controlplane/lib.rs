@@ -79,8 +79,9 @@ pub use fidelity::{Gap, gaps};
 pub use identity::User;
 pub use plane::{Config, ControlPlane, Error};
 pub use server::{
-    Asked, Copied, Delivery, Exchange, InProcess, Listen, Listening, Observation, ObservedToken, Observer,
-    Passage, Refusal, Relay, RelayedAnswer, Reset, Serving, Treatment, Upstream,
+    Asked, Copied, Delivery, EndpointHandler, EndpointRequest, EndpointResponse, Exchange, InProcess, Listen,
+    Listening, Observation, ObservedToken, Observer, Passage, Refusal, Relay, RelayedAnswer, Reset, Serving,
+    Treatment, Upstream, check_serving, self_signed, serve_endpoint,
 };
 pub use storage::MovedAside;
 pub use version::git_version;

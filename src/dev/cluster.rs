@@ -4,6 +4,7 @@
 mod certificate;
 mod credentials;
 mod explain;
+mod in_cluster;
 mod kubeconfig;
 mod link;
 mod local;
@@ -11,6 +12,7 @@ mod monitor;
 mod plugin;
 mod proxies;
 mod proxy;
+mod supervised;
 mod webhooks;
 
 use super::data::{self, DataFolder};
@@ -22,6 +24,7 @@ use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result, bail};
+pub use in_cluster::in_pod;
 use kube::Client;
 use kubeconfig::{Merged, Target};
 use link::Link;
@@ -30,7 +33,10 @@ use opdev_controlplane::{Config, ControlPlane, Controllers, Listen, Listening, U
 pub use proxy::upstream;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+pub use supervised::CallRules;
+use supervised::Supervised;
 pub use webhooks::Certificates;
 
 /// What the user asked for.
@@ -119,6 +125,25 @@ impl Connection {
                 None => Self::embedded(choice, state_folder).await,
             },
         }
+    }
+
+    /// Connects to a cluster, never to the embedded control plane.
+    ///
+    /// # Errors
+    /// A message that says what was tried and what to do.
+    pub async fn to_cluster(choice: &Choice) -> Result<Connection> {
+        let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+        let Some(merged) = merged else {
+            bail!(
+                "there is no cluster\n  where: neither --kubeconfig nor KUBECONFIG names one, this is no pod with a \
+                 ServiceAccount, and there is no ~/.kube/config\n  to do: name a kubeconfig"
+            )
+        };
+        let context = choice.context.as_deref().filter(|name| !name.is_empty()).or(merged.current());
+        let Some(context) = context.map(str::to_owned) else {
+            bail!("the kubeconfig has no current context\n  to do: name one with --context")
+        };
+        Self::context(choice, &merged, &context).await
     }
 
     /// Whether a choice leads to the embedded control plane.
@@ -303,8 +328,18 @@ impl Connection {
         Ok(Some((tracing, [plain, added])))
     }
 
+    /// A client that asks `rules` before each write and tells them of each call. To be called before `monitor`.
+    pub(crate) fn supervised(&self, rules: Arc<dyn CallRules>) -> Client {
+        match &self.monitor {
+            Some(monitor) => {
+                Client::new(Supervised { link: monitor.link.clone(), rules }, self.namespace.clone())
+            }
+            None => self.client.clone(),
+        }
+    }
+
     /// Who looks after the connection, where it can break.
-    pub(super) fn monitor(&mut self) -> Option<ConnectionMonitor> {
+    pub(crate) fn monitor(&mut self) -> Option<ConnectionMonitor> {
         self.monitor.take()
     }
 

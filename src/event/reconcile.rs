@@ -275,6 +275,21 @@ pub enum CauseKind {
     User,
 }
 
+impl CauseKind {
+    /// Its name in events and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CauseKind::Start => "start",
+            CauseKind::Watch { .. } => "watch",
+            CauseKind::Reload { .. } => "reload",
+            CauseKind::Period => "period",
+            CauseKind::Retry { .. } => "retry",
+            CauseKind::Wait { .. } => "wait",
+            CauseKind::User => "user",
+        }
+    }
+}
+
 /// What happened to a watched object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -316,6 +316,11 @@ impl Queue {
         self.entries.get(key).is_some_and(|entry| matches!(entry.state, State::Running))
     }
 
+    /// How many objects of a kind wait for a worker.
+    pub(crate) fn waiting(&self, kind: &Kind) -> usize {
+        self.ready.get(kind).map_or(0, |ready| ready.iter().filter(|key| !self.gate.holds(key)).count())
+    }
+
     /// How full it is.
     pub(crate) fn counts(&self) -> QueueChanged {
         let mut counts = QueueChanged::default();

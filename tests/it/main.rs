@@ -20,6 +20,7 @@ mod guide;
 mod hostile;
 mod inner_loop;
 mod observed;
+mod operate;
 mod operator;
 mod oracle;
 mod plan;

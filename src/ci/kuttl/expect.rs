@@ -1,7 +1,7 @@
 //! What only opdev can say about a step: how reconciles ended, how many there were, what they wrote and why they ran. It stands
 //! in `NN-name.opdev.yaml` beside the step, a name that kuttl leaves alone.
 
-use crate::event::{CauseKind, LoopFound, Outcome, Reconcile, words};
+use crate::event::{LoopFound, Outcome, Reconcile, words};
 use serde::Deserialize;
 use std::sync::Arc;
 
@@ -111,7 +111,7 @@ impl Expect {
         }
         self.writes(&passes, &mut wrong);
         if let Some(allowed) = &self.causes {
-            let all = passes.iter().flat_map(|pass| &pass.causes).map(|cause| name(&cause.kind));
+            let all = passes.iter().flat_map(|pass| &pass.causes).map(|cause| cause.kind.name());
             for cause in all.filter(|cause| !allowed.iter().any(|one| one == cause)) {
                 let line = format!("causes: wanted {}, was {cause}", allowed.join(", "));
                 if !wrong.contains(&line) {
@@ -148,19 +148,6 @@ impl Expect {
         for one in written.iter().filter(|one| !kinds.contains(&one.object.gvk.kind)) {
             wrong.push(format!("writes: wanted to {}, was to {}", kinds.join(", "), one.object));
         }
-    }
-}
-
-/// The name of a cause, as in the events.
-fn name(cause: &CauseKind) -> &'static str {
-    match cause {
-        CauseKind::Start => "start",
-        CauseKind::Watch { .. } => "watch",
-        CauseKind::Reload { .. } => "reload",
-        CauseKind::Period => "period",
-        CauseKind::Retry { .. } => "retry",
-        CauseKind::Wait { .. } => "wait",
-        CauseKind::User => "user",
     }
 }
 

@@ -160,6 +160,18 @@ impl Authority {
 /// A certificate and those that lead up to its authority.
 type Chain = Vec<CertificateDer<'static>>;
 
+/// TLS with this certificate, for clients that show none.
+pub(super) fn server_only(serving: &Serving) -> Result<ServerConfig, Failure> {
+    let (chain, key) = given(serving)?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .map_err(|why| format!("the serving certificate does not go with its key: {why}"))?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}
+
 /// Certificate and key from outside.
 fn given(serving: &Serving) -> Result<(Chain, PrivateKeyDer<'static>), Failure> {
     let chain =

@@ -3,6 +3,7 @@
 
 mod attributes;
 pub(crate) mod certificates;
+mod endpoint;
 pub(crate) mod front;
 mod guests;
 mod health;
@@ -15,6 +16,9 @@ mod observed;
 mod observer;
 mod relay;
 
+pub use endpoint::{
+    EndpointHandler, EndpointRequest, EndpointResponse, check_serving, self_signed, serve_endpoint,
+};
 pub use in_process::InProcess;
 pub use listener::{Listen, Listening, Serving};
 pub(crate) use listener::{listen, random_token};

@@ -1,7 +1,9 @@
-//! Kubeconfig files as kubectl reads them: one that is named, those of `KUBECONFIG` merged, or `~/.kube/config`; then
-//! one context with its cluster and user, and where each of them is written. Connects to nothing.
+//! Kubeconfig files as kubectl reads them: one that is named, those of `KUBECONFIG` merged, the credentials of the pod that
+//! this runs in, or `~/.kube/config`; then one context with its cluster and user, and where each of them is written.
+//! Connects to nothing.
 
 use super::explain::{Names, bare, shown};
+use super::in_cluster;
 use super::proxies;
 use crate::event::words;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -52,7 +54,7 @@ impl Merged {
     /// Reads the files; `None` where there are none and none was named. `var` reads the environment.
     ///
     /// # Errors
-    /// Where a file that was named is missing, or one cannot be read.
+    /// Where a file that was named is missing, one cannot be read, or this is a pod without credentials.
     pub(super) fn read(
         named: Option<&Path>,
         var: impl Fn(&str) -> Option<std::ffi::OsString>,
@@ -85,9 +87,17 @@ impl Merged {
             }
             return Ok(Some(Self::of(there)?));
         }
+        if let Some((kubeconfig, token)) = in_cluster::kubeconfig(&var) {
+            return Ok(Some(Merged { kubeconfig, files: vec![token], origins: BTreeMap::new() }));
+        }
         let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         match home.map(|home| home.join(".kube/config")).filter(|path| path.exists()) {
             Some(path) => Ok(Some(Self::of(vec![path])?)),
+            None if in_cluster::is_pod(&var) => bail!(
+                "this is a pod without the token of a ServiceAccount\n  where: KUBERNETES_SERVICE_HOST is set, {} does not \
+                 exist\n  to do: let the pod mount it (automountServiceAccountToken), name a kubeconfig, {OR_EMBEDDED}",
+                in_cluster::token().display()
+            ),
             None => Ok(None),
         }
     }

@@ -350,7 +350,7 @@ impl Service<Request<Body>> for Link {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
         if !reads && !is_dry_run(&request) && self.0.read_only.holds() {
-            return std::future::ready(refusal()).boxed();
+            return std::future::ready(refusal(REFUSAL)).boxed();
         }
         let link = self.clone();
         // A program of its own decides itself whether it asks again.
@@ -373,10 +373,10 @@ fn is_dry_run(request: &Request<Body>) -> bool {
         && asked.any(|(name, _)| name == "fieldManager")
 }
 
-/// What a write gets while the cluster is read-only.
-fn refusal() -> Result<Response<Body>, BoxError> {
+/// What a write gets that is not sent.
+pub(super) fn refusal(why: &str) -> Result<Response<Body>, BoxError> {
     let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403,
-        "message": REFUSAL});
+        "message": why});
     let body = Body::from(serde_json::to_vec(&status)?);
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::FORBIDDEN;

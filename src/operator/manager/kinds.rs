@@ -177,6 +177,17 @@ impl Kinds {
         left
     }
 
+    /// Why the objects of a kind are not known; `None` where all of them are.
+    pub(super) fn problem(&self, gvk: &Gvk) -> Option<String> {
+        let served = self.primaries.get(&(gvk.group.clone(), gvk.kind.clone()))?;
+        let stream = self.open.get(&served.follow)?;
+        match &stream.problem {
+            Some(problem) => Some(problem.clone()),
+            None if stream.cache.read().is_fresh() => None,
+            None => Some(format!("{} ({}) is not listed yet", gvk.kind, gvk.api_version())),
+        }
+    }
+
     /// Follows what a pass needs and takes in what it has seen.
     pub(super) fn follow(&mut self, key: &ObjectKey, seen: Seen) {
         self.dependents.extend(seen.dependents);

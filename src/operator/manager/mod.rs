@@ -103,6 +103,11 @@ pub enum ManagerRequest {
         /// Whether it is lost.
         lost: bool,
     },
+    /// Tell how each kind is served. Whoever waits for the answer knows that the manager is not stuck.
+    Look {
+        /// Where the answer goes.
+        reply: oneshot::Sender<Vec<KindState>>,
+    },
     /// Try a chart or a program that does not serve yet on every known object of its kind. Nothing is written.
     Shadow {
         /// The kind with its new chart or program.
@@ -112,10 +117,19 @@ pub enum ManagerRequest {
     },
 }
 
+/// How a kind is served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindState {
+    /// The kind.
+    pub gvk: Gvk,
+    /// How many of its objects wait for a worker.
+    pub waiting: usize,
+    /// Why its objects are not known; `None` where all of them are.
+    pub problem: Option<String>,
+}
+
 /// How long a trial of all objects may take.
 const TRIAL: Duration = Duration::from_secs(10);
-/// How long running passes get to end when opdev stops.
-const LEAVE: Duration = Duration::from_secs(5);
 
 /// Runs until the shutdown token fires, then lets running passes end.
 pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
@@ -395,6 +409,14 @@ impl Manager {
                     self.queue.hurry(Instant::now());
                 }
             }
+            ManagerRequest::Look { reply } => {
+                let state = |watch: &Arc<Watch>| KindState {
+                    gvk: watch.gvk.clone(),
+                    waiting: self.queue.waiting(&(watch.gvk.group.clone(), watch.gvk.kind.clone())),
+                    problem: self.kinds.problem(&watch.gvk),
+                };
+                let _ = reply.send(self.sources.watches.iter().map(state).collect());
+            }
             ManagerRequest::Shadow { watch, reply } => {
                 let objects = self.kinds.states(&watch.gvk);
                 let key = ObjectKey {
@@ -493,12 +515,13 @@ impl Manager {
     async fn leave(&mut self) {
         self.kinds.stop();
         self.cancel.cancel();
+        let leave = self.settings.leave;
         let ending = async {
             while let Some(ended) = self.workers.join_next_with_id().await {
                 self.worker_ended(ended).await;
             }
         };
-        if tokio::time::timeout(LEAVE, ending).await.is_err() {
+        if tokio::time::timeout(leave, ending).await.is_err() {
             self.workers.shutdown().await;
         }
     }

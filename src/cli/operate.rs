@@ -1,0 +1,286 @@
+//! `opdev operate`: the operator as the process of a cluster, with the flags of helm-operator's `run`. Exit codes: 0 told to
+//! stop, 1 failed, the lead was lost, or told to stop twice, 2 wrong usage.
+
+use crate::dev::cluster::{Choice, in_pod};
+use crate::dev::owner::Owner;
+use crate::dev::project::Project;
+use crate::dev::trust::{self, Store, Trust};
+use crate::dev::user_settings;
+use crate::event::{Permission, TrustAnswer};
+use crate::operate::{
+    self, ElectionInput, LogLevel, LogStyle, LogWriter, MetricsTls, OperateInput, ServerSettings,
+    TimeEncoding,
+};
+use crate::operator::end_programs;
+use crate::operator::manager::{HelmCompat, OnSave, Settings};
+use anyhow::{Context as _, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Run the operator in a cluster: no screen, no reloads; leader election, probes, metrics and JSON logs
+#[derive(Debug, clap::Args)]
+pub(super) struct OperateArgs {
+    /// Which chart reconciles which kind
+    #[arg(long, value_name = "FILE", default_value = "./watches.yaml")]
+    watches_file: PathBuf,
+    /// How often an object is reconciled without a cause; 0 means never
+    #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = super::arguments::duration)]
+    reconcile_period: Duration,
+    /// How many objects of one kind are reconciled at once; default: one for each core
+    #[arg(long, value_name = "N")]
+    max_concurrent_reconciles: Option<usize>,
+    /// Where metrics are served; 0 serves none
+    #[arg(long, value_name = "ADDRESS", default_value = ":8080", conflicts_with = "metrics_addr")]
+    metrics_bind_address: String,
+    /// Deprecated: use --metrics-bind-address
+    #[arg(long, value_name = "ADDRESS", hide = true)]
+    metrics_addr: Option<String>,
+    /// Serve metrics with TLS
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    metrics_secure: bool,
+    /// Serve metrics only to those that may get /metrics; asks the API server with TokenReview and SubjectAccessReview
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    metrics_require_rbac: bool,
+    /// The folder with the certificate of the metrics; default: one that is made for this process
+    #[arg(long, value_name = "DIR")]
+    metrics_cert_path: Option<PathBuf>,
+    /// The name of the certificate's file
+    #[arg(long, value_name = "FILE", default_value = "tls.crt")]
+    metrics_cert_name: String,
+    /// The name of its key's file
+    #[arg(long, value_name = "FILE", default_value = "tls.key")]
+    metrics_cert_key: String,
+    /// Where /healthz and /readyz are served; 0 serves none
+    #[arg(long, value_name = "ADDRESS", default_value = ":8081")]
+    health_probe_bind_address: String,
+    /// Let replicas elect the one that reconciles
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool, conflicts_with = "enable_leader_election")]
+    leader_elect: bool,
+    /// Deprecated: use --leader-elect
+    #[arg(long, hide = true, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    enable_leader_election: bool,
+    /// The name of the Lease
+    #[arg(long, value_name = "NAME", env = "OPERATOR_NAME", hide_env = true)]
+    leader_election_id: Option<String>,
+    /// The namespace of the Lease; default: that of the pod
+    #[arg(long, value_name = "NAME")]
+    leader_election_namespace: Option<String>,
+    /// Hide override values in Kubernetes events
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    suppress_override_values: bool,
+    /// Accepted for helm-operator's sake: metrics are served with HTTP/1.1
+    #[arg(long, hide = true, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    enable_http2: bool,
+    /// Text for people at level debug, instead of JSON at level info
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    zap_devel: bool,
+    /// How log lines are written: json or console
+    #[arg(long, value_name = "ENCODER", value_parser = ["json", "console"])]
+    zap_encoder: Option<String>,
+    /// How much is logged: debug, info, error, or a number above 0 for debug
+    #[arg(long, value_name = "LEVEL")]
+    zap_log_level: Option<LogLevel>,
+    /// Accepted for helm-operator's sake: there are no stack traces
+    #[arg(long, hide = true, value_name = "LEVEL", value_parser = ["info", "error", "panic"])]
+    zap_stacktrace_level: Option<String>,
+    /// How times are written: epoch, millis, nano, iso8601, rfc3339 or rfc3339nano
+    #[arg(long, value_name = "ENCODING", default_value = "rfc3339")]
+    zap_time_encoding: TimeEncoding,
+    /// How long reconciles that run may take to end once opdev is told to stop
+    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = super::arguments::duration)]
+    graceful_shutdown_timeout: Duration,
+    /// Use this kubeconfig instead of KUBECONFIG, the pod's ServiceAccount or ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Use this context of the kubeconfig instead of the current one
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+    /// Write to this context although it is not clearly local (may be repeated); in a pod there is no such question
+    #[arg(long, value_name = "CONTEXT")]
+    allow_context: Vec<String>,
+    /// Refused: charts, scripts and templates have no webhooks
+    #[arg(long, hide = true, value_name = "PORT")]
+    webhook_port: Option<String>,
+    /// Refused: charts, scripts and templates have no webhooks
+    #[arg(long, hide = true, value_name = "DIR")]
+    webhook_cert_path: Option<String>,
+    /// Refused: charts, scripts and templates have no webhooks
+    #[arg(long, hide = true, value_name = "FILE")]
+    webhook_cert_name: Option<String>,
+    /// Refused: charts, scripts and templates have no webhooks
+    #[arg(long, hide = true, value_name = "FILE")]
+    webhook_cert_key: Option<String>,
+    /// The project's folder instead of the working directory
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Render charts as this Helm does
+    #[arg(long, value_name = "3|4", default_value = "3", value_parser = super::arguments::compat)]
+    helm_compat: HelmCompat,
+}
+
+/// How long threads that are still at work may take at the end.
+const LAST_WAIT: Duration = Duration::from_millis(500);
+
+/// Truth as Go's flags write it.
+fn go_bool(text: &str) -> Result<bool, String> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+        _ => Err("expected true or false".to_owned()),
+    }
+}
+
+/// Runs the operator. What is wrong with the command line or the project is an error; what ends the operator later is a
+/// line of its log.
+pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
+    let shutdown = CancellationToken::new();
+    let input = input(args, &shutdown)?;
+    let log = input.log;
+    super::logging::to_lines(move |level, target, message| log.write_own(level, target, message));
+    let mut asked = false;
+    super::signals::hear(move |_| {
+        // Who says it twice does not want to wait.
+        if std::mem::replace(&mut asked, true) {
+            end_programs();
+            std::process::exit(1);
+        }
+        shutdown.cancel();
+    })?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("opdev").build()?;
+    let ended = runtime.block_on(operate::run(input));
+    end_programs();
+    if let Err(error) = &ended {
+        log.write_end(error);
+    }
+    runtime.shutdown_timeout(LAST_WAIT);
+    Ok(if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInput> {
+    refuse_webhooks(args)?;
+    let project = project(args)?;
+    let tls = match (args.metrics_secure, &args.metrics_cert_path) {
+        (false, None) => None,
+        (false, Some(_)) => {
+            bail!("--metrics-cert-path needs --metrics-secure: without it metrics are served without TLS")
+        }
+        (true, None) => Some(MetricsTls::SelfSigned),
+        (true, Some(folder)) => Some(MetricsTls::Files {
+            certificate: folder.join(&args.metrics_cert_name),
+            key: folder.join(&args.metrics_cert_key),
+        }),
+    };
+    let metrics = args.metrics_addr.as_ref().unwrap_or(&args.metrics_bind_address);
+    let servers =
+        ServerSettings::of(metrics, &args.health_probe_bind_address, tls, args.metrics_require_rbac)?;
+    let in_pod = in_pod();
+    let (trust, granted) = trust(&project, in_pod)?;
+    let operator = Settings {
+        reconcile_period: args.reconcile_period,
+        helm_compat: args.helm_compat,
+        suppress_override_values: args.suppress_override_values,
+        // An image with another chart is an upgrade, with its hooks.
+        on_save: OnSave::Upgrade,
+        // There is nobody who could let a paused object go on; a loop is an error in the log, and counted.
+        pause_loops: false,
+        leave: args.graceful_shutdown_timeout,
+        ..Settings::default()
+    };
+    let max_concurrent = args.max_concurrent_reconciles.unwrap_or(operator.max_concurrent);
+    Ok(OperateInput {
+        cluster: Choice {
+            context: args.context.clone(),
+            kubeconfig: args.kubeconfig.clone(),
+            allow_contexts: [args.allow_context.clone(), user_settings::allow_contexts()?].concat(),
+            owner: Owner::of_user(),
+            ..Choice::default()
+        },
+        operator: Settings { max_concurrent, ..operator },
+        namespaces: super::arguments::namespaces(std::env::var("WATCH_NAMESPACE").ok().as_deref()),
+        servers,
+        election: election(args)?,
+        log: LogWriter { style: style(args) },
+        shutdown: shutdown.clone(),
+        project,
+        trust,
+        granted,
+        in_pod,
+    })
+}
+
+fn refuse_webhooks(args: &OperateArgs) -> Result<()> {
+    let given = [
+        ("--webhook-port", &args.webhook_port),
+        ("--webhook-cert-path", &args.webhook_cert_path),
+        ("--webhook-cert-name", &args.webhook_cert_name),
+        ("--webhook-cert-key", &args.webhook_cert_key),
+    ];
+    match given.iter().find(|(_, value)| value.is_some()) {
+        Some((flag, _)) => bail!(
+            "{flag}: opdev operate serves no webhooks, for charts, scripts and templates have none\n  to do: remove the flag; an \
+             operator with webhooks runs as its own program"
+        ),
+        None => Ok(()),
+    }
+}
+
+fn project(args: &OperateArgs) -> Result<Project> {
+    let here = std::env::current_dir().context("the working directory cannot be read")?;
+    let root = args.project.clone().unwrap_or_else(|| here.clone());
+    let mut project = Project::discover(Some(&root), &here)?;
+    let watches = root.join(&args.watches_file);
+    if watches.is_file() {
+        project.watches = Some(args.watches_file.clone());
+    } else if args.watches_file != Path::new("./watches.yaml") {
+        bail!("there is no watches file {}", watches.display());
+    }
+    Ok(project)
+}
+
+/// What the project may do. What stands in an image was put there by who built it, so in a pod nobody is asked; elsewhere
+/// the user has to have trusted it.
+fn trust(project: &Project, in_pod: bool) -> Result<(Trust, Vec<Permission>)> {
+    let mut wanted = trust::wanted(project);
+    // Neither is done here.
+    wanted.retain(|one| !matches!(one, Permission::StartOperator { .. } | Permission::ApplyOnStart { .. }));
+    if in_pod {
+        let trust = Trust::of(&project.root, Store::none());
+        trust.decide(TrustAnswer::Once, &wanted);
+        return Ok((trust, wanted));
+    }
+    let trust = Trust::of(&project.root, Store::of_user());
+    let unanswered = trust.unanswered(&wanted)?;
+    if !unanswered.is_empty() {
+        bail!("{}", trust::refusal(project, &unanswered, &super::trust::command(&project.root)));
+    }
+    Ok((trust, wanted))
+}
+
+fn election(args: &OperateArgs) -> Result<Option<ElectionInput>> {
+    if !args.leader_elect && !args.enable_leader_election {
+        return Ok(None);
+    }
+    let Some(id) = args.leader_election_id.clone().filter(|id| !id.is_empty()) else {
+        bail!("--leader-elect needs --leader-election-id: the name of the Lease that replicas share");
+    };
+    if args.leader_election_namespace.is_none() && !in_pod() {
+        bail!("--leader-elect needs --leader-election-namespace outside of a cluster");
+    }
+    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    Ok(Some(ElectionInput {
+        id,
+        namespace: args.leader_election_namespace.clone(),
+        host: host.unwrap_or_default().trim().to_owned(),
+    }))
+}
+
+fn style(args: &OperateArgs) -> LogStyle {
+    let json = match args.zap_encoder.as_deref() {
+        Some(encoder) => encoder == "json",
+        None => !args.zap_devel,
+    };
+    let level = if args.zap_devel { LogLevel::Debug } else { LogLevel::Info };
+    LogStyle { json, level: args.zap_log_level.unwrap_or(level), time: args.zap_time_encoding }
+}
