@@ -1,6 +1,7 @@
 //! Commands and their wiring; the only room that knows everyone. One file a command.
 //! Exit codes: 0 done, 1 failed, 2 wrong usage; `plan` and `ci` have more.
 
+mod about;
 mod arguments;
 mod begin;
 mod ci;
@@ -19,7 +20,7 @@ mod tail;
 mod trust;
 mod webhooks;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// The local inner loop for Kubernetes operator developers.
@@ -51,6 +52,9 @@ enum Command {
     Tail(tail::TailArgs),
     /// Allow this project what it wants beyond rendering and applying, such as running programs
     Trust(trust::TrustArgs),
+    Version(about::VersionArgs),
+    Completions(about::CompletionsArgs),
+    Man(about::ManArgs),
 }
 
 /// The command line of a render alone: it is over before the other commands' flags would be described.
@@ -101,6 +105,9 @@ pub fn main() -> ExitCode {
         Command::Dependency(args) => dependency::run(&args),
         Command::Tail(args) => tail::run(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Version(args) => about::version(&args),
+        Command::Completions(args) => about::completions(&args, Cli::command()),
+        Command::Man(args) => about::man(&args, Cli::command()),
     };
     code(result.map(|()| ExitCode::SUCCESS))
 }
@@ -133,7 +140,6 @@ fn complain(error: &anyhow::Error) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory as _;
 
     #[test]
     fn a_render_is_described_alike_in_both_command_lines() {

@@ -119,11 +119,13 @@ fn every_room_has_a_rank() {
 
 #[test]
 fn heavy_crates_have_one_home() {
-    let homes: [(&str, &[&str]); 17] = [
+    let homes: [(&str, &[&str]); 19] = [
         ("ratatui", &["tui"]),
         ("crossterm", &["tui"]),
         ("notify", &["dev/watcher"]),
         ("clap", &["cli"]),
+        ("clap_complete", &["cli/about.rs"]),
+        ("clap_mangen", &["cli/about.rs"]),
         ("tracing_appender", &["cli"]),
         ("hyper", &["controlplane"]),
         ("tokio_rustls", &["controlplane"]),
@@ -341,7 +343,7 @@ fn every_path_the_architecture_page_names_exists() {
 #[test]
 fn the_lockfile_stays_small() {
     // Raising this limit is a decision: read what the new crate brings along first.
-    const LIMIT: usize = 440;
+    const LIMIT: usize = 443;
     let lock = fs::read_to_string(root().join("Cargo.lock")).unwrap();
     let packages = lock.matches("[[package]]").count();
     assert!(packages <= LIMIT, "{packages} locked packages, the limit is {LIMIT}");

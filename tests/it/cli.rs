@@ -86,3 +86,59 @@ fn tail_says_when_nothing_has_run_yet() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("opdev run"), "{}", stderr(&output));
 }
+
+#[test]
+fn the_version_is_for_programs_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = opdev(folder.path(), &["version", "-o", "json"]);
+    let version: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(version["opdev"], env!("CARGO_PKG_VERSION"));
+    let helm_page = include_str!("../../docs/helm.md");
+    for helm in ["3", "4"] {
+        let helm = version["helm"][helm].as_str().unwrap();
+        assert!(
+            helm_page.contains(&format!("Helm {helm}")),
+            "docs/helm.md is about another Helm than {helm}"
+        );
+    }
+    assert!(version["kubernetes"].as_str().unwrap().starts_with("v1."), "{version}");
+    let text = opdev(folder.path(), &["version"]).stdout;
+    assert!(String::from_utf8(text).unwrap().starts_with(concat!("opdev ", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn shells_read_their_completions() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let output = opdev(folder.path(), &["completions", shell]);
+        let text = String::from_utf8(output.stdout).unwrap();
+        let knows = ["operate", "leader-elect", "kubeconfig"].iter().all(|word| text.contains(word));
+        assert!(output.status.success() && knows, "{shell}: {text}");
+        let file = folder.path().join(shell);
+        fs::write(&file, text).unwrap();
+        // A shell that is not here has nothing to say.
+        if let Ok(read) = Command::new(shell).arg("-n").arg(&file).output()
+            && ["bash", "zsh", "fish"].contains(&shell)
+        {
+            assert!(read.status.success(), "{shell}: {}", stderr(&read));
+        }
+    }
+    assert_eq!(opdev(folder.path(), &["completions", "csh"]).status.code(), Some(2));
+}
+
+#[test]
+fn each_command_has_a_man_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man");
+    let output = opdev(folder.path(), &["man", "man"]);
+    assert!(output.status.code() == Some(1) && stderr(&output).contains("cannot be written to man"));
+    fs::create_dir(&pages).unwrap();
+    let output = opdev(folder.path(), &["man", "man"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for command in ["opdev", "opdev-run", "opdev-operate", "opdev-create-api", "opdev-plan"] {
+        let page = fs::read_to_string(pages.join(format!("{command}.1"))).unwrap();
+        assert!(page.contains(".TH") && page.contains(".SH SYNOPSIS"), "{command}: {page}");
+    }
+    let operate = fs::read_to_string(pages.join("opdev-operate.1")).unwrap();
+    assert!(operate.contains("leader\\-elect"), "{operate}");
+}

@@ -164,9 +164,9 @@ def names(world, out):
     print(f"{len(series(text))} series in {out}")
 
 
-def resident(process):
+def resident(process, name="VmRSS"):
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) / 1024
+    return int(re.search(name + r":\s+(\d+)", status).group(1)) / 1024
 
 
 def measure(world, count):
@@ -187,7 +187,7 @@ def measure(world, count):
         until(reconciled, "the reconciles", 0.05)
         done = time.monotonic() - began
         print(f"{which:14} ready {ready * 1000:6.0f} ms   {count} reconciled {done * 1000:7.0f} ms   "
-              f"RSS {resident(operator):6.1f} MB   exit {end(operator)}", flush=True)
+              f"RSS {resident(operator):6.1f} MB, {resident(operator, 'RssAnon'):5.1f} MB without files   exit {end(operator)}", flush=True)
 
 
 def main():

@@ -1,0 +1,79 @@
+//! What opdev says of itself: its version, completions for shells, man pages.
+
+use anyhow::{Context as _, Result};
+use clap::Command;
+use clap_complete::Shell;
+use serde_json::json;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+/// Which opdev this is, and which Kubernetes and Helm it follows
+#[derive(Debug, clap::Args)]
+pub(super) struct VersionArgs {
+    /// How to print it
+    #[arg(short, long, value_name = "FORMAT", value_parser = ["text", "json"], default_value = "text")]
+    output: String,
+}
+
+/// Print what makes a shell complete opdev's commands and flags
+#[derive(Debug, clap::Args)]
+#[command(after_help = "bash: opdev completions bash > /etc/bash_completion.d/opdev\n\
+                        zsh:  opdev completions zsh > \"${fpath[1]}/_opdev\"\n\
+                        fish: opdev completions fish > ~/.config/fish/completions/opdev.fish")]
+pub(super) struct CompletionsArgs {
+    /// Which shell
+    shell: Shell,
+}
+
+/// Write a man page for each command
+#[derive(Debug, clap::Args)]
+pub(super) struct ManArgs {
+    /// The folder to write to; it has to be there
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+/// The Helm 3 and the Helm 4 that rendering is held to; `docs/helm.md` says how.
+const HELM: [&str; 2] = ["3.19.0", "4.1.4"];
+
+/// Prints the version.
+pub(super) fn version(args: &VersionArgs) -> Result<()> {
+    let version = env!("CARGO_PKG_VERSION");
+    // Who builds a release says from which commit.
+    let commit = option_env!("OPDEV_COMMIT").filter(|commit| !commit.is_empty());
+    let kubernetes = opdev_controlplane::git_version();
+    let kubernetes = kubernetes.split('+').next().unwrap_or_default();
+    let system = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
+    let [helm3, helm4] = HELM;
+    let text = match args.output.as_str() {
+        "json" => json!({"opdev": version, "commit": commit, "kubernetes": kubernetes,
+            "helm": {"3": helm3, "4": helm4}, "platform": system})
+        .to_string(),
+        _ => format!(
+            "opdev {version}{}\nkubernetes {kubernetes}\nhelm {helm3}, or {helm4} with --helm-compat 4\n{system}",
+            commit.map_or_else(String::new, |commit| format!(" ({commit})"))
+        ),
+    };
+    print(format!("{text}\n").as_bytes())
+}
+
+/// Prints completions.
+pub(super) fn completions(args: &CompletionsArgs, mut command: Command) -> Result<()> {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "opdev", &mut text);
+    print(&text)
+}
+
+/// Writes man pages.
+pub(super) fn man(args: &ManArgs, command: Command) -> Result<()> {
+    clap_mangen::generate_to(command, &args.folder)
+        .with_context(|| format!("man pages cannot be written to {}", args.folder.display()))
+}
+
+fn print(text: &[u8]) -> Result<()> {
+    match std::io::stdout().lock().write_all(text) {
+        // Whoever reads it has seen enough.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("standard output cannot be written to"),
+    }
+}
