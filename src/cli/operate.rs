@@ -120,7 +120,7 @@ pub(super) struct OperateArgs {
     helm_compat: HelmCompat,
 }
 
-/// How long threads that are still at work may take at the end.
+/// How long what is still at work may take at the end.
 const LAST_WAIT: Duration = Duration::from_millis(500);
 
 /// Truth as Go's flags write it.
@@ -185,7 +185,8 @@ fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInpu
         on_save: OnSave::Upgrade,
         // There is nobody who could let a paused object go on; a loop is an error in the log, and counted.
         pause_loops: false,
-        leave: args.graceful_shutdown_timeout,
+        finish: args.graceful_shutdown_timeout,
+        leave: LAST_WAIT,
         ..Settings::default()
     };
     let max_concurrent = args.max_concurrent_reconciles.unwrap_or(operator.max_concurrent);

@@ -137,8 +137,8 @@ impl Work {
                 let began = std::time::Instant::now();
                 let ended = running.await;
                 match ended.context("the operator broke off")? {
-                    Ok(()) if began.elapsed() < self.settings.leave => Ok(()),
-                    Ok(()) => Err(anyhow!("reconciles did not end within {} s", self.settings.leave.as_secs())),
+                    Ok(()) if began.elapsed() < self.settings.finish => Ok(()),
+                    Ok(()) => Err(anyhow!("reconciles did not end within {} s", self.settings.finish.as_secs())),
                     Err(error) => Err(error),
                 }
             }

@@ -29,7 +29,9 @@ pub struct Settings {
     pub read_only: ReadOnly,
     /// Objects whose passes go round in a loop are paused.
     pub pause_loops: bool,
-    /// How long passes that run may take to end once opdev is told to stop.
+    /// How long passes that run may go on undisturbed once opdev is told to stop.
+    pub finish: Duration,
+    /// How long they may take to end after that, when they wait for nothing more.
     pub leave: Duration,
     /// Random functions of charts give something else in each pass, as in production; else a release keeps what it drew.
     pub fresh_randomness: bool,
@@ -72,6 +74,7 @@ impl Default for Settings {
             suppress_override_values: false,
             read_only: ReadOnly::default(),
             pause_loops: true,
+            finish: Duration::ZERO,
             leave: Duration::from_secs(5),
             fresh_randomness: false,
         }

@@ -57,6 +57,11 @@ async fn apply(client: &Client, object: &Value) {
 
 impl Cluster {
     async fn start() -> Cluster {
+        Self::start_after(|_| ()).await
+    }
+
+    /// The project is changed first.
+    async fn start_after(change: impl FnOnce(&Path)) -> Cluster {
         let mut config = Config::default();
         config.rbac = true;
         let plane = ControlPlane::start_with(config).await.unwrap();
@@ -73,6 +78,7 @@ impl Cluster {
                 fs::remove_file(path).unwrap();
             }
         }
+        change(&root);
         for document in definitions() {
             apply(&client, &document).await;
         }
@@ -229,9 +235,17 @@ impl Operating {
         rest.split(['"', ' ']).next().unwrap().to_owned()
     }
 
-    fn stop(mut self) -> (Option<i32>, String) {
+    fn stop(self) -> (Option<i32>, String) {
+        self.terminate();
+        self.ended()
+    }
+
+    fn terminate(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    }
+
+    fn ended(mut self) -> (Option<i32>, String) {
         let status = self.child.wait().unwrap();
         self.seen.extend(self.lines.iter());
         (status.code(), self.seen.join("\n"))
@@ -490,4 +504,58 @@ async fn what_cannot_work_is_said_at_once() {
         code == Some(1) && text.contains("run the program date") && text.contains("opdev trust"),
         "{text}"
     );
+}
+
+const HOOK: &str = r#"apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{ .Release.Name }}-hook
+  annotations: {"helm.sh/hook": pre-install}
+spec:
+  template:
+    metadata: {annotations: {opdev.dev/fail: pending}}
+    spec: {restartPolicy: Never, containers: [{name: hook, image: busybox}]}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_runs_may_finish_before_the_end_and_no_longer() {
+    let cluster =
+        Cluster::start_after(|root| fs::write(root.join("charts/hello/templates/hook.yaml"), HOOK).unwrap())
+            .await;
+    let hello = json!({"apiVersion": "charts.my.domain/v1alpha1", "kind": "Hello", "metadata": {"name": "h"}, "spec": {}});
+    apply(&cluster.client, &hello).await;
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::namespaced(cluster.client.clone(), "default");
+    let only = kube::api::ListParams::default();
+    let one_pod = async || {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Some(pod) = pods.list(&only).await.unwrap().items.pop() {
+                return pod.metadata.name.unwrap();
+            }
+            assert!(Instant::now() < end, "no pod of the hook");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    // It is told to stop while the hook runs, and the hook goes on well.
+    let mut operating = cluster.operate(&["--graceful-shutdown-timeout=50s"]);
+    operating.line("Starting workers");
+    let pod = one_pod().await;
+    operating.terminate();
+    operating.line("Stopping and waiting for reconciles that run");
+    let recovers = json!({"metadata": {"annotations": {"opdev.dev/fail": null}}});
+    pods.patch(&pod, &PatchParams::default(), &Patch::Merge(&recovers)).await.unwrap();
+    let (code, log) = operating.ended();
+    assert!(code == Some(0) && log.contains("Installed release"), "{log}");
+    // It is told to stop, and the hook never ends.
+    let again = json!({"apiVersion": "charts.my.domain/v1alpha1", "kind": "Hello", "metadata": {"name": "i"}, "spec": {}});
+    apply(&cluster.client, &again).await;
+    let mut operating = cluster.operate(&["--graceful-shutdown-timeout=1s"]);
+    let jobs: Api<k8s_openapi::api::batch::v1::Job> = Api::namespaced(cluster.client.clone(), "default");
+    let there = kube::runtime::wait::await_condition(jobs, "i-hook", |job: Option<&_>| job.is_some());
+    tokio::time::timeout(PATIENCE, there).await.expect("the second hook").unwrap();
+    operating.terminate();
+    operating.line("Stopping and waiting for reconciles that run");
+    let (code, log) = operating.ended();
+    assert!(code == Some(1) && log.contains("reconciles did not end within 1 s"), "{log}");
+    cluster.plane.stop().await;
 }

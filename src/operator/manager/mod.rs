@@ -135,7 +135,7 @@ const TRIAL: Duration = Duration::from_secs(10);
 pub async fn run(input: ManagerInput) -> anyhow::Result<()> {
     let ManagerInput { client, mut sources, events, numbers, mut requests, settings, shutdown } = input;
     let (inbox, mut messages) = mpsc::channel(1024);
-    let mut manager = Manager::new(client, (events, numbers), settings, shutdown.child_token(), inbox);
+    let mut manager = Manager::new(client, (events, numbers), settings, CancellationToken::new(), inbox);
     let first = sources.borrow_and_update().clone();
     manager.serve(first).await;
     loop {
@@ -514,15 +514,19 @@ impl Manager {
 
     async fn leave(&mut self) {
         self.kinds.stop();
+        let Settings { finish, leave, .. } = *self.settings;
+        if tokio::time::timeout(finish, self.workers_end()).await.is_ok() {
+            return;
+        }
         self.cancel.cancel();
-        let leave = self.settings.leave;
-        let ending = async {
-            while let Some(ended) = self.workers.join_next_with_id().await {
-                self.worker_ended(ended).await;
-            }
-        };
-        if tokio::time::timeout(leave, ending).await.is_err() {
+        if tokio::time::timeout(leave, self.workers_end()).await.is_err() {
             self.workers.shutdown().await;
+        }
+    }
+
+    async fn workers_end(&mut self) {
+        while let Some(ended) = self.workers.join_next_with_id().await {
+            self.worker_ended(ended).await;
         }
     }
 }
