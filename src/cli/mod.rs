@@ -7,6 +7,7 @@ mod begin;
 mod ci;
 mod crd;
 mod dependency;
+mod deploy;
 mod far;
 mod logging;
 mod operate;
@@ -48,6 +49,10 @@ enum Command {
     Rbac(crd::RbacArgs),
     #[command(name = "deepcopy")]
     DeepCopy(crd::DeepCopyArgs),
+    Install(deploy::InstallArgs),
+    Uninstall(deploy::UninstallArgs),
+    Deploy(deploy::DeployArgs),
+    Undeploy(deploy::UndeployArgs),
     /// Follow the events of an opdev that runs in this project
     Tail(tail::TailArgs),
     /// Allow this project what it wants beyond rendering and applying, such as running programs
@@ -103,6 +108,10 @@ pub fn main() -> ExitCode {
         Command::Serve(args) => return serve::run(&args),
         Command::Render(args) => return render::run(&args),
         Command::Dependency(args) => dependency::run(&args),
+        Command::Install(args) => deploy::install(args),
+        Command::Uninstall(args) => deploy::uninstall(args),
+        Command::Deploy(args) => deploy::deploy(args),
+        Command::Undeploy(args) => deploy::undeploy(args),
         Command::Tail(args) => tail::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Version(args) => about::version(&args),

@@ -470,6 +470,16 @@ async fn apply(client: &Client, name: &str, object: &Value) -> Result<Vec<String
     Ok(warnings)
 }
 
+/// Waits until the API server serves what a CRD defines, at most 30 s.
+///
+/// # Errors
+/// Where it does not, with the reason.
+pub(in crate::dev) async fn wait_established(client: &Client, name: &str) -> Result<()> {
+    let live =
+        get(client, name).await?.with_context(|| format!("CustomResourceDefinition {name} is gone"))?;
+    established(client, name, live).await
+}
+
 async fn established(client: &Client, name: &str, mut live: Value) -> Result<()> {
     let wait = async {
         let mut pause = Duration::from_millis(1);

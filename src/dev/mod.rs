@@ -12,6 +12,7 @@ mod copies;
 mod crds;
 pub mod data;
 pub mod deep_copies;
+pub mod deploy;
 pub mod developer;
 pub mod faults;
 mod files;

@@ -215,7 +215,7 @@ impl Place {
 
 /// The kubeconfig of the embedded control plane of an opdev that runs in this project; none where that one works on
 /// another cluster. A file that an earlier opdev or an `opdev serve` has left there is not its own.
-fn running(root: &Path) -> Result<Option<PathBuf>> {
+pub(super) fn running(root: &Path) -> Result<Option<PathBuf>> {
     let Some(state) = PrivateFolder::open(&root.join(STATE))? else { return Ok(None) };
     let Some(holder) = Lock::holder(&state, "lock")? else { return Ok(None) };
     let name = "kubeconfig";

@@ -15,6 +15,7 @@ mod cli;
 mod clusters;
 mod controlplane;
 mod demo;
+mod deploy;
 mod gadget;
 mod guide;
 mod hostile;

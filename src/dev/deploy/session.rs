@@ -1,0 +1,61 @@
+//! The cluster that a command works on.
+
+use super::input::DeployInput;
+use crate::dev::cluster::{Choice, Connection};
+use crate::dev::lock::Lock;
+use crate::dev::plan::running;
+use anyhow::{Result, bail};
+
+/// A connection for one command.
+pub(super) struct Session {
+    pub(super) connection: Connection,
+    _lock: Option<Lock>,
+}
+
+impl Session {
+    /// Connects. Of the embedded control plane that is the one of an opdev that runs in this project, else one that keeps
+    /// its objects there.
+    pub(super) async fn open(input: &DeployInput, writes: bool) -> Result<Session> {
+        let state = input.project.state_folder()?;
+        let mut choice = input.cluster.clone();
+        let mut lock = None;
+        if Connection::is_embedded(&choice)? {
+            match running(&input.project.root)? {
+                Some(kubeconfig) => {
+                    choice =
+                        Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice };
+                }
+                None => match Lock::take(&state, "lock", "opdev deploy")? {
+                    Ok(taken) => lock = Some(taken),
+                    Err(holder) => bail!(
+                        "another opdev is at work in this project: {holder}\n  where: {}\n  to do: wait until it has ended, \
+                         or name another cluster with --context or --kubeconfig",
+                        input.project.root.display()
+                    ),
+                },
+            }
+        }
+        let connection = Connection::open(&choice, &state).await?;
+        let session = Session { connection, _lock: lock };
+        if writes && session.connection.read_only.holds() {
+            let cluster = &session.connection.cluster;
+            let refusal = format!(
+                "the context {} is not clearly local, so opdev writes nothing to it\n  why: {}\n  to do: add \
+                 --allow-context {}, or name the context under allowContexts in ~/.config/opdev/config.yaml",
+                cluster.name, cluster.marks, cluster.name
+            );
+            session.close().await;
+            bail!(refusal);
+        }
+        Ok(session)
+    }
+
+    pub(super) async fn close(self) {
+        self.connection.close().await;
+    }
+
+    /// The namespace of an object that names none.
+    pub(super) fn namespace(&self) -> &str {
+        &self.connection.namespace
+    }
+}
