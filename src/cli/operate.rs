@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 /// Run the operator in a cluster: no screen, no reloads; leader election, probes, metrics and JSON logs
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub(super) struct OperateArgs {
     /// Which chart reconciles which kind
     #[arg(long, value_name = "FILE", default_value = "./watches.yaml")]
@@ -77,7 +78,7 @@ pub(super) struct OperateArgs {
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
     zap_devel: bool,
     /// How log lines are written: json or console
-    #[arg(long, value_name = "ENCODER", value_parser = ["json", "console"])]
+    #[arg(long, value_name = "ENCODER", value_parser = ["json", "console"], ignore_case = true)]
     zap_encoder: Option<String>,
     /// How much is logged: debug, info, error, or a number above 0 for debug
     #[arg(long, value_name = "LEVEL")]
@@ -88,8 +89,8 @@ pub(super) struct OperateArgs {
     /// How times are written: epoch, millis, nano, iso8601, rfc3339 or rfc3339nano
     #[arg(long, value_name = "ENCODING", default_value = "rfc3339")]
     zap_time_encoding: TimeEncoding,
-    /// How long reconciles that run may take to end once opdev is told to stop
-    #[arg(long, value_name = "DURATION", default_value = "8s", value_parser = super::arguments::duration)]
+    /// How long reconciles that run may take to end once opdev is told to stop; 0 does not wait for them
+    #[arg(long, value_name = "DURATION", default_value = "7s", value_parser = super::arguments::duration)]
     graceful_shutdown_timeout: Duration,
     /// Use this kubeconfig instead of KUBECONFIG, the pod's ServiceAccount or ~/.kube/config
     #[arg(long, value_name = "FILE")]
@@ -175,7 +176,7 @@ fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInpu
     let metrics = args.metrics_addr.as_ref().unwrap_or(&args.metrics_bind_address);
     let servers =
         ServerSettings::of(metrics, &args.health_probe_bind_address, tls, args.metrics_require_rbac)?;
-    let in_pod = in_pod();
+    let in_pod = writes_to_own_cluster(args);
     let (trust, granted) = trust(&project, in_pod)?;
     let operator = Settings {
         reconcile_period: args.reconcile_period,
@@ -209,6 +210,13 @@ fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInpu
         granted,
         in_pod,
     })
+}
+
+/// Whether the operator runs in a pod and works on that pod's cluster, with that pod's ServiceAccount. Only there who built
+/// the image has decided all: elsewhere the files may be anybody's, and the credentials are the user's.
+fn writes_to_own_cluster(args: &OperateArgs) -> bool {
+    let named = std::env::var_os("KUBECONFIG").is_some_and(|files| !files.is_empty());
+    in_pod() && !named && args.kubeconfig.is_none() && args.context.is_none()
 }
 
 fn refuse_webhooks(args: &OperateArgs) -> Result<()> {
@@ -266,20 +274,17 @@ fn election(args: &OperateArgs) -> Result<Option<ElectionInput>> {
     let Some(id) = args.leader_election_id.clone().filter(|id| !id.is_empty()) else {
         bail!("--leader-elect needs --leader-election-id: the name of the Lease that replicas share");
     };
-    if args.leader_election_namespace.is_none() && !in_pod() {
+    let namespace = args.leader_election_namespace.clone().filter(|name| !name.is_empty());
+    if namespace.is_none() && !in_pod() {
         bail!("--leader-elect needs --leader-election-namespace outside of a cluster");
     }
     let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
-    Ok(Some(ElectionInput {
-        id,
-        namespace: args.leader_election_namespace.clone(),
-        host: host.unwrap_or_default().trim().to_owned(),
-    }))
+    Ok(Some(ElectionInput { id, namespace, host: host.unwrap_or_default().trim().to_owned() }))
 }
 
 fn style(args: &OperateArgs) -> LogStyle {
     let json = match args.zap_encoder.as_deref() {
-        Some(encoder) => encoder == "json",
+        Some(encoder) => encoder.eq_ignore_ascii_case("json"),
         None => !args.zap_devel,
     };
     let level = if args.zap_devel { LogLevel::Debug } else { LogLevel::Info };

@@ -1,6 +1,7 @@
 //! Which cluster: the embedded control plane, or the current context of the kubeconfig, guarded.
 //! No current context means embedded; an unreachable one is an error that offers it, never a silent fallback.
 
+mod call_rules;
 mod certificate;
 mod credentials;
 mod explain;
@@ -24,6 +25,7 @@ use crate::event::{Cluster, Protection};
 use crate::operator::read_only::ReadOnly;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result, bail};
+pub use call_rules::CallRules;
 pub use in_cluster::in_pod;
 use kube::Client;
 use kubeconfig::{Merged, Target};
@@ -35,7 +37,6 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-pub use supervised::CallRules;
 use supervised::Supervised;
 pub use webhooks::Certificates;
 

@@ -71,12 +71,13 @@ impl Authorization {
         if status.authenticated != Some(true) {
             return Ok(Verdict::Unknown);
         }
-        let UserInfo { username, groups, uid, .. } = status.user.unwrap_or_default();
+        let UserInfo { username, groups, uid, extra } = status.user.unwrap_or_default();
         let attributes = NonResourceAttributes { path: Some(path.to_owned()), verb: Some("get".to_owned()) };
         let spec = SubjectAccessReviewSpec {
             user: username,
             groups,
             uid,
+            extra,
             non_resource_attributes: Some(attributes),
             ..SubjectAccessReviewSpec::default()
         };

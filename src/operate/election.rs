@@ -1,5 +1,6 @@
 //! Leader election over a Lease of the API server: reads the Lease, and writes what `lease` decides.
 
+use super::health::Health;
 use super::lease::{Elector, Seen, Step, Timing};
 use anyhow::{Result, bail};
 use jiff::Timestamp;
@@ -16,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 /// How long one round of calls may take.
 const ROUND: Duration = Duration::from_secs(5);
+/// How often the same trouble with the Lease is told.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
 /// How long the release at the end may take.
 const RELEASE: Duration = Duration::from_secs(1);
 
@@ -49,6 +52,8 @@ pub(super) struct Election {
     pub(super) me: String,
     pub(super) timing: Timing,
     pub(super) lead: Lead,
+    /// Hears whether the Lease can be used.
+    pub(super) health: Arc<Health>,
 }
 
 impl Election {
@@ -61,8 +66,12 @@ impl Election {
         let now = || began.elapsed();
         let leases: Api<Lease> = Api::namespaced(self.client.clone(), &self.namespace);
         let mut elector = Elector::new(self.me.clone(), self.timing);
-        let mut troubled = false;
+        let mut troubled: Option<(String, Instant)> = None;
         loop {
+            if elector.has_lost(now()) {
+                leads.send_replace(false);
+                bail!("leader election lost");
+            }
             let limit = if elector.leads(now()) { ROUND.min(elector.left(now())) } else { ROUND };
             let round = tokio::time::timeout(limit, self.round(&leases, &mut elector, now));
             let ended = tokio::select! {
@@ -70,12 +79,21 @@ impl Election {
                 ended = round => ended.unwrap_or_else(|_| bail!("the API server does not answer in time")),
             };
             match ended {
-                Ok(()) => troubled = false,
-                Err(error) if !troubled => {
-                    troubled = true;
-                    tracing::error!("the Lease {}/{} cannot be used: {error:#}", self.namespace, self.name);
+                Ok(()) => {
+                    troubled = None;
+                    self.health.lease_fails(None);
                 }
-                Err(_) => {}
+                Err(error) => {
+                    let why = format!("the Lease {}/{} cannot be used: {error:#}", self.namespace, self.name);
+                    let told = troubled
+                        .as_ref()
+                        .is_some_and(|(before, at)| *before == why && at.elapsed() < TELL_AGAIN);
+                    if !told {
+                        tracing::error!("{why}");
+                        troubled = Some((why.clone(), Instant::now()));
+                    }
+                    self.health.lease_fails(Some(why));
+                }
             }
             self.lead.until(elector.until().map(|until| began + until));
             if elector.has_lost(now()) {

@@ -26,6 +26,8 @@ struct State {
     doing: Doing,
     /// Why the API server does not answer.
     lost: Option<String>,
+    /// Why the Lease of the leader election cannot be used.
+    lease: Option<String>,
     /// Since when the manager owes an answer.
     asked: Option<Instant>,
 }
@@ -53,6 +55,11 @@ impl Health {
     /// Another replica leads, or may.
     pub(super) fn stands_by(&self) {
         self.lock().doing = Doing::StandingBy;
+    }
+
+    /// Why the Lease cannot be used; `None` where it can.
+    pub(super) fn lease_fails(&self, why: Option<String>) {
+        self.lock().lease = why;
     }
 
     /// Takes an event in.
@@ -92,7 +99,13 @@ impl Health {
         };
         let kinds: Vec<&str> = self.problems.iter().chain(missing).map(String::as_str).collect();
         let kinds = (!kinds.is_empty()).then(|| kinds.join("; "));
-        vec![("readyz", started), ("kinds", kinds), ("api-server", state.lost.clone())]
+        let lease = state.lease.clone();
+        vec![
+            ("readyz", started),
+            ("kinds", kinds),
+            ("leader-election", lease),
+            ("api-server", state.lost.clone()),
+        ]
     }
 
     fn liveness(&self, now: Instant) -> Vec<(&'static str, Option<String>)> {

@@ -55,7 +55,7 @@ impl FromStr for TimeEncoding {
         match text.to_ascii_lowercase().as_str() {
             "epoch" => Ok(TimeEncoding::Epoch),
             "millis" => Ok(TimeEncoding::Millis),
-            "nano" => Ok(TimeEncoding::Nano),
+            "nano" | "nanos" => Ok(TimeEncoding::Nano),
             "iso8601" => Ok(TimeEncoding::Iso8601),
             "rfc3339" => Ok(TimeEncoding::Rfc3339),
             "rfc3339nano" => Ok(TimeEncoding::Rfc3339Nano),

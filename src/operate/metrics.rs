@@ -15,8 +15,21 @@ const RECONCILE: &[f64] = &[
     1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0,
     50.0, 60.0,
 ];
-/// Bounds of the work queue's histograms.
-const QUEUE: &[f64] = &[1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
+/// Bounds of the work queue's histograms, as Go multiplies them.
+const QUEUE: &[f64] = &[
+    1e-8,
+    1e-7,
+    1e-6,
+    9.999999999999999e-6,
+    9.999999999999999e-5,
+    1e-3,
+    1e-2,
+    1e-1,
+    1.0,
+    10.0,
+    100.0,
+    1000.0,
+];
 
 /// The results there are, all of them told from the start.
 const RESULTS: [&str; 4] = ["error", "requeue", "requeue_after", "success"];
@@ -334,7 +347,7 @@ fn queues(out: &mut Exposition, counted: &Counted, now: Timestamp) {
         "workqueue_adds_total",
         Kind::Counter,
         "Number of objects that were put into the queue.",
-        &|_, one| number(one.adds + one.waiting as u64),
+        &|_, one| number(one.adds),
     );
     each(
         out,

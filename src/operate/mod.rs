@@ -140,6 +140,7 @@ async fn serve(
         me: election::identity(&election.host),
         timing: Timing::default(),
         lead: lead.unwrap_or_default(),
+        health: Arc::clone(&health),
     });
     let served = Served { metrics: Arc::clone(&metrics), health: Arc::clone(&health), client: anytime };
     for line in servers::start(&input.servers, &served, servers).await? {

@@ -209,6 +209,10 @@ async fn scrape(
     authorization: Option<&Authorization>,
     request: &EndpointRequest,
 ) -> EndpointResponse {
+    // What is not served is nobody's business to ask the API server about.
+    if request.path != "/metrics" {
+        return plain(404, "404 page not found\n");
+    }
     if let Some(authorization) = authorization {
         let Some(token) = &request.token else { return plain(401, "Unauthorized\n") };
         match tokio::time::timeout(VERDICT, authorization.verdict(token, &request.path)).await {
@@ -222,13 +226,10 @@ async fn scrape(
             Err(_) => return plain(500, "Authentication failed\n"),
         }
     }
-    match request.path.trim_end_matches('/') {
-        "/metrics" => EndpointResponse {
-            status: 200,
-            content_type: "text/plain; version=0.0.4; charset=utf-8",
-            text: metrics.text(Timestamp::now()),
-        },
-        _ => plain(404, "404 page not found\n"),
+    EndpointResponse {
+        status: 200,
+        content_type: "text/plain; version=0.0.4; charset=utf-8",
+        text: metrics.text(Timestamp::now()),
     }
 }
 

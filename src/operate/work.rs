@@ -24,6 +24,9 @@ const EVENTS: usize = 4_096;
 /// How often the depth of the queues is asked for.
 const DEPTH: Duration = Duration::from_secs(1);
 
+/// How long the last lines may take to be written; the Lease is released after them.
+const LAST_LINES: Duration = Duration::from_millis(200);
+
 /// Counts calls; lets writes through while this process leads.
 pub(super) struct Rules {
     pub(super) metrics: Arc<Metrics>,
@@ -137,14 +140,14 @@ impl Work {
                 let began = std::time::Instant::now();
                 let ended = running.await;
                 match ended.context("the operator broke off")? {
-                    Ok(()) if began.elapsed() < self.settings.finish => Ok(()),
+                    Ok(()) if self.settings.finish.is_zero() || began.elapsed() < self.settings.finish => Ok(()),
                     Ok(()) => Err(anyhow!("reconciles did not end within {} s", self.settings.finish.as_secs())),
                     Err(error) => Err(error),
                 }
             }
         };
         drop((beside, publish, to_manager));
-        let _ = tokio::time::timeout(Duration::from_secs(1), listening).await;
+        let _ = tokio::time::timeout(LAST_LINES, listening).await;
         ended
     }
 

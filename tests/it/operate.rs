@@ -35,7 +35,12 @@ fn opdev(root: &Path, args: &[&str]) -> Command {
         .args(args)
         .current_dir(root)
         .env("HOME", root)
+        // The tests may run in a pod themselves.
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .env_remove("KUBERNETES_SERVICE_PORT")
         .env_remove("KUBECONFIG")
+        .env_remove("OPERATOR_NAME")
+        .env_remove("OPDEV_LOG")
         .env_remove("WATCH_NAMESPACE");
     command
 }

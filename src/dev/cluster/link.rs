@@ -2,6 +2,7 @@
 //! with the newest credential, comes back when the server is busy, and notes when it does not answer.
 //! `monitor` tells the user and brings the connection back.
 
+use super::call_rules::Guard;
 use super::credentials::{self, Line};
 use super::explain::{Fault, Problem};
 use super::kubeconfig::Target;
@@ -172,6 +173,9 @@ impl Link {
                 request.headers_mut().insert(AUTHORIZATION, header.clone());
             }
             let what = format!("{} {}", parts.method, parts.uri.path());
+            if let Some(why) = parts.extensions.get::<Guard>().and_then(|guard| guard.0.forbids_writes()) {
+                return refusal(why).map_err(|error| Failed::Unanswered(error.to_string(), Cause::Told));
+            }
             let response = self.send(&line, request, &what).await?;
             body = kept;
             match response.status() {

@@ -1,22 +1,14 @@
 //! A client of an API server for a process that may write only at times, and that counts its calls.
 
+use super::call_rules::{CallRules, Guard};
 use super::link::{Link, refusal};
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use http::{Method, Request, Response, StatusCode};
+use http::{Method, Request, Response};
 use kube::client::Body;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use tower::{BoxError, Service};
-
-/// What is asked before a write, and told after each call.
-pub trait CallRules: Send + Sync {
-    /// Why no write may be sent now; `None` where it may.
-    fn forbids_writes(&self) -> Option<&'static str>;
-
-    /// A call has ended; without a status where there was no answer.
-    fn called(&self, method: &Method, status: Option<StatusCode>);
-}
 
 /// A service for `kube::Client`.
 #[derive(Clone)]
@@ -34,11 +26,15 @@ impl Service<Request<Body>> for Supervised {
         self.link.poll_ready(context)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let method = request.method().clone();
         let reads = [Method::GET, Method::HEAD, Method::OPTIONS].contains(&method);
         if let Some(why) = (!reads).then(|| self.rules.forbids_writes()).flatten() {
             return std::future::ready(refusal(why)).boxed();
+        }
+        if !reads {
+            // A call may be sent more than once, after a pause; each time it has to be allowed.
+            request.extensions_mut().insert(Guard(Arc::clone(&self.rules)));
         }
         let (sent, rules) = (self.link.call(request), Arc::clone(&self.rules));
         async move {
