@@ -71,7 +71,7 @@ pub(super) struct DeployArgs {
     #[arg(long, value_name = "[NAME=]REFERENCE")]
     image: Option<String>,
     /// Write the image into config/manager/kustomization.yaml, or where `make deploy` sets it, once it is deployed
-    #[arg(long, requires = "image")]
+    #[arg(long, requires = "image", conflicts_with = "dry_run")]
     save: bool,
     /// The namespace, instead of the one in config/default
     #[arg(short, long, value_name = "NAME")]

@@ -113,6 +113,10 @@ pub(in crate::dev) fn is_not_found(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 404)
 }
 
+pub(in crate::dev) fn is_forbidden(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 403)
+}
+
 /// Whether an object has changed since the revision that a write was made for.
 pub(in crate::dev) fn is_conflict(error: &anyhow::Error) -> bool {
     let reason = "Conflict";

@@ -9,7 +9,7 @@ mod weigh;
 pub(super) use ahead::foresee;
 
 use super::requests::told;
-use crate::dev::api::{MANAGER, is_not_found, send};
+use crate::dev::api::{MANAGER, is_forbidden, is_not_found, send};
 use crate::event::{
     Diagnostic, Event, Held, HeldChange, Place, Released, Severity, TypeChanged, Verdict, Weight,
 };
@@ -408,10 +408,6 @@ fn is_final(error: &anyhow::Error) -> bool {
         Some(kube::Error::Api(status)) => status.code < 500 && status.code != 429,
         _ => false,
     }
-}
-
-fn is_forbidden(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 403)
 }
 
 async fn get(client: &Client, name: &str) -> Result<Option<Value>> {

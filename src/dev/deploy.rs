@@ -14,7 +14,7 @@ mod session;
 
 use super::crds;
 use crate::event::words;
-use crate::event::{Protection, TypeAhead};
+use crate::event::{Protection, TypeAhead, Weight};
 use crate::sources::definitions::Definition;
 use anyhow::{Result, bail};
 use apply::{Applied, Change, How};
@@ -102,7 +102,7 @@ async fn bring(
     say: Say<'_>,
 ) -> Result<()> {
     manifests.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    let session = Session::open(input, !options.dry_run).await?;
+    let session = Session::open(input, !options.dry_run, say).await?;
     let done = session.bring(manifests, options, wait, say).await;
     session.close().await;
     done
@@ -114,7 +114,7 @@ async fn take_away(
     options: &RemoveOptions,
     say: Say<'_>,
 ) -> Result<()> {
-    let session = Session::open(input, true).await?;
+    let session = Session::open(input, true, say).await?;
     let done = remove::remove(&session, manifests, options, input.wait, say).await;
     session.close().await;
     done
@@ -186,9 +186,20 @@ impl Session {
             }
             let objects = Thing::everywhere(&one.kind.group, plural(&one.name));
             if !one.created && !rights::allowed(client, &objects, "list", &BTreeSet::new()).await {
-                say(&format!(
-                    "warning: you may not list {objects}, so what the new definition does to them is not known"
-                ));
+                let unknown = format!(
+                    "you may not list {objects}, so what the new definition does to them is not known"
+                );
+                let may_hurt = one
+                    .findings
+                    .iter()
+                    .any(|finding| matches!(finding.weight, Weight::Break | Weight::Loss | Weight::Block));
+                if may_hurt && !options.accept_impact {
+                    bail!(
+                        "{NOTHING}: {unknown}\n  to do: have somebody who may list them do it, or add --accept-impact if the objects may \
+                         be hurt"
+                    );
+                }
+                say(&format!("warning: {unknown}"));
             }
         }
         let refused: Vec<&TypeAhead> = found.iter().filter(|one| one.problem.is_some()).collect();

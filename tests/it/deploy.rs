@@ -150,6 +150,17 @@ impl Stage {
         GroupVersionKind::gvk(&of("group"), &of("version"), &of("kind"))
     }
 
+    /// Lets the project watch one more kind with its chart; the chart's folder.
+    fn edit_watches_for(&self, group: &str, version: &str, kind: &str) -> String {
+        let watches = fs::read_to_string(self.root.join("watches.yaml")).unwrap();
+        let chart =
+            watches.lines().find_map(|line| line.trim().strip_prefix("chart:")).unwrap().trim().to_owned();
+        self.edit("watches.yaml", |text| {
+            format!("{text}\n- group: {group}\n  version: {version}\n  kind: {kind}\n  chart: {chart}\n")
+        });
+        chart
+    }
+
     fn edit(&self, path: &str, edit: impl FnOnce(&str) -> String) {
         let path = self.root.join(path);
         let before = fs::read_to_string(&path).unwrap();
@@ -564,6 +575,46 @@ async fn rights_that_are_missing_are_named_before_anything_is_applied() {
         assert_eq!(said.contains("deployments.apps in namespace cache-operator-system: "), is_all, "{said}");
     }
     assert_eq!(stage.get("/api/v1/namespaces/cache-operator-system").await, None);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_belongs_to_others_is_not_deleted() {
+    let stage = Stage::new();
+    // A kind of another team that watches.yaml names: its definition is theirs.
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.others.example.com"},
+        "spec": {"group": "others.example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema":
+                {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    stage.post(CRDS, &crd).await;
+    let chart = stage.edit_watches_for("others.example.com", "v1", "Widget");
+    // Without it opdev makes CRDs up for kinds that have none.
+    let list = stage.root.join("config/crd/kustomization.yaml");
+    let listed = fs::read_to_string(&list).unwrap();
+    fs::remove_file(&list).unwrap();
+    let said = stage.done(&["install"]);
+    assert!(said.starts_with("cluster: ") && said.contains("left as it is"), "{chart}: {said}");
+    let said = stage.done(&["uninstall", "--yes"]);
+    assert!(said.contains("widgets.others.example.com is left as it is"), "{said}");
+    assert!(stage.get(&format!("{CRDS}/widgets.others.example.com")).await.is_some(), "{said}");
+
+    fs::write(&list, listed).unwrap();
+
+    // In the namespace of the deployment stands what an object elsewhere owns.
+    stage.done(&IMAGE);
+    let owner = stage.get("/api/v1/namespaces/default").await.unwrap();
+    let reference =
+        json!({"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": owner["metadata"]["uid"]});
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "theirs", "ownerReferences": [reference]}});
+    stage.post("/api/v1/namespaces/cache-operator-system/secrets", &secret).await;
+    let said = stage.refused(&["undeploy"]);
+    assert!(said.contains("Secret cache-operator-system/theirs"), "{said}");
+    let output = opdev(&stage.root, stage.folder.path(), &["undeploy"]);
+    assert!(text(&output).contains("there is no cluster"), "{}", text(&output));
+    let (code, said) = stage.run(&[&IMAGE[..], &["--save", "--dry-run", "server"]].concat());
+    assert_eq!(code, Some(2), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,6 +1,6 @@
 //! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events say.
 
-use crate::dev::api::send;
+use crate::dev::api::{is_forbidden, send};
 use crate::event::words;
 use anyhow::Result;
 use http_body_util::BodyExt as _;
@@ -46,7 +46,12 @@ pub(super) async fn stuck(client: &Client, workload: &Value) -> Result<Vec<Stuck
     let namespace = meta::namespace(workload).unwrap_or_default();
     let Some(selector) = selector(workload) else { return Ok(Vec::new()) };
     let path = format!("/api/v1/namespaces/{namespace}/pods?labelSelector={selector}&limit={MOST}");
-    let (list, _) = send(client, "GET", &path, JSON, None).await?;
+    let list = match send(client, "GET", &path, JSON, None).await {
+        Ok((list, _)) => list,
+        // Who may not list pods still learns whether the workload is ready.
+        Err(error) if is_forbidden(&error) => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
     let revision = revision(client, workload, &selector).await?;
     let is_new = |pod: &&Value| {
         let Some((label, value)) = &revision else { return true };

@@ -6,7 +6,7 @@ use super::kinds::Kinds;
 use super::manifests::Manifests;
 use super::rights::{self, Thing};
 use super::session::Session;
-use crate::dev::api::{is_not_found, object_path, plural_path, send};
+use crate::dev::api::{MANAGER, is_not_found, object_path, plural_path, send};
 use crate::event::words;
 use anyhow::{Context as _, Result, bail};
 use kube::Client;
@@ -43,12 +43,13 @@ pub(super) async fn remove(
 ) -> Result<()> {
     let client = &session.connection.client;
     let mut kinds = Kinds::default();
-    let objects: Vec<&Value> = manifests.objects.iter().collect();
+    let named = without_foreign(client, manifests, say).await?;
+    let objects: Vec<&Value> = named.iter().collect();
     may_remove(session, &mut kinds, &objects).await?;
-    let dependents = dependents(client, &manifests.objects).await?;
-    let strangers = strangers(session, &manifests.objects).await?;
+    let dependents = dependents(client, &named).await?;
+    let unrelated = unrelated(session, &named, &dependents).await?;
     if !options.with_objects {
-        agreed(&dependents, &strangers, options.ask).await?;
+        agreed(&session.connection.cluster.name, &dependents, &unrelated, options.ask).await?;
     }
     let until = Instant::now() + longest;
     for kind in &dependents {
@@ -81,6 +82,36 @@ pub(super) async fn remove(
     )
 }
 
+/// The objects without the CRDs that opdev makes up for charts, where opdev has not applied the one that is there.
+async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -> Result<Vec<Value>> {
+    let mut kept = Vec::new();
+    for object in &manifests.objects {
+        if is_crd(object) && manifests.definition(object).scaffolded {
+            let path = format!("{CRDS}/{}", meta::name(object).unwrap_or_default());
+            match send(client, "GET", &path, JSON, None).await {
+                Ok((live, _)) if !is_of_opdev(&live) => {
+                    let shown = shown(object);
+                    say(&format!(
+                        "{shown} is left as it is: the project has no CRD for it, and opdev has not applied it"
+                    ));
+                    continue;
+                }
+                Ok(_) => {}
+                Err(error) if is_not_found(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        kept.push(object.clone());
+    }
+    Ok(kept)
+}
+
+/// Whether opdev has written fields of an object.
+fn is_of_opdev(live: &Value) -> bool {
+    let managers = live.pointer("/metadata/managedFields").and_then(Value::as_array);
+    managers.into_iter().flatten().any(|entry| entry["manager"] == MANAGER)
+}
+
 /// Refuses where the user may not delete the objects, or not see what would go with them.
 async fn may_remove(session: &Session, kinds: &mut Kinds, objects: &[&Value]) -> Result<()> {
     let client = &session.connection.client;
@@ -106,8 +137,16 @@ async fn dependents(client: &Client, objects: &[Value]) -> Result<Vec<Dependents
             Err(error) => return Err(error),
         };
         let versions = live.pointer("/spec/versions").and_then(Value::as_array);
-        let served = versions.into_iter().flatten().find(|version| version["served"] == true);
-        let Some(version) = served.and_then(|version| version["name"].as_str()) else { continue };
+        let served: Vec<&Value> =
+            versions.into_iter().flatten().filter(|version| version["served"] == true).collect();
+        // The stored version needs no conversion webhook, which may be gone with the operator.
+        let stored = served.iter().find(|version| version["storage"] == true).or(served.first());
+        let Some(version) = stored.and_then(|version| version["name"].as_str()) else {
+            bail!(
+                "{NOTHING}: {name} serves no version, so it is not known whether it has objects\n  to do: serve one, or delete \
+                 the definition with kubectl if its objects may go"
+            );
+        };
         let text = |pointer: &str| live.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let gvk = GroupVersionKind::gvk(text("/spec/group"), version, text("/spec/names/kind"));
         let resource = ApiResource::from_gvk_with_plural(&gvk, text("/spec/names/plural"));
@@ -142,7 +181,7 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
 }
 
 /// What else is in the namespaces that would go, and belongs neither to the deployment nor to the cluster.
-async fn strangers(session: &Session, objects: &[Value]) -> Result<Vec<String>> {
+async fn unrelated(session: &Session, objects: &[Value], dependents: &[Dependents]) -> Result<Vec<String>> {
     let client = &session.connection.client;
     let mut namespaces = Vec::new();
     for name in objects.iter().filter(|object| object["kind"] == "Namespace").filter_map(meta::name) {
@@ -167,6 +206,7 @@ async fn strangers(session: &Session, objects: &[Value]) -> Result<Vec<String>> 
     let mut found: Vec<String> =
         silent.iter().map(|group| unknown(&format!("{group} is not answered"))).collect();
     for namespace in namespaces {
+        let mut there: Vec<(&str, Value)> = Vec::new();
         for resource in &resources {
             let objects = match list(client, &plural_path(resource, Some(namespace))).await {
                 Ok(objects) => objects,
@@ -176,12 +216,17 @@ async fn strangers(session: &Session, objects: &[Value]) -> Result<Vec<String>> 
                 }
                 Err(error) => return Err(error),
             };
-            for object in objects {
-                let name = meta::name(&object).unwrap_or_default().to_owned();
-                let is_own = own.contains(&(resource.kind.clone(), namespace.to_owned(), name.clone()));
-                if !is_own && !is_of_the_cluster(&resource.kind, &object) {
-                    found.push(words::visible_line(&format!("{} {namespace}/{name}", resource.kind)));
-                }
+            there.extend(objects.into_iter().map(|object| (resource.kind.as_str(), object)));
+        }
+        // What something else owns, such as a custom resource of another operator, is that one's.
+        let custom = dependents.iter().flat_map(|kind| &kind.objects);
+        let owners: BTreeSet<&str> =
+            there.iter().map(|(_, object)| object).chain(custom).filter_map(meta::uid).collect();
+        for (kind, object) in &there {
+            let name = meta::name(object).unwrap_or_default().to_owned();
+            let is_own = own.contains(&((*kind).to_owned(), namespace.to_owned(), name.clone()));
+            if !is_own && !is_of_the_cluster(kind, object, &owners) {
+                found.push(words::visible_line(&format!("{kind} {namespace}/{name}")));
             }
         }
     }
@@ -219,10 +264,11 @@ fn is_refusal(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(_)))
 }
 
-/// Whether the cluster, or the operator as it works, has made an object.
-fn is_of_the_cluster(kind: &str, object: &Value) -> bool {
+/// Whether the cluster, or the operator as it works, has made an object. `owners` are the uids of all that goes.
+fn is_of_the_cluster(kind: &str, object: &Value, owners: &BTreeSet<&str>) -> bool {
     let name = meta::name(object).unwrap_or_default();
-    let is_owned = !meta::owner_references(object).is_empty();
+    let references = meta::owner_references(object);
+    let is_owned = references.iter().any(|owner| owners.contains(owner.uid.as_str()));
     match kind {
         "Event" | "Lease" | "Endpoints" | "EndpointSlice" | "PodMetrics" | "ControllerRevision" => true,
         "ConfigMap" => is_owned || name == "kube-root-ca.crt" || name == "openshift-service-ca.crt",
@@ -234,11 +280,12 @@ fn is_of_the_cluster(kind: &str, object: &Value) -> bool {
 
 /// Whether the user lets objects go that the command does not name; an error where not.
 async fn agreed(
+    cluster: &str,
     dependents: &[Dependents],
-    strangers: &[String],
+    unrelated: &[String],
     ask: Option<fn(&str) -> Result<bool>>,
 ) -> Result<()> {
-    if dependents.is_empty() && strangers.is_empty() {
+    if dependents.is_empty() && unrelated.is_empty() {
         return Ok(());
     }
     let mut lines = Vec::new();
@@ -246,13 +293,14 @@ async fn agreed(
         lines.push(format!("  {}: {}", words::visible_line(&kind.kind), counted(kind.objects.len())));
         lines.extend(named(&kind.objects, |object| format!("    {}{}", place(object), finalizers(object))));
     }
-    if !strangers.is_empty() {
-        lines.push(format!("  in the namespace, not of this deployment: {}", counted(strangers.len())));
-        lines.extend(named(strangers, |object| format!("    {object}")));
+    if !unrelated.is_empty() {
+        lines.push(format!("  in the namespace, not of this deployment: {}", counted(unrelated.len())));
+        lines.extend(named(unrelated, |object| format!("    {object}")));
     }
     let list = lines.join("\n");
     if let Some(ask) = ask {
-        let question = format!("These objects would go, too:\n{list}\n");
+        let cluster = words::visible_line(cluster);
+        let question = format!("These objects of {cluster} would go, too:\n{list}\n");
         if tokio::task::spawn_blocking(move || ask(&question)).await?? {
             return Ok(());
         }

@@ -69,7 +69,11 @@ async fn one(client: &Client, object: &Value, path: &str, until: Instant, say: S
                 say(&format!("{shown} is ready"));
                 return Ok(());
             }
-            Progress::Failed(why) => bail!("{shown}: {}", words::one_line(&why)),
+            Progress::Failed(why) => {
+                let stuck = pods::stuck(client, &live).await?;
+                let pods: Vec<String> = stuck.iter().map(|pod| format!("\n  {pod}")).collect();
+                bail!("{shown}: {}{}", words::one_line(&why), pods.concat())
+            }
             Progress::Unseen => "its controller has not seen it yet".to_owned(),
             Progress::Waits(why) => why,
         };

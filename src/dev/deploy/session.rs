@@ -1,9 +1,10 @@
 //! The cluster that a command works on.
 
-use super::input::DeployInput;
+use super::input::{DeployInput, Say};
 use crate::dev::cluster::{Choice, Connection};
 use crate::dev::lock::Lock;
 use crate::dev::plan::running;
+use crate::event::words;
 use anyhow::{Result, bail};
 
 /// A connection for one command.
@@ -15,16 +16,23 @@ pub(super) struct Session {
 impl Session {
     /// Connects. Of the embedded control plane that is the one of an opdev that runs in this project, else one that keeps
     /// its objects there.
-    pub(super) async fn open(input: &DeployInput, writes: bool) -> Result<Session> {
+    pub(super) async fn open(input: &DeployInput, writes: bool, say: Say<'_>) -> Result<Session> {
         let state = input.project.state_folder()?;
         let mut choice = input.cluster.clone();
         let mut lock = None;
+        let unnamed = !choice.embedded;
         if Connection::is_embedded(&choice)? {
             match running(&input.project.root)? {
                 Some(kubeconfig) => {
                     choice =
                         Choice { embedded: false, context: None, kubeconfig: Some(kubeconfig), ..choice };
                 }
+                // With simulated pods all would seem to be well, on a cluster that nobody has asked for.
+                None if unnamed => bail!(
+                    "there is no cluster: no kubeconfig has a current context, and no `opdev run` is at work in {}\n  to do: name \
+                     one with --kubeconfig or --context, or say --embedded for the one that opdev keeps",
+                    input.project.root.display()
+                ),
                 None => match Lock::take(&state, "lock", "opdev deploy")? {
                     Ok(taken) => lock = Some(taken),
                     Err(holder) => bail!(
@@ -37,6 +45,12 @@ impl Session {
         }
         let connection = Connection::open(&choice, &state).await?;
         let session = Session { connection, _lock: lock };
+        let cluster = &session.connection.cluster;
+        let at = if cluster.server.is_empty() { String::new() } else { format!(" ({})", cluster.server) };
+        say(&words::visible_line(&format!("cluster: {}{at}", cluster.name)));
+        if let Some(warning) = &session.connection.warning {
+            say(&words::visible_line(&format!("warning: {warning}")));
+        }
         if writes && session.connection.read_only.holds() {
             let cluster = &session.connection.cluster;
             let refusal = format!(
