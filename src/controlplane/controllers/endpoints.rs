@@ -37,10 +37,23 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
         "services" => change.key().into_iter().collect(),
         "pods" => {
             let services = view.list("services", meta::namespace(object));
+            let states: Vec<_> = [&change.before, &change.after]
+                .into_iter()
+                .flatten()
+                .map(|pod| (pod, map(pod, "/metadata/labels")))
+                .collect();
+            // Each change of a pod asks all Services of its namespace: few of them are worth to be read as a selector.
             let selects = |service: &&Arc<Value>| {
-                selector(service).is_some_and(|selector| {
-                    [&change.before, &change.after].into_iter().flatten().any(|pod| selector.matches(pod))
-                })
+                let wanted =
+                    service.get("spec").and_then(|spec| spec.get("selector")).and_then(Value::as_object);
+                let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return false };
+                let may_match = states.iter().any(|(_, labels)| {
+                    labels
+                        .is_some_and(|has| wanted.iter().all(|(label, value)| has.get(label) == Some(value)))
+                });
+                may_match
+                    && selector(service)
+                        .is_some_and(|selector| states.iter().any(|(pod, _)| selector.matches(pod)))
             };
             services.iter().filter(selects).map(|service| Key::of("services", service)).collect()
         }
