@@ -6,6 +6,7 @@ use super::report::{Case, Outcome, Suite};
 use super::world::{Setup, World, all_waits, waits};
 use crate::dev::api::{NotServed, resource_of};
 use crate::event::{Action, KindHealth, Propagation, Request, words};
+use crate::process::{small_text, unreadable};
 use crate::state::{State, tree};
 use anyhow::{Context as _, Result, anyhow};
 use kube::Client;
@@ -43,7 +44,7 @@ impl SampleFile {
         reconciled: impl Fn(&ObjectRef) -> bool,
     ) -> Result<SampleFile> {
         let file = root.join(path);
-        let text = std::fs::read_to_string(&file).with_context(|| format!("{path} cannot be read"))?;
+        let text = small_text(&file).with_context(|| unreadable(path))?;
         let all = manifests(&text, path)?;
         let all = all.iter().filter_map(|manifest| ObjectRef::of(&manifest.object));
         let (objects, others) = all.partition(reconciled);

@@ -23,5 +23,5 @@ pub use child::{Launch, Printed, ProcessGroup, printed};
 pub use detect::detect;
 pub use missing_kinds::MissingKind;
 pub use plan::{Build, Generate, Plan, Settings, TraceWish};
-pub use small_file::{small_file, small_text};
+pub use small_file::{small_file, small_text, unreadable};
 pub use supervise::{Ask, BeforeBuild, BeforeStart, Environment, Prepared, Start, Supervisor};

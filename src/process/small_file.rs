@@ -23,6 +23,14 @@ pub fn small_text(path: &Path) -> Option<String> {
     String::from_utf8(small_file(path)?).ok()
 }
 
+/// Why a file has no such text, in words.
+pub fn unreadable(file: &str) -> String {
+    format!(
+        "{file} cannot be read: it is missing, forbidden, larger than {} MiB, no plain file, or no UTF-8",
+        MOST >> 20
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -611,6 +611,11 @@ async fn what_belongs_to_others_is_not_deleted() {
     stage.post("/api/v1/namespaces/cache-operator-system/secrets", &secret).await;
     let said = stage.refused(&["undeploy"]);
     assert!(said.contains("Secret cache-operator-system/theirs"), "{said}");
+    // Another namespace than the one it was deployed to: the roles of the cluster stay.
+    let said = stage.refused(&["undeploy", "--namespace", "elsewhere", "--yes"]);
+    assert!(said.contains("nothing was deleted: namespace/elsewhere is not there"), "{said}");
+    const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/cache-operator-manager-role";
+    assert!(stage.get(ROLE).await.is_some(), "{said}");
     let output = opdev(&stage.root, stage.folder.path(), &["undeploy"]);
     assert!(text(&output).contains("there is no cluster"), "{}", text(&output));
     let (code, said) = stage.run(&[&IMAGE[..], &["--save", "--dry-run", "server"]].concat());

@@ -3,6 +3,7 @@
 use super::expect::Expect;
 use crate::ci::manifest;
 pub(super) use crate::ci::manifest::Manifest;
+use crate::process::{small_text, unreadable};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
@@ -155,7 +156,7 @@ pub(in crate::ci) fn tests(root: &Path, path: &Path) -> Result<Vec<KuttlTest>> {
 }
 
 fn read_suite(path: &Path) -> Result<TestSuite> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = small_text(path).with_context(|| unreadable(&path.display().to_string()))?;
     let value = yaml::from_str(&text).with_context(|| path.display().to_string())?;
     let suite: TestSuite = serde_json::from_value(value).with_context(|| path.display().to_string())?;
     if suite.start_kind || !suite.kind_containers.is_empty() {
@@ -264,7 +265,7 @@ pub(super) fn manifests(path: &Path, shown: &str) -> Result<Vec<Manifest>> {
         return Ok(found);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = small_text(path).with_context(|| unreadable(&path.display().to_string()))?;
     manifest::manifests(&text, &format!("{shown}/{name}"))
 }
 
@@ -323,7 +324,7 @@ fn asserts(step: &mut Step, path: &Path, shown: &str) -> Result<()> {
 }
 
 fn read_expects(path: &Path, shown: &str) -> Result<Vec<(String, Expect)>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{shown} cannot be read"))?;
+    let text = small_text(path).with_context(|| unreadable(shown))?;
     let documents = yaml::documents(&text).with_context(|| shown.to_owned())?;
     let read = documents.iter().map(|node| {
         let place = format!("{shown}:{}", node.line);

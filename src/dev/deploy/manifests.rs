@@ -12,7 +12,7 @@ use crate::dev::project::Project;
 use crate::dev::reload;
 use crate::event::Diagnostic;
 use crate::process::kustomization::ProjectFiles;
-use crate::process::small_text;
+use crate::process::{small_text, unreadable};
 use crate::sources::Sources;
 use crate::sources::definitions::Definition;
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -268,8 +268,16 @@ fn with_image(project: &Project, image: &str) -> Result<(PathBuf, String)> {
         )
     })?;
     let shown = relative(project, &path);
-    let text =
-        std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", shown.display()))?;
+    // The folder is named by the project's Makefile, which may have come from anybody.
+    let root = project.root.canonicalize()?;
+    if !path.starts_with(&root) {
+        bail!(
+            "--image would change {}, which is not in the project\n  where: `kustomize edit set image` in the Makefile\n  to do: name \
+             the image in config/manager",
+            path.display()
+        );
+    }
+    let text = small_text(&path).with_context(|| unreadable(&shown.display().to_string()))?;
     let text = image::set(&text, slot.named(image))
         .with_context(|| format!("{} cannot be changed", shown.display()))?;
     Ok((path, text))
@@ -287,8 +295,7 @@ pub(super) fn save_image(project: &Project, image: &str) -> Result<PathBuf> {
 fn with_namespace(folder: &Path, namespace: &str) -> Result<(PathBuf, String)> {
     let path = NAMES.iter().find_map(|name| folder.join(name).canonicalize().ok());
     let path = path.with_context(|| format!("there is no kustomization in {}", folder.display()))?;
-    let text =
-        std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let text = small_text(&path).with_context(|| unreadable(&path.display().to_string()))?;
     let mut value = yaml::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
     value["namespace"] = Value::from(namespace);
     Ok((path, yaml::to_string(&value)))

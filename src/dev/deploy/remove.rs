@@ -46,6 +46,9 @@ pub(super) async fn remove(
     let named = without_foreign(client, manifests, say).await?;
     let objects: Vec<&Value> = named.iter().collect();
     may_remove(session, &mut kinds, &objects).await?;
+    if !options.ignore_not_found {
+        namespaces_there(session, &mut kinds, &objects).await?;
+    }
     let dependents = dependents(client, &named).await?;
     let unrelated = unrelated(session, &named, &dependents).await?;
     if !options.with_objects {
@@ -110,6 +113,33 @@ async fn without_foreign(client: &Client, manifests: &Manifests, say: Say<'_>) -
 fn is_of_opdev(live: &Value) -> bool {
     let managers = live.pointer("/metadata/managedFields").and_then(Value::as_array);
     managers.into_iter().flatten().any(|entry| entry["manager"] == MANAGER)
+}
+
+/// Refuses where the namespace is not there and something outside of it is: the deployment is in another namespace, and
+/// would lose its roles and CRDs.
+async fn namespaces_there(session: &Session, kinds: &mut Kinds, objects: &[&Value]) -> Result<()> {
+    let client = &session.connection.client;
+    let (mut missing, mut there) = (None, None);
+    for object in objects {
+        let Some((resource, namespaced)) = kinds.find(client, &gvk(object)).await? else { continue };
+        if namespaced {
+            continue;
+        }
+        let path = object_path(&resource, None, meta::name(object).unwrap_or_default());
+        let is_namespace = resource.group.is_empty() && resource.kind == "Namespace";
+        match send(client, "GET", &path, JSON, None).await {
+            Err(error) if is_not_found(&error) => missing = missing.or(is_namespace.then(|| shown(object))),
+            Err(error) => return Err(error),
+            Ok(_) => there = there.or((!is_namespace && !is_crd(object)).then(|| shown(object))),
+        }
+    }
+    match (missing, there) {
+        (Some(namespace), Some(other)) => bail!(
+            "{NOTHING}: {namespace} is not there, but {other} is, so the deployment may be in another namespace\n  to do: say \
+             --namespace as for `opdev deploy`, or --ignore-not-found to delete what is left"
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Refuses where the user may not delete the objects, or not see what would go with them.
