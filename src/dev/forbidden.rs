@@ -6,7 +6,7 @@ use crate::operator::watching::FORBIDDEN_HINT;
 use crate::tap::EventSink;
 use jiff::Timestamp;
 use opdev_object::meta::Gvk;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -20,15 +20,15 @@ const TOGETHER: Duration = Duration::from_millis(500);
 pub(super) struct Rights(mpsc::Sender<(Gvk, String)>);
 
 impl Rights {
-    /// Tells of refusals until `shutdown`. `namespace` is the only one that is watched, where it is not all of them.
+    /// Tells of refusals until `shutdown`. `namespaces` are the only ones that are watched; none means all.
     pub(super) fn telling(
         events: &EventSink,
-        namespace: Option<String>,
+        namespaces: Vec<String>,
         tasks: &TaskTracker,
         shutdown: &CancellationToken,
     ) -> Rights {
         let (sender, refused) = mpsc::channel(64);
-        let tell = tell(events.clone(), namespace, refused);
+        let tell = tell(events.clone(), namespaces, refused);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(tell));
         Rights(sender)
     }
@@ -40,29 +40,33 @@ impl Rights {
     }
 }
 
-async fn tell(events: EventSink, namespace: Option<String>, mut refused: mpsc::Receiver<(Gvk, String)>) {
-    let mut known: BTreeMap<Gvk, String> = BTreeMap::new();
+async fn tell(events: EventSink, namespaces: Vec<String>, mut refused: mpsc::Receiver<(Gvk, String)>) {
+    let mut known: BTreeSet<(Gvk, String)> = BTreeSet::new();
     while let Some(first) = refused.recv().await {
         let mut new = vec![first];
         while let Ok(Some(more)) = tokio::time::timeout(TOGETHER, refused.recv()).await {
             new.push(more);
         }
-        new.retain(|(gvk, why)| known.insert(gvk.clone(), why.clone()).as_ref() != Some(why));
-        if let Some(notice) = notice(&new, namespace.as_deref()) {
+        new.retain(|refusal| known.insert(refusal.clone()));
+        if let Some(notice) = notice(&new, &namespaces) {
             events.emit(Event::Noticed(notice)).await;
         }
     }
 }
 
-fn notice(new: &[(Gvk, String)], namespace: Option<&str>) -> Option<Notice> {
+fn notice(new: &[(Gvk, String)], namespaces: &[String]) -> Option<Notice> {
     if new.is_empty() {
         return None;
     }
     let mut kinds: Vec<String> = new.iter().map(|(gvk, _)| gvk.kind_group()).collect();
     kinds.sort();
-    let place =
-        namespace.map_or_else(|| "in all namespaces".to_owned(), |name| format!("in namespace {name}"));
-    let narrower = if namespace.is_none() {
+    kinds.dedup();
+    let place = match namespaces {
+        [] => "in all namespaces".to_owned(),
+        [name] => format!("in namespace {name}"),
+        names => format!("in the namespaces {}", names.join(", ")),
+    };
+    let narrower = if namespaces.is_empty() {
         "; with -n NAMESPACE opdev asks for no more than one namespace"
     } else {
         ""
@@ -74,7 +78,7 @@ fn notice(new: &[(Gvk, String)], namespace: Option<&str>) -> Option<Notice> {
             "missing rights: you may not list and watch {} {place}, so their objects are not shown; all else works",
             kinds.join(", ")
         ),
-        hint: Some(format!("{FORBIDDEN_HINT}{narrower}")),
+        hint: Some(format!("{FORBIDDEN_HINT}, at once with key R{narrower}")),
         object: None,
     })
 }
@@ -87,7 +91,7 @@ mod tests {
     async fn each_right_is_told_once_and_those_that_come_together_in_one_notice() {
         let (events, mut seen) = EventSink::channel(16);
         let (tasks, shutdown) = (TaskTracker::new(), CancellationToken::new());
-        let rights = Rights::telling(&events, Some("dev".to_owned()), &tasks, &shutdown);
+        let rights = Rights::telling(&events, vec!["dev".to_owned()], &tasks, &shutdown);
         let role = Gvk::new("rbac.authorization.k8s.io", "v1", "Role");
         for gvk in [&role, &Gvk::new("", "v1", "Pod"), &role] {
             rights.lacks(gvk, "forbidden".to_owned()).await;

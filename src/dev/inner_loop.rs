@@ -244,13 +244,15 @@ impl Running {
         let operator_stop = CancellationToken::new();
         let (client, roles) = acting.unzip();
         let rules = roles.as_ref().map(RoleSync::rules);
+        let settings = settings_here(input, &namespace, read_only);
+        let watched = settings.watched();
         let manager = ManagerInput {
             client: client.unwrap_or_else(|| connection.reconcilers_client()),
             sources: sources.clone(),
             events: events.clone(),
             numbers: numbers.clone(),
             requests: from_user,
-            settings: settings_here(input, &namespace, read_only),
+            settings,
             shutdown: operator_stop.clone(),
         };
         let operator = tasks.spawn(async move {
@@ -271,7 +273,7 @@ impl Running {
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(returned.run()));
         let observer = Observer::new(
             connection.client.clone(),
-            namespace.clone(),
+            watched,
             events.clone(),
             (woken, connection.cluster.embedded),
             shutdown.clone(),

@@ -39,8 +39,8 @@ pub(super) fn shown() -> impl Iterator<Item = Gvk> {
 /// The running watches.
 pub(super) struct Observer {
     client: Client,
-    /// `None` watches all namespaces.
-    namespace: Option<String>,
+    /// The only namespaces that are watched, each by itself; none means all.
+    namespaces: Vec<String>,
     events: EventSink,
     /// Changes when the API server answers again.
     awake: watch::Receiver<u64>,
@@ -59,7 +59,7 @@ pub(super) struct Observer {
 impl Observer {
     pub(super) fn new(
         client: Client,
-        namespace: Option<String>,
+        namespaces: Vec<String>,
         events: EventSink,
         (awake, whole): (watch::Receiver<u64>, bool),
         shutdown: CancellationToken,
@@ -67,10 +67,10 @@ impl Observer {
         let (tasks, running) = (TaskTracker::new(), BTreeMap::new());
         let (looked_at, project_objects) = (watch::Sender::default(), ProjectObjects::new());
         let reconciled = watch::Sender::default();
-        let rights = Rights::telling(&events, namespace.clone(), &tasks, &shutdown);
+        let rights = Rights::telling(&events, namespaces.clone(), &tasks, &shutdown);
         Observer {
             client,
-            namespace,
+            namespaces,
             events,
             awake,
             whole,
@@ -95,7 +95,7 @@ impl Observer {
         let kinds = [reconciled.clone(), shown].concat();
         self.reconciled.send_replace(reconciled);
         let wanted: BTreeSet<Gvk> = kinds.iter().cloned().chain(kinds::owned()).collect();
-        self.project_objects.set_kinds(&kinds, &wanted);
+        self.project_objects.set_kinds(&kinds, &wanted, &self.namespaces);
         self.running.retain(|gvk, token| {
             let keep = wanted.contains(gvk);
             if !keep {
@@ -106,30 +106,55 @@ impl Observer {
         for gvk in wanted {
             if !self.running.contains_key(&gvk) {
                 let token = self.shutdown.child_token();
-                let watch = Watch {
-                    client: self.client.clone(),
-                    gvk: gvk.clone(),
-                    namespace: self.namespace.clone(),
-                    events: self.events.clone(),
-                    awake: self.awake.clone(),
-                    reconciled: self.reconciled.subscribe(),
-                    rights: self.rights.clone(),
-                    reads: if self.whole { Reads::Whole } else { kinds::reads(&gvk) },
-                    attention: Attention { looked_at: self.looked_at.subscribe() },
-                    project_objects: self.project_objects.clone(),
-                };
-                self.tasks.spawn(watch.run(token.clone()));
+                for scope in self.scopes() {
+                    self.tasks.spawn(self.watch_of(&gvk, scope).run(token.clone()));
+                }
                 self.running.insert(gvk, token);
             }
         }
     }
+
+    fn scopes(&self) -> Vec<Scope> {
+        match self.namespaces.as_slice() {
+            [] => vec![Scope { namespace: None, first: true }],
+            some => some
+                .iter()
+                .enumerate()
+                .map(|(place, name)| Scope { namespace: Some(name.clone()), first: place == 0 })
+                .collect(),
+        }
+    }
+
+    fn watch_of(&self, gvk: &Gvk, scope: Scope) -> Watch {
+        Watch {
+            client: self.client.clone(),
+            gvk: gvk.clone(),
+            scope,
+            events: self.events.clone(),
+            awake: self.awake.clone(),
+            reconciled: self.reconciled.subscribe(),
+            rights: self.rights.clone(),
+            reads: if self.whole { Reads::Whole } else { kinds::reads(gvk) },
+            attention: Attention { looked_at: self.looked_at.subscribe() },
+            project_objects: self.project_objects.clone(),
+        }
+    }
 }
 
-/// The watch of one kind.
+/// What part of a kind's objects a watch is about.
+#[derive(Clone, Debug)]
+struct Scope {
+    /// The only namespace; `None` means all.
+    namespace: Option<String>,
+    /// Whether it is the watch for objects that live in no namespace, too.
+    first: bool,
+}
+
+/// The watch of one kind, of all namespaces or of one.
 struct Watch {
     client: Client,
     gvk: Gvk,
-    namespace: Option<String>,
+    scope: Scope,
     events: EventSink,
     awake: watch::Receiver<u64>,
     reads: Reads,
@@ -159,7 +184,7 @@ impl Watch {
         let Watch {
             client,
             gvk,
-            namespace,
+            scope,
             events,
             mut awake,
             reads,
@@ -168,17 +193,23 @@ impl Watch {
             reconciled,
             rights,
         } = self;
+        let mut refused = FORBIDDEN_PAUSE.0;
         loop {
             awake.borrow_and_update();
             let epoch = project_objects.epoch();
             let mut pause = std::time::Duration::from_secs(5);
             match crate::dev::api::resource_of(&client, &gvk).await {
+                Ok((_, false)) if !scope.first => {
+                    project_objects.listed(&gvk, scope.namespace.as_deref());
+                    // Whoever watches the first namespace watches these.
+                    return std::future::pending().await;
+                }
                 Ok((resource, namespaced)) => {
                     let mut kind = Kind {
                         client: client.clone(),
                         resource,
                         namespaced,
-                        namespace: namespace.clone(),
+                        namespace: scope.namespace.clone(),
                         gvk: Arc::new(gvk.clone()),
                         reads,
                         events: events.clone(),
@@ -190,6 +221,7 @@ impl Watch {
                         // What waits out a long pause need not.
                         Ok(()) = awake.changed() => {
                             known.distrust();
+                            refused = FORBIDDEN_PAUSE.0;
                             continue;
                         }
                     };
@@ -198,13 +230,15 @@ impl Watch {
                         if !is_told {
                             rights.lacks(&gvk, why).await;
                         }
-                        pause = FORBIDDEN_PAUSE;
+                        (pause, refused) = (refused, (refused * 2).min(FORBIDDEN_PAUSE.1));
+                    } else {
+                        refused = FORBIDDEN_PAUSE.0;
                     }
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),
             }
             // The watch ended for good, or the kind is not served: others need not wait for it. Look again in a while.
-            project_objects.listed(&gvk);
+            project_objects.listed(&gvk, scope.namespace.as_deref());
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = project_objects.left_epoch(epoch) => {}

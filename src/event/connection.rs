@@ -74,6 +74,17 @@ pub enum TroubleKind {
     Busy,
 }
 
+impl TroubleKind {
+    /// Whether the API server answers all the same, only later.
+    #[must_use]
+    pub fn still_answers(self) -> bool {
+        match self {
+            TroubleKind::Slow | TroubleKind::Busy => true,
+            TroubleKind::Unreachable | TroubleKind::Untrusted | TroubleKind::Unauthorized => false,
+        }
+    }
+}
+
 /// A copy of the operator that runs on the cluster beside opdev.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

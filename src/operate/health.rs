@@ -1,16 +1,19 @@
 //! Whether the process is well (`/healthz`), and whether it does its work (`/readyz`), as the kubelet asks.
 
+use super::logs::{Line, LogLevel, LogWriter};
 use crate::event::{ConnectionChanged, Event};
 use crate::operator::manager::{KindState, ManagerRequest};
 use opdev_controlplane::{EndpointRequest, EndpointResponse};
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// How long the manager may leave a question unanswered while the API server answers.
 const STUCK: Duration = Duration::from_secs(30);
-/// How often the manager is asked until all kinds are served.
+/// How often the manager is asked until all kinds are served, and for how long so often.
 const SOON: Duration = Duration::from_millis(25);
+const AT_FIRST: Duration = Duration::from_secs(3);
 /// How often it is asked then.
 const LATER: Duration = Duration::from_secs(2);
 
@@ -65,16 +68,32 @@ impl Health {
     /// Takes an event in.
     pub(super) fn hear(&self, event: &Event) {
         if let Event::ConnectionChanged(ConnectionChanged { trouble, .. }) = event {
-            self.lock().lost = trouble.as_ref().map(|trouble| trouble.why.clone());
+            // A server that is slow or busy still answers: this process does its work, only later.
+            let away = trouble.as_ref().filter(|trouble| !trouble.kind.still_answers());
+            self.lock().lost = away.map(|trouble| trouble.why.clone());
         }
     }
 
-    /// Asks the manager how kinds are served, again and again, until it ends.
-    pub(super) async fn follow(&self, manager: mpsc::Sender<ManagerRequest>) {
+    /// Asks the manager how kinds are served, again and again, until it ends. What is not served after the first seconds is
+    /// logged, once.
+    pub(super) async fn follow(&self, manager: mpsc::Sender<ManagerRequest>, log: LogWriter) {
+        let mut since = Instant::now();
+        let mut told = BTreeSet::new();
         loop {
             let Some(kinds) = self.ask(&manager).await else { return };
             let missing: Vec<String> = kinds.into_iter().filter_map(|kind| kind.problem).collect();
-            let pause = if missing.is_empty() { LATER } else { SOON };
+            if missing.is_empty() {
+                since = Instant::now();
+            }
+            told.retain(|problem| missing.contains(problem));
+            let pause = if !missing.is_empty() && since.elapsed() < AT_FIRST {
+                SOON
+            } else {
+                for problem in missing.iter().filter(|problem| told.insert((*problem).clone())) {
+                    log.write(Line::new(LogLevel::Error, "cmd", problem.clone()));
+                }
+                LATER
+            };
             self.lock().doing = Doing::Serving(missing);
             tokio::time::sleep(pause).await;
         }

@@ -191,7 +191,10 @@ pub(super) fn lines(event: &Event) -> Vec<Line> {
         Event::ConnectionChanged(changed) => {
             let trouble = changed.trouble.as_ref();
             trouble
-                .map(|trouble| Line::new(LogLevel::Error, "opdev", trouble.why.clone()))
+                .map(|trouble| {
+                    let level = if trouble.kind.still_answers() { LogLevel::Debug } else { LogLevel::Error };
+                    Line::new(level, "opdev", trouble.why.clone())
+                })
                 .into_iter()
                 .collect()
         }

@@ -116,8 +116,8 @@ impl Work {
             let work = monitor.run(events.clone(), to_manager.clone(), awake);
             beside.push(AbortOnDropHandle::new(tokio::spawn(work)));
         }
-        let (health, asked) = (Arc::clone(&self.health), to_manager.clone());
-        beside.push(AbortOnDropHandle::new(tokio::spawn(async move { health.follow(asked).await })));
+        let (health, asked, log) = (Arc::clone(&self.health), to_manager.clone(), self.log);
+        beside.push(AbortOnDropHandle::new(tokio::spawn(async move { health.follow(asked, log).await })));
         let depths = follow_depths(Arc::clone(&self.metrics), to_manager.clone());
         beside.push(AbortOnDropHandle::new(tokio::spawn(depths)));
         let manager = manager::run(ManagerInput {

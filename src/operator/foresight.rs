@@ -12,7 +12,7 @@ use super::shadowed::Shadowed;
 use super::watch::hub::Hub;
 use crate::sources::Watch;
 use crate::tap::Tap;
-use opdev_object::meta::{self, ObjectRef};
+use opdev_object::meta::ObjectRef;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,19 +41,22 @@ pub async fn foresee(
         Err(ApiError::NotServed(_)) => return Ok(Shadowed::default()),
         Err(error) => return Err(error.into()),
     };
-    let namespace = settings.namespace.as_deref();
-    let inside = |namespace: Option<&str>| {
-        settings.only.is_empty() || namespace.is_none_or(|own| settings.only.iter().any(|name| name == own))
-    };
-    let objects = api.list(&resource, namespace, "").await?;
-    let objects = objects.into_iter().filter(|object| {
-        inside(meta::namespace(object)) && ObjectRef::of(object).is_some_and(|object| picks(&object))
-    });
+    let namespaces = settings.watched();
+    let mut objects = Vec::new();
+    if namespaces.is_empty() || !resource.namespaced {
+        objects = api.list(&resource, None, "").await?;
+    } else {
+        for namespace in &namespaces {
+            objects.extend(api.list(&resource, Some(namespace), "").await?);
+        }
+    }
+    let objects =
+        objects.into_iter().filter(|object| ObjectRef::of(object).is_some_and(|object| picks(&object)));
     let trial = Trial {
         watch: Arc::clone(watch),
         objects: objects.map(Arc::new).collect(),
         api,
-        hub: Arc::new(Hub::new(settings.namespace.clone())),
+        hub: Arc::new(Hub::new(namespaces)),
         settings: Arc::new(settings.clone()),
         kinds: Vec::new(),
         memories: HashMap::new(),

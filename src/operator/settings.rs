@@ -8,8 +8,8 @@ use std::time::Duration;
 pub struct Settings {
     /// The only namespace to watch; `None` means all.
     pub namespace: Option<String>,
-    /// Of all namespaces, the ones whose custom resources are reconciled; none means all of them. What is there is
-    /// listed and watched in all namespaces.
+    /// The only namespaces to watch, where there are several: each is listed and watched by itself, so that no right to list all
+    /// namespaces is needed.
     pub only: Vec<String>,
     /// How often an object is reconciled without a cause, unless its watch says otherwise. Zero means never.
     pub reconcile_period: Duration,
@@ -58,6 +58,13 @@ pub enum OnSave {
     Rewrite,
     /// Always a new revision, with its hooks, as in production.
     Upgrade,
+}
+
+impl Settings {
+    /// The namespaces that are watched, and whose custom resources are reconciled; none means all.
+    pub(crate) fn watched(&self) -> Vec<String> {
+        if self.only.is_empty() { self.namespace.iter().cloned().collect() } else { self.only.clone() }
+    }
 }
 
 impl Default for Settings {

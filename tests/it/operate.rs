@@ -131,14 +131,24 @@ impl Cluster {
     }
 
     fn operate(&self, args: &[&str]) -> Operating {
+        self.operate_in("", args)
+    }
+
+    /// With these namespaces in `WATCH_NAMESPACE`.
+    fn operate_in(&self, namespaces: &str, args: &[&str]) -> Operating {
         let mut command = opdev(&self.root, &["operate", "--watches-file=config/watches.yaml"]);
         command.args(["--metrics-bind-address=127.0.0.1:0", "--health-probe-bind-address=127.0.0.1:0"]);
         command.args(args).env("KUBECONFIG", &self.kubeconfig).env("HOSTNAME", "pod");
+        command.env("WATCH_NAMESPACE", namespaces);
         Operating::start(command)
     }
 
     async fn replicas(&self, name: &str, wanted: i32) {
-        let api: Api<Deployment> = Api::namespaced(self.client.clone(), "default");
+        self.replicas_in("default", name, wanted).await;
+    }
+
+    async fn replicas_in(&self, namespace: &str, name: &str, wanted: i32) {
+        let api: Api<Deployment> = Api::namespaced(self.client.clone(), namespace);
         let is = move |there: Option<&Deployment>| {
             there.and_then(|there| there.status.as_ref()?.ready_replicas) == Some(wanted)
         };
@@ -147,7 +157,12 @@ impl Cluster {
     }
 
     async fn memcached(&self, replicas: i32) {
-        let object = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached", "metadata": {"name": "a"},
+        self.memcached_in("default", replicas).await;
+    }
+
+    async fn memcached_in(&self, namespace: &str, replicas: i32) {
+        let metadata = json!({"name": "a", "namespace": namespace});
+        let object = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached", "metadata": metadata,
             "spec": {"replicaCount": replicas}});
         apply(&self.client, &object).await;
     }
@@ -348,6 +363,81 @@ async fn readiness_waits_for_every_kind_and_names_the_broken_one() {
     // The other kinds are served.
     cluster.memcached(1).await;
     cluster.replicas("a-memcached", 1).await;
+    cluster.plane.stop().await;
+}
+
+/// The roles of the operator, in some namespaces only.
+async fn bind_in(client: &Client, namespaces: &[&str]) {
+    for namespace in namespaces {
+        apply(client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await;
+        let rbac = "rbac.authorization.k8s.io";
+        apply(
+            client,
+            &json!({"apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding",
+                "metadata": {"name": "manager", "namespace": namespace},
+                "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "manager-role"},
+                "subjects": [{"kind": "ServiceAccount", "name": "manager", "namespace": "operators"}]}),
+        )
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_namespaces_need_no_right_to_all_of_them() {
+    let cluster = Cluster::start().await;
+    let bindings: Api<k8s_openapi::api::rbac::v1::ClusterRoleBinding> = Api::all(cluster.client.clone());
+    bindings.delete("manager", &kube::api::DeleteParams::default()).await.unwrap();
+    bind_in(&cluster.client, &["left"]).await;
+    for namespace in ["right", "other"] {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
+        apply(&cluster.client, &object).await;
+    }
+    let mut operating = cluster.operate_in("left,right", &[]);
+    let probes = operating.address("serving health probes");
+    // One of them is not granted yet: it is named, and asked for again without a restart.
+    let line = operating.line("cannot watch Memcached");
+    assert!(line.contains("forbidden") && line.contains("right") && !line.contains("key R"), "{line}");
+    assert_eq!(get(&probes, "/readyz").0, 500);
+    bind_in(&cluster.client, &["right"]).await;
+    until_answered(&probes, "/readyz", |(status, _)| *status == 200);
+    for (namespace, replicas) in [("other", 1), ("left", 1), ("right", 2)] {
+        cluster.memcached_in(namespace, replicas).await;
+    }
+    cluster.replicas_in("left", "a-memcached", 1).await;
+    cluster.replicas_in("right", "a-memcached", 2).await;
+    // Both are watched: a child that somebody changes is put back.
+    let deployments: Api<Deployment> = Api::namespaced(cluster.client.clone(), "left");
+    let scaled = json!({"spec": {"replicas": 4}});
+    deployments.patch("a-memcached", &PatchParams::default(), &Patch::Merge(&scaled)).await.unwrap();
+    operating.line("Repaired release");
+    cluster.replicas_in("left", "a-memcached", 1).await;
+    let (code, log) = operating.stop();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(!log.contains("\"namespace\":\"other\""), "{log}");
+    cluster.plane.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_without_a_definition_is_named_and_served_once_there_is_one() {
+    let cluster = Cluster::start().await;
+    let definitions: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &kube::core::ApiResource {
+        group: "apiextensions.k8s.io".into(),
+        version: "v1".into(),
+        api_version: "apiextensions.k8s.io/v1".into(),
+        kind: "CustomResourceDefinition".into(),
+        plural: "customresourcedefinitions".into(),
+    });
+    definitions.delete("hellos.charts.my.domain", &kube::api::DeleteParams::default()).await.unwrap();
+    let mut operating = cluster.operate(&[]);
+    let probes = operating.address("serving health probes");
+    let line = operating.line("is not served");
+    assert!(line.contains("Hello (charts.my.domain/v1alpha1)") && line.contains("opdev install"), "{line}");
+    let (status, text) = get(&probes, "/readyz");
+    assert!(status == 500 && text.contains("Hello (charts.my.domain/v1alpha1) is not served"), "{text}");
+    for document in self::definitions() {
+        apply(&cluster.client, &document).await;
+    }
+    until_answered(&probes, "/readyz", |(status, _)| *status == 200);
     cluster.plane.stop().await;
 }
 

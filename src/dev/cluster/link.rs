@@ -55,13 +55,9 @@ struct Waits(Arc<Inner>);
 impl Drop for Waits {
     fn drop(&mut self) {
         if self.0.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.trouble.send_if_modified(|known| known.take_if(|known| is_waiting(known.kind)).is_some());
+            self.0.trouble.send_if_modified(|known| known.take_if(|known| known.kind.still_answers()).is_some());
         }
     }
-}
-
-fn is_waiting(kind: TroubleKind) -> bool {
-    matches!(kind, TroubleKind::Slow | TroubleKind::Busy)
 }
 
 struct Dial {
@@ -277,7 +273,7 @@ impl Link {
                 return false;
             }
             // A call that waits says less than one that failed.
-            if is_waiting(kind) && known.as_ref().is_some_and(|known| !is_waiting(known.kind)) {
+            if kind.still_answers() && known.as_ref().is_some_and(|known| !known.kind.still_answers()) {
                 return false;
             }
             let since = known.as_ref().map_or_else(Timestamp::now, |known| known.since);
@@ -288,7 +284,7 @@ impl Link {
 
     /// An answer came. Calls that wait go on waiting.
     fn well(&self) {
-        self.0.trouble.send_if_modified(|known| known.take_if(|known| !is_waiting(known.kind)).is_some());
+        self.0.trouble.send_if_modified(|known| known.take_if(|known| !known.kind.still_answers()).is_some());
     }
 
     fn waits(&self) -> Waits {

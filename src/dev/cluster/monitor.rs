@@ -46,7 +46,7 @@ impl ConnectionMonitor {
             {
                 continue;
             }
-            let waits = matches!(now.kind, TroubleKind::Slow | TroubleKind::Busy);
+            let waits = now.kind.still_answers();
             if !waits {
                 let _ = operator.send(ManagerRequest::Connection { lost: true }).await;
             }
@@ -76,7 +76,7 @@ impl ConnectionMonitor {
         let mut pause = FIRST_PAUSE;
         let mut lost = false;
         loop {
-            lost |= !matches!(told.kind, TroubleKind::Slow | TroubleKind::Busy);
+            lost |= !told.kind.still_answers();
             let waiting = Trouble { retry: Some(pause), ..told.clone() };
             let at = Timestamp::now();
             events.emit(Event::ConnectionChanged(ConnectionChanged { at, trouble: Some(waiting) })).await;
@@ -94,7 +94,7 @@ impl ConnectionMonitor {
                     }
                 }
             }
-            if matches!(told.kind, TroubleKind::Slow | TroubleKind::Busy) {
+            if told.kind.still_answers() {
                 // The call that waits ends it, nobody else.
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;

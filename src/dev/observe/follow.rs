@@ -177,7 +177,7 @@ impl Kind {
             known.position = None;
             let position = self.list(known).await?;
             known.position = Some(position);
-            self.project_objects.listed(&self.gvk);
+            self.project_objects.listed(&self.gvk, self.namespace.as_deref());
             *failures = 0;
         }
         let (begun, before) = (Instant::now(), known.position.clone());
@@ -410,7 +410,7 @@ impl Kind {
 
     /// Reads unrelated objects that have turned out to belong to the project.
     async fn adopt(&mut self, known: &mut Known) {
-        for watched in self.project_objects.take_adopted(&self.gvk) {
+        for watched in self.project_objects.take_adopted(&self.gvk, self.namespace.as_deref()) {
             if !known.objects.contains_key(&watched) {
                 continue;
             }

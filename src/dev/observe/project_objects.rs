@@ -27,6 +27,14 @@ struct Shared {
     changed: watch::Sender<u64>,
 }
 
+/// What is missing of a kind.
+#[derive(Clone, Debug)]
+struct Unlisted {
+    rank: u8,
+    /// The namespaces whose list is not complete; `None` stands for all of them.
+    namespaces: BTreeSet<Option<String>>,
+}
+
 #[derive(Default)]
 struct Inner {
     /// The kinds of the project's custom resources.
@@ -41,8 +49,8 @@ struct Inner {
     waiting: HashMap<Box<str>, BTreeSet<(Arc<Gvk>, Watched)>>,
     /// Former unrelated objects, for the watch of their kind to read.
     adopted: BTreeMap<Arc<Gvk>, BTreeSet<Watched>>,
-    /// Kinds whose list is not complete yet, by their rank.
-    unlisted: BTreeMap<Gvk, u8>,
+    /// Kinds whose list is not complete yet, by their rank; with the namespaces that are missing.
+    unlisted: BTreeMap<Gvk, Unlisted>,
     /// Whether there has been a custom resource.
     has_custom_resources: bool,
 }
@@ -65,8 +73,8 @@ impl ProjectObjects {
         self.0.changed.subscribe()
     }
 
-    /// The kinds of the project's custom resources, and all that are watched.
-    pub(super) fn set_kinds(&self, customs: &[Gvk], watched: &BTreeSet<Gvk>) {
+    /// The kinds of the project's custom resources, and all that are watched, in these namespaces; none means all.
+    pub(super) fn set_kinds(&self, customs: &[Gvk], watched: &BTreeSet<Gvk>, namespaces: &[String]) {
         let mut inner = self.lock();
         let known: BTreeSet<&Gvk> = inner.customs.iter().collect();
         if known != customs.iter().collect() {
@@ -76,7 +84,12 @@ impl ProjectObjects {
             inner.gone.clear();
             inner.waiting.clear();
             inner.adopted.clear();
-            inner.unlisted = watched.iter().map(|gvk| (gvk.clone(), rank(gvk, customs))).collect();
+            let namespaces: BTreeSet<Option<String>> = match namespaces {
+                [] => [None].into(),
+                some => some.iter().cloned().map(Some).collect(),
+            };
+            let unlisted = |gvk: &Gvk| Unlisted { rank: rank(gvk, customs), namespaces: namespaces.clone() };
+            inner.unlisted = watched.iter().map(|gvk| (gvk.clone(), unlisted(gvk))).collect();
         }
         drop(inner);
         self.tell();
@@ -102,9 +115,14 @@ impl ProjectObjects {
         self.lock().has_custom_resources
     }
 
-    /// The list of a kind is complete, or will not come.
-    pub(super) fn listed(&self, gvk: &Gvk) {
-        if self.lock().unlisted.remove(gvk).is_some() {
+    /// The list of a kind in a namespace, or in all of them, is complete, or will not come.
+    pub(super) fn listed(&self, gvk: &Gvk, namespace: Option<&str>) {
+        let mut inner = self.lock();
+        let Some(unlisted) = inner.unlisted.get_mut(gvk) else { return };
+        unlisted.namespaces.remove(&namespace.map(str::to_owned));
+        if unlisted.namespaces.is_empty() {
+            inner.unlisted.remove(gvk);
+            drop(inner);
             self.tell();
         }
     }
@@ -115,7 +133,7 @@ impl ProjectObjects {
         let waits = || {
             let inner = self.lock();
             let own = rank(gvk, &inner.customs);
-            inner.unlisted.values().any(|rank| *rank < own)
+            inner.unlisted.values().any(|unlisted| unlisted.rank < own)
         };
         let listed = async { while waits() && changes.changed().await.is_ok() {} };
         let _ = tokio::time::timeout(PATIENCE, listed).await;
@@ -182,9 +200,19 @@ impl ProjectObjects {
         }
     }
 
-    /// Former unrelated objects of a kind.
-    pub(super) fn take_adopted(&self, gvk: &Arc<Gvk>) -> BTreeSet<Watched> {
-        self.lock().adopted.remove(gvk).unwrap_or_default()
+    /// Former unrelated objects of a kind, of one namespace or of all.
+    pub(super) fn take_adopted(&self, gvk: &Arc<Gvk>, namespace: Option<&str>) -> BTreeSet<Watched> {
+        let mut inner = self.lock();
+        let Some(adopted) = inner.adopted.get_mut(gvk) else { return BTreeSet::new() };
+        let inside = |watched: &Watched| {
+            namespace.is_none() || watched.namespace.is_none() || watched.namespace.as_deref() == namespace
+        };
+        let (taken, left) = std::mem::take(adopted).into_iter().partition(inside);
+        match left {
+            left if BTreeSet::is_empty(&left) => drop(inner.adopted.remove(gvk)),
+            left => *adopted = left,
+        }
+        taken
     }
 }
 
@@ -236,7 +264,7 @@ mod tests {
         let project_objects = ProjectObjects::new();
         let custom = Gvk::new("my.domain", "v1", "Web");
         let all = [&custom, &gvk("apps", "Deployment"), &gvk("apps", "ReplicaSet"), &gvk("", "Pod")];
-        project_objects.set_kinds(std::slice::from_ref(&custom), &all.into_iter().cloned().collect());
+        project_objects.set_kinds(std::slice::from_ref(&custom), &all.into_iter().cloned().collect(), &[]);
         project_objects
     }
 
@@ -263,15 +291,15 @@ mod tests {
             &watched("deployment"),
             &owned("web", "my.domain/v2", "Web")
         ));
-        assert_eq!(project_objects.take_adopted(&sets).into_iter().collect::<Vec<_>>(), [watched("set")]);
+        assert_eq!(project_objects.take_adopted(&sets, None).into_iter().collect::<Vec<_>>(), [watched("set")]);
         // Read whole, it is judged again.
         assert!(project_objects.is_ours(
             &sets,
             &watched("set"),
             &owned("deployment", "apps/v1", "Deployment")
         ));
-        assert_eq!(project_objects.take_adopted(&pods).into_iter().collect::<Vec<_>>(), [watched("pod")]);
-        assert!(project_objects.take_adopted(&pods).is_empty(), "told once");
+        assert_eq!(project_objects.take_adopted(&pods, None).into_iter().collect::<Vec<_>>(), [watched("pod")]);
+        assert!(project_objects.take_adopted(&pods, None).is_empty(), "told once");
         assert!(project_objects.is_ours(
             &gvk("my.domain", "Web"),
             &watched("web"),
@@ -288,7 +316,7 @@ mod tests {
         project_objects.gone(&pods, &watched("pod"), &["uid-set".into()]);
         assert!(project_objects.lock().waiting.is_empty());
         assert!(project_objects.is_ours(&sets, &watched("set"), &owned("web", "my.domain/v1", "Web")));
-        assert!(project_objects.take_adopted(&pods).is_empty());
+        assert!(project_objects.take_adopted(&pods, None).is_empty());
         project_objects.gone(&sets, &watched("set"), &[]);
         assert!(
             project_objects.is_ours(&pods, &watched("pod"), &owned("set", "apps/v1", "ReplicaSet")),
@@ -302,7 +330,7 @@ mod tests {
         assert_eq!(project_objects.lock().gone.len(), MOST_GONE, "the oldest ones are forgotten");
         assert!(!project_objects.lock().ours.contains("uid-set"));
         let before = project_objects.epoch();
-        project_objects.set_kinds(&[], &BTreeSet::new());
+        project_objects.set_kinds(&[], &BTreeSet::new(), &[]);
         assert_eq!(project_objects.epoch(), before + 1);
     }
 }

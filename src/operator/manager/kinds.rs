@@ -68,9 +68,8 @@ pub(super) struct Kinds {
     streams: Streams,
     types: watch::Sender<u64>,
     inbox: mpsc::Sender<Message>,
-    namespace: Option<String>,
-    /// The namespaces whose custom resources are reconciled; none means all that are watched.
-    only: Vec<String>,
+    /// The namespaces that are watched, and whose custom resources are reconciled; none means all.
+    namespaces: Vec<String>,
     hub: Arc<Hub>,
     primaries: HashMap<Kind, Served>,
     /// Kinds of charts' objects, by the charts' label.
@@ -115,15 +114,14 @@ impl Kinds {
         streams: Streams,
         types: watch::Sender<u64>,
         inbox: mpsc::Sender<Message>,
-        (namespace, only): (Option<String>, Vec<String>),
+        namespaces: Vec<String>,
     ) -> Kinds {
         let mut kinds = Kinds {
             streams,
             types,
             inbox,
-            hub: Arc::new(Hub::new(namespace.clone())),
-            namespace,
-            only,
+            hub: Arc::new(Hub::new(namespaces.clone())),
+            namespaces,
             primaries: HashMap::new(),
             dependents: HashSet::new(),
             readers: Readers::default(),
@@ -133,7 +131,7 @@ impl Kinds {
             crds: None,
         };
         let gvk = Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
-        let follow = Follow { gvk, namespace: None, selector: String::new() };
+        let follow = Follow { gvk, namespaces: Vec::new(), selector: String::new() };
         kinds.crds = Some(kinds.spawn(&follow));
         kinds
     }
@@ -227,7 +225,7 @@ impl Kinds {
         let primaries = self.primaries.values().map(|served| served.follow.clone());
         let charts = self.dependents.iter().map(|gvk| Follow {
             gvk: gvk.clone(),
-            namespace: self.namespace.clone(),
+            namespaces: self.namespaces.clone(),
             selector: CHART_LABEL.to_owned(),
         });
         let children =
@@ -301,7 +299,7 @@ impl Kinds {
 
     /// Whether custom resources of a namespace are reconciled.
     fn is_inside(&self, namespace: Option<&str>) -> bool {
-        self.only.is_empty() || namespace.is_none_or(|own| self.only.iter().any(|name| name == own))
+        self.namespaces.is_empty() || namespace.is_none_or(|own| self.namespaces.iter().any(|name| name == own))
     }
 
     /// The last known state of a custom resource.
@@ -383,6 +381,16 @@ impl Kinds {
                 stream.cache.write().broke();
                 return Heard::default();
             }
+            // No news where opdev itself is about to install it.
+            Said::NotServed => {
+                let gvk = &follow.gvk;
+                stream.problem = Some(format!(
+                    "{} ({}) is not served: the cluster has no CustomResourceDefinition of it (`opdev install` applies it)",
+                    gvk.kind,
+                    gvk.api_version()
+                ));
+                return Heard::default();
+            }
             Said::Broken(why) | Said::Forbidden(why) => {
                 let gvk = &follow.gvk;
                 let problem = format!("cannot watch {} ({}): {why}", gvk.kind, gvk.api_version());
@@ -435,6 +443,7 @@ impl Kinds {
             Said::Event(Raw::Init | Raw::Listed(_) | Raw::Missing(_))
             | Said::Broken(_)
             | Said::Forbidden(_)
+            | Said::NotServed
             | Said::Lost => {}
         }
         Heard::default()
@@ -454,8 +463,8 @@ async fn look_again(streams: Streams, inbox: mpsc::Sender<Message>, stream: u64,
 fn holds(follow: &Follow, object: &Value) -> bool {
     let same_kind = Gvk::of(object).is_some_and(|gvk| gvk == follow.gvk);
     let namespace = meta::namespace(object);
-    let inside =
-        follow.namespace.is_none() || namespace.is_none() || follow.namespace.as_deref() == namespace;
+    let inside = follow.namespaces.is_empty()
+        || namespace.is_none_or(|own| follow.namespaces.iter().any(|name| name == own));
     let picked = match follow.selector.as_str() {
         "" => true,
         CHART_LABEL => meta::label(object, CHART_LABEL).is_some(),

@@ -222,7 +222,7 @@ impl Manager {
             read_only: settings.read_only.clone(),
             user: None,
         };
-        let kinds = Kinds::new(streams, types, inbox, (settings.namespace.clone(), settings.only.clone()));
+        let kinds = Kinds::new(streams, types, inbox, settings.watched());
         let (mapping, mapped) = mapped::start(api.clone(), kinds.hub());
         Manager {
             kinds,

@@ -49,8 +49,9 @@ pub(crate) struct Cache {
     doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
-    /// The newest resource version that the stream has shown; what is older and not known here is gone.
-    position: u64,
+    /// The newest resource version that the stream has shown of each namespace, for each may have a watch of its own; what is
+    /// older and not known here is gone.
+    positions: HashMap<Option<Box<str>>, u64>,
 }
 
 #[derive(Debug)]
@@ -73,7 +74,7 @@ impl Cache {
             self.broken = false;
         }
         if let Raw::Listed(object) | Raw::Applied(object) | Raw::Deleted(object) = &raw {
-            self.position = self.position.max(number(object).unwrap_or_default());
+            self.reached(object);
         }
         match raw {
             Raw::Init => {
@@ -147,7 +148,18 @@ impl Cache {
     fn is_past(&self, object: &Value) -> bool {
         self.complete
             && self.listed.is_none()
-            && number(object).is_some_and(|version| version <= self.position)
+            && number(object).is_some_and(|version| version <= self.position_of(object))
+    }
+
+    fn position_of(&self, object: &Value) -> u64 {
+        self.positions.get(&meta::namespace(object).map(Box::from)).copied().unwrap_or_default()
+    }
+
+    fn reached(&mut self, object: &Value) {
+        let version = number(object).unwrap_or_default();
+        if version > self.position_of(object) {
+            self.positions.insert(meta::namespace(object).map(Box::from), version);
+        }
     }
 
     /// Tells that a pass has deleted an object, so that it is not seen any more; its end still shows as an event.

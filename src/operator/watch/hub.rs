@@ -27,29 +27,30 @@ impl Shared {
 /// All caches.
 #[derive(Debug)]
 pub(crate) struct Hub {
-    namespace: Option<String>,
+    namespaces: Vec<String>,
     caches: RwLock<HashMap<Follow, Shared>>,
 }
 
 impl Hub {
-    /// `namespace` is the only one that is watched; `None` means all.
-    pub(crate) fn new(namespace: Option<String>) -> Hub {
-        Hub { namespace, caches: RwLock::default() }
+    /// `namespaces` are the only ones that are watched; none means all.
+    pub(crate) fn new(namespaces: Vec<String>) -> Hub {
+        Hub { namespaces, caches: RwLock::default() }
     }
 
     /// What to follow so that the objects of a kind in a namespace are known.
     pub(crate) fn follow_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Follow {
-        let namespace = self.namespace.as_deref().and_then(|own| match namespace {
-            Some(other) if other != own => Some(other.to_owned()),
-            Some(_) => Some(own.to_owned()),
-            None => None,
-        });
-        Follow { gvk: gvk.clone(), namespace, selector: String::new() }
+        let namespaces = match namespace {
+            _ if self.namespaces.is_empty() => Vec::new(),
+            Some(name) if self.namespaces.iter().any(|own| own == name) => self.namespaces.clone(),
+            Some(other) => vec![other.to_owned()],
+            None => Vec::new(),
+        };
+        Follow { gvk: gvk.clone(), namespaces, selector: String::new() }
     }
 
     /// What to follow so that the children of a kind are known.
     pub(crate) fn follow_children(&self, gvk: &Gvk) -> Follow {
-        Follow { gvk: gvk.clone(), namespace: self.namespace.clone(), selector: String::new() }
+        Follow { gvk: gvk.clone(), namespaces: self.namespaces.clone(), selector: String::new() }
     }
 
     /// The cache of a stream, made where there is none.

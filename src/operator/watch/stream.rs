@@ -2,14 +2,15 @@
 //! waited for, a kind whose CRD is created again is followed again, both without noise.
 
 use super::cache::Raw;
+use super::merged::Merged;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::{Discovery, Resource};
 use futures::StreamExt;
+use futures::stream::select_all;
 use kube::api::{Api, DynamicObject};
 use kube::runtime::watcher::{self, Config, watcher};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
@@ -18,8 +19,8 @@ use tokio::sync::{mpsc, watch};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Follow {
     pub(crate) gvk: Gvk,
-    /// The only namespace; `None` means all.
-    pub(crate) namespace: Option<String>,
+    /// The only namespaces; none means all.
+    pub(crate) namespaces: Vec<String>,
     /// Label selector, empty for all.
     pub(crate) selector: String,
 }
@@ -31,7 +32,9 @@ pub(crate) enum Said {
     Event(Raw),
     /// It cannot follow and tries again.
     Broken(String),
-    /// The user may not watch it: it is tried again after a long while, or when somebody asks for it.
+    /// The API server does not serve the kind: it is waited for.
+    NotServed,
+    /// The user may not watch it: it is tried again now and then, or when somebody asks for it.
     Forbidden(String),
     /// The connection broke, or no answer came: it tries again, and whoever has the connection says so.
     Lost,
@@ -50,11 +53,12 @@ pub(crate) struct Streams {
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-/// How long a refusal for want of a right stands before it is tried again.
-pub(crate) const FORBIDDEN_PAUSE: Duration = Duration::from_secs(300);
+/// How long a refusal for want of a right stands before it is tried again: the first time, and at most. A right is often given
+/// a moment after whoever needs it has started.
+pub(crate) const FORBIDDEN_PAUSE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
 /// What to do about such a refusal.
 pub(crate) const FORBIDDEN_HINT: &str = "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; \
-                                         opdev tries again after 5 minutes, or with key R";
+                                         opdev asks again by itself, after 5 minutes at the latest";
 /// How often a kind that is not served is looked for although no CRD has changed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -67,7 +71,7 @@ impl Streams {
     {
         let mut types = self.types.clone();
         let mut awake = self.awake.clone();
-        let mut pause = FIRST_PAUSE;
+        let (mut pause, mut refused) = (FIRST_PAUSE, FORBIDDEN_PAUSE.0);
         loop {
             types.borrow_and_update();
             awake.borrow_and_update();
@@ -92,19 +96,28 @@ impl Streams {
                     }
                 }
                 Ok(None) => {
+                    if sender.send(wrap(Said::NotServed)).await.is_err() {
+                        return;
+                    }
                     self.resolve_or_wait(&follow.gvk, &mut types).await;
                     continue;
                 }
                 Err(ApiError::Unreachable(_)) => Said::Lost,
                 Err(error) => Said::Broken(error.to_string()),
             };
-            let now = if matches!(told, Said::Forbidden(_)) { FORBIDDEN_PAUSE } else { pause };
+            let forbidden = matches!(told, Said::Forbidden(_));
+            let now = if forbidden { refused } else { pause };
             if sender.send(wrap(told)).await.is_err() {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(now) => pause = (pause * 2).min(LONGEST_PAUSE),
-                Ok(()) = awake.changed() => pause = FIRST_PAUSE,
+                () = tokio::time::sleep(now) => {
+                    (pause, refused) = match forbidden {
+                        true => (FIRST_PAUSE, (refused * 2).min(FORBIDDEN_PAUSE.1)),
+                        false => ((pause * 2).min(LONGEST_PAUSE), FORBIDDEN_PAUSE.0),
+                    };
+                }
+                Ok(()) = awake.changed() => (pause, refused) = (FIRST_PAUSE, FORBIDDEN_PAUSE.0),
             }
         }
     }
@@ -141,13 +154,23 @@ impl Streams {
         wrap: &F,
         pause: &mut Duration,
     ) -> Ended {
-        let api = api(&self.client, resource, follow.namespace.as_deref());
         let mut config = Config::default();
         if !follow.selector.is_empty() {
             config = config.labels(&follow.selector);
         }
-        let mut events = pin!(watcher(api, config));
-        while let Some(event) = events.next().await {
+        let everywhere = || vec![None];
+        let places: Vec<Option<&str>> = match follow.namespaces.as_slice() {
+            [] => everywhere(),
+            _ if !resource.namespaced => everywhere(),
+            some => some.iter().map(|namespace| Some(namespace.as_str())).collect(),
+        };
+        let mut merged = (places.len() > 1).then(|| Merged::of(places.len()));
+        let watchers = places.into_iter().enumerate().map(|(place, namespace)| {
+            let events = watcher(api(&self.client, resource, namespace), config.clone());
+            events.map(move |event| (place, event)).boxed()
+        });
+        let mut events = select_all(watchers);
+        while let Some((place, event)) = events.next().await {
             let raw = match event {
                 Ok(event) => raw(event, resource),
                 Err(error) if is_not_served(&error) => return Ended::NotServed,
@@ -162,8 +185,14 @@ impl Streams {
             if !matches!(raw, Raw::Init) {
                 *pause = FIRST_PAUSE;
             }
-            if sender.send(wrap(Said::Event(raw))).await.is_err() {
-                return Ended::Nobody;
+            let told = match &mut merged {
+                Some(merged) => merged.take(place, raw),
+                None => vec![raw],
+            };
+            for raw in told {
+                if sender.send(wrap(Said::Event(raw))).await.is_err() {
+                    return Ended::Nobody;
+                }
             }
         }
         Ended::Lost

@@ -60,7 +60,11 @@ impl Pass {
         if source == Source::Cache
             && let Some(found) = self.hub.list(&follow)
         {
-            let namespace = self.owner.namespace.as_deref().or(follow.namespace.as_deref());
+            let one = match follow.namespaces.as_slice() {
+                [one] => Some(one.as_str()),
+                _ => None,
+            };
+            let namespace = self.owner.namespace.as_deref().or(one);
             note_cached("list", &resource.collection(namespace), &resource.plural);
             return Ok(found.into_iter().filter(|object| self.is_child(object)).collect());
         }
