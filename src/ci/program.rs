@@ -3,7 +3,7 @@
 use super::run::CiInput;
 use super::world::World;
 use crate::event::words;
-use crate::process::ProcessGroup;
+use crate::process::{GroupEnd, ProcessGroup};
 use anyhow::{Context as _, Result};
 use std::io::IsTerminal as _;
 use std::path::Path;
@@ -51,7 +51,11 @@ async fn started(
     let mut command = Command::new(name);
     command.args(args).current_dir(folder).env("KUBECONFIG", &world.kubeconfig).kill_on_drop(true);
     // At a terminal it stays in opdev's group, so that it may read the keyboard; ctrl-c reaches all of it there.
-    let group = if std::io::stdin().is_terminal() { None } else { Some(ProcessGroup::start().await?) };
+    let group = if std::io::stdin().is_terminal() {
+        None
+    } else {
+        Some(ProcessGroup::start(GroupEnd::AtOnce).await?)
+    };
     if let Some(group) = &group {
         group.take_in(&mut command);
     }

@@ -119,6 +119,7 @@ impl World {
             hold: false,
             disturb: Vec::new(),
             disturb_seed: 0,
+            debug: None,
             state_folder,
             log_file: None,
             began: Instant::now(),

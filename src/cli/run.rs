@@ -54,8 +54,7 @@ pub(super) struct RunArgs {
     /// Use this kubeconfig instead of KUBECONFIG or ~/.kube/config
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
-    /// Reconcile only this namespace. May be given more than once, or as a list with commas; more than one needs the
-    /// right to watch all. Without it WATCH_NAMESPACE counts, as for the Operator SDK's operator
+    /// Reconcile only this namespace. May be given more than once, or as a list with commas. Without it WATCH_NAMESPACE counts, as for the Operator SDK's operator
     #[arg(short, long, value_name = "NAME", value_delimiter = ',', conflicts_with = "all_namespaces")]
     namespace: Vec<String>,
     /// Reconcile all namespaces (the default with the embedded control plane)
@@ -86,6 +85,10 @@ pub(super) struct RunArgs {
     /// Which calls are hit by chance: the same number hits the same calls
     #[arg(long, value_name = "NUMBER", default_value = "1", requires = "disturb")]
     disturb_seed: u64,
+    /// Run the operator's own Go program under the debugger Delve (dlv), which waits for an editor at this address; the program
+    /// does not wait
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:2345")]
+    debug: Option<String>,
     /// Look at the files twice a second instead of listening to the kernel
     #[arg(long)]
     poll: bool,
@@ -327,6 +330,7 @@ fn input(
         hold: args.hold,
         disturb: args.disturb,
         disturb_seed: args.disturb_seed,
+        debug: args.debug,
         state_folder,
         log_file: Some(log.file.clone()),
         began,

@@ -70,6 +70,8 @@ pub struct Input {
     pub disturb: Vec<FaultRule>,
     /// Which calls are hit by chance.
     pub disturb_seed: u64,
+    /// Where a debugger of the operator's own Go program waits for an editor.
+    pub debug: Option<String>,
     /// The folder for the kubeconfig.
     pub state_folder: PrivateFolder,
     /// The log file, to be named on screen.
@@ -91,7 +93,7 @@ pub struct Input {
 /// # Errors
 /// Where no API server can be reached. Everything later is an event, not an error.
 pub async fn run(mut input: Input) -> Result<()> {
-    let program = Program::of(&input.project);
+    let program = Program::of(&input.project).debugged(input.debug.clone());
     let options = files::options(&input.project, &input.only, program.reconciles());
     // What the user asks for reaches whoever works right now.
     let mut requests = std::mem::replace(&mut input.requests, mpsc::channel(1).1);

@@ -51,6 +51,11 @@ impl Program {
         }
     }
 
+    /// Runs under a debugger that waits at this address, where there is one.
+    pub(super) fn debugged(self, debug: Option<String>) -> Program {
+        Program { plan: self.plan.map(|plan| Plan { debug, ..plan }), ..self }
+    }
+
     /// What it reconciles.
     pub(super) fn reconciles(&self) -> Option<OwnProgram> {
         let plan = self.plan.as_ref()?;
@@ -75,6 +80,14 @@ impl Program {
             tell(place.events, Level::Warn, message, None).await;
         }
         let (plan, permission) = (self.plan.clone()?, self.permission()?);
+        if plan.debug.is_some() && plan.main_package().is_none() {
+            let message = format!(
+                "--debug is for Go programs that opdev builds; {} runs without a debugger",
+                plan.words
+            );
+            let hint = Some("put its own debugger into operator.command of opdev.yaml".to_owned());
+            tell(place.events, Level::Warn, message, hint).await;
+        }
         match begin(plan, permission, &place).await {
             Ok(handle) => Some(handle),
             Err(error) => {

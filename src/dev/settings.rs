@@ -160,8 +160,8 @@ const KEYS: [&str; 17] = [
     "mouse",
 ];
 /// The keys under `operator`.
-const OPERATOR: [&str; 10] =
-    ["command", "go", "build", "watch", "dir", "env", "args", "trace", "generate", "stopAfter"];
+const OPERATOR: [&str; 11] =
+    ["command", "go", "build", "watch", "dir", "env", "args", "trace", "generate", "stopAfter", "vet"];
 const LATER: [&str; 2] = ["log", "embedded"];
 
 impl Settings {

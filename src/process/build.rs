@@ -1,7 +1,7 @@
 //! One build of the program: `go build` with the project's own flags, or the user's command. Dropping a build that
 //! runs kills its processes. Never writes into the project but below `.opdev`.
 
-use super::child::{Child, Launch, status_words};
+use super::child::{Child, GroupEnd, Launch, status_words};
 use super::gobuild;
 use super::plan::{Build, Plan};
 use super::trace::{self, OverlayFile, Rung};
@@ -180,23 +180,19 @@ impl Builder {
         let mut words =
             vec!["go".to_owned(), "build".to_owned(), "-o".to_owned(), next.display().to_string()];
         let added = overlay.into_iter().flat_map(|overlay| &overlay.replace);
-        let replace: Vec<(&PathBuf, &PathBuf)> = added.chain(&self.replace).collect();
-        if !replace.is_empty() {
-            let path = self.folder.join("bin").join("overlay.json");
-            let replace: BTreeMap<String, String> = replace
-                .into_iter()
-                .map(|(there, here)| (there.display().to_string(), here.display().to_string()))
-                .collect();
-            std::fs::write(&path, json!({ "Replace": replace }).to_string())
-                .with_context(|| format!("{} cannot be written", path.display()))?;
-            words.extend(["-overlay".to_owned(), path.display().to_string()]);
-        }
+        words.extend(self.replaced("overlay.json", added.chain(&self.replace))?);
         if minor(version).is_none_or(|minor| minor >= 24) {
             words.push("-json".to_owned());
         }
         words.extend(flags.iter().cloned());
-        // Panics keep their places without the tables of debuggers, and linking is half of a build.
-        words.push(format!("-ldflags={}", format!("{ldflags} -s -w").trim()));
+        if self.plan.debug.is_some() {
+            // Every variable is there to be looked at, and every line is a place to stop.
+            words.push("-gcflags=all=-N -l".to_owned());
+            words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
+        } else {
+            // Panics keep their places without the tables of debuggers, and linking is half of a build.
+            words.push(format!("-ldflags={}", format!("{ldflags} -s -w").trim()));
+        }
         words.push(package.to_owned());
         let local = self.run(&words, &local_toolchain()).await?;
         // A toolchain that was fetched before is used; none is fetched because of a save.
@@ -205,6 +201,39 @@ impl Builder {
             return self.run(&words, &BTreeMap::new()).await;
         }
         Ok(local)
+    }
+
+    /// The flag for files in whose place others take part; none where there is none.
+    fn replaced<'a>(
+        &self,
+        name: &str,
+        files: impl Iterator<Item = (&'a PathBuf, &'a PathBuf)>,
+    ) -> Result<Vec<String>> {
+        let replace: BTreeMap<String, String> =
+            files.map(|(there, here)| (there.display().to_string(), here.display().to_string())).collect();
+        if replace.is_empty() {
+            return Ok(Vec::new());
+        }
+        let path = self.binary(name);
+        std::fs::write(&path, json!({ "Replace": replace }).to_string())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(vec!["-overlay".to_owned(), path.display().to_string()])
+    }
+
+    /// What `go vet` says of some packages, as `./internal/controller`. It never takes time from what else runs.
+    pub(super) async fn vet(&self, packages: &[String]) -> Vec<Diagnostic> {
+        let Ok(replaced) = self.replaced("vet.json", self.replace.iter()) else { return Vec::new() };
+        let words = ["nice", "-n", "10", "go", "vet"].map(str::to_owned).into_iter();
+        let words: Vec<String> = words.chain(replaced).chain(packages.iter().cloned()).collect();
+        let Ok(said) = self.run(&words, &local_toolchain()).await else { return Vec::new() };
+        if said.ok {
+            return Vec::new();
+        }
+        let read = |path: &Path| std::fs::read_to_string(path).ok();
+        let mut found = gobuild::diagnostics(&said.stderr, &self.plan.dir, &self.root, read);
+        // Without a place it is about vet itself: what does not compile is the build's to tell.
+        found.retain(|one| one.place.as_ref().is_some_and(|place| place.line > 0));
+        found
     }
 
     /// Whether the toolchain that go.mod asks for lies in the module cache.
@@ -235,7 +264,8 @@ impl Builder {
     async fn run(&self, words: &[String], more: &BTreeMap<String, String>) -> Result<Said> {
         let mut env = more.clone();
         env.extend(self.plan.env.clone());
-        let launch = Launch { command: words, dir: &self.plan.dir, env: &env, without: &[] };
+        let launch =
+            Launch { command: words, dir: &self.plan.dir, env: &env, without: &[], ends: GroupEnd::AtOnce };
         let (mut child, stdout, stderr) = Child::start(&launch).await?;
         let (stdout, stderr) = tokio::join!(all_of(stdout), all_of(stderr));
         let status = child.wait().await.ok();

@@ -13,6 +13,19 @@ use tokio::process::{Child as Process, ChildStderr, ChildStdin, ChildStdout, Com
 
 /// What the leader of the group does. The signals are those that ask the program to stop.
 const LEADER: &str = "trap '' TERM INT HUP QUIT; echo; read -r _; kill -KILL 0";
+/// What it does where something in the group has to end processes outside of the group first, as a debugger has.
+const PATIENT_LEADER: &str =
+    "trap '' TERM INT HUP QUIT; echo; read -r _; kill -TERM 0; sleep 1; kill -KILL 0";
+
+/// How a process group ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GroupEnd {
+    /// It is killed.
+    #[default]
+    AtOnce,
+    /// It is asked to stop, and killed a second later.
+    Asked,
+}
 
 /// A running process.
 #[derive(Debug)]
@@ -28,6 +41,7 @@ pub(super) struct Child {
 pub struct ProcessGroup {
     id: Pid,
     leader: Process,
+    ends: GroupEnd,
     /// Closes with opdev.
     _held: Option<ChildStdin>,
 }
@@ -43,6 +57,8 @@ pub struct Launch<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// Variables of opdev itself that it must not see.
     pub without: &'a [&'a str],
+    /// How what is left of it ends.
+    pub ends: GroupEnd,
 }
 
 impl Child {
@@ -52,7 +68,8 @@ impl Child {
     /// Where the program does not exist or may not be run.
     pub(super) async fn start(launch: &Launch<'_>) -> Result<(Child, ChildStdout, ChildStderr)> {
         let (program, arguments) = launch.command.split_first().context("there is no command to run")?;
-        let group = ProcessGroup::start().await.context("a process group cannot be made with `sh`")?;
+        let group =
+            ProcessGroup::start(launch.ends).await.context("a process group cannot be made with `sh`")?;
         let mut command = Command::new(program);
         command
             .args(arguments)
@@ -91,6 +108,11 @@ impl Child {
         (status, true)
     }
 
+    /// Asks it to stop, and waits for nothing.
+    pub(super) fn ask_to_stop(&self) {
+        self.group.ask_to_stop();
+    }
+
     /// Ends the group of a process that has ended: nothing that it left behind goes on.
     pub(super) async fn end(self) {
         self.group.end().await;
@@ -102,9 +124,13 @@ impl ProcessGroup {
     ///
     /// # Errors
     /// Where there is no shell to lead it.
-    pub async fn start() -> Result<ProcessGroup> {
+    pub async fn start(ends: GroupEnd) -> Result<ProcessGroup> {
+        let script = match ends {
+            GroupEnd::AtOnce => LEADER,
+            GroupEnd::Asked => PATIENT_LEADER,
+        };
         let mut leader = Command::new("sh")
-            .args(["-c", LEADER])
+            .args(["-c", script])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -114,7 +140,7 @@ impl ProcessGroup {
         let id = pid.context("the shell has ended at once")?;
         let held = leader.stdin.take();
         let mut ready = leader.stdout.take().context("no pipe from the shell")?;
-        let group = ProcessGroup { id, leader, _held: held };
+        let group = ProcessGroup { id, leader, ends, _held: held };
         // From here on a signal to the group does not end its leader.
         let mut line = [0];
         ready.read_exact(&mut line).await.context("the shell has ended at once")?;
@@ -175,8 +201,8 @@ pub async fn printed(launch: &Launch<'_>, limit: Duration) -> Result<Printed> {
 
 impl Drop for ProcessGroup {
     fn drop(&mut self) {
-        // Until the leader is waited for, its number is nobody else's.
-        if self.leader.id().is_some() {
+        // Until the leader is waited for, its number is nobody else's. A patient one does it by itself: its pipe closes now.
+        if self.leader.id().is_some() && self.ends == GroupEnd::AtOnce {
             let _ = kill_process_group(self.id, Signal::KILL);
         }
     }

@@ -55,6 +55,7 @@ pub fn detect(root: &Path, settings: Option<&Settings>, watches: bool) -> Result
     plan.env.extend(settings.env.clone());
     plan.trace = settings.trace;
     plan.generate = settings.generate;
+    plan.vet = settings.vet.unwrap_or(true);
     if let Some(globs) = &settings.watch {
         plan.watch.clone_from(globs);
     }
@@ -111,6 +112,8 @@ fn configured(command: &[String], settings: &Settings, dir: &Path) -> Result<Pla
         trace: settings.trace,
         generate: settings.generate,
         stop_after: STOP_AFTER,
+        vet: true,
+        debug: None,
     })
 }
 
@@ -172,6 +175,8 @@ fn go_plan(dir: &Path, package: Option<&str>, watches: bool, source: Sources) ->
         trace: Default::default(),
         generate: Default::default(),
         stop_after: STOP_AFTER,
+        vet: true,
+        debug: None,
     })
 }
 

@@ -1,6 +1,7 @@
 //! The two pipes of a process, as log lines: read as fast as the process writes, told only as fast as anybody can read.
 //! What is too much is counted. The last lines are kept, for they say why a process ended.
 
+use super::debugger;
 use super::logs;
 use super::missing_kinds::MissingKind;
 use crate::event::{Event, Level, LogLine};
@@ -62,6 +63,7 @@ pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, mut told: Told, tai
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end_matches(['\n', '\r']);
             tail.push(text);
+            told.hear(text);
             if told.has_room() {
                 told.tell(at, entry.push(text));
             }
@@ -87,6 +89,7 @@ pub(super) struct Told {
     events: EventSink,
     traced: Option<mpsc::Sender<PrintedLine>>,
     missing: Option<mpsc::Sender<MissingKind>>,
+    stops: Option<mpsc::Sender<String>>,
     room: f64,
     filled: Instant,
     dropped: u64,
@@ -97,12 +100,34 @@ impl Told {
     /// `target` names the process in its log lines. Lines that its trace tells, too, go to `traced`.
     pub(super) fn new(target: String, events: EventSink, traced: Option<mpsc::Sender<PrintedLine>>) -> Told {
         let now = Instant::now();
-        Told { target, events, traced, missing: None, room: BURST, filled: now, dropped: 0, said: now }
+        Told {
+            target,
+            events,
+            traced,
+            missing: None,
+            stops: None,
+            room: BURST,
+            filled: now,
+            dropped: 0,
+            said: now,
+        }
     }
 
     /// Also tells which kinds the program misses. One that finds no room is said again by the program.
     pub(super) fn missing(self, kinds: mpsc::Sender<MissingKind>) -> Told {
         Told { missing: Some(kinds), ..self }
+    }
+
+    /// Also tells why a debugger says that the program stands still.
+    pub(super) fn stops(self, stops: mpsc::Sender<String>) -> Told {
+        Told { stops: Some(stops), ..self }
+    }
+
+    fn hear(&self, line: &str) {
+        if let (Some(stops), Some(reason)) = (&self.stops, line.strip_prefix(debugger::STOPPED)) {
+            // One that waits to be heard says the same.
+            let _ = stops.try_send(reason.to_owned());
+        }
     }
 
     /// Whether one more line may be told; counts it otherwise.

@@ -5,6 +5,7 @@
 mod build;
 mod child;
 mod crash;
+mod debugger;
 mod detect;
 mod gobuild;
 pub mod kustomization;
@@ -17,9 +18,10 @@ mod small_file;
 mod supervise;
 pub mod trace;
 mod tree;
+mod vet;
 pub mod webhooks;
 
-pub use child::{Launch, Printed, ProcessGroup, printed};
+pub use child::{GroupEnd, Launch, Printed, ProcessGroup, printed};
 pub use detect::detect;
 pub use missing_kinds::MissingKind;
 pub use plan::{Build, Generate, Plan, Settings, TraceWish};

@@ -31,6 +31,8 @@ pub struct Settings {
     pub generate: Generate,
     /// How long the program may take to stop before it is killed, such as `10s`. Default 10 seconds.
     pub stop_after: Option<String>,
+    /// Whether `go vet` looks at the packages of saved files of a Go operator. Default yes.
+    pub vet: Option<bool>,
 }
 
 /// The highest level of trace that the user allows.
@@ -116,6 +118,10 @@ pub struct Plan {
     pub generate: Generate,
     /// How long it may take to stop.
     pub stop_after: Duration,
+    /// Whether `go vet` looks at the packages of saved files.
+    pub vet: bool,
+    /// Where a debugger waits for an editor, as `host:port`; `None` where a Go program runs without one.
+    pub debug: Option<String>,
 }
 
 /// How long a program may take to stop unless the settings say otherwise.

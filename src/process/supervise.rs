@@ -3,14 +3,15 @@
 //! starts. While a build is broken, the last good program goes on.
 
 use super::build::{Builder, Built, Outcome};
-use super::child::{Child, Launch, status_words};
+use super::child::{Child, GroupEnd, Launch, status_words};
 use super::crash::{self, Crashes};
 use super::lines::{self, Tail, Told};
 use super::missing_kinds::MissingKind;
 use super::plan::Plan;
 use super::trace::Rung;
 use super::tree::Tree;
-use super::{gobuild, tree};
+use super::vet::Vet;
+use super::{debugger, gobuild, tree};
 use crate::event::{
     BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ProcessExit, ProcessState,
     ReloadFailed, words,
@@ -115,6 +116,8 @@ struct Running {
     since: Instant,
     tail: Tail,
     readers: Vec<JoinHandle<()>>,
+    /// Why a debugger says that it stands still.
+    stops: mpsc::Receiver<String>,
 }
 
 /// A build that runs, and when it began.
@@ -132,6 +135,7 @@ struct Life {
     module: String,
     running: Option<Running>,
     building: Option<Building>,
+    vet: Vet,
     /// The newest good build, until it is started, and after that for a start after a crash.
     built: Option<Built>,
     /// Whether `built` waits to be started.
@@ -186,6 +190,7 @@ impl Supervisor {
             module: gobuild::module_path(&go_mod),
             running: None,
             building: None,
+            vet: Vet::default(),
             built: None,
             fresh: false,
             retry: None,
@@ -209,6 +214,8 @@ enum Next {
     Asked(Option<Ask>),
     Built(Result<(Option<Rung>, Outcome), JoinError>),
     Ended(Option<ExitStatus>),
+    Stands(String),
+    Vetted(Vec<Notice>),
     Ready(bool),
     Retry,
 }
@@ -219,10 +226,13 @@ impl Life {
         let mut ready_lives = true;
         loop {
             let next = {
-                let Life { input, running, building, retry, .. } = &mut self;
+                let Life { input, running, building, vet, retry, .. } = &mut self;
                 let ended = async {
                     match running {
-                        Some(running) => running.child.wait().await.ok(),
+                        Some(Running { child, stops, .. }) => tokio::select! {
+                            status = child.wait() => Next::Ended(status.ok()),
+                            Some(reason) = stops.recv() => Next::Stands(reason),
+                        },
                         None => std::future::pending().await,
                     }
                 };
@@ -243,7 +253,8 @@ impl Life {
                     () = stop.cancelled() => Next::Stop,
                     asked = input.asked.recv() => Next::Asked(asked),
                     built = built => Next::Built(built),
-                    status = ended => Next::Ended(status),
+                    next = ended => next,
+                    found = vet.found() => Next::Vetted(found),
                     changed = input.ready.changed(), if ready_lives => Next::Ready(changed.is_ok()),
                     () = again => Next::Retry,
                 }
@@ -257,6 +268,12 @@ impl Life {
                     self.built(rung, Outcome::failed(format!("the build has stopped: {error}"))).await;
                 }
                 Next::Ended(status) => self.ended(status).await,
+                Next::Stands(reason) => self.stands(&reason).await,
+                Next::Vetted(found) => {
+                    for notice in found {
+                        self.input.events.emit(Event::Noticed(notice)).await;
+                    }
+                }
                 Next::Ready(lives) => {
                     ready_lives = lives;
                     self.start_fresh().await;
@@ -268,6 +285,7 @@ impl Life {
             }
         }
         self.building = None;
+        self.vet.end();
         self.stop().await;
     }
 
@@ -296,6 +314,7 @@ impl Life {
     async fn build(&mut self) {
         // A build that is outdated must not see half of what is written now.
         self.building = None;
+        self.vet.end();
         if let Some(before_build) = &self.input.before_build {
             let prepared = before_build().await;
             self.tree.changed(&prepared.written);
@@ -357,6 +376,7 @@ impl Life {
                 .await;
         }
         let files = std::mem::take(&mut self.files);
+        self.vet.begin(&self.builder, &files);
         self.start(files).await;
     }
 
@@ -373,7 +393,14 @@ impl Life {
         (self.input.before_start)(start).await;
         let mut command = self.builder.plan.command.clone();
         if has_binary {
-            command.insert(0, self.builder.binary("operator").display().to_string());
+            let binary = self.builder.binary("operator");
+            command = match &self.builder.plan.debug {
+                None => [vec![binary.display().to_string()], command].concat(),
+                Some(address) => match debugger::command(address, &binary, &command) {
+                    Ok(command) => command,
+                    Err(error) => return self.refused_for(format!("{error:#}"), debugger::INSTALL).await,
+                },
+            };
         }
         // The project's own variables count more than those of its Deployment, but for the cluster.
         let given = if rung.is_some() { &environment.traced } else { &environment.plain };
@@ -381,16 +408,26 @@ impl Life {
         env.extend(self.builder.plan.env.clone());
         let given = if self.plain_clients { &environment.plain } else { given };
         env.extend(given.get_key_value("KUBECONFIG").map(|(name, value)| (name.clone(), value.clone())));
-        let launch =
-            Launch { command: &command, dir: &self.builder.plan.dir, env: &env, without: &OTHER_CLUSTERS };
+        let debugged = has_binary.then(|| self.builder.plan.debug.clone()).flatten();
+        // A debugger ends its program, which is in a group of its own.
+        let ends = if debugged.is_some() { GroupEnd::Asked } else { GroupEnd::AtOnce };
+        let launch = Launch {
+            command: &command,
+            dir: &self.builder.plan.dir,
+            env: &env,
+            without: &OTHER_CLUSTERS,
+            ends,
+        };
         let (child, stdout, stderr) = match Child::start(&launch).await {
             Ok(started) => started,
             Err(error) => return self.refused(format!("{error:#}")).await,
         };
         let tail = Tail::default();
+        let (stopped, stops) = mpsc::channel(1);
         let told = || {
             let told = Told::new(self.target(), self.input.events.clone(), self.input.traced.clone());
-            told.missing(self.input.missing.clone())
+            let told = told.missing(self.input.missing.clone());
+            if debugged.is_some() { told.stops(stopped.clone()) } else { told }
         };
         let readers = vec![
             tokio::spawn(lines::follow(stdout, told(), tail.clone())),
@@ -401,8 +438,13 @@ impl Life {
             _ => Duration::ZERO,
         };
         self.state = ProcessState::Running { pid: child.pid, files, since_save };
-        self.running = Some(Running { child, since: Instant::now(), tail, readers });
+        self.running = Some(Running { child, since: Instant::now(), tail, readers, stops });
         self.tell().await;
+        if let Some(address) = debugged.filter(|_| self.starts == 1) {
+            let message =
+                format!("a debugger waits for an editor at {address}: {}", debugger::attach(&address));
+            self.notice(Level::Info, message).await;
+        }
     }
 
     /// How the program is named in its log lines.
@@ -426,7 +468,7 @@ impl Life {
 
     /// The program has ended without being asked.
     async fn ended(&mut self, status: Option<ExitStatus>) {
-        let Some(Running { child, since, tail, readers }) = self.running.take() else { return };
+        let Some(Running { child, since, tail, readers, .. }) = self.running.take() else { return };
         let ran = since.elapsed();
         child.end().await;
         finish(readers).await;
@@ -462,16 +504,36 @@ impl Life {
         self.tell().await;
     }
 
+    /// The debugger says why the program stands still.
+    async fn stands(&mut self, reason: &str) {
+        if reason == debugger::EXITED {
+            // The debugger itself goes on, for somebody may look at the end.
+            if let Some(Running { child, .. }) = &self.running {
+                child.ask_to_stop();
+            }
+            return;
+        }
+        let address = self.builder.plan.debug.clone().unwrap_or_default();
+        let message = format!(
+            "the program stands still in the debugger ({reason}): look at it with dlv connect {address}, or press R to start \
+             it anew"
+        );
+        self.notice(Level::Warn, message).await;
+    }
+
     /// The program could not be started at all.
     async fn refused(&mut self, message: String) {
+        let hint = "correct `operator` in opdev.yaml and start opdev again, or press R to try again";
+        self.refused_for(message, hint).await;
+    }
+
+    async fn refused_for(&mut self, message: String, hint: &str) {
         let exit = ProcessExit {
             status: "no start".to_owned(),
             ran: Duration::ZERO,
             message: Some(message),
             place: None,
-            hint: Some(
-                "correct `operator` in opdev.yaml and start opdev again, or press R to try again".to_owned(),
-            ),
+            hint: Some(hint.to_owned()),
         };
         self.state = ProcessState::Failed { exit };
         self.tell().await;

@@ -147,6 +147,7 @@ impl Opdev {
             poll,
             disturb: Vec::new(),
             disturb_seed: 1,
+            debug: None,
             hold: false,
             state_folder,
             log_file: None,

@@ -369,7 +369,8 @@ async fn readiness_waits_for_every_kind_and_names_the_broken_one() {
 /// The roles of the operator, in some namespaces only.
 async fn bind_in(client: &Client, namespaces: &[&str]) {
     for namespace in namespaces {
-        apply(client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})).await;
+        apply(client, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}))
+            .await;
         let rbac = "rbac.authorization.k8s.io";
         apply(
             client,
@@ -420,13 +421,16 @@ async fn several_namespaces_need_no_right_to_all_of_them() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kind_without_a_definition_is_named_and_served_once_there_is_one() {
     let cluster = Cluster::start().await;
-    let definitions: Api<DynamicObject> = Api::all_with(cluster.client.clone(), &kube::core::ApiResource {
-        group: "apiextensions.k8s.io".into(),
-        version: "v1".into(),
-        api_version: "apiextensions.k8s.io/v1".into(),
-        kind: "CustomResourceDefinition".into(),
-        plural: "customresourcedefinitions".into(),
-    });
+    let definitions: Api<DynamicObject> = Api::all_with(
+        cluster.client.clone(),
+        &kube::core::ApiResource {
+            group: "apiextensions.k8s.io".into(),
+            version: "v1".into(),
+            api_version: "apiextensions.k8s.io/v1".into(),
+            kind: "CustomResourceDefinition".into(),
+            plural: "customresourcedefinitions".into(),
+        },
+    );
     definitions.delete("hellos.charts.my.domain", &kube::api::DeleteParams::default()).await.unwrap();
     let mut operating = cluster.operate(&[]);
     let probes = operating.address("serving health probes");

@@ -301,6 +301,18 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
     );
     assert!(failed.diagnostics[0].excerpt.as_ref().unwrap().contains("<-stopp"));
     assert!(lives(first), "a broken build has ended the last good program");
+    // What go vet finds in a saved file is told, and the program runs all the same.
+    let mark = opdev.mark();
+    let vetted = GO_MAIN.replace("\t<-stop", "\tfmt.Printf(\"%d\\n\", \"text\")\n\t<-stop");
+    save(&opdev, "cmd/main.go", &vetted);
+    let found = opdev
+        .wait("what go vet finds", mark, |event| match event {
+            Event::Noticed(notice) if notice.message.starts_with("go vet: ") => Some(notice.message.clone()),
+            _ => None,
+        })
+        .await;
+    assert!(found.contains("cmd/main.go:16:") && found.contains("%d"), "{found}");
+    next_pid(&opdev, mark, first).await;
     let mark = opdev.mark();
     save(&opdev, "cmd/main.go", &GO_MAIN.replace("\t<-stop", "\tpanic(\"out of luck\")"));
     let is_restarting = |state: &ProcessState| matches!(state, ProcessState::Restarting { .. });
@@ -386,6 +398,119 @@ async fn copy_methods_are_made_before_the_build_of_a_saved_type() {
     let ProcessState::Running { files, .. } = &fourth.state else { unreachable!() };
     assert_eq!((fourth.starts, files.as_slice()), (4, &["cmd/main.go".to_owned()][..]));
     opdev.stop().await;
+}
+
+/// A stand-in for Delve with the ways of the real one (1.27): its program is in a group of its own and ends with SIGTERM of the
+/// debugger, not with its SIGKILL; the debugger itself goes on after the program's end.
+const DEBUGGER: &str = "#!/bin/sh
+echo \"dlv $*\"
+while [ \"$1\" != -- ]; do binary=$1; shift; done
+shift
+setsid \"$binary\" \"$@\" &
+program=$!
+echo \"two $$ $program\"
+trap 'kill -KILL $program; exit 0' TERM
+wait $program
+echo 'Stop reason: exited'
+while :; do sleep 0.1; done
+";
+
+const GO_DEBUGGED: &str = "package main
+
+import (
+\t\"fmt\"
+\t\"os\"
+\t\"time\"
+)
+
+func main() {
+\tfmt.Println(\"runs\", os.Args[1:])
+\tfor i := 0; ; i++ {
+\t\tif _, err := os.Stat(\"end\"); err == nil {
+\t\t\tos.Exit(7)
+\t\t}
+\t\ttime.Sleep(10 * time.Millisecond)
+\t}
+}
+";
+
+/// Starts opdev on a folder with a Go program, with a debugger of its own in PATH; the lines it prints.
+fn debugged(root: &Path) -> (std::process::Child, std::sync::mpsc::Receiver<String>) {
+    use std::os::unix::fs::PermissionsExt as _;
+    for folder in ["config/types", "cmd", "tools"] {
+        std::fs::create_dir_all(root.join(folder)).unwrap();
+    }
+    for (path, text) in [
+        ("opdev.yaml", "operator: { go: ./cmd, args: [last], watch: ['**/*.go'] }\n"),
+        ("go.mod", "module example.com/demo\n\ngo 1.21\n"),
+        ("cmd/main.go", GO_DEBUGGED),
+        ("tools/dlv", DEBUGGER),
+    ] {
+        std::fs::write(root.join(path), text).unwrap();
+    }
+    std::fs::set_permissions(root.join("tools/dlv"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let opdev = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_opdev"));
+        command.args(arguments).current_dir(root).env_remove("KUBECONFIG");
+        command.env("XDG_STATE_HOME", root.join("state"));
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", root.join("tools").display()));
+        command
+    };
+    assert!(opdev(&["trust"]).output().unwrap().status.success());
+    let mut opdev = opdev(&["run", "--embedded", "--plain", "--debug"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(opdev.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || lines.into_iter().try_for_each(|line| tell.send(line)));
+    (opdev, told)
+}
+
+fn pids_of(line: &str) -> Vec<u32> {
+    let (_, pids) = line.split_once("two ").unwrap();
+    pids.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// A debugged program is no orphan either, and its end is noticed although the debugger goes on.
+#[test]
+fn a_program_under_the_debugger_ends_with_opdev() {
+    if Command::new("go").arg("version").output().is_err() {
+        assert!(std::env::var_os("CI").is_none(), "CI must have Go");
+        return eprintln!("skipped: no go command");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (mut opdev, lines) = debugged(folder.path());
+    let line = |text: &str| loop {
+        let line = lines.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {text}"));
+        if line.contains(text) {
+            break line;
+        }
+    };
+    let command = line("dlv exec");
+    assert!(command.contains("--listen=127.0.0.1:2345") && command.ends_with("-- last"), "{command}");
+    let pids = pids_of(&line("two "));
+    line("runs [last]");
+    assert!(pids.len() == 2 && pids.iter().all(|pid| lives(*pid)), "{pids:?}");
+    // The program's own end is an end, although the debugger goes on.
+    std::fs::write(folder.path().join("end"), "").unwrap();
+    line("Stop reason: exited");
+    line("has ended");
+    std::fs::remove_file(folder.path().join("end")).unwrap();
+    std::fs::write(folder.path().join("cmd/main.go"), format!("{GO_DEBUGGED}\n// saved\n")).unwrap();
+    let newest = pids_of(&line("two "));
+    line("runs [last]");
+    assert!(newest.iter().all(|pid| lives(*pid)), "{newest:?}");
+    opdev.kill().unwrap();
+    opdev.wait().unwrap();
+    let until = Instant::now() + Duration::from_secs(20);
+    while pids.iter().chain(&newest).any(|pid| lives(*pid)) {
+        assert!(Instant::now() < until, "{pids:?} or {newest:?} outlive opdev");
+        std::thread::yield_now();
+    }
 }
 
 /// Also where opdev has no time for a last word.

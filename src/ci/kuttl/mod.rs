@@ -9,7 +9,7 @@ mod subset;
 use super::report::{Case, Outcome, Suite};
 use super::world::{Setup, World, all_waits};
 use crate::event::{LoopFound, Reconcile};
-use crate::process::{Launch, printed};
+use crate::process::{GroupEnd, Launch, printed};
 use crate::state::State;
 use anyhow::{Context as _, Result, bail};
 use cluster::Cluster;
@@ -268,7 +268,8 @@ impl Run<'_> {
             ("NAMESPACE".to_owned(), self.cluster.namespace.clone()),
         ]);
         let command = ["sh", "-c", &text].map(str::to_owned);
-        let launch = Launch { command: &command, dir: self.folder, env: &env, without: &[] };
+        let launch =
+            Launch { command: &command, dir: self.folder, env: &env, without: &[], ends: GroupEnd::AtOnce };
         let ended = printed(&launch, limit).await?;
         let Some(status) = ended.status else {
             bail!("`{text}` took longer than {} s", limit.as_secs());

@@ -55,7 +55,9 @@ struct Waits(Arc<Inner>);
 impl Drop for Waits {
     fn drop(&mut self) {
         if self.0.waiting.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.trouble.send_if_modified(|known| known.take_if(|known| known.kind.still_answers()).is_some());
+            self.0
+                .trouble
+                .send_if_modified(|known| known.take_if(|known| known.kind.still_answers()).is_some());
         }
     }
 }

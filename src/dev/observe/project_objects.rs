@@ -291,14 +291,20 @@ mod tests {
             &watched("deployment"),
             &owned("web", "my.domain/v2", "Web")
         ));
-        assert_eq!(project_objects.take_adopted(&sets, None).into_iter().collect::<Vec<_>>(), [watched("set")]);
+        assert_eq!(
+            project_objects.take_adopted(&sets, None).into_iter().collect::<Vec<_>>(),
+            [watched("set")]
+        );
         // Read whole, it is judged again.
         assert!(project_objects.is_ours(
             &sets,
             &watched("set"),
             &owned("deployment", "apps/v1", "Deployment")
         ));
-        assert_eq!(project_objects.take_adopted(&pods, None).into_iter().collect::<Vec<_>>(), [watched("pod")]);
+        assert_eq!(
+            project_objects.take_adopted(&pods, None).into_iter().collect::<Vec<_>>(),
+            [watched("pod")]
+        );
         assert!(project_objects.take_adopted(&pods, None).is_empty(), "told once");
         assert!(project_objects.is_ours(
             &gvk("my.domain", "Web"),

@@ -299,7 +299,8 @@ impl Kinds {
 
     /// Whether custom resources of a namespace are reconciled.
     fn is_inside(&self, namespace: Option<&str>) -> bool {
-        self.namespaces.is_empty() || namespace.is_none_or(|own| self.namespaces.iter().any(|name| name == own))
+        self.namespaces.is_empty()
+            || namespace.is_none_or(|own| self.namespaces.iter().any(|name| name == own))
     }
 
     /// The last known state of a custom resource.

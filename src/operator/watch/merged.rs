@@ -87,8 +87,10 @@ mod tests {
     use serde_json::json;
 
     fn object(namespace: &str, name: &str, version: u32) -> Arc<Value> {
-        Arc::new(json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": namespace, "name": name,
-            "uid": format!("{namespace}-{name}"), "resourceVersion": version.to_string()}}))
+        Arc::new(
+            json!({"apiVersion": "v1", "kind": "Service", "metadata": {"namespace": namespace, "name": name,
+            "uid": format!("{namespace}-{name}"), "resourceVersion": version.to_string()}}),
+        )
     }
 
     /// What a cache makes of it.
@@ -152,6 +154,9 @@ mod tests {
         // The stream of `b` is behind that of `a`: it has yet to show what a pass has made there.
         cache.know(object("b", "made", 50), true);
         assert_eq!(cache.objects().count(), 2);
-        assert_eq!(run(&mut cache, &mut merged, 1, vec![Raw::Applied(object("b", "made", 50))]), ["Added made"]);
+        assert_eq!(
+            run(&mut cache, &mut merged, 1, vec![Raw::Applied(object("b", "made", 50))]),
+            ["Added made"]
+        );
     }
 }
