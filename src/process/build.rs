@@ -186,8 +186,9 @@ impl Builder {
         }
         words.extend(flags.iter().cloned());
         if self.plan.debug.is_some() {
-            // Every variable is there to be looked at, and every line is a place to stop.
-            words.push("-gcflags=all=-N -l".to_owned());
+            // Every variable of the project is there to be looked at, and every line is a place to stop. What it imports comes
+            // from the cache.
+            words.push("-gcflags=./...=-N -l".to_owned());
             words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
         } else {
             // Panics keep their places without the tables of debuggers, and linking is half of a build.
