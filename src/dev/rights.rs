@@ -1,15 +1,18 @@
-//! What the operator of the newest run was seen to use, beside the roles that the project's markers make.
-//! Reads the journal of that run; never asks a cluster.
+//! What the operator of the newest run was seen to use, beside the roles that the project's markers make, and the markers
+//! that are missing as a change of the file where they belong. Reads the journal of that run; never asks a cluster.
 
 use super::journal;
-use super::manifests::Made;
+use super::manifests::{self, Asked, Made};
+use super::service_account::Addition;
 use crate::event::Event;
+use crate::process::small_text;
 use crate::tap::rights::{Difference, Rights};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::yaml;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The comparison as text, and whether a right is missing.
 ///
@@ -17,15 +20,7 @@ use std::path::Path;
 /// Where there was no run, or no pass of a process was seen in it.
 pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     let rights = used(&root.join(".opdev"))?;
-    let mut roles: Vec<Value> = Vec::new();
-    for file in &made.files {
-        let name = &file.artifact.name;
-        for document in
-            yaml::documents(&file.artifact.text).with_context(|| format!("{name} cannot be read"))?
-        {
-            roles.push(yaml::to_json(&document).with_context(|| format!("{name} cannot be read"))?);
-        }
-    }
+    let roles = roles(made)?;
     let (missing, unused) = (rights.missing(&roles), rights.unused(&roles));
     let mut text = format!("In {} passes of the newest run:\n", rights.passes);
     if missing.is_empty() {
@@ -43,6 +38,131 @@ pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
         lines.for_each(|line| _ = writeln!(text, "  {line}"));
     }
     Ok((text, !missing.is_empty()))
+}
+
+fn roles(made: &Made) -> Result<Vec<Value>> {
+    let mut roles = Vec::new();
+    for file in &made.files {
+        let name = &file.artifact.name;
+        let documents = yaml::documents(&file.artifact.text);
+        for document in documents.with_context(|| format!("{name} cannot be read"))? {
+            roles.push(yaml::to_json(&document).with_context(|| format!("{name} cannot be read"))?);
+        }
+    }
+    Ok(roles)
+}
+
+/// The markers that the newest run of a Go operator lacks, put above the Reconcile function of their controller.
+///
+/// # Errors
+/// Where nothing is missing, no pass was seen, or no file is found in which they belong; then they are named.
+pub(super) fn addition(root: &Path) -> Result<Addition> {
+    let asked = Asked { year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
+    let rights = used(&root.join(".opdev"))?;
+    let missing = rights.missing(&roles(&manifests::roles(root, &asked)?)?);
+    if missing.is_empty() {
+        bail!("every right that was used in {} passes is allowed by the markers", rights.passes);
+    }
+    let files = go_files(root);
+    let mut left_out = Vec::new();
+    let mut change: Option<(&PathBuf, &String, Vec<String>)> = None;
+    for difference in &missing {
+        let found = difference.controllers.iter().find_map(|controller| file_of(&files, controller));
+        match (found, &mut change) {
+            (Some((path, text)), None) => change = Some((path, text, vec![difference.marker()])),
+            (Some((path, _)), Some((first, _, markers))) if path == *first => {
+                markers.push(difference.marker())
+            }
+            // One file at a time: the next time it is the turn of the others.
+            (Some(_) | None, _) => left_out.push(difference.marker()),
+        }
+    }
+    let changed = change.and_then(|(path, text, markers)| Some((path, text, with_markers(text, &markers)?)));
+    let Some((path, before, after)) = changed else {
+        bail!(
+            "the Reconcile function of {} was not found; put above it:\n{}",
+            missing[0].controllers.join(", "),
+            left_out.join("\n")
+        );
+    };
+    let file = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let mut notes = vec![
+        "`opdev rbac` writes the roles of the markers; a running operator has its rights all the same"
+            .to_owned(),
+    ];
+    if !left_out.is_empty() {
+        notes.push(format!("not in this file:\n{}", left_out.join("\n")));
+    }
+    Ok(Addition { path: path.clone(), file, before: Some(before.clone()), after, notes })
+}
+
+/// How deep packages with controllers lie.
+const DEEPEST: usize = 6;
+
+/// The Go files of the project that have a Reconcile function, by path.
+fn go_files(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![(root.to_owned(), 0)];
+    while let Some((folder, depth)) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok) {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            // Links are not followed.
+            let Ok(kind) = entry.file_type() else { continue };
+            let other =
+                name.starts_with('.') || matches!(&*name, "vendor" | "testdata" | "node_modules" | "bin");
+            if kind.is_dir() && !other && depth < DEEPEST {
+                folders.push((path, depth + 1));
+            } else if kind.is_file()
+                && name.ends_with(".go")
+                && !name.ends_with("_test.go")
+                && let Some(text) = small_text(&path)
+                && reconcile_line(&text).is_some()
+            {
+                found.insert(path, text);
+            }
+        }
+    }
+    found
+}
+
+/// The file of a controller: that names it, or whose kind it is named after, or the only one.
+fn file_of<'a>(files: &'a BTreeMap<PathBuf, String>, controller: &str) -> Option<(&'a PathBuf, &'a String)> {
+    let named = |text: &str| text.contains(&format!("Named(\"{controller}\")"));
+    let of_kind = |text: &str| {
+        text.split("For(&").skip(1).any(|rest| {
+            let kind = rest.split(['{', ')']).next().unwrap_or_default();
+            kind.rsplit('.').next().is_some_and(|kind| kind.eq_ignore_ascii_case(controller))
+        })
+    };
+    let first = files.iter().find(|(_, text)| named(text));
+    first
+        .or_else(|| files.iter().find(|(_, text)| of_kind(text)))
+        .or_else(|| files.iter().next().filter(|_| files.len() == 1))
+}
+
+/// The line of the Reconcile function.
+fn reconcile_line(text: &str) -> Option<usize> {
+    text.lines().position(|line| line.starts_with("func (") && line.contains(") Reconcile("))
+}
+
+/// Puts markers behind the last one above the Reconcile function, else above its comment.
+fn with_markers(text: &str, markers: &[String]) -> Option<String> {
+    let function = reconcile_line(text)?;
+    let mut lines: Vec<&str> = text.lines().collect();
+    let last = lines[..function].iter().rposition(|line| line.contains("+kubebuilder:rbac:"));
+    let at = match last {
+        Some(last) => last + 1,
+        None => {
+            let comment = lines[..function].iter().rev().take_while(|line| line.starts_with("//")).count();
+            lines.insert(function - comment, "");
+            function - comment
+        }
+    };
+    for marker in markers.iter().rev() {
+        lines.insert(at, marker);
+    }
+    Some(lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" })
 }
 
 /// What the passes in the journal used.
@@ -66,4 +186,63 @@ fn used(folder: &Path) -> Result<Rights> {
         );
     }
     Ok(rights)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_join_those_above_the_function() {
+        let marker = vec!["// +kubebuilder:rbac:groups=core,resources=pods,verbs=get;list".to_owned()];
+        let text = "package c\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n\n// Reconcile does.\nfunc (r *R) Reconcile(ctx\n";
+        let after = with_markers(text, &marker).unwrap();
+        let expected = text.replace("verbs=get\n", &format!("verbs=get\n{}\n", marker[0]));
+        assert_eq!(after, expected);
+        let bare = "package c\n\n// Reconcile does.\nfunc (r *R) Reconcile(ctx\n";
+        let after = with_markers(bare, &marker).unwrap();
+        assert_eq!(
+            after,
+            format!("package c\n\n{}\n\n// Reconcile does.\nfunc (r *R) Reconcile(ctx\n", marker[0])
+        );
+        assert_eq!(with_markers("package c\n", &marker), None);
+    }
+
+    #[test]
+    fn what_a_run_used_becomes_markers_in_the_source() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for path in ["controllers", ".opdev"] {
+            std::fs::create_dir(root.join(path)).unwrap();
+        }
+        let source = "package controllers\n\n// +kubebuilder:rbac:groups=core,resources=pods,verbs=get;list;watch\n\n\
+                      func (r *PodSetReconciler) Reconcile(ctx context.Context) {\n}\n\n\
+                      func (r *PodSetReconciler) SetUp() {\n\tb.For(&v1.PodSet{})\n}\n";
+        std::fs::write(root.join("go.mod"), "module example.com/demo\n\ngo 1.24\n").unwrap();
+        std::fs::write(root.join("controllers/podset.go"), source).unwrap();
+        let pass = crate::tap::rights::tests::pass();
+        let line = serde_json::to_string(&Event::Reconciled(pass.into())).unwrap();
+        std::fs::write(root.join(".opdev").join(journal::FILE), format!("{line}\n")).unwrap();
+        let made = addition(root).unwrap();
+        assert_eq!(made.file, "controllers/podset.go");
+        let added = "verbs=get;list;watch\n// +kubebuilder:rbac:groups=core,resources=pods,verbs=create\n";
+        assert!(made.after.contains(added), "{}", made.after);
+        assert!(made.after.contains("resources=podsets/status,verbs=update\n"), "{}", made.after);
+        std::fs::write(root.join("controllers/podset.go"), &made.after).unwrap();
+        let error = addition(root).err().unwrap().to_string();
+        assert!(error.contains("every right that was used in 1 passes is allowed"), "{error}");
+    }
+
+    #[test]
+    fn the_file_of_a_controller_names_its_kind() {
+        let file =
+            |kind: &str| format!("func (r *R) Reconcile(\n\tNewControllerManagedBy(m).For(&v1.{kind}{{}})\n");
+        let files: BTreeMap<PathBuf, String> =
+            [("a.go", file("Site")), ("b.go", file("PodSet"))].map(|(path, text)| (path.into(), text)).into();
+        let found =
+            |controller: &str| file_of(&files, controller).map(|(path, _)| path.display().to_string());
+        assert_eq!(found("podset").as_deref(), Some("b.go"));
+        assert_eq!(found("site").as_deref(), Some("a.go"));
+        assert_eq!(found("other"), None);
+    }
 }

@@ -56,9 +56,7 @@ impl Authorization {
         let verdict = self.ask(token, path).await?;
         let age = if verdict == Verdict::Allowed { YES } else { NO };
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MOST {
-            known.clear();
-        }
+        make_room(&mut known, Instant::now());
         known.insert(key, (Instant::now() + age, verdict));
         Ok(verdict)
     }
@@ -85,5 +83,39 @@ impl Authorization {
         let reviews: Api<SubjectAccessReview> = Api::all(self.client.clone());
         let status = reviews.create(&PostParams::default(), &review).await?.status.unwrap_or_default();
         Ok(if status.allowed { Verdict::Allowed } else { Verdict::Forbidden })
+    }
+}
+
+/// Makes room for one more answer. Tokens that anybody can make up never push out the answer for one that may read.
+fn make_room(known: &mut HashMap<[u8; 32], (Instant, Verdict)>, now: Instant) {
+    if known.len() < MOST {
+        return;
+    }
+    known.retain(|_, (until, _)| *until > now);
+    if known.len() >= MOST {
+        known.retain(|_, (_, verdict)| *verdict == Verdict::Allowed);
+    }
+    if known.len() >= MOST {
+        known.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn made_up_tokens_do_not_push_out_good_ones() {
+        let (mut known, now) = (HashMap::new(), Instant::now());
+        known.insert([0; 32], (now + YES, Verdict::Allowed));
+        for number in 1..1_000_u32 {
+            make_room(&mut known, now);
+            let mut key = [1; 32];
+            key[..4].copy_from_slice(&number.to_be_bytes());
+            known.insert(key, (now + NO, Verdict::Unknown));
+        }
+        assert!(known.contains_key(&[0; 32]) && known.len() <= MOST);
+        make_room(&mut known, now + 2 * YES);
+        assert!(known.len() < MOST);
     }
 }

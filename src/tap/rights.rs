@@ -181,7 +181,7 @@ fn resource_of(path: &str) -> Option<Resource> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::event::{CachedRead, Call, Outcome, ProcessPass, TraceLevel};
     use jiff::Timestamp;
@@ -202,7 +202,8 @@ mod tests {
         }
     }
 
-    fn pass() -> Reconcile {
+    /// A pass of a controller of PodSets that uses some rights.
+    pub(crate) fn pass() -> Reconcile {
         let object = ObjectRef {
             gvk: Gvk::new("app.example.com", "v1", "PodSet"),
             name: "demo".into(),

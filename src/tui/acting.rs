@@ -50,7 +50,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         Do::Edit if view.subject(state).is_none() => {
             return Err("nothing is selected that could be edited".to_owned());
         }
-        Do::AddRules if state.missing_rules.is_empty() => {
+        Do::AddRules if state.missing_rules.is_empty() && state.process.run.is_none() => {
             return Err("no rule is known to be missing".to_owned());
         }
         Do::Undo if state.undo.is_empty() => {

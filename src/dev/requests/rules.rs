@@ -1,19 +1,27 @@
-//! Adds the rules that the operator's role lacks to the project's role file, once the user has seen the change.
+//! Adds the rules that the operator's role lacks to the project's role file, or the markers that a Go operator lacks to its
+//! source, once the user has seen the change.
 
 use super::Requests;
 use super::done::Done;
 use super::draft::{Draft, Work};
 use super::file_change::FileChange;
+use crate::dev::rights;
 use crate::dev::service_account::Addition;
 use crate::event::{DraftStage, Review};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, anyhow};
 use opdev_object::lines;
 
 impl Requests {
     /// Opens a draft with the role file's change.
     pub(super) async fn add_rules(&self, id: u64) -> Result<Done> {
-        let rules = self.rules.clone().context("the operator does not run as its ServiceAccount")?;
-        let made = tokio::task::spawn_blocking(move || rules.addition()).await;
+        let (rules, root, program) =
+            (self.rules.clone(), self.project.root.clone(), self.project.has_program());
+        let made = tokio::task::spawn_blocking(move || match rules {
+            _ if program => rights::addition(&root),
+            Some(rules) => rules.addition(),
+            None => Err(anyhow!("the operator does not run as its ServiceAccount")),
+        })
+        .await;
         let Addition { path, file, before, after, notes } =
             made.context("reading the role files failed")??;
         let old = before.clone().unwrap_or_default();
