@@ -45,7 +45,10 @@ fn proposal(folder: &Path) -> Option<(String, Vec<String>)> {
     let mut names = entries.map(|entry| entry.file_name()).filter(|name| !is_hidden(name));
     let Some(only) = names.next() else {
         let kind = kind_of(folder);
-        let what = format!("The folder is empty. A new small chart for a kind {kind}, to begin with:");
+        let what = format!(
+            "The folder is empty. `opdev init --go` begins an operator in Go, `opdev init --types` a Go type with a script, and \
+             `opdev init --helm-chart CHART` takes a chart that exists. A new small chart for a kind {kind}, to begin with:"
+        );
         return Some((what, words(&["--group", "app", "--version", "v1alpha1", "--kind", &kind])));
     };
     let path = folder.join(&only);

@@ -2,7 +2,7 @@
 
 use super::far::AccessArgs;
 use crate::dev::scaffold::{self as disk, OnDisk};
-use crate::dev::type_files;
+use crate::dev::{type_files, unfinished};
 use crate::event::words::visible;
 use crate::pull::{ChartRequest, Homes};
 use crate::scaffold::{
@@ -87,6 +87,8 @@ enum ReconcilerArg {
     Ts,
     /// A folder of Go templates config/reconcilers/KIND/
     Templates,
+    /// A controller of the Go program: internal/controller/KIND_controller.go
+    Go,
     /// Nothing yet
     None,
 }
@@ -108,6 +110,15 @@ pub(super) struct InitArgs {
     /// Types with scripts or templates in place of charts
     #[arg(long)]
     types: bool,
+    /// An operator in Go on controller-runtime, laid out as kubebuilder does it
+    #[arg(long, conflicts_with = "types")]
+    go: bool,
+    /// The Go module; default: that of a go.mod without requirements, else DOMAIN/NAME
+    #[arg(long, value_name = "MODULE", default_value = "", hide_default_value = true)]
+    repo: String,
+    /// The layout by its name for kubebuilder and the Operator SDK: helm or go/v4 (as --go)
+    #[arg(long, value_name = "PLUGIN", conflicts_with_all = ["go", "types"])]
+    plugins: Option<String>,
     #[command(flatten)]
     kind: KindArgs,
 }
@@ -131,7 +142,7 @@ struct ApiArgs {
     common: CommonArgs,
     #[command(flatten)]
     kind: KindArgs,
-    /// What reconciles the kind; default: chart in a chart project, else ts
+    /// What reconciles the kind; default: go in a Go project, chart in a chart project, else ts
     #[arg(long, value_enum)]
     reconciler: Option<ReconcilerArg>,
 }
@@ -141,29 +152,59 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = args.common.project.as_ref().map_or_else(|| here.clone(), |folder| here.join(folder));
     let folder_name = root.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    let layout = layout(args)?;
+    if !args.repo.is_empty() && layout != Layout::Go {
+        bail!("--repo names the Go module of an operator in Go; it goes with --go");
+    }
     let options = InitOptions {
         domain: args.domain.clone(),
         project_name: args.project_name.clone().or(folder_name).unwrap_or_default(),
-        layout: if args.types { Layout::Typed } else { Layout::Chart },
+        layout,
         multigroup: args.multigroup,
+        repo: args.repo.clone(),
     };
-    if args.types && args.kind.helm_chart.is_some() {
+    if layout != Layout::Chart && args.kind.helm_chart.is_some() {
+        let flag = if layout == Layout::Go { "--go" } else { "--types" };
         bail!(
-            "--types and --helm-chart exclude each other: make the project with one, add the other by `opdev create api`"
+            "{flag} and --helm-chart exclude each other: make the project with one, add the other by `opdev create api`"
         );
     }
     let disk = OnDisk::new(&root);
+    take_back(&root, &disk, &args.common)?;
     let mut draft = Draft::new(&disk, args.common.force);
     scaffold::init(&options, &mut draft)?;
     let kind = &args.kind;
     let with_api = kind.helm_chart.is_some()
         || [&kind.group, &kind.version, &kind.kind].iter().any(|one| !one.is_empty());
     if with_api {
-        let reconciler = if args.types { ReconcilerArg::Ts } else { ReconcilerArg::Chart };
+        let reconciler = match layout {
+            Layout::Chart => ReconcilerArg::Chart,
+            Layout::Typed => ReconcilerArg::Ts,
+            Layout::Go => ReconcilerArg::Go,
+        };
         scaffold::create_api(&api_options(kind, reconciler, args.common.force, &here)?, &mut draft)?;
     }
-    let next = if with_api { NEXT_RUN } else { "Next: opdev create api --helm-chart CHART\n" };
-    finish(&root, &args.common, &draft, if args.types && !with_api { NEXT_TYPES } else { next })
+    let next = match layout {
+        Layout::Go if with_api => NEXT_GO,
+        Layout::Chart | Layout::Typed if with_api => NEXT_RUN,
+        Layout::Chart => NEXT_CHART,
+        Layout::Typed | Layout::Go => NEXT_TYPES,
+    };
+    finish(&root, &args.common, &draft, next)
+}
+
+/// The layout that the flags ask for.
+fn layout(args: &InitArgs) -> Result<Layout> {
+    match args.plugins.as_deref() {
+        None if args.go => Ok(Layout::Go),
+        None if args.types => Ok(Layout::Typed),
+        None | Some("helm" | "helm/v1" | "helm.sdk.operatorframework.io/v1") => Ok(Layout::Chart),
+        Some("go" | "go/v4" | "go.kubebuilder.io/v4") => Ok(Layout::Go),
+        Some(other) => bail!(
+            "--plugins {other}: opdev lays out `helm` and `go/v4`. For charts with code beside them make a chart project, then \
+             add scripts (docs/hybrid.md)"
+        ),
+    }
 }
 
 /// Runs `opdev create api`.
@@ -175,13 +216,23 @@ pub(super) fn create(args: &CreateArgs) -> Result<()> {
         None => type_files::root(None, &here).unwrap_or_else(|_| here.clone()),
     };
     let disk = OnDisk::new(&root);
+    take_back(&root, &disk, &args.common)?;
     let mut draft = Draft::new(&disk, args.common.force);
-    let charts = root.join("watches.yaml").is_file() || args.kind.helm_chart.is_some();
-    let reconciler = args.reconciler.unwrap_or(if charts { ReconcilerArg::Chart } else { ReconcilerArg::Ts });
+    let charts = root.join("watches.yaml").is_file();
+    let reconciler = match args.reconciler {
+        Some(asked) => asked,
+        None if args.kind.helm_chart.is_some() => ReconcilerArg::Chart,
+        None if scaffold::is_go_project(&disk) => ReconcilerArg::Go,
+        None if charts => ReconcilerArg::Chart,
+        None => ReconcilerArg::Ts,
+    };
     scaffold::create_api(&api_options(&args.kind, reconciler, args.common.force, &here)?, &mut draft)?;
-    finish(&root, &args.common, &draft, NEXT_RUN)
+    finish(&root, &args.common, &draft, if reconciler == ReconcilerArg::Go { NEXT_GO } else { NEXT_RUN })
 }
 
+const NEXT_GO: &str = "Next: opdev run --embedded asks once whether it may build and start the program (the first build takes \
+                       minutes), then press a to apply the sample\n";
+const NEXT_CHART: &str = "Next: opdev create api --helm-chart CHART\n";
 const NEXT_RUN: &str = "Next: opdev run --embedded, then press a to apply the sample\n";
 const NEXT_TYPES: &str = "Next: opdev create api --group GROUP --version v1alpha1 --kind KIND\n";
 
@@ -201,6 +252,7 @@ fn api_options(kind: &KindArgs, reconciler: ReconcilerArg, force: bool, here: &P
         ),
         ReconcilerArg::Ts => Reconciler::TypeScript,
         ReconcilerArg::Templates => Reconciler::Templates,
+        ReconcilerArg::Go => Reconciler::Go,
         ReconcilerArg::None => Reconciler::Nothing,
     };
     Ok(ApiOptions {
@@ -215,6 +267,7 @@ fn api_options(kind: &KindArgs, reconciler: ReconcilerArg, force: bool, here: &P
             SchemaArg::Values => CrdSchema::Values,
         },
         force,
+        year: jiff::Zoned::now().year().to_string(),
     })
 }
 
@@ -227,6 +280,26 @@ fn chart_source(kind: &KindArgs, chart: &str, here: &Path) -> Result<ChartSource
         access: kind.access.access()?,
     };
     disk::chart(&request, here, &Homes::from_environment())
+}
+
+/// Takes back what an earlier command has written that was killed in the middle.
+fn take_back(root: &Path, disk: &OnDisk, args: &CommonArgs) -> Result<()> {
+    if args.dry_run && unfinished::is_there(root) {
+        bail!(
+            "an `opdev init` or `opdev create api` was ended here in the middle of its writes; the next one without --dry-run \
+             takes back what it wrote"
+        );
+    }
+    let Some(taken) = unfinished::take_back(root, disk)? else { return Ok(()) };
+    let mut said = format!(
+        "warning: an earlier command was ended here in the middle of its writes; {} of its files were taken back\n",
+        taken.files
+    );
+    for path in &taken.kept {
+        let _ = writeln!(said, "warning: {} was changed since, and stays", visible(path));
+    }
+    let _ = std::io::stderr().lock().write_all(said.as_bytes());
+    Ok(())
 }
 
 /// Writes the files, and says what became of each.

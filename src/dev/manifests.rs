@@ -13,11 +13,11 @@ use opdev_object::lines;
 use opdev_object::meta::Gvk;
 use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit::{self, Artifact};
-use opdev_types::go::{Generator, Options, Profile, RbacMarker};
+use opdev_types::go::{Generator, Options, Profile};
 use opdev_types::pin::{CrdFlags, Invocation, ObjectFlags, Output, RbacFlags, Settings};
 use opdev_types::rbac::charts::ChartKind;
 use opdev_types::rbac::{self, Merging, Rule};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -269,7 +269,8 @@ pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
             run.made.broken.push(name.to_owned());
             continue;
         }
-        let mut rules: Vec<Rule> = generated.rbac.iter().map(rule).collect();
+        let mut rules: Vec<Rule> =
+            generated.rbac.iter().map(|marker| Rule::of_marker(&marker.args)).collect();
         if asked.charts {
             rules.extend(chart_rules(&mut run)?);
         }
@@ -332,25 +333,6 @@ fn chart_rules(run: &mut Run<'_>) -> Result<Vec<Rule>> {
         run.say(&[Diagnostic::warning(said, None).with_hint("Look the rule over; the CRD has the name.")]);
     }
     Ok(rules)
-}
-
-fn rule(marker: &RbacMarker) -> Rule {
-    let list = |name: &str| -> Vec<String> { texts(&marker.args, name) };
-    let text = |name: &str| marker.args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    Rule {
-        groups: list("groups"),
-        resources: list("resources"),
-        resource_names: list("resourceNames"),
-        verbs: list("verbs"),
-        urls: list("urls"),
-        namespace: text("namespace"),
-        role_name: text("roleName"),
-    }
-}
-
-fn texts(args: &Map<String, Value>, name: &str) -> Vec<String> {
-    let items = args.get(name).and_then(Value::as_array);
-    items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 /// A diagnostic with the lines around its place.

@@ -43,6 +43,7 @@ mod shadow;
 pub mod traced;
 pub mod trust;
 pub mod type_files;
+pub mod unfinished;
 pub mod user_settings;
 mod watcher;
 mod yaml_files;

@@ -2,9 +2,10 @@
 
 use super::files::links_out;
 use super::private_folder::write_in_project;
+use super::unfinished;
 use crate::operator::deadline;
 use crate::pull::{self, ChartRequest, Homes};
-use crate::scaffold::{Action, ChartSource, Draft, PresentFile, ProjectFiles};
+use crate::scaffold::{Action, ChartSource, Draft, PlannedFile, PresentFile, ProjectFiles};
 use crate::sources::time_limit::{TOO_LONG, TimeLimit};
 use anyhow::{Context as _, Result, bail};
 use opdev_helm::chart::{self, FileSet};
@@ -37,6 +38,16 @@ impl ProjectFiles for OnDisk {
             }
             Err(_) => PresentFile::Unreadable,
         }
+    }
+
+    fn list(&self, folder: &str) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else { return Vec::new() };
+        let no_link = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
+        let names =
+            entries.flatten().filter(no_link).filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
     }
 }
 
@@ -133,21 +144,48 @@ pub fn check(draft: &Draft<'_>) -> Result<()> {
 }
 
 /// Writes all planned files, or none: where one cannot be written, those that were new are removed again and those that
-/// were changed get their old content back. No link below the root is followed.
+/// were changed get their old content back. Where opdev is killed, [`take_back`](super::unfinished::take_back) does that
+/// later. No link below the root is followed.
 ///
 /// # Errors
 /// Files whose content would be lost, and the first file that cannot be written.
 pub fn write(root: &Path, draft: &Draft<'_>) -> Result<()> {
+    write_while(root, draft, &mut || true)
+}
+
+/// As `write`; `lives` is asked before each change of the disk, and where it says no, all ends there as if by a kill.
+fn write_while(root: &Path, draft: &Draft<'_>, lives: &mut dyn FnMut() -> bool) -> Result<()> {
     check(draft)?;
-    let mut undo = Undo { root, steps: Vec::new() };
-    for (path, file) in draft.files() {
-        match file.action {
-            Action::Keep | Action::Conflict => {}
-            Action::Create | Action::Update | Action::Replace => {
-                undo.write(path, &file.content).context("nothing was changed")?;
-            }
-        }
+    let changes = |file: &PlannedFile| match file.action {
+        Action::Keep | Action::Conflict => false,
+        Action::Create | Action::Update | Action::Replace => true,
+    };
+    let files: Vec<(&str, &PlannedFile)> = draft
+        .files()
+        .iter()
+        .filter(|(_, file)| changes(file))
+        .map(|(path, file)| (path.as_str(), file))
+        .collect();
+    if files.is_empty() || !lives() {
+        return Ok(());
     }
+    let mut undo = Undo { root, steps: Vec::new(), noted: false };
+    undo.make_root()?;
+    unfinished::note(root, &OnDisk::new(root), &files).context("nothing was changed")?;
+    undo.noted = true;
+    for (path, file) in files {
+        if !lives() {
+            std::mem::forget(undo);
+            return Ok(());
+        }
+        undo.write(path, &file.content).context("nothing was changed")?;
+    }
+    if !lives() {
+        std::mem::forget(undo);
+        return Ok(());
+    }
+    unfinished::done(root)?;
+    undo.noted = false;
     undo.steps.clear();
     Ok(())
 }
@@ -156,6 +194,8 @@ pub fn write(root: &Path, draft: &Draft<'_>) -> Result<()> {
 struct Undo<'a> {
     root: &'a Path,
     steps: Vec<Step>,
+    /// Whether the note of what is written is there.
+    noted: bool,
 }
 
 enum Step {
@@ -165,15 +205,22 @@ enum Step {
 }
 
 impl Undo<'_> {
+    fn make_root(&mut self) -> Result<()> {
+        let missing = self.root.ancestors().take_while(|one| one.symlink_metadata().is_err());
+        let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        self.steps.extend(missing.into_iter().rev().map(Step::Folder));
+        super::private_folder::make_folders(self.root)
+    }
+
     fn write(&mut self, path: &str, content: &[u8]) -> Result<()> {
         let relative = Path::new(path);
         let target = self.root.join(relative);
         let missing = target.ancestors().skip(1).take_while(|one| one.symlink_metadata().is_err());
         let missing: Vec<PathBuf> = missing.map(Path::to_owned).collect();
         self.steps.extend(missing.into_iter().rev().map(Step::Folder));
-        if self.root.symlink_metadata().is_err() {
-            super::private_folder::make_folders(self.root)?;
-        }
         let old = match OnDisk::new(self.root).read(path) {
             PresentFile::Content(old) => Some(old),
             PresentFile::Missing | PresentFile::Unreadable => None,
@@ -189,6 +236,10 @@ impl Undo<'_> {
 
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
+        if self.noted {
+            // The folders can only go when they are empty.
+            let _ = unfinished::done(self.root);
+        }
         while let Some(step) = self.steps.pop() {
             // The first error is the one that the user sees.
             let _ = match step {
@@ -212,6 +263,7 @@ mod tests {
             project_name: "cache-operator".to_owned(),
             layout: Layout::Chart,
             multigroup: false,
+            repo: String::new(),
         }
     }
 
@@ -228,6 +280,11 @@ mod tests {
         }
         found.sort();
         found
+    }
+
+    fn contents(root: &Path) -> std::collections::BTreeMap<String, Vec<u8>> {
+        let all = names(root).into_iter().filter(|name| root.join(name).is_file());
+        all.map(|name| (name.clone(), fs::read(root.join(&name)).unwrap())).collect()
     }
 
     #[test]
@@ -259,6 +316,94 @@ mod tests {
         assert!(write(folder.path(), &draft).is_err());
         assert_eq!(names(folder.path()), before);
         assert_eq!(fs::read_to_string(folder.path().join(".gitignore")).unwrap(), "mine\n");
+    }
+
+    /// The change of an API: new files, new folders, and files that grow.
+    fn grow<'a>(disk: &'a OnDisk) -> Draft<'a> {
+        let mut draft = Draft::new(disk, false);
+        init(&options(), &mut draft).unwrap();
+        draft
+    }
+
+    #[test]
+    fn killed_between_any_two_writes_it_is_as_before_or_done() {
+        let whole = tempfile::tempdir().unwrap();
+        write(whole.path(), &grow(&OnDisk::new(whole.path()))).unwrap();
+        let after = contents(whole.path());
+        let writes = after.len();
+        assert!(writes > 20);
+        for killed in 0..=writes + 1 {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            fs::create_dir(root.join("config")).unwrap();
+            fs::write(root.join("config/mine.yaml"), "mine\n").unwrap();
+            let before = (names(root), contents(root));
+            let disk = OnDisk::new(root);
+            let mut left = killed;
+            write_while(root, &grow(&disk), &mut || {
+                left = left.wrapping_sub(1);
+                left != usize::MAX
+            })
+            .unwrap();
+            // What a write leaves that is killed before its rename.
+            if killed > 1 && killed <= writes {
+                fs::write(root.join(".PROJECT.0123456789abcdef"), "half").unwrap();
+            }
+            let taken = unfinished::take_back(root, &disk).unwrap();
+            assert_eq!(taken.is_some(), killed > 0, "{killed}");
+            if let Some(taken) = taken {
+                assert_eq!((taken.files, taken.kept.len()), (killed - 1, 0), "{killed}");
+            }
+            assert_eq!((names(root), contents(root)), before, "{killed}");
+            // And then it goes through.
+            write(root, &grow(&disk)).unwrap();
+            let mut now = contents(root);
+            now.remove("config/mine.yaml");
+            assert_eq!(now, after, "{killed}");
+        }
+    }
+
+    #[test]
+    fn what_was_changed_after_a_kill_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::write(root.join("a.txt"), "old\n").unwrap();
+        fs::write(root.join("b.txt"), "old\n").unwrap();
+        let disk = OnDisk::new(root);
+        let planned = |text: &str| PlannedFile { content: text.into(), action: Action::Update };
+        let (a, b, c) = (planned("new\n"), planned("new\n"), planned("new\n"));
+        unfinished::note(root, &disk, &[("a.txt", &a), ("b.txt", &b), ("c/c.txt", &c)]).unwrap();
+        fs::write(root.join("a.txt"), "new\n").unwrap();
+        fs::write(root.join("b.txt"), "mine\n").unwrap();
+        fs::create_dir(root.join("c")).unwrap();
+        fs::write(root.join("c/c.txt"), "mine too\n").unwrap();
+        let taken = unfinished::take_back(root, &disk).unwrap().unwrap();
+        assert_eq!((taken.files, taken.kept), (1, vec!["c/c.txt".to_owned(), "b.txt".to_owned()]));
+        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap();
+        assert_eq!(
+            (read("a.txt"), read("b.txt"), read("c/c.txt")),
+            ("old\n".into(), "mine\n".into(), "mine too\n".into())
+        );
+        assert!(unfinished::take_back(root, &disk).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_note_of_a_stranger_reaches_nothing_outside() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = folder.path();
+        let victim = outside.path().join("victim");
+        fs::write(&victim, "").unwrap();
+        std::os::unix::fs::symlink(outside.path(), root.join("link")).unwrap();
+        // The digest of an empty file.
+        let sha = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        for path in ["../victim", "link/victim", &victim.display().to_string()] {
+            let note =
+                format!(r#"{{"about":"","folders":[],"files":[{{"path":"{path}","sha256":"{sha}"}}]}}"#);
+            fs::write(root.join(".opdev-unfinished.json"), note).unwrap();
+            let error = unfinished::take_back(root, &OnDisk::new(root)).unwrap_err().to_string();
+            assert!(error.contains("not a plain path"), "{error}");
+            assert!(victim.is_file());
+        }
     }
 
     /// A cloned project may bring a folder that is a link, such as `config/samples`.

@@ -1,8 +1,8 @@
 //! A new API of a project: its entry in `PROJECT`, CRD, sample, roles, and what reconciles it.
 
-use super::draft::Draft;
+use super::draft::{Draft, ProjectFiles};
 use super::markers::{self, List};
-use super::options::{ApiOptions, Reconciler, fill};
+use super::options::{ApiOptions, GO_LAYOUT, Reconciler, fill};
 use super::project_file::{self, NewResource, ProjectFile, Resource, qualified};
 use super::{chart, names, typed};
 use anyhow::{Context as _, Result, bail};
@@ -20,6 +20,11 @@ pub(super) struct NewApi {
 }
 
 impl NewApi {
+    /// Whether the project is a program in Go, which has to know its types.
+    pub(super) fn is_go(&self) -> bool {
+        self.project.layout.iter().any(|layout| layout == GO_LAYOUT)
+    }
+
     pub(super) fn lower(&self) -> String {
         self.gvk.kind.to_lowercase()
     }
@@ -65,8 +70,11 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
     check_room(&api, options)?;
     let types = match &options.reconciler {
         Reconciler::Chart(_) => String::new(),
-        Reconciler::TypeScript | Reconciler::Templates | Reconciler::Nothing => typed::package(&api),
+        Reconciler::TypeScript | Reconciler::Templates | Reconciler::Go | Reconciler::Nothing => {
+            typed::package(&api)
+        }
     };
+
     let regular = plural::regular(&api.gvk.kind);
     let resource = NewResource {
         group: &api.group,
@@ -76,16 +84,34 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
         plural: (api.plural != regular).then_some(api.plural.as_str()),
         namespaced: api.namespaced,
         path: &types,
+        controller: matches!(options.reconciler, Reconciler::Go),
     };
     draft.update("PROJECT", project_file::with_resource(&text, &api.project, &resource));
     match &options.reconciler {
-        Reconciler::Chart(source) => chart::add(&api, source.as_deref(), options.crd_schema, draft)?,
-        Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, draft)?,
-        Reconciler::Templates => typed::add(&api, typed::Body::Templates, draft)?,
-        Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, draft)?,
+        Reconciler::Chart(source) => {
+            if api.is_go() {
+                draft.warn(format!(
+                    "the program of cmd/main.go does not reconcile {}: `opdev run` does it with the chart, but the image that \
+                     the Dockerfile builds has the program only",
+                    api.gvk.kind
+                ));
+            }
+            chart::add(&api, source.as_deref(), options.crd_schema, draft)?;
+        }
+        Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, &options.year, draft)?,
+        Reconciler::Templates => typed::add(&api, typed::Body::Templates, &options.year, draft)?,
+        Reconciler::Go => typed::add(&api, typed::Body::Go, &options.year, draft)?,
+        Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, &options.year, draft)?,
     }
     roles_for_people(&api, draft);
     Ok(())
+}
+
+/// Whether the project's kinds are reconciled by a Go program in kubebuilder's layout.
+pub fn is_go_project(present: &dyn ProjectFiles) -> bool {
+    let text = Draft::new(present, false).read("PROJECT");
+    let project = text.and_then(|text| project_file::read(&text).ok());
+    project.is_some_and(|(project, _)| project.layout.iter().any(|layout| layout == GO_LAYOUT))
 }
 
 /// The names of the API, with defaults, checked.
@@ -107,7 +133,11 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
         Reconciler::Chart(None) if kind.is_empty() => {
             bail!("either --kind or --helm-chart need to be provided");
         }
-        Reconciler::Chart(None) | Reconciler::TypeScript | Reconciler::Templates | Reconciler::Nothing => {
+        Reconciler::Chart(None)
+        | Reconciler::TypeScript
+        | Reconciler::Templates
+        | Reconciler::Go
+        | Reconciler::Nothing => {
             if kind.is_empty() {
                 bail!("kind cannot be empty; give one such as --kind PodSet");
             }
@@ -130,6 +160,14 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
 
 /// Whether the project may take the API.
 fn check_room(api: &NewApi, options: &ApiOptions) -> Result<()> {
+    if matches!(options.reconciler, Reconciler::Go) && !api.is_go() {
+        bail!(
+            "PROJECT has the layout {}: only in a project of the layout {} can a Go program reconcile a kind; `opdev init --go` \
+             makes one",
+            api.project.layout.join(", "),
+            GO_LAYOUT
+        );
+    }
     let listed = &api.project.resources;
     let same = |group: &str, kind: &str| group == api.group && kind == api.gvk.kind;
     if !options.force

@@ -2,11 +2,11 @@
 
 use super::draft::Draft;
 use super::options::{InitOptions, Layout, OPERATOR_SDK, fill};
-use super::{names, project_file};
+use super::{go_project, names, project_file};
 use anyhow::{Result, bail};
 
 /// Path in the project → text with placeholders, for every layout.
-const CONFIG: [(&str, &str); 23] = [
+pub(super) const CONFIG: [(&str, &str); 23] = [
     ("config/crd/kustomization.yaml", include_str!("files/config/crd/kustomization.yaml")),
     ("config/default/kustomization.yaml", include_str!("files/config/default/kustomization.yaml")),
     (
@@ -75,12 +75,18 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
         ("DISPLAY", display.as_str()),
         ("SDK", OPERATOR_SDK),
     ];
-    draft.create("PROJECT", project_file::new(options));
-    draft.create_missing(".gitignore", include_str!("files/gitignore"));
-    for (path, text) in CONFIG {
-        draft.create(path, fill(text, &values));
+    let module =
+        if options.layout == Layout::Go { go_project::module(options, draft)? } else { String::new() };
+    draft.create("PROJECT", project_file::new(options, &module));
+    if options.layout == Layout::Go {
+        go_project::init(options, &module, &values, draft);
+    } else {
+        draft.create_missing(".gitignore", include_str!("files/gitignore"));
+        for (path, text) in CONFIG {
+            draft.create(path, fill(text, &values));
+        }
+        draft.create("config/rbac/role.yaml", include_str!("files/config/rbac/role.yaml"));
     }
-    draft.create("config/rbac/role.yaml", include_str!("files/config/rbac/role.yaml"));
     draft.create("config/manifests/kustomization.yaml", {
         fill(include_str!("files/config/manifests/kustomization.yaml"), &values)
     });
@@ -96,6 +102,7 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
             draft.create_missing("helm-charts/.gitkeep", "");
         }
         Layout::Typed => draft.create("Makefile", fill(include_str!("files/typed/Makefile"), &values)),
+        Layout::Go => {}
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The files that a command is about to write, above those that are there. Nothing reaches the disk before all of them
 //! are known, so that a command writes everything or nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A file of the project as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,9 @@ pub enum PresentFile {
 pub trait ProjectFiles {
     /// The file at a path.
     fn read(&self, path: &str) -> PresentFile;
+
+    /// The names of the files and folders in a folder, links left out; nothing where there is no such folder.
+    fn list(&self, folder: &str) -> Vec<String>;
 }
 
 /// What writing a file means for the one that is there.
@@ -109,6 +112,15 @@ impl<'a> Draft<'a> {
         Some(String::from_utf8(bytes).unwrap_or_default())
     }
 
+    /// The names in a folder, planned and present, sorted.
+    pub(super) fn list(&self, folder: &str) -> Vec<String> {
+        let mut names: BTreeSet<String> = self.present.list(folder).into_iter().collect();
+        let inside = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+        let planned = self.files.keys().filter_map(|path| path.strip_prefix(&inside)?.split('/').next());
+        names.extend(planned.map(str::to_owned));
+        names.into_iter().collect()
+    }
+
     pub(super) fn exists(&self, path: &str) -> bool {
         self.files.contains_key(path) || self.present.read(path) != PresentFile::Missing
     }
@@ -154,6 +166,10 @@ mod tests {
     impl ProjectFiles for One {
         fn read(&self, _: &str) -> PresentFile {
             self.0.clone()
+        }
+
+        fn list(&self, _: &str) -> Vec<String> {
+            Vec::new()
         }
     }
 

@@ -1,11 +1,14 @@
 //! New operator projects and new APIs: what `opdev init` and `opdev create api` write, as files in memory.
 //! Pure: the project's present files come through [`ProjectFiles`], and `dev/scaffold` writes the result. The layout is
-//! that of the Operator SDK 1.42 and kubebuilder 4, so that their tools go on with the project. Begin with [`init`].
+//! that of the Operator SDK 1.42 and kubebuilder 4.15, so that their tools go on with the project. Begin with [`init`].
 
 mod api;
 mod base;
 mod chart;
 mod draft;
+mod draft_files;
+mod go;
+mod go_project;
 mod markers;
 mod names;
 mod options;
@@ -14,7 +17,7 @@ mod roles;
 mod typed;
 mod values_schema;
 
-pub use api::create_api;
+pub use api::{create_api, is_go_project};
 pub use base::init;
 pub use draft::{Action, Draft, PlannedFile, PresentFile, ProjectFiles};
 pub use names::camel_case;

@@ -7,6 +7,9 @@ use opdev_helm::chart::{Chart, FileSet};
 /// The release of the Operator SDK whose images and tools the files name.
 pub const OPERATOR_SDK: &str = "v1.42.3";
 
+/// The name of kubebuilder's layout of Go operators.
+pub(super) const GO_LAYOUT: &str = "go.kubebuilder.io/v4";
+
 /// What reconciles the kinds of a new project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
@@ -14,6 +17,8 @@ pub enum Layout {
     Chart,
     /// Types with scripts or templates; no Go program.
     Typed,
+    /// An operator in Go, as kubebuilder's plugin `go/v4` lays it out.
+    Go,
 }
 
 impl Layout {
@@ -22,6 +27,7 @@ impl Layout {
         match self {
             Layout::Chart => "helm.sdk.operatorframework.io/v1",
             Layout::Typed => "opdev.dev/v1",
+            Layout::Go => GO_LAYOUT,
         }
     }
 }
@@ -37,6 +43,8 @@ pub struct InitOptions {
     pub layout: Layout,
     /// Whether the project may have several API groups.
     pub multigroup: bool,
+    /// The Go module, for [`Layout::Go`]; empty means that of a `go.mod` that is there, or one made of domain and name.
+    pub repo: String,
 }
 
 /// The chart of a new API.
@@ -80,6 +88,8 @@ pub enum Reconciler {
     TypeScript,
     /// A folder of Go templates `config/reconcilers/<kind>/`.
     Templates,
+    /// A controller of the project's Go program: `internal/controller/<kind>_controller.go`.
+    Go,
     /// Nothing yet.
     Nothing,
 }
@@ -112,6 +122,8 @@ pub struct ApiOptions {
     pub crd_schema: CrdSchema,
     /// Whether an API that exists is written anew.
     pub force: bool,
+    /// This year, for the heads of generated Go files.
+    pub year: String,
 }
 
 /// A text of `files/` with its placeholders filled. A placeholder is an upper-case word between two `@`.

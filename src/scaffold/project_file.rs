@@ -42,7 +42,7 @@ const RESOURCE: [&str; 11] = [
 ];
 
 /// The file of a new project.
-pub(super) fn new(options: &InitOptions) -> String {
+pub(super) fn new(options: &InitOptions, repo: &str) -> String {
     let mut out = HEAD.to_owned();
     let _ = writeln!(out, "domain: {}", options.domain);
     let _ = writeln!(out, "layout:\n- {}", options.layout.plugin());
@@ -53,6 +53,9 @@ pub(super) fn new(options: &InitOptions) -> String {
         "plugins:\n  manifests.sdk.operatorframework.io/v2: {}\n  scorecard.sdk.operatorframework.io/v2: {}\n",
     );
     let _ = writeln!(out, "projectName: {}", options.project_name);
+    if !repo.is_empty() {
+        let _ = writeln!(out, "repo: {repo}");
+    }
     out.push_str("version: \"3\"\n");
     out
 }
@@ -170,6 +173,8 @@ pub(super) struct NewResource<'a> {
     pub(super) namespaced: bool,
     /// The Go package of the types; empty for a chart's kind.
     pub(super) path: &'a str,
+    /// Whether a controller of the Go program reconciles it.
+    pub(super) controller: bool,
 }
 
 impl NewResource<'_> {
@@ -177,6 +182,9 @@ impl NewResource<'_> {
         let mut out = "- api:\n    crdVersion: v1\n".to_owned();
         if self.namespaced {
             out.push_str("    namespaced: true\n");
+        }
+        if self.controller {
+            out.push_str("  controller: true\n");
         }
         if !self.domain.is_empty() {
             let _ = writeln!(out, "  domain: {}", self.domain);
@@ -219,6 +227,7 @@ mod tests {
             plural: None,
             namespaced: true,
             path: "",
+            controller: false,
         }
     }
 
@@ -233,8 +242,9 @@ mod tests {
             project_name: "cache-operator".to_owned(),
             layout: Layout::Chart,
             multigroup: false,
+            repo: String::new(),
         };
-        let text = added(&new(&options), &resource("Memcached", "v1alpha1"));
+        let text = added(&new(&options, ""), &resource("Memcached", "v1alpha1"));
         let text = added(&text, &resource("Backup", "v1"));
         let (file, unknown) = read(&text).unwrap();
         assert!(unknown.is_empty(), "{unknown:?}");

@@ -3,17 +3,19 @@
 
 use super::api::{CRDS, NewApi, RULES, SAMPLES, insert};
 use super::draft::Draft;
-use super::roles;
+use super::draft_files::DraftFiles;
+use super::{go, go_project, roles};
 use anyhow::Result;
 use opdev_types::emit;
-use opdev_types::go::{Files, Generator, Options};
-use std::sync::Arc;
+use opdev_types::go::{Generator, Options};
+use serde_json::Value;
 
 /// What reconciles the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     TypeScript,
     Templates,
+    Go,
     Nothing,
 }
 
@@ -32,16 +34,13 @@ pub(super) fn package(api: &NewApi) -> String {
     format!("{module}/{}", folder(api))
 }
 
-pub(super) fn add(api: &NewApi, body: Body, draft: &mut Draft<'_>) -> Result<()> {
+pub(super) fn add(api: &NewApi, body: Body, year: &str, draft: &mut Draft<'_>) -> Result<()> {
     let folder = folder(api);
-    let info = api.fill(include_str!("files/typed/groupversion_info.go"));
-    let types = api.fill(include_str!("files/typed/types.go"));
-    let lower = api.lower();
-    let types_path = format!("{folder}/{lower}_types.go");
-    draft.create_missing(&format!("{folder}/groupversion_info.go"), info.clone());
-    draft.create(types_path.as_str(), types.clone());
-    add_crd(api, &folder, &[(types_path, types), (format!("{folder}/groupversion_info.go"), info)], draft)?;
+    let asked_before = if api.is_go() { go::role(draft)? } else { None };
+    add_types(api, body, &folder, draft)?;
+    add_crd(api, &folder, draft)?;
     add_reconciler(api, body, draft);
+    let lower = api.lower();
     let name = format!("{}_{}_{lower}.yaml", api.group, api.gvk.version);
     let sample = format!(
         "apiVersion: {}/{}\nkind: {}\nmetadata:\n  name: {lower}-sample\nspec:\n  message: hello from {lower}-sample\n",
@@ -49,7 +48,41 @@ pub(super) fn add(api: &NewApi, body: Body, draft: &mut Draft<'_>) -> Result<()>
     );
     draft.create(format!("config/samples/{name}"), sample);
     insert(SAMPLES, &format!("- {name}\n"), draft);
-    insert(RULES, &roles::of_type(&api.gvk, &api.plural), draft);
+    if api.is_go() {
+        go::add_copies(&folder, year, draft);
+        go::add_role(asked_before.as_deref(), draft)?;
+    } else {
+        insert(RULES, &roles::of_type(&api.gvk, &api.plural), draft);
+    }
+    Ok(())
+}
+
+/// The file of the types and that of their package. A Go program has to know them.
+fn add_types(api: &NewApi, body: Body, folder: &str, draft: &mut Draft<'_>) -> Result<()> {
+    let info_path = format!("{folder}/groupversion_info.go");
+    let info = if api.is_go() {
+        go_project::with_head(draft, &api.fill(include_str!("files/go/groupversion_info.go")))
+    } else {
+        api.fill(include_str!("files/typed/groupversion_info.go"))
+    };
+    draft.create_missing(&info_path, info);
+    let mut end = String::new();
+    // A controller has its markers above itself.
+    if body != Body::Go {
+        end.push_str(include_str!("files/typed/rules.go"));
+    }
+    let mut import = "";
+    if api.is_go() {
+        let registration = go::registration(folder, &draft.read(&info_path).unwrap_or_default())?;
+        if matches!(registration, go::Registration::Function(_)) {
+            import = "\n\t\"k8s.io/apimachinery/pkg/runtime\"";
+        }
+        end.push_str(&registration.text("@KIND@"));
+    }
+    let types = include_str!("files/typed/types.go").replace("@IMPORT@", import) + &end;
+    let types = api.fill(&types);
+    let types = if api.is_go() { go_project::with_head(draft, &types) } else { types };
+    draft.create(format!("{folder}/{}_types.go", api.lower()), types);
     Ok(())
 }
 
@@ -76,6 +109,7 @@ fn add_reconciler(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
             draft.create(format!("{folder}/owns.yaml"), text(include_str!("files/typed/owns.yaml")));
             draft.create(format!("{folder}/10-children.yaml"), text(include_str!("files/typed/children.yaml")));
         }
+        Body::Go => go::add_controller(api, &package(api), draft),
         Body::Nothing => draft.warn(format!(
             "nothing reconciles {} yet: write config/reconcilers/{lower}.ts, or run `opdev create api` with --reconciler ts \
              and --force",
@@ -85,10 +119,10 @@ fn add_reconciler(api: &NewApi, body: Body, draft: &mut Draft<'_>) {
 }
 
 /// The CRD of the types, as `opdev crd` makes it.
-fn add_crd(api: &NewApi, folder: &str, files: &[(String, String)], draft: &mut Draft<'_>) -> Result<()> {
-    let files = InMemory { folder: folder.to_owned(), files: files.to_vec() };
-    let made = Generator::new().generate(&files, &[folder.to_owned()], &Options::default());
-    for crd in made.crds {
+fn add_crd(api: &NewApi, folder: &str, draft: &mut Draft<'_>) -> Result<()> {
+    let made = Generator::new().generate(&DraftFiles(draft), &[folder.to_owned()], &Options::default());
+    let own = |object: &Value| object["spec"]["names"]["kind"] == api.gvk.kind.as_str();
+    for crd in made.crds.iter().filter(|crd| own(&crd.object)) {
         let artifact = emit::crd(&crd.object, "")?;
         let path = format!("config/crd/bases/{}", artifact.name);
         // Only `opdev crd` sees the packages of all versions.
@@ -100,37 +134,4 @@ fn add_crd(api: &NewApi, folder: &str, files: &[(String, String)], draft: &mut D
         draft.create(path, artifact.text);
     }
     Ok(())
-}
-
-/// The scaffolded types, for the generator. Packages of Kubernetes come from opdev's own facts.
-struct InMemory {
-    folder: String,
-    files: Vec<(String, String)>,
-}
-
-impl Files for InMemory {
-    fn read(&self, path: &str) -> Option<Arc<str>> {
-        let path = path.trim_start_matches("./");
-        self.files.iter().find(|(name, _)| name == path).map(|(_, text)| Arc::from(text.as_str()))
-    }
-
-    fn list(&self, dir: &str) -> Vec<String> {
-        if dir.trim_start_matches("./").trim_end_matches('/') != self.folder {
-            return Vec::new();
-        }
-        let names = self.files.iter().filter_map(|(path, _)| path.rsplit('/').next());
-        names.map(str::to_owned).collect()
-    }
-
-    fn module_cache(&self) -> Option<String> {
-        None
-    }
-
-    fn go_root(&self) -> Option<String> {
-        None
-    }
-
-    fn above(&self) -> Vec<String> {
-        Vec::new()
-    }
 }

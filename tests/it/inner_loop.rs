@@ -173,6 +173,17 @@ impl Opdev {
 
     /// The first event since `mark` that `pick` takes.
     pub(crate) async fn wait<T>(&self, what: &str, mark: usize, pick: impl Fn(&Event) -> Option<T>) -> T {
+        self.wait_within(PATIENCE, what, mark, pick).await
+    }
+
+    /// As `wait`, for what takes long, such as a build of Go.
+    pub(crate) async fn wait_within<T>(
+        &self,
+        patience: Duration,
+        what: &str,
+        mark: usize,
+        pick: impl Fn(&Event) -> Option<T>,
+    ) -> T {
         let look = async {
             loop {
                 let more = self.seen.more.notified();
@@ -182,7 +193,7 @@ impl Opdev {
                 more.await;
             }
         };
-        match tokio::time::timeout(PATIENCE, look).await {
+        match tokio::time::timeout(patience, look).await {
             Ok(found) => found,
             Err(_) => {
                 let events = self.since(mark);

@@ -2,11 +2,13 @@
 //! anew), that what they write runs, and that their messages help.
 
 use crate::inner_loop::Opdev;
+use crate::traced::go_is_there;
 use opdev::dev::cluster::Choice;
-use opdev::event::{Event, Outcome, Request};
+use opdev::event::{Action, Event, Outcome, Request, TraceLevel};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 fn opdev(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_opdev"))
@@ -59,7 +61,7 @@ fn tree(root: &Path) -> String {
     for path in files(root) {
         let name = path.strip_prefix(root).unwrap().display().to_string();
         out.push_str(&format!("=== {name}\n"));
-        if !name.starts_with("helm-charts/") {
+        if !name.starts_with("helm-charts/") && name != "go.sum" {
             out.push_str(&fs::read_to_string(&path).unwrap());
         }
     }
@@ -67,7 +69,7 @@ fn tree(root: &Path) -> String {
 }
 
 /// The commands of each project; the first is `init`.
-const PROJECTS: [(&str, &[&[&str]]); 5] = [
+const PROJECTS: [(&str, &[&[&str]]); 7] = [
     ("chart", &[&["init", "--project-name", "cache-operator", "--group", "cache", "--helm-chart", "CHART"]]),
     (
         "new-chart",
@@ -140,6 +142,43 @@ const PROJECTS: [(&str, &[&[&str]]); 5] = [
             ],
         ],
     ),
+    (
+        "go",
+        &[
+            &["init", "--go", "--project-name", "greeter", "--repo", "example.com/greeter"],
+            &["create", "api", "--group", "app", "--version", "v1alpha1", "--kind", "Greeting"],
+            &[
+                "create",
+                "api",
+                "--group",
+                "app",
+                "--version",
+                "v1alpha1",
+                "--kind",
+                "Note",
+                "--reconciler",
+                "ts",
+            ],
+        ],
+    ),
+    (
+        "go-multigroup",
+        &[
+            &["init", "--plugins", "go/v4", "--project-name", "greeter", "--multigroup"],
+            &["create", "api", "--group", "app", "--version", "v1", "--kind", "Greeting"],
+            &[
+                "create",
+                "api",
+                "--group",
+                "ops.eu",
+                "--version",
+                "v1beta1",
+                "--kind",
+                "Box",
+                "--namespaced=false",
+            ],
+        ],
+    ),
 ];
 
 fn make(root: &Path, commands: &[&[&str]]) {
@@ -152,7 +191,7 @@ fn make(root: &Path, commands: &[&[&str]]) {
 }
 
 #[test]
-fn the_files_of_five_projects() {
+fn the_files_of_each_project() {
     for (name, commands) in PROJECTS {
         let folder = scratch();
         make(folder.path(), commands);
@@ -205,6 +244,126 @@ async fn a_scaffolded_type_makes_its_config_map() {
     runs(PROJECTS[3].1, "app_v1alpha1_greeting.yaml", Outcome::Applied).await;
     runs(PROJECTS[3].1, "ops_v1_note.yaml", Outcome::Applied).await;
     runs(PROJECTS[4].1, "cache_v1alpha1_backup.yaml", Outcome::Applied).await;
+}
+
+fn go(folder: &Path, args: &[&str]) {
+    let output = Command::new("go").args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "go {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Go may have to compile all of client-go.
+const BUILD: Duration = Duration::from_secs(900);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
+    if !go_is_there() {
+        return;
+    }
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    let mut running = Opdev::start_against(embedded, |root| {
+        for part in ["charts", "config", "samples"] {
+            fs::remove_dir_all(root.join(part)).unwrap();
+        }
+        make(root, PROJECTS[5].1);
+    })
+    .await;
+    let full = |event: &Event| match event {
+        Event::ProcessChanged(changed) if changed.traced == Some(TraceLevel::Full) => Some(()),
+        _ => None,
+    };
+    running.wait_within(BUILD, "a start", 0, full).await;
+    let mark = running.mark();
+    running.ask(Request::Apply { path: "config/samples/app_v1alpha1_greeting.yaml".to_owned() }).await;
+    let made = |event: &Event| match event {
+        Event::Reconciled(pass) if pass.objects.iter().any(|one| one.action == Action::Created) => {
+            Some(std::sync::Arc::clone(pass))
+        }
+        _ => None,
+    };
+    let pass = running.wait_within(BUILD, "the sample's pass", mark, made).await;
+    assert_eq!((pass.object.gvk.kind.as_str(), &pass.failure), ("Greeting", &None));
+    assert!(
+        pass.objects.iter().any(|one| one.object.name == "greeting-sample-message"),
+        "{:?}",
+        pass.objects
+    );
+    assert!(pass.status.iter().any(|one| one.path.to_string().starts_with(".status")), "{:?}", pass.status);
+    running.stop().await;
+}
+
+/// Both layouts, with their tests, and as gofmt wants them.
+#[test]
+fn scaffolded_go_is_what_go_takes() {
+    if !go_is_there() {
+        return;
+    }
+    for (name, commands) in [PROJECTS[5], PROJECTS[6]] {
+        let folder = scratch();
+        make(folder.path(), commands);
+        go(folder.path(), &["vet", "./..."]);
+        let output = Command::new("gofmt").args(["-l", "."]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{name}");
+    }
+}
+
+#[test]
+fn the_generators_agree_with_a_scaffolded_go_project() {
+    for (name, commands) in [PROJECTS[5], PROJECTS[6]] {
+        let folder = scratch();
+        make(folder.path(), commands);
+        for generator in ["crd", "rbac"] {
+            let output = opdev(folder.path(), &[generator, "--check"]);
+            assert!(
+                output.status.success(),
+                "{name} {generator}: {}",
+                String::from_utf8_lossy(&output.stdout)
+            );
+        }
+        // Copy methods of a type that names one of Kubernetes need its source; the scaffold has its own facts.
+        let copies = files(&folder.path().join("api"));
+        assert!(copies.iter().any(|path| path.ends_with("zz_generated.deepcopy.go")), "{copies:?}");
+    }
+}
+
+#[test]
+fn go_and_its_neighbours_are_told_apart() {
+    let folder = scratch();
+    let chart = chart();
+    for (args, part) in [
+        (&["init", "--go", "--helm-chart", &chart][..], "--go and --helm-chart exclude each other"),
+        (&["init", "--repo", "example.com/a"], "it goes with --go"),
+        (&["init", "--go", "--repo", "a b"], "the Go module \"a b\" is invalid"),
+        (&["init", "--plugins", "quarkus"], "opdev lays out `helm` and `go/v4`"),
+    ] {
+        let error = refused(folder.path(), args);
+        assert!(error.contains(part), "{args:?}: {error}");
+    }
+    // A module that has nothing yet is taken; one with requirements is the user's.
+    let module = |text: &str| fs::write(folder.path().join("go.mod"), text).unwrap();
+    module("module example.com/mine\n\ngo 1.25\n\nrequire example.com/x v1.0.0\n");
+    let error = refused(folder.path(), &["init", "--go"]);
+    assert!(error.contains("nothing was written") && error.contains("\n  go.mod\n"), "{error}");
+    module("module example.com/mine\n\ngo 1.25\n");
+    done(folder.path(), &["init", "--go"]);
+    let project = fs::read_to_string(folder.path().join("PROJECT")).unwrap();
+    assert!(project.contains("\nrepo: example.com/mine\n"), "{project}");
+    // A role that somebody wrote stays.
+    let role = folder.path().join("config/rbac/role.yaml");
+    fs::write(&role, "mine: true\n").unwrap();
+    let said = done(folder.path(), &["create", "api", "--group", "a", "--version", "v1", "--kind", "A"]);
+    assert!(said.contains("warning: config/rbac/role.yaml is not what"), "{said}");
+    assert_eq!(fs::read_to_string(&role).unwrap(), "mine: true\n");
+    // A program without the marker lines.
+    let main = folder.path().join("cmd/main.go");
+    fs::write(&main, "package main\n\nfunc main() {}\n").unwrap();
+    let said = done(folder.path(), &["create", "api", "--group", "a", "--version", "v1", "--kind", "B"]);
+    assert!(said.contains("cmd/main.go has no line `// +kubebuilder:scaffold:builder`"), "{said}");
+    // Another layout has no Go program.
+    let other = scratch();
+    done(other.path(), &["init", "--types"]);
+    let args = ["create", "api", "--group", "a", "--version", "v1", "--kind", "B", "--reconciler", "go"];
+    let error = refused(other.path(), &args);
+    assert!(error.contains("PROJECT has the layout opdev.dev/v1"), "{error}");
 }
 
 #[test]
@@ -262,6 +421,36 @@ fn kustomize_builds_every_project() {
                 "{name}: {text}"
             );
         }
+    }
+}
+
+/// The process is killed when so many of its files are there; the same command afterwards makes the whole project.
+#[test]
+fn a_killed_init_leaves_the_old_or_the_new_project() {
+    let whole = scratch();
+    let args = ["init", "--project-name", "a", "--group", "web", "--version", "v1", "--kind", "Site"];
+    done(whole.path(), &args);
+    let (wanted, count) = (tree(whole.path()), files(whole.path()).len());
+    for seen in [1, 2, 5, 11, 17, 29, count - 1] {
+        let folder = scratch();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_opdev"))
+            .args(args)
+            .current_dir(folder.path())
+            .env("HOME", folder.path())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while files(folder.path()).len() < seen && child.try_wait().unwrap().is_none() {}
+        _ = child.kill();
+        child.wait().unwrap();
+        if tree(folder.path()) != wanted {
+            let dry = opdev(folder.path(), &[&args[..], &["--dry-run"]].concat());
+            let said = done(folder.path(), &args);
+            let told = said.contains("was ended here in the middle");
+            assert_eq!(dry.status.success(), !told, "{said}");
+        }
+        assert_eq!(tree(folder.path()), wanted, "after {seen} files");
     }
 }
 

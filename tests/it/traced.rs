@@ -26,7 +26,7 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(120);
 
 /// Whether Go is there; its absence is a failure where everything has to run.
-fn go_is_there() -> bool {
+pub(crate) fn go_is_there() -> bool {
     let there = Command::new("go").arg("version").output().is_ok_and(|out| out.status.success());
     assert!(there || std::env::var("CI").as_deref() != Ok("true"), "CI has to have Go");
     if !there {

@@ -6,7 +6,7 @@ mod merge;
 
 use crate::emit::{Artifact, artifact};
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 pub use merge::Merging;
@@ -28,6 +28,26 @@ pub struct Rule {
     pub namespace: String,
     /// The name of the role; empty for the generator's.
     pub role_name: String,
+}
+
+impl Rule {
+    /// The rule of a marker's arguments.
+    pub fn of_marker(args: &Map<String, Value>) -> Rule {
+        let text = |name: &str| args.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let list = |name: &str| -> Vec<String> {
+            let items = args.get(name).and_then(Value::as_array);
+            items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Rule {
+            groups: list("groups"),
+            resources: list("resources"),
+            resource_names: list("resourceNames"),
+            verbs: list("verbs"),
+            urls: list("urls"),
+            namespace: text("namespace"),
+            role_name: text("roleName"),
+        }
+    }
 }
 
 /// The roles of a project, ordered by namespace and name.

@@ -1,7 +1,7 @@
 package @VERSION@
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"@IMPORT@
 )
 
 // @KIND@Spec is what the user wants of a @KIND@.
@@ -58,10 +58,3 @@ type @KIND@List struct {
 	metav1.ListMeta `json:"metadata,omitempty"`
 	Items           []@KIND@ `json:"items"`
 }
-
-// The rules that the reconciler needs. `opdev rbac` writes them to config/rbac/role.yaml.
-// +kubebuilder:rbac:groups=@GROUP@,resources=@PLURAL@,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=@GROUP@,resources=@PLURAL@/status,verbs=get;update;patch
-// +kubebuilder:rbac:groups=@GROUP@,resources=@PLURAL@/finalizers,verbs=update
-// +kubebuilder:rbac:groups=core,resources=configmaps,verbs=get;list;watch;create;update;patch;delete
-// +kubebuilder:rbac:groups=core,resources=events,verbs=create;patch

@@ -1,0 +1,246 @@
+//! A kind of an operator in Go: how its types join the program, its controller with a test, the copy methods of its types
+//! and the role that all markers of the project ask for.
+
+use super::api::NewApi;
+use super::draft::Draft;
+use super::draft_files::{DraftFiles, DraftFilesToCopy};
+use super::go_project::{BOILERPLATE, EMPTY_ROLE, MAIN, ROLE, with_head};
+use super::markers;
+use super::options::fill;
+use anyhow::{Result, bail};
+use opdev_types::emit;
+use opdev_types::go::{DEEP_COPY_FILE, Generator, Options};
+use opdev_types::rbac::{self, Merging, Rule};
+use std::collections::BTreeSet;
+
+/// Folders below the root are looked into for RBAC markers this deep.
+const MAX_DEPTH: usize = 12;
+
+/// How the types of a package join its scheme.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Registration {
+    /// By `runtime.SchemeBuilder`, as kubebuilder writes it since 4.14; the word is the variable with group and version.
+    Function(&'static str),
+    /// By controller-runtime's `scheme.Builder`, as kubebuilder wrote it before.
+    Objects,
+}
+
+/// How the types of a package join its scheme, by its `groupversion_info.go`.
+pub(super) fn registration(folder: &str, info: &str) -> Result<Registration> {
+    if info.contains("scheme.Builder") {
+        return Ok(Registration::Objects);
+    }
+    if !info.contains("SchemeBuilder") {
+        bail!(
+            "{folder}/groupversion_info.go has no SchemeBuilder, so that a Go program cannot know the types of this package: \
+             move the file away, and this command writes it anew"
+        );
+    }
+    let name = if info.contains("SchemeGroupVersion") { "SchemeGroupVersion" } else { "GroupVersion" };
+    Ok(Registration::Function(name))
+}
+
+impl Registration {
+    /// What stands at the end of a type file.
+    pub(super) fn text(self, kind: &str) -> String {
+        let call = match self {
+            Registration::Objects => format!("\tSchemeBuilder.Register(&{kind}{{}}, &{kind}List{{}})\n"),
+            Registration::Function(version) => format!(
+                "\tSchemeBuilder.Register(func(scheme *runtime.Scheme) error {{\n\
+                 \t\tscheme.AddKnownTypes({version}, &{kind}{{}}, &{kind}List{{}})\n\t\treturn nil\n\t}})\n"
+            ),
+        };
+        format!("\nfunc init() {{\n{call}}}\n")
+    }
+}
+
+/// A group's or version's part of a Go identifier.
+fn identifier(text: &str) -> String {
+    text.replace(['-', '.'], "")
+}
+
+/// The names of a kind's controller in Go.
+struct Names {
+    /// The import name of the types' package.
+    alias: String,
+    /// The folder of the controller.
+    folder: String,
+    /// The controller's package.
+    package: String,
+    /// Its import with its name where that differs.
+    import: String,
+    /// What it calls itself in logs and metrics.
+    controller: String,
+}
+
+impl Names {
+    fn of(api: &NewApi) -> Names {
+        let lower = api.lower();
+        let group = if api.group.is_empty() { &api.project.domain } else { &api.group };
+        let alias = identifier(&format!("{group}{}", api.gvk.version));
+        let repo = &api.project.repo;
+        if api.project.multigroup && !api.group.is_empty() {
+            let folder = format!("internal/controller/{}", api.group);
+            let package = identifier(&api.group);
+            let import = format!("{package}controller \"{repo}/{folder}\"");
+            return Names { alias, import, folder, package, controller: format!("{}-{lower}", api.group) };
+        }
+        let folder = "internal/controller".to_owned();
+        let import = format!("\"{repo}/{folder}\"");
+        Names { alias, import, folder, package: "controller".to_owned(), controller: lower }
+    }
+}
+
+/// Plans the controller of a kind, with its test, and names both in `cmd/main.go`.
+pub(super) fn add_controller(api: &NewApi, types: &str, draft: &mut Draft<'_>) {
+    let names = Names::of(api);
+    let (namespace, meta) = if api.namespaced {
+        ("obj.Namespace", ", Namespace: \"default\"")
+    } else {
+        ("metav1.NamespaceDefault", "")
+    };
+    let up = names.folder.split('/').map(|_| "\"..\"").collect::<Vec<_>>().join(", ");
+    let text = |text: &str| {
+        let values = [
+            ("ALIAS", names.alias.as_str()),
+            ("PACKAGE", types),
+            ("CONTROLLERS", &names.package),
+            ("CONTROLLER", &names.controller),
+            ("NAMESPACE", namespace),
+            ("META_NAMESPACE", meta),
+            ("UP", &up),
+        ];
+        with_head(draft, &fill(&api.fill(text), &values))
+    };
+    let lower = api.lower();
+    let controller = text(include_str!("files/go/controller.go"));
+    let test = text(include_str!("files/go/controller_test.go"));
+    let suite = text(include_str!("files/go/suite_test.go"));
+    draft.create(format!("{}/{lower}_controller.go", names.folder), controller);
+    draft.create(format!("{}/{lower}_controller_test.go", names.folder), test);
+    let suite_path = format!("{}/suite_test.go", names.folder);
+    draft.create_missing(&suite_path, suite);
+
+    let types = format!("{} \"{types}\"", names.alias);
+    let scheme = format!("{}.AddToScheme", names.alias);
+    let package = names.import.split_once(" \"").map_or("controller", |(name, _)| name);
+    let setup = format!(
+        "if err := (&{package}.{}Reconciler{{\n\tClient: mgr.GetClient(),\n\tScheme: mgr.GetScheme(),\n\
+         }}).SetupWithManager(mgr); err != nil {{\n\
+         \tsetupLog.Error(err, \"Failed to create the controller\", \"controller\", \"{}\")\n\tos.Exit(1)\n}}\n",
+        api.gvk.kind, names.controller
+    );
+    let must = format!("utilruntime.Must({scheme}(scheme))\n");
+    insert(MAIN, &[&types, &names.import], &[("scheme", &must), ("builder", &setup)], draft);
+    let expect = format!("err = {scheme}(scheme.Scheme)\nExpect(err).NotTo(HaveOccurred())\n");
+    insert(&suite_path, &[&types], &[("scheme", &expect)], draft);
+}
+
+/// Inserts imports and code at the markers of a Go file. Where one is missing, the user is told what to add.
+fn insert(path: &str, imports: &[&str], code: &[(&str, &str)], draft: &mut Draft<'_>) {
+    let Some(mut text) = draft.read(path) else {
+        let lines = code.iter().map(|(_, code)| code.trim_end()).collect::<Vec<_>>().join("\n");
+        draft.warn(format!("{path} is not there; the program has to call:\n{lines}"));
+        return;
+    };
+    let mut missing = Vec::new();
+    for import in imports {
+        match markers::insert_import(&text, import) {
+            Some(with) => text = with,
+            None => missing.push(("imports", *import)),
+        }
+    }
+    for (marker, code) in code {
+        match markers::insert(&text, marker, code) {
+            Some(with) => text = with,
+            None => missing.push((marker, code.trim_end())),
+        }
+    }
+    for (marker, code) in missing {
+        draft.warn(format!(
+            "{path} has no line `// +kubebuilder:scaffold:{marker}`; add to it by hand:\n{code}"
+        ));
+    }
+    draft.update(path, text);
+}
+
+/// Plans the copy methods of a package of types, as `opdev deepcopy` makes them.
+pub(super) fn add_copies(folder: &str, year: &str, draft: &mut Draft<'_>) {
+    let head = emit::header(&draft.read(BOILERPLATE).unwrap_or_default(), year);
+    let made =
+        Generator::new().deep_copies(&DraftFilesToCopy(DraftFiles(draft)), &[folder.to_owned()], &head);
+    let path = format!("{folder}/{DEEP_COPY_FILE}");
+    match made.files.into_iter().find(|file| file.dir.trim_start_matches("./") == folder) {
+        Some(file) => draft.update(&path, file.text),
+        None => {
+            let why = made.diagnostics.first().map_or_else(String::new, |one| format!(": {}", one.message));
+            draft.warn(format!("{path} cannot be made{why}; `opdev deepcopy` says more"));
+        }
+    }
+}
+
+/// Plans the role that the RBAC markers of all Go files ask for, as `opdev rbac` makes it; `before` is what they asked for
+/// before this command. A file that is not what the markers asked for is the user's, and stays.
+pub(super) fn add_role(before: Option<&str>, draft: &mut Draft<'_>) -> Result<()> {
+    let Some(role) = role(draft)? else { return Ok(()) };
+    let present = draft.read(ROLE);
+    let own = EMPTY_ROLE;
+    if present.as_deref().is_none_or(|text| text == own || Some(text) == before) {
+        draft.update(ROLE, role);
+    } else if present.as_deref() != Some(role.as_str()) {
+        draft.warn(format!(
+            "{ROLE} is not what the +kubebuilder:rbac markers ask for, so it stays as it is; `make manifests` writes it from \
+             them"
+        ));
+    }
+    Ok(())
+}
+
+/// The role of the markers as the files are now.
+pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
+    let mut folders = BTreeSet::new();
+    go_folders(draft, "", MAX_DEPTH, &mut folders);
+    let folders: Vec<String> = folders.into_iter().collect();
+    let made = Generator::new().generate(&DraftFiles(draft), &folders, &Options::default());
+    let rules: Vec<Rule> = made.rbac.iter().map(|marker| Rule::of_marker(&marker.args)).collect();
+    let roles = rbac::roles(&rules, "manager-role", Merging::of(Options::default().profile.version()));
+    Ok(rbac::file("role.yaml", &roles, "")?.map(|artifact| artifact.text))
+}
+
+/// The folders with Go files, as `./...` means them.
+fn go_folders(draft: &Draft<'_>, folder: &str, depth: usize, found: &mut BTreeSet<String>) {
+    for name in draft.list(folder) {
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        let skipped = name.starts_with(['.', '_'])
+            || matches!(
+                name.as_str(),
+                "vendor" | "testdata" | "node_modules" | "bin" | "config" | "helm-charts"
+            );
+        if skipped {
+            continue;
+        }
+        let is_go = std::path::Path::new(&name).extension().is_some_and(|end| end == "go");
+        if is_go && !name.ends_with("_test.go") {
+            found.insert(if folder.is_empty() { ".".to_owned() } else { folder.to_owned() });
+        } else if depth > 0 && !is_go {
+            go_folders(draft, &path, depth - 1, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_joins_the_scheme_as_its_package_does() {
+        let of = |info: &str| registration("api/v1", info).map(|found| found.text("A"));
+        let new = of("SchemeGroupVersion = 1\nSchemeBuilder = runtime.NewSchemeBuilder()").unwrap();
+        assert!(new.contains("scheme.AddKnownTypes(SchemeGroupVersion, &A{}, &AList{})"), "{new}");
+        let old =
+            of("SchemeBuilder = &scheme.Builder{GroupVersion: GroupVersion}\nSchemeGroupVersion").unwrap();
+        assert!(old.contains("SchemeBuilder.Register(&A{}, &AList{})"), "{old}");
+        let none = of("package v1").unwrap_err().to_string();
+        assert!(none.contains("api/v1/groupversion_info.go has no SchemeBuilder"), "{none}");
+    }
+}
