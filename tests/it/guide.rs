@@ -15,6 +15,11 @@ fn blocks(page: &str) -> Vec<String> {
     parts.filter_map(|block| block.strip_prefix("sh\n")).map(str::to_owned).collect()
 }
 
+/// What `opdev run` is given, without the comment behind it.
+fn without_comment(line: &str) -> &str {
+    line.split(" #").next().unwrap_or_default()
+}
+
 /// A reader: a folder, a PATH with this opdev and kubectl, and what the shell has exported so far.
 struct Reader {
     home: tempfile::TempDir,
@@ -73,7 +78,7 @@ impl Reader {
         self.folder = lines.next().unwrap().into();
         self.kubeconfig = lines.next().filter(|path| !path.is_empty()).map(str::to_owned);
         if !run.is_empty() {
-            let mut words = run.split_whitespace();
+            let mut words = without_comment(run).split_whitespace();
             let mut command = CommandBuilder::new(self.home.path().join("bin").join(words.next().unwrap()));
             command.args(words);
             command.cwd(&self.folder);
@@ -133,6 +138,63 @@ fn the_page_of_podset_is_true() {
 fn the_page_of_armada_is_true() {
     let (_folder, root) = demo_project();
     read("armada.md", Some(&root));
+}
+
+/// The blocks of the README that no test runs, by how they begin, and why.
+const NOT_RUN: [(&str, &str); 1] =
+    [("cargo run --release", "builds opdev itself, and runs all tests, this one among them")];
+
+#[test]
+#[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
+fn the_blocks_of_the_readme_are_true() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let blocks = blocks(&text);
+    let (left, run): (Vec<&String>, Vec<&String>) =
+        blocks.iter().partition(|block| NOT_RUN.iter().any(|(start, _)| block.starts_with(start)));
+    assert_eq!((left.len(), run.len()), (NOT_RUN.len(), 2), "{blocks:?}");
+    for block in run {
+        let mut reader = Reader::new(None);
+        let work = reader.home.path().join("work");
+        fs::create_dir_all(work.join("my-chart/templates")).unwrap();
+        fs::write(work.join("my-chart/Chart.yaml"), "apiVersion: v2\nname: web\nversion: 0.1.0\n").unwrap();
+        let map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\n";
+        fs::write(work.join("my-chart/templates/map.yaml"), map).unwrap();
+        reader.folder = work;
+        reader.follow("README.md", block);
+        assert!(reader.running.is_some(), "{block}");
+        reader.leave();
+    }
+}
+
+/// The commands in the README's text and tables: opdev has them, and each of their flags.
+#[test]
+fn every_command_that_the_readme_names_exists() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let prose: String = text.split("```").step_by(2).collect();
+    let named = prose.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("opdev "));
+    let mut seen = 0;
+    for code in named {
+        let code = code.replace(['[', ']', '\n'], " ");
+        let words: Vec<&str> = code.split_whitespace().take_while(|word| *word != "--").collect();
+        let of_two = matches!(words.first(), Some(&"create" | &"dependency"));
+        let command: Vec<&str> = words.iter().take(if of_two { 2 } else { 1 }).copied().collect();
+        if command.first().is_none_or(|word| word.starts_with('-')) {
+            continue;
+        }
+        let output = Command::new(env!("CARGO_BIN_EXE_opdev")).args(&command).arg("--help").output().unwrap();
+        assert!(
+            output.status.success(),
+            "README.md: opdev {code}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let help = String::from_utf8_lossy(&output.stdout).into_owned();
+        for flag in words.iter().filter(|word| word.starts_with("--")) {
+            let flag = flag.split('=').next().unwrap_or_default();
+            assert!(help.contains(flag), "README.md: opdev {code}: there is no {flag}");
+        }
+        seen += 1;
+    }
+    assert!(seen > 30, "{seen} commands");
 }
 
 #[test]
