@@ -3,7 +3,9 @@
 //! controller-gen beside it. Medians; the ratios are what can be compared between machines.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+use opdev::dev::scaffold::OnDisk;
 use opdev::dev::type_files::{self, Disk, Wanted};
+use opdev::scaffold::{self, ApiOptions, CrdSchema, Draft, InitOptions, Layout, Reconciler};
 use opdev_object::meta::Gvk;
 use opdev_types::contract::{Exec, Executed, Fetch, Fetched, Host, Limits, Observed, Read};
 use opdev_types::go::{Files, Generator, Options, Profile};
@@ -103,6 +105,7 @@ fn main() {
     );
 
     scripts();
+    begin();
     if let Some(controller_gen) = std::env::var_os("OPDEV_CONTROLLER_GEN") {
         let out = tempfile::tempdir().unwrap();
         let run = |runs| {
@@ -120,6 +123,74 @@ fn main() {
             ratio(theirs, cold)
         );
     }
+}
+
+/// A new operator in Go with one kind, into a fresh folder, and its files written without any thought. The whole of it has
+/// to stay under 50 ms.
+fn begin() {
+    let options = InitOptions {
+        domain: "my.domain".to_owned(),
+        project_name: "bench".to_owned(),
+        layout: Layout::Go,
+        multigroup: false,
+        repo: String::new(),
+    };
+    let api = ApiOptions {
+        group: "app".to_owned(),
+        version: "v1".to_owned(),
+        kind: "Site".to_owned(),
+        plural: String::new(),
+        namespaced: true,
+        reconciler: Reconciler::Go,
+        crd_schema: CrdSchema::Open,
+        force: false,
+        year: "2026".to_owned(),
+    };
+    let made = || {
+        let folder = tempfile::tempdir().unwrap();
+        for step in 0..2 {
+            let disk = OnDisk::new(folder.path());
+            let mut draft = Draft::new(&disk, false);
+            if step == 0 {
+                scaffold::init(&options, &mut draft).unwrap();
+            } else {
+                scaffold::create_api(&api, &mut draft).unwrap();
+            }
+            opdev::dev::scaffold::write(folder.path(), &draft).unwrap();
+        }
+        folder
+    };
+    let whole = median(made);
+    let like = made();
+    let mut files = Vec::new();
+    let mut open = vec![like.path().to_owned()];
+    while let Some(folder) = open.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                files.push((
+                    path.strip_prefix(like.path()).unwrap().to_owned(),
+                    std::fs::read(&path).unwrap(),
+                ));
+            }
+        }
+    }
+    let plain = median(|| {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in &files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        folder
+    });
+    println!(
+        "init --go and create api, {} files   {:8.2} ms   {:.1} times writing the same files",
+        files.len(),
+        ms(whole),
+        ratio(whole, plain)
+    );
 }
 
 /// A cluster that nobody asks.
