@@ -6,6 +6,7 @@ pub mod cli;
 pub mod dev;
 pub mod envtest;
 pub mod event;
+pub mod image;
 pub mod operate;
 pub mod operator;
 pub mod print;

@@ -9,6 +9,7 @@ mod crd;
 mod dependency;
 mod deploy;
 mod far;
+mod image;
 mod logging;
 mod operate;
 mod plan;
@@ -39,6 +40,7 @@ enum Command {
     Plan(plan::PlanArgs),
     Ci(ci::CiArgs),
     Operate(operate::OperateArgs),
+    Image(image::ImageArgs),
     Init(scaffold::InitArgs),
     Create(scaffold::CreateArgs),
     Serve(serve::ServeArgs),
@@ -103,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::DeepCopy(args) => return code(crd::deep_copy(&args)),
         Command::Run(args) => run::run(args, began),
         Command::Operate(args) => return code(operate::run(&args)),
+        Command::Image(args) => image::run(&args),
         Command::Init(args) => scaffold::init(&args),
         Command::Create(args) => scaffold::create(&args),
         Command::Serve(args) => return serve::run(&args),

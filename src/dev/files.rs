@@ -148,7 +148,7 @@ fn settings(project: &Project) -> Option<(String, String)> {
 }
 
 /// The YAML files of a folder, then those of the folders in it, so many levels down.
-fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
+pub(super) fn yaml_files_below(path: &Path, levels: usize) -> Vec<PathBuf> {
     let mut files = yaml_files(path).unwrap_or_default();
     if levels == 0 || !path.is_dir() {
         return files;
@@ -221,7 +221,7 @@ fn reconciler_folders(project: &Project) -> Vec<PathBuf> {
 }
 
 /// Texts of everything below the reconcilers' folders, and of scripts that lie right below the root.
-fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
+pub(super) fn reconcilers(project: &Project) -> BTreeMap<String, Arc<str>> {
     let mut texts = BTreeMap::new();
     let mut open: Vec<PathBuf> =
         reconciler_folders(project).iter().map(|path| project.root.join(path)).collect();
@@ -300,7 +300,7 @@ pub(super) fn watch_set(project: &Project, sources: &Sources) -> WatchSet {
 }
 
 /// Everything that sources are made of, relative to the root.
-fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
+pub(super) fn paths(project: &Project, sources: &Sources) -> Vec<PathBuf> {
     let charts = sources.watches.iter().filter_map(|watch| Some(PathBuf::from(&watch.chart()?.path)));
     let named = sources.watches.iter().filter_map(|watch| watch.program());
     let named = named.flat_map(|program| program.charts.keys().map(PathBuf::from));

@@ -20,6 +20,7 @@ mod forbidden;
 mod git_index;
 mod go_types;
 mod guard;
+pub mod image;
 pub mod inner_loop;
 pub mod journal;
 pub mod lock;

@@ -4,7 +4,7 @@
 use crate::facts::inflate;
 use std::collections::HashMap;
 
-static DESCRIPTIONS: &[u8] = include_bytes!("../../assets/kubernetes-1.36/descriptions.tsv.gz");
+static DESCRIPTIONS: &[u8] = include_bytes!("assets/descriptions.tsv.gz");
 
 /// All descriptions.
 #[derive(Debug)]

@@ -92,12 +92,12 @@ pub(super) fn is_digest(text: &str) -> bool {
     })
 }
 
-fn is_host(host: &str) -> bool {
+pub(super) fn is_host(host: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | ':' | '[' | ']');
     !host.is_empty() && host.chars().all(allowed) && url::Url::parse(&format!("https://{host}/")).is_ok()
 }
 
-fn is_repository(path: &str) -> bool {
+pub(super) fn is_repository(path: &str) -> bool {
     path.split('/').all(|part| {
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-');
         let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

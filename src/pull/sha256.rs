@@ -3,11 +3,11 @@
 use sha2::{Digest as _, Sha256};
 
 /// The hexadecimal digits, in lower case.
-pub(super) fn digits(bytes: impl AsRef<[u8]>) -> String {
+pub fn digits(bytes: impl AsRef<[u8]>) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The same with `sha256:` before them.
-pub(super) fn named(bytes: impl AsRef<[u8]>) -> String {
+pub fn named(bytes: impl AsRef<[u8]>) -> String {
     format!("sha256:{}", digits(bytes))
 }

@@ -46,6 +46,28 @@ pub(super) struct Ask<'a> {
     pub(super) largest: u64,
 }
 
+/// A request that changes something, or only asks whether it is there. It is never redirected.
+pub(super) struct Send<'a> {
+    method: &'static str,
+    pub(super) url: &'a Url,
+    content_type: &'a str,
+    body: &'a [u8],
+}
+
+impl<'a> Send<'a> {
+    pub(super) fn head(url: &'a Url) -> Send<'a> {
+        Send { method: "HEAD", url, content_type: "", body: &[] }
+    }
+
+    pub(super) fn post(url: &'a Url) -> Send<'a> {
+        Send { method: "POST", url, content_type: "", body: &[] }
+    }
+
+    pub(super) fn put(url: &'a Url, content_type: &'a str, body: &'a [u8]) -> Send<'a> {
+        Send { method: "PUT", url, content_type, body }
+    }
+}
+
 impl Web {
     /// # Errors
     /// Files of certificates that cannot be read.
@@ -118,6 +140,47 @@ impl Web {
     pub(super) fn post_form(&self, url: &Url, fields: &[(&str, &str)], largest: u64) -> Result<Answer> {
         let sent = self.agent.post(url.as_str()).send_form(fields.iter().copied());
         whole(sent.map_err(|error| unreachable(url, &error))?, url, largest)
+    }
+
+    /// Sends a request and follows no redirect.
+    ///
+    /// # Errors
+    /// Why there is no whole answer.
+    pub(super) fn exchange(
+        &self,
+        send: &Send<'_>,
+        authorization: Option<&SecretString>,
+        largest: u64,
+    ) -> Result<Answer> {
+        let url = send.url;
+        if !matches!(url.scheme(), "http" | "https") {
+            bail!("could not find protocol handler for: {}", url.scheme());
+        }
+        let header = authorization.map(|header| ("Authorization", header.expose_secret()));
+        if send.method == "HEAD" {
+            let mut request = self.agent.head(url.as_str());
+            if let Some((name, value)) = header {
+                request = request.header(name, value);
+            }
+            let (head, _) = request.call().map_err(|error| unreachable(url, &error))?.into_parts();
+            return Ok(Answer {
+                status: head.status.as_u16(),
+                headers: head.headers,
+                body: Vec::new(),
+                from: shown(url),
+            });
+        }
+        let mut request = ureq::http::Request::builder().method(send.method).uri(url.as_str());
+        if let Some((name, value)) = header {
+            request = request.header(name, value);
+        }
+        if !send.content_type.is_empty() {
+            request = request.header("Content-Type", send.content_type);
+        }
+        let request = request.body(send.body).with_context(|| format!("{} is no address", shown(url)))?;
+        // A registry reads and stores all of a layer before it answers.
+        let request = self.agent.configure_request(request).timeout_recv_response(Some(LONGEST)).build();
+        whole(self.agent.run(request).map_err(|error| unreachable(url, &error))?, url, largest)
     }
 
     fn once(&self, url: &Url, accept: &str, authorization: Option<&SecretString>) -> Result<Response<Body>> {

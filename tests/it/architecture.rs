@@ -80,17 +80,18 @@ fn may_name() -> BTreeMap<&'static str, Vec<&'static str>> {
         ("tap", vec!["event"]),
         ("operator", vec!["event", "sources", "tap"]),
         ("process", vec!["event", "sources", "tap"]),
-        ("dev", vec!["event", "pull", "sources", "scaffold", "state", "tap", "operator", "process"]),
+        ("dev", vec!["event", "pull", "image", "sources", "scaffold", "state", "tap", "operator", "process"]),
         ("ci", vec!["event", "sources", "state", "tap", "operator", "process", "dev"]),
         ("operate", vec!["event", "sources", "tap", "operator", "dev"]),
         ("tui", vec!["event", "state"]),
         ("print", vec!["event", "state"]),
         ("pull", vec!["event"]),
+        ("image", vec!["pull"]),
         (
             "cli",
             vec![
-                "event", "pull", "sources", "scaffold", "state", "tap", "operator", "process", "dev",
-                "envtest", "tui", "print", "ci", "operate",
+                "event", "pull", "image", "sources", "scaffold", "state", "tap", "operator", "process",
+                "dev", "envtest", "tui", "print", "ci", "operate",
             ],
         ),
     ])
@@ -137,7 +138,7 @@ fn heavy_crates_have_one_home() {
         ("tree_sitter", &["types"]),
         ("tree_sitter_go", &["types/go"]),
         ("ureq", &["operator/reconcile/outside.rs", "pull"]),
-        ("tar", &["pull/pack.rs"]),
+        ("tar", &["pull/pack.rs", "image"]),
         ("opdev_controlplane", &["dev", "cli", "ci", "operate", "envtest", "controlplane"]),
     ];
     let mut wrong = Vec::new();
@@ -176,7 +177,18 @@ fn pure_rooms_stay_pure() {
         ("types/script/run.rs", "std::thread"),
         ("types/time.rs", "std::thread"),
     ];
-    let rooms = ["object", "helm", "kustomize", "types", "event", "event.rs", "sources", "scaffold", "state"];
+    let rooms = [
+        "object",
+        "helm",
+        "kustomize",
+        "types",
+        "event",
+        "event.rs",
+        "image",
+        "sources",
+        "scaffold",
+        "state",
+    ];
     let mut wrong = Vec::new();
     let mut seen = Vec::new();
     for (file, line, path) in named_paths() {
@@ -251,6 +263,30 @@ fn one_file_writes_in_projects() {
     assert!(wrong.is_empty(), "use `dev::private_folder` instead:\n{}", wrong.join("\n"));
     let stale: Vec<_> = elsewhere.iter().filter(|file| !seen.contains(**file)).collect();
     assert!(stale.is_empty(), "files that write nothing any more: {stale:?}");
+}
+
+/// What a published package embeds lies in it. Golden cases of unit tests are for the repository only.
+#[test]
+fn packages_embed_only_what_lies_in_them() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for folder in ["src/object", "src/helm", "src/kustomize", "src/types", "src/controlplane"] {
+        let folder = root().join(folder);
+        for file in rust_files(&folder) {
+            let text = fs::read_to_string(&file).unwrap();
+            for embedded in text.split("include_bytes!(\"").chain(text.split("include_str!(\"")).skip(1) {
+                let Some((path, _)) = embedded.split_once("\")") else { continue };
+                let real = file.parent().unwrap().join(path).canonicalize();
+                let Ok(real) = real else { continue };
+                seen += 1;
+                if !real.starts_with(&folder) && !real.starts_with(root().join("tests/golden")) {
+                    wrong.push(format!("{} embeds {path}", name(&file)));
+                }
+            }
+        }
+    }
+    assert!(seen > 15, "only {seen} embedded files were seen");
+    assert!(wrong.is_empty(), "a published package would not compile:\n{}", wrong.join("\n"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod shelf;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+pub(crate) use peers::RealRegistry;
 use sha2::{Digest as _, Sha256};
 use shelf::{Reply, Shelf};
 use std::fs;

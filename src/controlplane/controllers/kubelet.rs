@@ -1,5 +1,5 @@
 //! The simulated kubelet: moves each pod on its node to the next stage, with statuses and Events as a real one.
-//! Never runs anything. What a pod's life is stands in `stage` and `config/stages`.
+//! Never runs anything. What a pod's life is stands in `stage` and `src/controlplane/assets/stages`.
 
 use super::conditions::{self, Says};
 use super::fields::{self, count, deleting, flag, list, name, put, reference, stamp, text, uid, with_status};

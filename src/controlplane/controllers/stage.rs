@@ -30,9 +30,9 @@ struct Expression {
 
 /// The stages this program brings along.
 const BUILT_IN: [&str; 3] = [
-    include_str!("../../../config/stages/pod-start.yaml"),
-    include_str!("../../../config/stages/pod-end.yaml"),
-    include_str!("../../../config/stages/pod-fail.yaml"),
+    include_str!("../assets/stages/pod-start.yaml"),
+    include_str!("../assets/stages/pod-end.yaml"),
+    include_str!("../assets/stages/pod-fail.yaml"),
 ];
 
 /// The stages this program brings along, parsed.

@@ -13,8 +13,8 @@ use std::sync::OnceLock;
 pub(super) const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 pub(super) const EXTENSIONS: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.";
 
-static SERVED: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/protobuf.json.gz");
-static UNSERVED: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/protobuf-unserved.json.gz");
+static SERVED: &[u8] = include_bytes!("../assets/protobuf.json.gz");
+static UNSERVED: &[u8] = include_bytes!("../assets/protobuf-unserved.json.gz");
 
 /// Field number, JSON name (empty: its fields belong to the message around it), what it holds, flags.
 pub(super) type Field = (u64, String, String, u8);

@@ -152,7 +152,7 @@ fn only_collected(object: &Value, current: &Value) -> bool {
 /// The roles and bindings of a new cluster.
 pub(super) fn bootstrap() -> Vec<Value> {
     use std::io::Read;
-    static ROLES: &[u8] = include_bytes!("../../../assets/kubernetes-1.36/rbac.json.gz");
+    static ROLES: &[u8] = include_bytes!("../assets/rbac.json.gz");
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(ROLES).read_to_end(&mut text).expect("the embedded roles are valid gzip");
     serde_json::from_slice(&text).expect("the embedded roles are a list in JSON")

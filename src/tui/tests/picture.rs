@@ -8,6 +8,7 @@ use crate::tui::view::ViewState;
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::{Color, Modifier};
 use std::fmt::Write as _;
+use unicode_width::UnicodeWidthStr as _;
 
 /// Width and height of a cell, and the height of the letters.
 const CELL: (f32, f32, f32) = (8.4, 18.0, 14.0);
@@ -36,6 +37,21 @@ fn runs(row: &[Cell]) -> Vec<(usize, usize, String, &Cell)> {
     out
 }
 
+/// The words of a text with the column of each: not every browser keeps two spaces, or one at an end.
+fn without_gaps(text: &str) -> Vec<(usize, &str)> {
+    let mut out = Vec::new();
+    let mut from = 0;
+    for part in text.split("  ") {
+        let words = part.trim_matches(' ');
+        if !words.is_empty() {
+            let lead = part.len() - part.trim_start_matches(' ').len();
+            out.push((text[..from + lead].width(), words));
+        }
+        from += part.len() + 2;
+    }
+    out
+}
+
 fn svg(buffer: &Buffer) -> String {
     let (columns, rows) = (f32::from(buffer.area.width), f32::from(buffer.area.height));
     let (width, height) = (columns * CELL.0 + 24.0, rows * CELL.1 + 24.0);
@@ -56,18 +72,18 @@ fn svg(buffer: &Buffer) -> String {
                 writeln!(out, "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{wide:.1}\" height=\"{:.1}\" fill=\"{fill}\"/>", CELL.1)
                     .unwrap();
             }
-            if text.trim().is_empty() {
-                continue;
-            }
             let bold = if cell.modifier.contains(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-            writeln!(
-                out,
-                "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{wide:.1}\" fill=\"{}\"{bold}>{text}</text>",
-                top + CELL.1 * 0.76,
-                color(cell.fg, TEXT)
-            )
-            .unwrap();
+            for (at, words) in without_gaps(&text) {
+                let (left, wide) = (left + at as f32 * CELL.0, words.width() as f32 * CELL.0);
+                let words = words.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                writeln!(
+                    out,
+                    "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{wide:.1}\" fill=\"{}\"{bold}>{words}</text>",
+                    top + CELL.1 * 0.76,
+                    color(cell.fg, TEXT)
+                )
+                .unwrap();
+            }
         }
     }
     out.push_str("</g>\n</svg>\n");

@@ -9,14 +9,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A real registry, Debian's `docker-registry`, that wants a login.
-struct RealRegistry {
+pub(crate) struct RealRegistry {
     process: Child,
-    host: String,
+    pub(crate) host: String,
     _folder: tempfile::TempDir,
 }
 
 impl RealRegistry {
-    fn start() -> RealRegistry {
+    pub(crate) fn start() -> RealRegistry {
         let folder = tempfile::tempdir().unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let at = folder.path().display();

@@ -17,8 +17,8 @@ import (
 
 // kinds prints what the real serializer makes of two objects of every kind: one in which everything is set, and one in
 // which all messages are there and none has a value. src/controlplane/protobuf/tests/kinds.rs builds the same objects.
-func kinds(assets string) error {
-	known, err := tables(assets)
+func kinds(src string) error {
+	known, err := tables(src)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func kinds(assets string) error {
 }
 
 // tables are the messages of both assets.
-func tables(assets string) (map[string][]field, error) {
+func tables(src string) (map[string][]field, error) {
 	var first map[string][]field
 	var other table
 	for name, into := range map[string]any{"protobuf.json.gz": &first, "protobuf-unserved.json.gz": &other} {
-		text, err := inflate(filepath.Join(assets, name))
+		text, err := inflate(filepath.Join(src, "controlplane", "assets", name))
 		if err != nil {
 			return nil, err
 		}

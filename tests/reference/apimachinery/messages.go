@@ -41,10 +41,10 @@ type table struct {
 	Messages map[string][]field `json:"messages"`
 }
 
-// messages writes the two tables of protobuf messages into the folder of the assets: what the served kinds need, and
+// messages writes the two tables of protobuf messages into the assets of src/controlplane: what the served kinds need, and
 // what all the other kinds of k8s.io/api need besides.
-func messages(assets string) error {
-	served, err := servedKinds(filepath.Join(assets, "schemas.tsv.gz"))
+func messages(src string) error {
+	served, err := servedKinds(filepath.Join(src, "object", "assets", "schemas.tsv.gz"))
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,10 @@ func messages(assets string) error {
 		}
 		other.Kinds[kind.GroupVersion().String()+" "+kind.Kind] = name
 	}
-	if err := write(filepath.Join(assets, "protobuf.json.gz"), first); err != nil {
+	if err := write(filepath.Join(src, "controlplane", "assets", "protobuf.json.gz"), first); err != nil {
 		return err
 	}
-	return write(filepath.Join(assets, "protobuf-unserved.json.gz"), other)
+	return write(filepath.Join(src, "controlplane", "assets", "protobuf-unserved.json.gz"), other)
 }
 
 // everyKind is each kind that the modules know, with its type. Options of requests are known to every group: one is enough.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes assets/kubernetes-1.36/descriptions.tsv.gz: what the API says about each definition and each of its fields.
+"""Writes src/object/assets/descriptions.tsv.gz: what the API says about each definition and each of its fields.
 
 Usage: descriptions.py FOLDER, where FOLDER is api/openapi-spec of the Kubernetes source of the same minor version. It is what
 Kubernetes records from a running kube-apiserver at each release; `go mod download -json k8s.io/kubernetes@v1.36.0` says where
@@ -11,7 +11,7 @@ import json
 import pathlib
 import sys
 
-ASSETS = pathlib.Path(__file__).resolve().parents[3] / "assets" / "kubernetes-1.36"
+ASSETS = pathlib.Path(__file__).resolve().parents[3] / "src" / "object" / "assets"
 
 
 def main() -> None:

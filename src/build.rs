@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rerun-if-changed=tests/oracles/build.rs");
+    println!("cargo::rerun-if-changed=src/build.rs");
     if links_with_glibc() {
         link_at_a_fixed_address();
         link_libgcc_in();

@@ -1,0 +1,250 @@
+//! Which files of a project go into its image: those that the operator reads, and nothing else. Never a link out of the
+//! project, never a file that holds a key.
+
+use crate::dev::files;
+use crate::dev::project::Project;
+use crate::dev::trust::{self, Store, Trust};
+use crate::dev::{plan, type_files};
+use crate::event::{Severity, TrustAnswer, words};
+use crate::image::{Entries, HOME, IgnoreFile, secret_in};
+use crate::sources::Sources;
+use anyhow::{Context as _, Result, anyhow, bail};
+use opdev_helm::chart;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+/// Files that go into an image although they look like keys or credentials, relative to the project's root.
+pub type Allowed = Vec<String>;
+
+/// The largest file that is packed.
+const LARGEST: u64 = 16 << 20;
+
+/// The files of a project as they lie in its image.
+///
+/// # Errors
+/// A project that is broken, has nothing to reconcile or is a program of its own; files that must not be packed; files that
+/// `.dockerignore` leaves out although the operator needs them.
+pub fn project_files(project: &Project, allowed: &Allowed) -> Result<Entries> {
+    let sources = sources(project)?;
+    let ignored = match std::fs::read_to_string(project.root.join(".dockerignore")) {
+        Ok(text) => IgnoreFile::parse(&text).map_err(|error| anyhow!("{error}"))?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => IgnoreFile::default(),
+        Err(error) => return Err(error).context(".dockerignore cannot be read"),
+    };
+    let mut contents = Contents { project, files: BTreeMap::new() };
+    contents.add_charts(&sources)?;
+    contents.add_reconcilers()?;
+    contents.add_types(&sources)?;
+    let needed: Vec<&PathBuf> = project.watches.iter().chain(&project.settings_file).collect();
+    for path in needed {
+        contents.add(path)?;
+    }
+    // The project's name stands in it.
+    contents.add_where_there("PROJECT")?;
+    let (out, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        contents.files.into_iter().partition(|(path, _)| ignored.ignores(path));
+    refuse_ignored(project, &sources, &out)?;
+    refuse_secrets(&kept, allowed)?;
+    let mut entries = Entries::default();
+    for (path, bytes) in kept {
+        entries.file(&format!("{HOME}/{path}"), 0o644, bytes);
+    }
+    Ok(entries)
+}
+
+/// Loads the project as `opdev operate` will.
+fn sources(project: &Project) -> Result<Sources> {
+    // It is only read: nothing runs, and no host is reached.
+    let trust = Trust::of(&project.root, Store::none());
+    trust.decide(TrustAnswer::Once, &trust::wanted(project));
+    let (sources, problems) = plan::read(project, &trust)?;
+    let own = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
+    if let Some((shown, program)) = own {
+        bail!(
+            "{program} reconciles {}: it is a program of its own, with an image of its own\n  to do: build that image with its \
+             Dockerfile (`make docker-build`); opdev image packs charts, scripts and templates",
+            shown.gvk.kind
+        );
+    }
+    let broken: Vec<String> =
+        problems.iter().filter(|one| one.severity == Severity::Error).map(words::diagnostic).collect();
+    if !broken.is_empty() {
+        bail!("the operator would not be ready with these files:\n  {}", broken.join("\n  "));
+    }
+    if sources.watches.is_empty() {
+        bail!("there is no kind to reconcile in {}", project.root.display());
+    }
+    Ok(sources)
+}
+
+/// Files that `.dockerignore` names and without which the operator would do something else.
+fn refuse_ignored(project: &Project, sources: &Sources, out: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+    let charts: Vec<&str> =
+        sources.watches.iter().filter_map(|watch| watch.chart()).map(|chart| chart.path.as_str()).collect();
+    let watches = project.watches.as_ref().map(|path| path.display().to_string());
+    let is_needed = |path: &str| {
+        let in_chart = charts.iter().find_map(|chart| path.strip_prefix(&format!("{}/", plain(chart))));
+        match in_chart {
+            Some(inner) => inner == "Chart.yaml" || inner == "values.yaml" || inner.starts_with("templates/"),
+            None => {
+                watches.as_ref().is_some_and(|watches| watches == path)
+                    || path.starts_with("config/reconcilers/")
+            }
+        }
+    };
+    let needed: Vec<&str> = out.keys().map(String::as_str).filter(|path| is_needed(path)).collect();
+    if needed.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        ".dockerignore leaves out what the operator needs: {}\n  to do: take them back there, with lines such as !{}",
+        needed.join(", "),
+        needed[0]
+    )
+}
+
+fn refuse_secrets(files: &BTreeMap<String, Vec<u8>>, allowed: &Allowed) -> Result<()> {
+    let found: Vec<String> = files
+        .iter()
+        .filter(|(path, _)| !allowed.iter().any(|one| plain(one) == path.as_str()))
+        .filter_map(|(path, bytes)| Some(format!("{path} looks like {}", secret_in(path, bytes)?)))
+        .collect();
+    if found.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "whoever pulls the image could read what should stay here:\n  {}\n  to do: name such a file in .dockerignore or in the \
+         chart's .helmignore; if it may be read by anybody, say --allow-file PATH",
+        found.join("\n  ")
+    )
+}
+
+/// A path as it stands in the image.
+fn plain(path: &str) -> &str {
+    path.trim_start_matches("./").trim_end_matches('/')
+}
+
+struct Contents<'a> {
+    project: &'a Project,
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Contents<'_> {
+    /// Folders and archives of charts that watches or scripts name, as Helm reads them: without what `.helmignore` names.
+    fn add_charts(&mut self, sources: &Sources) -> Result<()> {
+        let watched = sources.watches.iter().filter_map(|watch| Some(watch.chart()?.path.clone()));
+        let named = sources.watches.iter().filter_map(|watch| watch.program());
+        let named = named.flat_map(|program| program.charts.keys().cloned());
+        for path in watched.chain(named) {
+            let root = &self.project.root;
+            let path = PathBuf::from(plain(&path));
+            inside(&path)?;
+            let out = files::links_out(root, &root.join(&path), 0);
+            if let Some((link, target)) = out.first() {
+                bail!("{link} leads out of the project, to {target}; put the file itself into the chart");
+            }
+            if root.join(&path).is_file() {
+                self.add(&path)?;
+                continue;
+            }
+            let files = chart::read_dir(&root.join(&path))
+                .with_context(|| format!("the chart {} cannot be read", path.display()))?;
+            for (name, content) in files.iter() {
+                self.files.insert(format!("{}/{name}", path.display()), content.bytes().to_vec());
+            }
+        }
+        Ok(())
+    }
+
+    fn add_reconcilers(&mut self) -> Result<()> {
+        for (path, text) in files::reconcilers(self.project) {
+            let path = plain(&path).to_owned();
+            inside(Path::new(&path))?;
+            self.real(Path::new(&path))?;
+            self.files.insert(path, text.as_bytes().to_vec());
+        }
+        Ok(())
+    }
+
+    /// CRDs, and the Go types with what says how CRDs are made of them.
+    fn add_types(&mut self, sources: &Sources) -> Result<()> {
+        let root = &self.project.root;
+        let crds: Vec<PathBuf> = self
+            .project
+            .crds
+            .iter()
+            .flat_map(|path| files::yaml_files_below(&root.join(path), 0))
+            .map(|path| PathBuf::from(self.project.relative(&path)))
+            .collect();
+        for path in crds {
+            self.add(&path)?;
+        }
+        let mut packages = BTreeSet::new();
+        for path in sources.definitions.iter().flat_map(|one| &one.files) {
+            if !self.files.contains_key(path) {
+                self.add(Path::new(path))?;
+            }
+            if path.ends_with(".go") {
+                packages.extend(Path::new(path).parent().map(Path::to_owned));
+            }
+        }
+        let has_go = !packages.is_empty();
+        // Beside the types lie files that name their group, and types that others are made of.
+        for package in packages {
+            let entries = std::fs::read_dir(root.join(&package)).into_iter().flatten().filter_map(Result::ok);
+            for name in entries.filter_map(|entry| entry.file_name().into_string().ok()) {
+                let path = package.join(&name);
+                if name.ends_with(".go") && !name.ends_with("_test.go") && root.join(&path).is_file() {
+                    self.add(&path)?;
+                }
+            }
+        }
+        if has_go {
+            for file in type_files::setting_files(root) {
+                self.add_where_there(&file)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_where_there(&mut self, path: &str) -> Result<()> {
+        if self.project.root.join(path).is_file() { self.add(Path::new(path)) } else { Ok(()) }
+    }
+
+    fn add(&mut self, path: &Path) -> Result<()> {
+        inside(path)?;
+        let real = self.real(path)?;
+        let about = real.metadata().with_context(|| format!("{} cannot be read", path.display()))?;
+        if !about.is_file() || about.len() > LARGEST {
+            bail!("{} is no file, or larger than {LARGEST} bytes", path.display());
+        }
+        let bytes = std::fs::read(&real).with_context(|| format!("{} cannot be read", path.display()))?;
+        self.files.insert(plain(&path.display().to_string()).to_owned(), bytes);
+        Ok(())
+    }
+
+    /// Where a file lies once all links are followed: in the project, or it is refused.
+    fn real(&self, path: &Path) -> Result<PathBuf> {
+        let whole = self.project.root.join(path);
+        let real = whole.canonicalize().with_context(|| format!("{} cannot be read", path.display()))?;
+        if !real.starts_with(self.project.root.canonicalize()?) {
+            bail!(
+                "{} leads out of the project, to {}; put the file itself there",
+                path.display(),
+                real.display()
+            );
+        }
+        Ok(real)
+    }
+}
+
+/// A path that would lie elsewhere in the image.
+fn inside(path: &Path) -> Result<()> {
+    if path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Ok(());
+    }
+    bail!(
+        "{} lies outside of the project, so the image would not have it at that place; move it into the project",
+        path.display()
+    )
+}

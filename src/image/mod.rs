@@ -1,0 +1,18 @@
+//! Container images as bytes: entries become layers, layers an image, images an OCI layout. Pure; the same input gives the
+//! same digests. `dev/image` finds what goes in, and writes or uploads what comes out.
+
+mod entries;
+mod ignore;
+mod layer;
+mod layout;
+mod manifest;
+mod program;
+mod secret;
+
+pub use entries::{Entries, Entry};
+pub use ignore::IgnoreFile;
+pub use layer::Layer;
+pub use layout::{Layout, LayoutFile, OCI_LAYOUT, merge_indexes};
+pub use manifest::{BINARY, HOME, Image, ImageSettings};
+pub use program::Program;
+pub use secret::secret_in;

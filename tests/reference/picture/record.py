@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""Writes assets/tour.svg, the moving picture at the top of the README: half a minute of the real program in a terminal.
+
+Usage: record.py OPDEV [OUTPUT]     (needs tmux; OPDEV is the program, OUTPUT is assets/tour.svg without it)
+
+Runs `opdev run --embedded` on a copy of the demo project in a terminal of 120 columns and 32 rows, presses keys, saves files,
+and looks at the screen ten times a second. What changed between two looks is shown for as long as it stood there; a stretch in
+which nothing changes is cut to what a reader needs. A row that stays the same is drawn once.
+"""
+
+import html
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+COLUMNS, ROWS = 120, 32
+CELL, LINE, LETTERS = 8.4, 18.0, 14
+BACKGROUND, TEXT = "#1a1b26", "#c0caf5"
+LOOK, LONGEST, CAPTION = 0.1, 2.5, 26.0
+
+
+class Terminal:
+    """A program in tmux, with every screen that it showed."""
+
+    def __init__(self, command, folder, state):
+        self.socket = f"opdev-picture-{os.getpid()}"
+        self.frames, self.caption, self.began = [], "", time.monotonic()
+        environment = {**os.environ, "COLORTERM": "truecolor", "XDG_STATE_HOME": state, "XDG_CONFIG_HOME": state, "HOME": state}
+        environment.pop("KUBECONFIG", None)
+        environment.pop("TMUX", None)
+        start = ["new-session", "-d", "-x", str(COLUMNS), "-y", str(ROWS), "-c", folder, command]
+        subprocess.run(
+            ["tmux", "-L", self.socket, "-f", "/dev/null", "set", "-g", "status", "off", ";", *start],
+            env=environment, check=False, stderr=subprocess.DEVNULL,
+        )
+        self.tmux("set", "-g", "status", "off")
+        self.tmux("resize-window", "-x", str(COLUMNS), "-y", str(ROWS))
+
+    def tmux(self, *words):
+        return subprocess.run(["tmux", "-L", self.socket, *words], check=True, capture_output=True, text=True).stdout
+
+    def look(self):
+        screen = self.tmux("capture-pane", "-p", "-e", "-N").rstrip("\n").split("\n")
+        shown = (self.caption, screen)
+        if not self.frames or self.frames[-1][1:] != shown:
+            self.frames.append((time.monotonic() - self.began, *shown))
+        return self.tmux("capture-pane", "-p")
+
+    def until(self, *texts, deadline=60):
+        """Looks until all texts are on the screen."""
+        end = time.monotonic() + deadline
+        while not all(text in (screen := self.look()) for text in texts):
+            if time.monotonic() > end:
+                sys.exit(f"no {texts} on:\n{screen}")
+            time.sleep(LOOK)
+
+    def hold(self, seconds):
+        """Time to read; it is shown as long as it is."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.look()
+            time.sleep(LOOK)
+
+    def keys(self, *keys):
+        for key in keys:
+            self.tmux("send-keys", key)
+            self.hold(0.25)
+
+    def end(self):
+        subprocess.run(["tmux", "-L", self.socket, "kill-server"], check=False, capture_output=True)
+
+
+def tour(terminal, project):
+    """What is shown."""
+    terminal.caption = "opdev run --embedded: an API server and the operator, without a cluster"
+    terminal.until("to apply a sample")
+    terminal.hold(2)
+    terminal.caption = "a: apply a sample. The chart is installed, its pods come up"
+    terminal.keys("a")
+    terminal.until("type to narrow")
+    terminal.hold(0.8)
+    terminal.tmux("send-keys", "-l", "memcached-sample")
+    terminal.hold(0.8)
+    terminal.keys("Enter")
+    terminal.until("● 3/3")
+    terminal.hold(3)
+    template = project / "charts/memcached/templates/deployment.yaml"
+    good = template.read_text()
+    terminal.caption = "Save a template: it is live at once, and each reconcile says why it ran"
+    template.write_text(good.replace("--conn-limit=", "--max-conns="))
+    terminal.until("edit deployment.yaml")
+    terminal.hold(4)
+    terminal.caption = "Save a broken one: file, line and column; what served goes on serving"
+    template.write_text(good.replace("{{", "{{ nope", 1))
+    terminal.until("keep serving")
+    terminal.hold(4)
+    terminal.caption = "Mend it, and it is gone"
+    template.write_text(good)
+    deadline = time.monotonic() + 60
+    while "keep serving" in terminal.look() and time.monotonic() < deadline:
+        time.sleep(LOOK)
+    terminal.hold(2)
+    terminal.caption = "s: scale. Causes, calls and the diff of the status are on the right"
+    terminal.keys("s")
+    terminal.until("replicas  3")
+    terminal.hold(0.8)
+    terminal.keys("5", "Enter")
+    terminal.until("● 5/5")
+    terminal.hold(4)
+
+
+SGR = re.compile(r"\x1b\[([0-9;:]*)m")
+SIXTEEN = ["#15161e", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff", "#a9b1d6",
+           "#414868", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff", "#c0caf5"]
+
+
+def colour(codes):
+    """The colour after 38 or 48, and what is left of the codes."""
+    if codes[:1] == [2]:
+        return "#%02x%02x%02x" % tuple(codes[1:4]), codes[4:]
+    number = codes[1]
+    if number < 16:
+        return SIXTEEN[number], codes[2:]
+    if number < 232:
+        levels = [0, 95, 135, 175, 215, 255]
+        number -= 16
+        return "#%02x%02x%02x" % (levels[number // 36], levels[number // 6 % 6], levels[number % 6]), codes[2:]
+    grey = 8 + 10 * (number - 232)
+    return "#%02x%02x%02x" % (grey, grey, grey), codes[2:]
+
+
+def runs(line, style):
+    """Pieces of a row that look the same: text, colour of the text and of the ground, bold. A style lasts over rows."""
+    out = []
+    for at, part in enumerate(SGR.split(line)):
+        if at % 2 == 0:
+            if part:
+                fore, ground, bold, swapped = style
+                if swapped:
+                    fore, ground = ground or BACKGROUND, fore or TEXT
+                out.append((part, fore or TEXT, ground, bold))
+            continue
+        codes = [int(code or 0) for code in part.replace(":", ";").split(";")]
+        while codes:
+            code, codes = codes[0], codes[1:]
+            fore, ground, bold, swapped = style
+            if code == 0:
+                style = (None, None, False, False)
+            elif code in (1, 22):
+                style = (fore, ground, code == 1, swapped)
+            elif code in (7, 27):
+                style = (fore, ground, bold, code == 7)
+            elif code == 38:
+                fore, codes = colour(codes)
+                style = (fore, ground, bold, swapped)
+            elif code == 48:
+                ground, codes = colour(codes)
+                style = (fore, ground, bold, swapped)
+            elif code == 39:
+                style = (None, ground, bold, swapped)
+            elif code == 49:
+                style = (fore, None, bold, swapped)
+            elif 30 <= code <= 37 or 90 <= code <= 97:
+                style = (SIXTEEN[code - 30 if code < 90 else code - 82], ground, bold, swapped)
+            elif 40 <= code <= 47 or 100 <= code <= 107:
+                style = (fore, SIXTEEN[code - 40 if code < 100 else code - 92], bold, swapped)
+    return out, style
+
+
+def row(pieces, y):
+    top, x, out = CAPTION + 12 + y * LINE, 0, []
+    for text, fore, ground, bold in pieces:
+        left, wide = 12 + x * CELL, len(text) * CELL
+        x += len(text)
+        if ground:
+            out.append(f'<rect x="{left:.1f}" y="{top:.1f}" width="{wide:.1f}" height="{LINE}" fill="{ground}"/>')
+        # Wide gaps are no text: not every viewer keeps them.
+        for words in re.finditer(r"\S+(?: \S+)*", text):
+            at, wide = left + words.start() * CELL, len(words.group()) * CELL
+            weight = ' font-weight="bold"' if bold else ""
+            out.append(f'<text x="{at:.1f}" y="{top + LINE * 0.76:.1f}" textLength="{wide:.1f}" fill="{fore}"{weight}>'
+                       f"{html.escape(words.group(), quote=False)}</text>")
+    return "".join(out)
+
+
+def caption(text):
+    return f'<text x="12" y="22" fill="{TEXT}" font-weight="bold">{html.escape(text, quote=False)}</text>'
+
+
+def picture(frames):
+    # Stretches in which nothing changes are cut.
+    starts, now = [], 0.0
+    for at, frame in enumerate(frames):
+        starts.append(now)
+        if at + 1 < len(frames):
+            now += min(frames[at + 1][0] - frame[0], LONGEST)
+    length = now + LONGEST
+    drawn = []
+    for frame in frames:
+        lines, style = [caption(frame[1])], (None, None, False, False)
+        for y, line in enumerate(frame[2]):
+            pieces, style = runs(line, style)
+            lines.append(row(pieces, y))
+        drawn.append(lines + [""] * (ROWS + 1 - len(lines)))
+    width, height = COLUMNS * CELL + 24, ROWS * LINE + 24 + CAPTION
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+           f'aria-label="half a minute of opdev in a terminal">\n<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>\n'
+           f'<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" '
+           f'font-size="{LETTERS}" xml:space="preserve">\n']
+    for y in range(ROWS + 1):
+        at = 0
+        while at < len(drawn):
+            end = at
+            while end < len(drawn) and drawn[end][y] == drawn[at][y]:
+                end += 1
+            begin, stop = starts[at], starts[end] if end < len(drawn) else length
+            if drawn[at][y] and (at, end) == (0, len(drawn)):
+                out.append(f"<g>{drawn[at][y]}</g>\n")
+            elif drawn[at][y]:
+                values, times = ["hidden", "visible", "hidden"], [0.0, begin / length, stop / length]
+                if at == 0:
+                    values, times = values[1:], [0.0, stop / length]
+                elif end == len(drawn):
+                    values, times = values[:2], times[:2]
+                # Where nothing moves, the last screen is seen.
+                still = "visible" if end == len(drawn) else "hidden"
+                out.append(
+                    f'<g visibility="{still}">{drawn[at][y]}<animate attributeName="visibility" values="{";".join(values)}" '
+                    f'keyTimes="{";".join(f"{one:.4f}" for one in times)}" dur="{length:.1f}s" calcMode="discrete" '
+                    'repeatCount="indefinite"/></g>\n'
+                )
+            at = end
+    out.append("</g>\n</svg>\n")
+    return "".join(out), length
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    program = pathlib.Path(sys.argv[1]).resolve()
+    output = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else ROOT / "assets" / "tour.svg"
+    with tempfile.TemporaryDirectory() as scratch:
+        project = pathlib.Path(scratch) / "demo"
+        for part in ("charts", "config", "samples"):
+            shutil.copytree(ROOT / part, project / part)
+        terminal = Terminal(f"{program} run --embedded", str(project), scratch)
+        try:
+            tour(terminal, project)
+        finally:
+            terminal.end()
+    text, length = picture(terminal.frames)
+    output.write_text(text)
+    print(f"{len(terminal.frames)} screens, {length:.0f} s, {len(text)} bytes")
+
+
+if __name__ == "__main__":
+    main()
