@@ -224,7 +224,7 @@ impl Running {
         let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
         let (die, fatal) = mpsc::channel(1);
-        let tasks = TaskTracker::new();
+        let (tasks, numbers) = (TaskTracker::new(), PassNumbers::default());
         let reloader = Reloader {
             project: project.clone(),
             options,
@@ -241,7 +241,6 @@ impl Running {
             hold: input.hold,
         };
         tasks.spawn(follow_files(reloader, first, shutdown.clone()));
-        let numbers = PassNumbers::default();
         // Of its own: who leaves may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
         let (client, roles) = acting.unzip();

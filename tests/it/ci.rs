@@ -235,6 +235,37 @@ fn folders_of_kuttl_run_in_this_process() {
     }
 }
 
+/// kuttl patches what is there: a step may have only what it changes, which would be no whole object.
+#[test]
+fn a_step_changes_a_part_of_an_object() {
+    let (_folder, root, steps) = with_steps();
+    fs::remove_dir_all(&steps).unwrap();
+    fs::create_dir_all(&steps).unwrap();
+    let whole = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 1\n  selector: {matchLabels: {a: b}}\n  \
+                 template: {metadata: {labels: {a: b}}, spec: {containers: [{name: web, image: nginx}]}}\n";
+    let part = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 2}\n";
+    for (name, text) in [("00-install.yaml", whole), ("01-scale.yaml", part), ("01-assert.yaml", part)] {
+        fs::write(steps.join(name), text).unwrap();
+    }
+    let output = ci(&root, &["tests/e2e", "--timeout", "15s"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    // A step may be a folder of its own, with names without numbers.
+    fs::create_dir(steps.join("02-again")).unwrap();
+    fs::write(steps.join("02-again/web.yaml"), part.replace('2', "3")).unwrap();
+    fs::write(steps.join("02-again/assert.yaml"), part.replace('2', "3")).unwrap();
+    let output = ci(&root, &["tests/e2e", "--timeout", "15s", "--junit", "junit.xml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", told(&output));
+    let junit = fs::read_to_string(root.join("junit.xml")).unwrap();
+    assert!(junit.contains("name=\"02-again\""), "{junit}");
+    fs::write(steps.join("02-again/errors.yaml"), part.replace('2', "3")).unwrap();
+    let output = ci(&root, &["tests/e2e", "--timeout", "3s"]);
+    assert!(
+        output.status.code() == Some(1) && told(&output).contains("02-again/errors.yaml"),
+        "{}",
+        told(&output)
+    );
+}
+
 #[test]
 fn a_step_that_is_otherwise_is_red_and_says_where() {
     let wrong = |name: &str, from: &str, to: &str| {

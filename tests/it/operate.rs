@@ -294,6 +294,26 @@ fn until_answered(address: &str, path: &str, is: impl Fn(&(u16, String)) -> bool
     }
 }
 
+/// Prometheus' own judgement of metrics, where `promtool` is installed.
+fn promtool(metrics: &str) {
+    let started = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut child = match started {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !cfg!(oracles) => return,
+        Err(error) => panic!("promtool is missing; the package prometheus has it: {error}"),
+    };
+    std::io::Write::write_all(&mut child.stdin.take().unwrap(), metrics.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout.as_slice(), &output.stderr].concat()).into_owned();
+    // The names are those of controller-runtime and helm-operator.
+    assert!(output.status.success() && said.trim().is_empty(), "{:?}: {said}\n{metrics}", output.status);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn charts_and_scripts_work_with_the_roles_that_opdev_writes() {
     let cluster = Cluster::start().await;
@@ -336,7 +356,9 @@ async fn charts_and_scripts_work_with_the_roles_that_opdev_writes() {
         "opdev_release_total{controller=\"memcached-controller\",action=\"install\",outcome=\"succeeded\"} 1";
     until_answered(&metrics, "/metrics", |(_, text)| text.contains(installed));
     let of_script = "controller_runtime_max_concurrent_reconciles{controller=\"podset-controller\"}";
-    assert!(get(&metrics, "/metrics").1.contains(of_script));
+    let scraped = get(&metrics, "/metrics").1;
+    assert!(scraped.contains(of_script));
+    promtool(&scraped);
     let (code, log) = operating.stop();
     assert_eq!(code, Some(0), "{log}");
     assert!(!log.contains("forbidden") && !log.contains("\"level\":\"error\""), "{log}");

@@ -63,13 +63,18 @@ impl Cluster {
         let name = data.metadata.name.clone().unwrap_or_default();
         // A refusal repeats values of the object.
         let hidden = |error: kube::Error| without_secrets(anyhow::Error::new(error), object);
-        match api.create(&PostParams::default(), &data).await {
-            Err(kube::Error::Api(status)) if status.code == 409 => {
-                let patched = api.patch(&name, &PatchParams::default(), &Patch::Merge(object)).await;
-                patched.map_err(hidden).with_context(place)?;
-            }
-            created => drop(created.map_err(hidden).with_context(place)?),
-        }
+        let patch = async || api.patch(&name, &PatchParams::default(), &Patch::Merge(object)).await;
+        // A step that changes an object has only what it changes: to create that would be refused, and for another reason.
+        let is_there = !name.is_empty()
+            && api.get_metadata_opt(&name).await.map_err(hidden).with_context(place)?.is_some();
+        let applied = match is_there {
+            true => patch().await,
+            false => match api.create(&PostParams::default(), &data).await {
+                Err(kube::Error::Api(status)) if status.code == 409 => patch().await,
+                created => created,
+            },
+        };
+        applied.map_err(hidden).with_context(place)?;
         if gvk.group == "apiextensions.k8s.io" {
             let ready = kube::runtime::wait::await_condition(api, &name, is_established);
             ready.await.with_context(place)?;

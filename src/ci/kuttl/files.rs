@@ -189,9 +189,7 @@ fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
             continue;
         }
         if entry.path().is_dir() {
-            bail!(
-                "{relative}/{name}: steps in folders of their own are not read; write them as files beside each other"
-            );
+            continue;
         }
         if name.contains(".gotmpl.") {
             bail!("{relative}/{name}: templates are not expanded; write the objects themselves");
@@ -201,6 +199,25 @@ fn refuse_unknown(folder: &Path, relative: &str) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The folders that are steps, such as `02-install`: what is in them has names without a number, or with any.
+fn step_folders(folder: &Path) -> Vec<(u32, String, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let below = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir());
+    let mut found: Vec<_> = below
+        .filter_map(|path| {
+            let name = path.file_name()?.to_str()?.to_owned();
+            let (index, first, last) = parts(&format!("{name}.yaml"))?;
+            Some((index, whole_name(first, &last), path))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+fn whole_name(first: String, last: &str) -> String {
+    if last.is_empty() { first } else { format!("{first}-{last}") }
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -234,16 +251,24 @@ fn read(root: &Path, folder: &Path, suite: &TestSuite) -> Result<KuttlTest> {
             step.expects.extend(read_expects(&path, &format!("{relative}/{name}"))?);
             continue;
         }
-        match first.to_lowercase().as_str() {
-            "assert" => asserts(step, &path, &relative)?,
-            "errors" => step.errors.extend(manifests(&path, &relative)?),
-            _ => {
-                let whole = if last.is_empty() { first } else { format!("{first}-{last}") };
-                if step.name.is_empty() {
-                    step.name = whole;
-                }
-                applies(step, folder, &path, &relative)?;
-            }
+        add(step, folder, (&path, &relative), whole_name(first, &last))?;
+    }
+    for (index, whole, below) in step_folders(folder) {
+        let step = steps.entry(index).or_default();
+        step.index = index;
+        if step.name.is_empty() {
+            step.name = whole;
+        }
+        let shown = below.strip_prefix(root).unwrap_or(&below).display().to_string();
+        refuse_unknown(&below, &shown)?;
+        for name in names(&below) {
+            // Without a number of its own it has that of its folder.
+            let known = parts(&name).or_else(|| parts(&format!("{index}-{name}")));
+            let Some((_, first, last)) = known else {
+                ignored.push(format!("{shown}/{name}"));
+                continue;
+            };
+            add(step, folder, (&below.join(&name), &shown), whole_name(first, &last))?;
         }
     }
     Ok(KuttlTest {
@@ -253,6 +278,23 @@ fn read(root: &Path, folder: &Path, suite: &TestSuite) -> Result<KuttlTest> {
         steps: steps.into_values().collect(),
         ignored,
     })
+}
+
+/// Adds a file to a step: the first word of its name says what it is.
+fn add(step: &mut Step, folder: &Path, (path, shown): (&Path, &str), name: String) -> Result<()> {
+    match name.split('-').next().unwrap_or_default().to_lowercase().as_str() {
+        "assert" => asserts(step, path, shown),
+        "errors" => {
+            step.errors.extend(manifests(path, shown)?);
+            Ok(())
+        }
+        _ => {
+            if step.name.is_empty() {
+                step.name = name;
+            }
+            applies(step, folder, path, shown)
+        }
+    }
 }
 
 /// The objects of a file, or of the files of a folder.
