@@ -9,6 +9,7 @@ mod diagnostic;
 mod disturbance;
 mod draft;
 mod impact;
+mod kind_table;
 mod leaving;
 mod loops;
 pub mod mask;
@@ -24,6 +25,7 @@ mod reconcile;
 mod request;
 pub mod shell;
 mod traced_pass;
+mod user_command;
 mod values;
 pub mod words;
 
@@ -37,6 +39,7 @@ pub use draft::{Draft, DraftId, DraftStage, Review, Undoable};
 pub use impact::{
     Finding, Held, HeldChange, Hurt, Released, ShadowDecision, ShadowRun, TypeChanged, Verdict, Weight,
 };
+pub use kind_table::{KindTable, ServedKind, TableColumn, TableQuery, TableRow};
 pub use leaving::{Asker, Destination, Leaving, OnExit};
 pub use loops::{LoopField, LoopFound, LoopKind};
 pub use missing::MissingRule;
@@ -52,6 +55,7 @@ pub use reconcile::{
 };
 pub use request::{NewFrom, PodFailure, Propagation, Request, RequestId, RequestOutcome};
 pub use traced_pass::{CachedRead, FindingKind, OwnWrite, PassFinding, ProcessPass};
+pub use user_command::{ProgramRun, UserCommand};
 pub use values::{EffectiveValue, ValueFrom, ValuesExplained};
 
 use jiff::Timestamp;
@@ -136,6 +140,18 @@ pub enum Event {
     PathsListed(Paths),
     /// The effective values of the custom resource whose values are looked at.
     ValuesExplained(Arc<ValuesExplained>),
+    /// The kinds that the API server serves and whose objects can be listed, all of them.
+    KindsServed {
+        /// By group and plural name, those without a group first.
+        kinds: Vec<ServedKind>,
+    },
+    /// The table of a kind that is looked at has changed, or is looked at no more.
+    TableChanged {
+        /// All of it.
+        table: Option<Arc<KindTable>>,
+    },
+    /// The object of the table's selected row, whole.
+    RowRead(ObjectSeen),
     /// What can be undone, all of it, newest first.
     UndoChanged {
         /// One for each deed.
@@ -233,6 +249,21 @@ pub struct Sample {
     pub path: String,
     /// The first object in it.
     pub object: ObjectRef,
+}
+
+impl Sample {
+    /// Its kind, with the version where another sample has the same kind.
+    pub fn kind_among(&self, all: &[Sample]) -> String {
+        let gvk = &self.object.gvk;
+        let other = |sample: &Sample| sample.object.gvk.kind == gvk.kind && sample.object.gvk != *gvk;
+        let alike = |sample: &Sample| other(sample) && sample.object.gvk.version != gvk.version;
+        match (all.iter().any(other), all.iter().any(alike)) {
+            (false, _) => gvk.kind.clone(),
+            (true, true) => format!("{} {}", gvk.kind, gvk.version),
+            // The same kind and version of two groups.
+            (true, false) => format!("{} {}", gvk.kind, gvk.api_version()),
+        }
+    }
 }
 
 /// One kind the operator serves.
@@ -501,6 +532,9 @@ pub struct RequestStarted {
     pub at: Timestamp,
     /// In words, such as `apply samples/memcached.yaml`.
     pub what: String,
+    /// Whether it goes on until it is cancelled, as a program that runs beside the screen does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lasting: bool,
 }
 
 /// A request has ended.

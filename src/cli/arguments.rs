@@ -5,6 +5,15 @@ use crate::sources;
 use std::collections::HashSet;
 use std::time::Duration;
 
+/// How events are printed as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum JsonForm {
+    /// All of them.
+    Whole,
+    /// Without whole objects.
+    Compact,
+}
+
 /// A duration as Go writes it.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())

@@ -25,9 +25,14 @@ mod webhooks;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use std::process::ExitCode;
 
+/// What to do next, below the list of commands.
+const NEXT: &str = "What to do next:\n  in the folder of an operator    opdev run\n  in the folder of a chart        \
+    opdev run           (offers to make an operator of it)\n  in an empty folder              opdev init --types \
+    --group cache --version v1alpha1 --kind Memcached\n  to look at an API server        opdev serve";
+
 /// The local inner loop for Kubernetes operator developers.
 #[derive(Debug, Parser)]
-#[command(name = "opdev", version, about, max_term_width = 100)]
+#[command(name = "opdev", version, about, max_term_width = 100, after_help = NEXT)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -147,6 +152,12 @@ fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
 fn complain(error: &anyhow::Error) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "error: {}", crate::event::words::visible(&format!("{error:#}")));
+}
+
+/// Tells the user something beside the output, on standard error.
+fn say(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `opdev run`: finds the project, sets logging up, and joins the inner loop with the terminal or a printer.
 
-use super::arguments;
+use super::arguments::{self, JsonForm};
 use super::begin;
 use super::logging;
 use super::signals;
@@ -69,9 +69,9 @@ pub(super) struct RunArgs {
     /// Print one line for each thing that happens instead of drawing panes (the default without a terminal)
     #[arg(long, conflicts_with = "json")]
     plain: bool,
-    /// Print one JSON object for each thing that happens
-    #[arg(long)]
-    json: bool,
+    /// Print one JSON object for each thing that happens; `--json=compact` leaves whole objects out
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "whole")]
+    json: Option<JsonForm>,
     /// Reconcile only this kind; the others are shown. May be given more than once
     #[arg(long, value_name = "KIND")]
     only: Vec<String>,
@@ -129,13 +129,13 @@ fn on_exit(text: &str) -> Result<OnExit, String> {
 enum Output {
     Panes,
     Plain,
-    Json,
+    Json(JsonForm),
 }
 
 impl RunArgs {
     fn output(&self) -> Output {
         match (self.json, self.plain) {
-            (true, _) => Output::Json,
+            (Some(form), _) => Output::Json(form),
             (_, true) => Output::Plain,
             _ if !tui::usable() => Output::Plain,
             _ => Output::Panes,
@@ -176,7 +176,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
     let _entered = runtime.enter();
     let (listener, printer) = match output {
         Output::Panes => (None, None),
-        Output::Plain | Output::Json => {
+        Output::Plain | Output::Json(_) => {
             let (listener, printer) = Printer::start(output, &shutdown)?;
             (Some(listener), Some(printer))
         }
@@ -197,7 +197,7 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
                 );
             })),
         })?),
-        Output::Plain | Output::Json => None,
+        Output::Plain | Output::Json(_) => None,
     };
     let allowed = (trust, allow_contexts);
     let input = input(args, (project, allowed), events, requests, &shutdown, (&log, state_folder, began));
@@ -237,10 +237,10 @@ fn trust(project: &Project, output: Output) -> Result<Trust> {
     let trust = Trust::of(&project.root, Store::of_user());
     let unanswered = trust.unanswered(&trust::wanted(project))?;
     match output {
-        Output::Plain | Output::Json if !unanswered.is_empty() => {
+        Output::Plain | Output::Json(_) if !unanswered.is_empty() => {
             bail!("{}", trust::refusal(project, &unanswered, &super::trust::command(&project.root)))
         }
-        Output::Panes | Output::Plain | Output::Json => Ok(trust),
+        Output::Panes | Output::Plain | Output::Json(_) => Ok(trust),
     }
 }
 
@@ -371,7 +371,8 @@ impl Printer {
         let mut dropped = 0u64;
         let listener = move |event: &Event| {
             let line = match output {
-                Output::Json => Some(print::json(event)),
+                Output::Json(JsonForm::Whole) => Some(print::json(event)),
+                Output::Json(JsonForm::Compact) => Some(print::compact(event)),
                 Output::Plain | Output::Panes => print::plain(event),
             };
             let Some(line) = line else { return };
@@ -394,7 +395,7 @@ impl Printer {
 /// Says that the reader was too slow.
 fn lost(output: Output, lines: u64) -> String {
     match output {
-        Output::Json => format!("{{\"event\":\"outputDropped\",\"lines\":{lines}}}"),
+        Output::Json(_) => format!("{{\"event\":\"outputDropped\",\"lines\":{lines}}}"),
         Output::Plain | Output::Panes => format!("({lines} lines were dropped: nobody read them in time)"),
     }
 }

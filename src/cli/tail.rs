@@ -1,6 +1,9 @@
-//! `opdev tail`: follows `.opdev/events.jsonl` of a running opdev from a second terminal.
+//! `opdev tail`: follows `.opdev/events.jsonl` of a running opdev from a second terminal, and ends with that run.
 
+use super::arguments::JsonForm;
 use crate::dev::journal;
+use crate::dev::lock::Lock;
+use crate::dev::private_folder::PrivateFolder;
 use crate::dev::project::Project;
 use crate::event::{Event, words};
 use crate::print;
@@ -14,15 +17,15 @@ pub(super) struct TailArgs {
     /// The project's folder instead of the nearest one above the working directory
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Print the events as they are, one JSON object a line
-    #[arg(long)]
-    json: bool,
+    /// Print the events as they are, one JSON object a line; `--json=compact` leaves whole objects out
+    #[arg(long, value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "whole")]
+    json: Option<JsonForm>,
     /// Stop at the end of the file instead of waiting for more
     #[arg(long)]
     no_follow: bool,
 }
 
-/// Follows until interrupted, or until the reader of the output goes away.
+/// Follows until the run ends, or until the reader of the output goes away. Where none runs it says so, and waits for one.
 pub(super) fn run(args: &TailArgs) -> Result<()> {
     let from = std::env::current_dir().context("the working directory cannot be read")?;
     let project = Project::discover(args.project.as_deref(), &from)?;
@@ -34,13 +37,49 @@ pub(super) fn run(args: &TailArgs) -> Result<()> {
         );
     }
     let mut out = std::io::stdout().lock();
-    journal::follow(&path, !args.no_follow, |line| {
-        let shown = if args.json {
-            // Whoever wrote the file may not have been opdev.
-            Some(words::escaped_json(line.to_owned()))
-        } else {
-            serde_json::from_str::<Event>(line).ok().and_then(|event| print::plain(&event))
+    let print = |line: &str| {
+        let event = || serde_json::from_str::<Event>(line).ok();
+        // Whoever wrote the file may not have been opdev.
+        let as_it_is = || Some(words::escaped_json(line.to_owned()));
+        let shown = match args.json {
+            Some(JsonForm::Whole) => as_it_is(),
+            Some(JsonForm::Compact) => event().map_or_else(as_it_is, |event| Some(print::compact(&event))),
+            None => event().and_then(|event| print::plain(&event)),
         };
         shown.is_none_or(|text| writeln!(out, "{text}").and_then(|()| out.flush()).is_ok())
-    })
+    };
+    let folder = path.parent().map(PrivateFolder::open).transpose()?.flatten();
+    let mut waiting = Waiting::default();
+    journal::follow(&path, !args.no_follow, print, || waiting.goes_on(folder.as_ref()))
+}
+
+/// What is known of the run while nothing comes.
+#[derive(Default)]
+struct Waiting {
+    /// Whether a run was seen.
+    ran: bool,
+    /// Whether it was said that there is none.
+    said: bool,
+}
+
+impl Waiting {
+    /// Whether there is still something to wait for; says what it waits for.
+    fn goes_on(&mut self, folder: Option<&PrivateFolder>) -> bool {
+        // Who cannot be asked may run.
+        let runs =
+            folder.is_none_or(|folder| Lock::holder(folder, "lock").map_or(true, |held| held.is_some()));
+        match (runs, self.ran) {
+            (true, _) => self.ran = true,
+            (false, true) => {
+                super::say("The run has ended.");
+                return false;
+            }
+            (false, false) if !self.said => {
+                super::say("No opdev runs in this project now. Waiting for the next run; ctrl-c ends.");
+                self.said = true;
+            }
+            (false, false) => {}
+        }
+        true
+    }
 }

@@ -49,7 +49,10 @@ impl Guard {
         self.events.emit(Event::ProtectionChanged(changed)).await;
         // The CRDs first; objects of kinds that are served already need not wait for them.
         let _ = self.reloader.send(Ask::Reload).await;
-        let _ = self.operator.send(ManagerRequest::ReconcileAll).await;
+        let _ = self
+            .operator
+            .send(ManagerRequest::ReconcileAll { why: "writes were held back until now".to_owned() })
+            .await;
         Ok(format!("opdev writes to {name} until it ends"))
     }
 }

@@ -11,6 +11,7 @@ use super::contexts;
 use super::copies::{Copies, Marks};
 use super::files;
 use super::guard::Guard;
+use super::kind_table::KindTables;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
 use super::preferences::{self, Files};
@@ -177,6 +178,7 @@ struct Running {
     fatal: mpsc::Receiver<anyhow::Error>,
     observer: Observer,
     pod_logs: PodLogs,
+    kind_tables: KindTables,
     events: EventSink,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -196,6 +198,22 @@ struct Running {
     opener: Opener,
     /// Ends pauses of watches.
     awake: watch::Sender<u64>,
+}
+
+/// What is read only while somebody looks at it.
+fn looked_at(
+    opened: &Opened,
+    scope: &Option<String>,
+    tasks: &TaskTracker,
+    shutdown: &CancellationToken,
+) -> (PodLogs, KindTables) {
+    let Opened { connection, events, .. } = opened;
+    let client = || connection.client.clone();
+    let place = (scope.clone(), connection.namespace.clone());
+    (
+        PodLogs::new(client(), events.clone(), tasks.clone(), shutdown.clone()),
+        KindTables::new(client(), place, events.clone(), tasks.clone(), shutdown.clone()),
+    )
 }
 
 /// The operator's settings on this cluster.
@@ -279,8 +297,7 @@ impl Running {
             (woken, connection.cluster.embedded),
             shutdown.clone(),
         );
-        let pod_logs =
-            PodLogs::new(connection.client.clone(), events.clone(), tasks.clone(), shutdown.clone());
+        let (pod_logs, kind_tables) = looked_at(opened, &namespace, &tasks, shutdown);
         let handler = Requests { rules, ..handler(input, opened, to_manager, to_reloader, sources.clone()) };
         if !connection.cluster.embedded {
             let copies = handler.copies.clone();
@@ -295,6 +312,7 @@ impl Running {
             fatal,
             observer,
             pod_logs,
+            kind_tables,
             events: events.clone(),
             tasks,
             shutdown: shutdown.clone(),
@@ -366,6 +384,9 @@ impl Running {
                     }
                     Some((_, Request::PodLogs { sources })) => self.pod_logs.follow(&sources),
                     Some((_, Request::Look { object })) => self.observer.look_at(object),
+                    Some((_, Request::ShowTable { table })) => self.kind_tables.show(table),
+                    Some((_, Request::ReadRow { object })) => self.kind_tables.read_row(object),
+                    Some((_, Request::ListKinds)) => self.kind_tables.list_kinds(),
                     Some((id, request)) => self.dispatch(id, request),
                 },
             }
@@ -380,7 +401,12 @@ impl Running {
     async fn begin(&self, opening: &mut Option<Opening>, next: Opening) {
         let what = next.what.clone();
         self.events
-            .emit(Event::RequestStarted(RequestStarted { id: next.id, at: Timestamp::now(), what }))
+            .emit(Event::RequestStarted(RequestStarted {
+                id: next.id,
+                at: Timestamp::now(),
+                what,
+                lasting: false,
+            }))
             .await;
         let why_not = match (&*opening, &next.to) {
             (Some(other), _) => Some(format!("opdev is about to {}", other.what)),

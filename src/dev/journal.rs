@@ -97,15 +97,22 @@ fn write(folder: &PrivateFolder, file: File, waiting: &Receiver<(u64, Event)>) {
 }
 
 /// Hands every line of the file at `path` to `take`, in order, and with `wait` those that are still to come; starts
-/// over where a new run starts the file over. Ends when `take` says false.
+/// over where a new run starts the file over. Ends when `take` says false, or, at the end of the file, `goes_on`: that is asked
+/// again and again while nothing comes, and what was written meanwhile is still handed over.
 ///
 /// # Errors
 /// Where the file cannot be read.
-pub fn follow(path: &Path, wait: bool, mut take: impl FnMut(&str) -> bool) -> Result<()> {
+pub fn follow(
+    path: &Path,
+    wait: bool,
+    mut take: impl FnMut(&str) -> bool,
+    mut goes_on: impl FnMut() -> bool,
+) -> Result<()> {
     let open = || File::open(path).with_context(|| format!("{} cannot be read", path.display()));
     let mut reader = BufReader::new(open()?);
     let mut identity = identity(path);
     let mut line = String::new();
+    let mut ended = false;
     loop {
         // A line without its end is still being written.
         if reader.read_line(&mut line).is_ok_and(|read| read > 0) && line.ends_with('\n') {
@@ -115,8 +122,12 @@ pub fn follow(path: &Path, wait: bool, mut take: impl FnMut(&str) -> bool) -> Re
             line.clear();
             continue;
         }
-        if !wait {
+        if !wait || ended {
             return Ok(());
+        }
+        if !goes_on() {
+            ended = true;
+            continue;
         }
         std::thread::sleep(Duration::from_millis(50));
         let now = self::identity(path);
@@ -137,6 +148,25 @@ fn identity(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_written_before_the_end_is_still_handed_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        std::fs::write(&path, "a\nb\n").unwrap();
+        let mut lines = Vec::new();
+        let append = || {
+            let mut file = File::options().append(true).open(&path).unwrap();
+            writeln!(file, "c").unwrap();
+            false
+        };
+        let take = |line: &str| {
+            lines.push(line.to_owned());
+            true
+        };
+        follow(&path, true, take, append).unwrap();
+        assert_eq!(lines, ["a", "b", "c"]);
+    }
 
     #[test]
     fn every_event_is_a_line_and_the_run_before_is_kept() {

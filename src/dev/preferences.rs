@@ -4,7 +4,9 @@
 use super::private_folder::PrivateFolder;
 use super::user_settings;
 use super::watcher::{WatchSet, Watcher};
-use crate::event::{Binding, Borders, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice};
+use crate::event::{
+    Binding, Borders, Diagnostic, Event, Place, Preferences, Severity, ThemeChoice, UserCommand,
+};
 use crate::tap::EventSink;
 use jiff::Timestamp;
 use opdev_object::spelling::nearest;
@@ -48,7 +50,7 @@ fn remembered(folder: &Path) -> Option<Borders> {
 }
 
 /// The sections of `config.yaml`.
-const SECTIONS: [&str; 4] = ["allowContexts", "keys", "mouse", "theme"];
+const SECTIONS: [&str; 5] = ["allowContexts", "commands", "keys", "mouse", "theme"];
 /// The places of the project's file, first match wins.
 const PROJECT: [&str; 2] = ["opdev.yaml", "config/opdev.yaml"];
 
@@ -178,6 +180,13 @@ impl File<'_> {
                         all.problems.push(problem(self.place(value), message, None));
                     }
                 }
+                Some("commands") if self.own => self.commands(value, all),
+                // A cloned repository must not make a key run something.
+                Some("commands") => {
+                    let message = "commands are taken from your own config.yaml only".to_owned();
+                    let hint = "write them into ~/.config/opdev/config.yaml".to_owned();
+                    all.problems.push(problem(self.place(key), message, Some(hint)));
+                }
                 // Read once, at the start, by `user_settings`.
                 Some("allowContexts") if self.own => {}
                 // The project's file holds more than this; `settings` judges it.
@@ -241,6 +250,82 @@ impl File<'_> {
                 }
             }
         }
+    }
+
+    fn commands(&self, value: &Node, all: &mut Preferences) {
+        let items: &[Node] = match &value.kind {
+            Kind::Sequence(items) => items,
+            Kind::Null => return,
+            Kind::Bool(_)
+            | Kind::Int(_)
+            | Kind::Uint(_)
+            | Kind::Float(_)
+            | Kind::String(_)
+            | Kind::Mapping(_) => {
+                let message = "commands is a list; each has a name and what it runs".to_owned();
+                return all.problems.push(problem(self.place(value), message, None));
+            }
+        };
+        for item in items {
+            match self.command(item) {
+                Ok(command) => all.commands.push(command),
+                Err(problem) => all.problems.push(*problem),
+            }
+        }
+    }
+
+    fn command(&self, item: &Node) -> Result<UserCommand, Box<Diagnostic>> {
+        let wrong = |node: &Node, message: &str| {
+            let hint = "such as `{name: top, key: g t, run: kubectl top pod {name} -n {ns}, kinds: [Pod], writes: false}`";
+            Box::new(problem(self.place(node), message.to_owned(), Some(hint.to_owned())))
+        };
+        let Kind::Mapping(fields) = &item.kind else {
+            return Err(wrong(item, "a command has a name and what it runs"));
+        };
+        let mut command = UserCommand {
+            name: String::new(),
+            key: None,
+            run: Vec::new(),
+            shell: false,
+            kinds: Vec::new(),
+            confirm: false,
+            background: false,
+            writes: true,
+            place: self.place(item),
+        };
+        let texts = |node: &Node| -> Option<Vec<String>> {
+            let Kind::Sequence(items) = &node.kind else { return None };
+            items.iter().map(Node::to_text).collect()
+        };
+        for (key, value) in fields {
+            let flag = || {
+                let Kind::Bool(on) = value.kind else { return Err(wrong(value, "this is true or false")) };
+                Ok(on)
+            };
+            match key.as_str().unwrap_or_default() {
+                "name" => command.name = value.to_text().unwrap_or_default(),
+                "key" => command.key = self.key(value).filter(|key| !key.is_empty()),
+                "run" => match (texts(value), value.to_text()) {
+                    (Some(words), _) => (command.run, command.shell) = (words, false),
+                    (None, Some(line)) => (command.run, command.shell) = (vec![line], true),
+                    (None, None) => return Err(wrong(value, "run is a line for sh, or a list of words")),
+                },
+                "kinds" => {
+                    command.kinds = texts(value).ok_or_else(|| wrong(value, "kinds is a list of kinds"))?;
+                }
+                "confirm" => command.confirm = flag()?,
+                "background" => command.background = flag()?,
+                "writes" => command.writes = flag()?,
+                other => return Err(wrong(key, &format!("a command has no `{other}`"))),
+            }
+        }
+        if command.name.trim().is_empty() {
+            return Err(wrong(item, "a command needs a name"));
+        }
+        if command.run.iter().all(|word| word.trim().is_empty()) {
+            return Err(wrong(item, "a command needs something to run"));
+        }
+        Ok(command)
     }
 
     /// The name of a key as written: to YAML 1.1 a bare `y` is true, to the user it is a key.
@@ -314,6 +399,35 @@ mod tests {
         assert_eq!(told("keys: [a]\n", true).len(), 1);
         assert_eq!(told("keys: {zoom: {a: b}}\n", true).len(), 1);
         assert!(told("keys: {zoom: [\n", true)[0].starts_with("config.yaml:"));
+    }
+
+    #[test]
+    fn commands_are_the_users_own() {
+        let text = "commands:\n- {name: top, key: g t, run: 'kubectl top pod {name}', kinds: [Pod], writes: false}\n\
+            - name: restart\n  run: [kubectl, rollout, restart, \"{kind}/{name}\"]\n  confirm: true\n  background: true\n";
+        let all = of(text, true);
+        assert_eq!(all.problems, []);
+        let [top, restart] = all.commands.as_slice() else { panic!("{:?}", all.commands) };
+        assert_eq!(
+            (top.key.as_deref(), top.shell, top.writes, top.confirm),
+            (Some("g t"), true, false, false)
+        );
+        assert_eq!((restart.run.len(), restart.shell, restart.writes), (4, false, true));
+        assert!(restart.confirm && restart.background && restart.place.line == 3);
+        // A repository's file brings none.
+        let theirs = of(text, false);
+        assert_eq!(theirs.commands, []);
+        assert!(theirs.problems[0].message.contains("your own config.yaml only"), "{:?}", theirs.problems);
+        for (text, told) in [
+            ("commands: top", "commands is a list"),
+            ("commands: [{run: a}]", "needs a name"),
+            ("commands: [{name: a}]", "something to run"),
+            ("commands: [{name: a, run: b, conirm: true}]", "has no `conirm`"),
+            ("commands: [{name: a, run: b, writes: maybe}]", "true or false"),
+        ] {
+            let all = of(text, true);
+            assert!(all.problems[0].message.contains(told), "{text}: {:?}", all.problems);
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ mod paths;
 mod pause;
 mod places;
 mod rules;
+mod run_program;
+mod save_text;
 mod scale;
 mod send;
 mod skeleton;
@@ -93,7 +95,12 @@ impl Requests {
     pub(super) async fn carry_out(&self, id: RequestId, request: Request) {
         let begun = Instant::now();
         let what = words::of(&request);
-        let started = RequestStarted { id, at: Timestamp::now(), what: what.clone() };
+        let started = RequestStarted {
+            id,
+            at: Timestamp::now(),
+            what: what.clone(),
+            lasting: matches!(request, Request::Run { .. }),
+        };
         self.events.emit(Event::RequestStarted(started)).await;
         let outcome = match self.tasks.run(id, self.outcome(id, &request)).await {
             Some(outcome) => outcome,
@@ -122,11 +129,16 @@ impl Requests {
                 }
                 let well =
                     if done.summary.is_empty() { String::new() } else { format!("\ndone: {}", done.summary) };
+                let lacks = |why: &String| why.contains("Required value");
+                let hint = match request {
+                    Request::Apply { .. } if done.failed.iter().any(lacks) => {
+                        "write what is required into the file and apply it again; `n` begins an object with all that its \
+                         schema asks for"
+                    }
+                    _ => "correct what is refused and try again",
+                };
                 let message = format!("{}{well}", done.failed.join("\n"));
-                RequestOutcome::Failed {
-                    message,
-                    hint: Some("correct what is refused and try again".to_owned()),
-                }
+                RequestOutcome::Failed { message, hint: Some(hint.to_owned()) }
             }
             Err(error) => {
                 RequestOutcome::Failed { message: words::told(&error), hint: words::hint(request, &error) }
@@ -170,6 +182,8 @@ impl Requests {
                     self.reloader.send(Ask::Reload).await.ok().context(GONE)?;
                     Ok(Done::default())
                 }
+                Request::Run { program } => self.run_program(program).await,
+                Request::SaveText { path, name, text } => self.save_text(path.as_deref(), name, text).await,
                 Request::Edit { object } => self.edit(id, object).await,
                 Request::New { from } => self.new_from(id, from).await,
                 Request::Edited { draft, problem } => self.edited(*draft, problem.as_deref()).await,
@@ -186,6 +200,9 @@ impl Requests {
                 // Logs are a level, not a task, and leaving ends all tasks: `inner_loop` does these.
                 Request::PodLogs { .. }
                 | Request::Look { .. }
+                | Request::ShowTable { .. }
+                | Request::ReadRow { .. }
+                | Request::ListKinds
                 | Request::ListPaths { .. }
                 | Request::Remember { .. }
                 | Request::ExplainValues { .. }

@@ -71,7 +71,7 @@ pub(super) fn addition(root: &Path) -> Result<Addition> {
         match (found, &mut change) {
             (Some((path, text)), None) => change = Some((path, text, vec![difference.marker()])),
             (Some((path, _)), Some((first, _, markers))) if path == *first => {
-                markers.push(difference.marker())
+                markers.push(difference.marker());
             }
             // One file at a time: the next time it is the turn of the others.
             (Some(_) | None, _) => left_out.push(difference.marker()),

@@ -1,7 +1,7 @@
 //! What the settings say about the terminal: keys, colours, mouse. Words only, with their places; what they mean
 //! is known where keys and colours are.
 
-use super::{Diagnostic, Place};
+use super::{Diagnostic, Place, UserCommand};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,9 @@ pub struct Preferences {
     /// Where the borders between the panes stood last, as far as the user has moved them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub borders: Option<Borders>,
+    /// Commands of the user's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<UserCommand>,
     /// Why a file, or a part of it, has no effect.
     pub problems: Vec<Diagnostic>,
 }

@@ -1,7 +1,8 @@
 //! What one can ask of the inner loop. Each request is answered by `RequestStarted` and `RequestFinished`.
 
 use super::{
-    Asker, Borders, Destination, DraftId, FaultRule, LogSource, OnExit, PauseScope, Permission, TrustAnswer,
+    Asker, Borders, Destination, DraftId, FaultRule, LogSource, OnExit, PauseScope, Permission, ProgramRun,
+    TableQuery, TrustAnswer,
 };
 use opdev_object::meta::{Gvk, ObjectRef};
 use serde::{Deserialize, Serialize};
@@ -107,6 +108,34 @@ pub enum Request {
         /// Which; none lets go.
         object: Option<ObjectRef>,
     },
+    /// Read the objects of a kind as the API server's table of them, and keep it current, and no other table. A level: it is not
+    /// announced, and answered by `TableChanged`.
+    ShowTable {
+        /// Which; none lets go.
+        table: Option<TableQuery>,
+    },
+    /// Read the object of the table's selected row whole, and keep it current. A level: it is not announced, and answered by
+    /// `RowRead`.
+    ReadRow {
+        /// Which; none lets go.
+        object: Option<ObjectRef>,
+    },
+    /// Run a program: in the place of the screen, which the screen itself does, or beside it.
+    Run {
+        /// Which.
+        program: ProgramRun,
+    },
+    /// Save a text that the screen shows.
+    SaveText {
+        /// The file; none is one in `.opdev/saved`.
+        path: Option<String>,
+        /// The end of the name of a file in `.opdev/saved`.
+        name: String,
+        /// The text.
+        text: String,
+    },
+    /// Tell which kinds the API server serves. It is not announced, and answered by `KindsServed`.
+    ListKinds,
     /// Keep where the borders between the panes stand, for the next start. A level: it is neither announced nor answered.
     Remember {
         /// Where.

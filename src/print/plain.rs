@@ -72,6 +72,9 @@ pub fn plain(event: &Event) -> Option<String> {
         | Event::CopiesChanged(_)
         | Event::PathsListed(_)
         | Event::ValuesExplained(_)
+        | Event::KindsServed { .. }
+        | Event::TableChanged { .. }
+        | Event::RowRead(_)
         | Event::RequestStarted(_) => return None,
         Event::PreferencesChanged(preferences) => match preferences.problems.first() {
             Some(problem) => (Some(preferences.at), format!("settings   {}", words::diagnostic(problem))),

@@ -4,14 +4,15 @@ use super::{json, plain};
 use crate::event::{
     Action, Binding, Body, BuildChanged, BuildState, Call, Cause, CauseKind, Cluster, ConnectionChanged,
     CopiesChanged, DeployedCopy, Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange,
-    Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice,
-    ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place,
-    PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection,
-    ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
-    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
-    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble, TroubleKind,
-    TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, UnrelatedSeen, ValueFrom, ValuesExplained,
-    Verdict, WatchEvent, Weight,
+    Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, KindTable, Leaving, Level, LogLine, LogSource,
+    Notice, ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission,
+    Place, PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState,
+    Protection, ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released,
+    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample,
+    ServedKind, Severity, ShadowDecision, ShadowRun, SourcesChanged, Started, Step, TableColumn, TableQuery,
+    TableRow, ThemeChoice, TraceLevel, Trouble, TroubleKind, TrustAnswer, TrustAnswered, TrustAsked,
+    TypeChanged, Undoable, UnrelatedSeen, UserCommand, ValueFrom, ValuesExplained, Verdict, WatchEvent,
+    Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -255,6 +256,24 @@ fn permissions() -> Vec<Permission> {
 
 /// One of each, all fields filled; `variants` breaks the build when one is missing here.
 /// One event or more of each kind.
+fn request_started() -> RequestStarted {
+    RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned(), lasting: true }
+}
+
+/// What comes where the screen shows a table.
+fn of_tables() -> Vec<Event> {
+    vec![
+        Event::KindsServed { kinds: vec![served_kind()] },
+        Event::TableChanged { table: Some(Arc::new(kind_table())) },
+        Event::RowRead(ObjectSeen {
+            at: at(),
+            object_ref: object("A"),
+            metadata_only: false,
+            object: Body::new(&value!({"kind": "A"})),
+        }),
+    ]
+}
+
 pub(super) fn all() -> Vec<Event> {
     let finished = |outcome| {
         Event::RequestFinished(RequestFinished {
@@ -307,7 +326,7 @@ pub(super) fn all() -> Vec<Event> {
         Event::Log(log),
         Event::LogDropped { lines: 7 },
         Event::PodLog(pod_log()),
-        Event::RequestStarted(RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned() }),
+        Event::RequestStarted(request_started()),
         finished(RequestOutcome::Done {
             summary: "applied A web".to_owned(),
             warnings: vec!["unknown field \"x\"".to_owned()],
@@ -354,7 +373,7 @@ pub(super) fn all() -> Vec<Event> {
             }),
         }),
     ];
-    all.extend(impact().into_iter().chain(own_program()).chain([unrelated()]));
+    all.extend(impact().into_iter().chain(own_program()).chain(of_tables()).chain([unrelated()]));
     all
 }
 
@@ -416,7 +435,26 @@ fn preferences() -> Preferences {
     let keys = vec![Binding { action: "zoom".to_owned(), keys: vec!["f".to_owned()], place: place.clone() }];
     let file = Some(("themes/mine.yaml".to_owned(), "text: red".to_owned()));
     let theme = Some(ThemeChoice { name: "mine".to_owned(), place, own: true, file });
-    Preferences { at: at(), keys, theme, mouse: Some(true), borders: None, problems: vec![problem()] }
+    let command = UserCommand {
+        name: "top".to_owned(),
+        key: Some("g e".to_owned()),
+        run: vec!["kubectl top pods".to_owned()],
+        shell: true,
+        kinds: vec!["Pod".to_owned()],
+        confirm: true,
+        background: false,
+        writes: false,
+        place: Place { file: "config.yaml".to_owned(), line: 3, column: 1 },
+    };
+    Preferences {
+        at: at(),
+        keys,
+        theme,
+        mouse: Some(true),
+        borders: None,
+        commands: vec![command],
+        problems: vec![problem()],
+    }
 }
 
 fn paused() -> Paused {
@@ -478,6 +516,39 @@ fn missing_rule() -> MissingRule {
     }
 }
 
+fn served_kind() -> ServedKind {
+    ServedKind {
+        gvk: Gvk::new("", "v1", "Pod"),
+        plural: "pods".to_owned(),
+        singular: "pod".to_owned(),
+        short_names: vec!["po".to_owned()],
+        namespaced: true,
+        watched: true,
+    }
+}
+
+fn kind_table() -> KindTable {
+    KindTable {
+        query: TableQuery { kind: "po".to_owned(), namespace: Some("default".to_owned()) },
+        at: at(),
+        kind: Some(served_kind()),
+        namespace: Some("default".to_owned()),
+        columns: vec![TableColumn { name: "Name".to_owned(), wide: false, number: false }],
+        rows: vec![Arc::new(TableRow {
+            object_ref: object("A"),
+            created: Some(at()),
+            deleting: Some("2026-03-01T17:02:11Z".to_owned()),
+            labels: value!({"app": "web"}),
+            finalizers: vec!["example.com/a".to_owned()],
+            cells: vec!["web".to_owned()],
+        })],
+        missing: 3,
+        complete: false,
+        problem: Some("pods cannot be listed".to_owned()),
+        note: Some("only default".to_owned()),
+    }
+}
+
 fn values_explained() -> ValuesExplained {
     let value = EffectiveValue {
         path: "image.tag".to_owned(),
@@ -501,6 +572,19 @@ fn json_lines_are_one_line_and_come_back_the_same() {
     assert_eq!((&line["tookMs"], &line["queuedMs"]), (&value!(12), &value!(1.5)));
     assert_eq!(line["objects"][0]["changes"], value!([{"path": ".spec.replicas", "old": 5, "new": 3}]));
     assert!(serde_json::from_value::<Requeue>(value!({"afterMs": -1, "why": "x"})).is_err());
+}
+
+#[test]
+fn compact_lines_leave_whole_objects_out() {
+    for event in all() {
+        let (whole, small) = (json(&event), super::compact(&event));
+        let mut whole: Value = serde_json::from_str(&whole).unwrap();
+        let small: Value = serde_json::from_str(&small).unwrap();
+        if let Event::ObjectSeen(_) | Event::RowRead(_) = event {
+            assert!(whole.as_object_mut().unwrap().remove("object").is_some());
+        }
+        assert_eq!(small, whole);
+    }
 }
 
 fn keys(value: &Value, out: &mut BTreeSet<String>) {

@@ -1,6 +1,7 @@
 //! Who wrote what, read off `metadata.managedFields`: the owners of every place in an object, and who wrote a version
 //! last. Pure; what it cannot tell it leaves out.
 
+use super::{Seen, State};
 use jiff::Timestamp;
 use opdev_object::fieldset::{Element, FieldPath, FieldSet};
 use serde_json::Value;
@@ -53,6 +54,27 @@ pub fn writer(before: Option<&Value>, object: &Value) -> Option<Manager> {
     let known = before.map_or(&[][..], entries);
     let fresh = entries(object).iter().filter(|entry| !known.contains(entry)).map(Manager::of);
     fresh.max_by_key(|manager| manager.at)
+}
+
+/// Programs that people use: what they write says nothing of who reconciles.
+const PEOPLES: [&str; 7] = ["kubectl", "opdev", "helm", "k9s", "before-first-apply", "Mozilla", "unknown"];
+
+/// The program that seems to reconcile an object, and how it shows: it wrote the status, or it records Events about it.
+pub fn operator_of(state: &State, seen: &Seen) -> Option<(String, &'static str)> {
+    let is_program = |name: &str| !name.is_empty() && !PEOPLES.iter().any(|known| name.starts_with(known));
+    let writers = all(&seen.object).into_iter().filter(|manager| manager.subresource == "status");
+    let writer = writers.filter(|manager| is_program(&manager.name)).max_by_key(|manager| manager.at);
+    if let Some(writer) = writer {
+        return Some((writer.name, "wrote its status (managedFields)"));
+    }
+    let key = &seen.key;
+    let about = state.objects.recorded().rev().find(|event| {
+        event.kind == key.kind
+            && event.name == key.name
+            && event.namespace == key.namespace
+            && is_program(&event.from)
+    });
+    about.map(|event| (event.from.clone(), "records Events about it"))
 }
 
 /// One step into an object as it is: lists by position.

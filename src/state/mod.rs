@@ -45,10 +45,10 @@ use versions::{Archive, VersionLimits, Versions};
 
 use crate::event::LoopFound;
 use crate::event::{
-    BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, FaultRule, KindHealth, KindStatus, Leaving,
-    MissingRule, Notice, Outcome, Paths, Paused, Preferences, ProcessChanged, ProcessState, QueueChanged,
-    ReconcileStarted, ReloadFailed, ReloadSettled, Sample, Severity, SourcesChanged, Started, TrustAsked,
-    Undoable, ValuesExplained, words,
+    BuildChanged, ConnectionChanged, DeployedCopy, Diagnostic, FaultRule, KindHealth, KindStatus, KindTable,
+    Leaving, MissingRule, Notice, Outcome, Paths, Paused, Preferences, ProcessChanged, ProcessState,
+    QueueChanged, ReconcileStarted, ReloadFailed, ReloadSettled, Sample, ServedKind, Severity,
+    SourcesChanged, Started, TrustAsked, Undoable, ValuesExplained, words,
 };
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
@@ -142,6 +142,12 @@ pub struct State {
     pub paths: Arc<Paths>,
     /// The effective values that were looked at last.
     pub values: Option<Arc<ValuesExplained>>,
+    /// The kinds that the API server serves and whose objects can be listed; `None` until somebody has asked.
+    pub served: Option<Arc<[ServedKind]>>,
+    /// The table of a kind that is looked at.
+    pub table: Option<Arc<KindTable>>,
+    /// The object of that table's selected row, whole.
+    pub row: Option<Arc<Seen>>,
     /// What can be undone, newest first.
     pub undo: Arc<[Undoable]>,
     /// What the roles of the operator's ServiceAccount lack.

@@ -4,10 +4,10 @@
 use super::changes::Changes;
 use super::health::{self, Health};
 use super::shards::Shards;
-use crate::event::{Body, KindStatus};
+use crate::event::{Body, KindStatus, ObjectSeen, TableRow};
 use jiff::Timestamp;
 use opdev_object::meta::{self, ObjectKey, ObjectRef, OwnerReference};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -80,6 +80,34 @@ impl Seen {
             links: links(object, owners).into(),
             object_ref,
         }
+    }
+
+    /// An object that is shown and belongs to no list of the state.
+    pub(super) fn read(seen: ObjectSeen) -> Self {
+        let ObjectSeen { object_ref, metadata_only, object, .. } = seen;
+        let value = object.read();
+        Seen::new(Arc::new(object_ref.key()), object_ref, (&object, &value), metadata_only)
+    }
+
+    /// What a row of a table tells of its object, before the object is read.
+    pub fn of_row(row: &TableRow) -> Self {
+        let object_ref = row.object_ref.clone();
+        let mut object = json!({"apiVersion": object_ref.gvk.api_version(), "kind": object_ref.gvk.kind,
+            "metadata": {"name": object_ref.name}});
+        let metadata = [
+            ("labels", Some(row.labels.clone()).filter(Value::is_object)),
+            ("namespace", object_ref.namespace.clone().map(Value::from)),
+            ("uid", object_ref.uid.clone().map(Value::from)),
+            ("creationTimestamp", row.created.map(|at| at.to_string().into())),
+            ("deletionTimestamp", row.deleting.clone().map(Value::from)),
+            ("finalizers", (!row.finalizers.is_empty()).then(|| row.finalizers.clone().into())),
+        ];
+        for (field, value) in metadata {
+            if let Some(value) = value {
+                object["metadata"][field] = value;
+            }
+        }
+        Seen::new(Arc::new(object_ref.key()), object_ref, (&Body::new(&object), &object), true)
     }
 
     /// The uids of its owners.

@@ -1,6 +1,6 @@
 //! One event after the other becomes the state. Total: every event has its arm, none is refused.
 
-use super::State;
+use super::{Seen, State};
 use crate::event::{
     BuildChanged, BuildState, ConnectionChanged, Event, LoopFound, Notice, ObjectGone, ObjectSeen, Paused,
     Protection, Reconcile, SourcesChanged, Started, UnrelatedObject, UnrelatedSeen,
@@ -56,6 +56,14 @@ impl State {
             Event::Leaving(leaving) => self.leaving = Some(Arc::new(leaving)),
             Event::PathsListed(paths) => self.paths = Arc::new(paths),
             Event::ValuesExplained(explained) => self.values = Some(explained),
+            Event::KindsServed { kinds } => self.served = Some(kinds.into()),
+            Event::TableChanged { table } => {
+                if table.is_none() {
+                    self.row = None;
+                }
+                self.table = table;
+            }
+            Event::RowRead(seen) => self.row = Some(Arc::new(Seen::read(seen))),
             Event::UndoChanged { entries } => self.undo = entries.into(),
             Event::Noticed(notice) => self.noticed(notice),
             Event::PreferencesChanged(preferences) => self.preferences = Some(preferences),

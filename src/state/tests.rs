@@ -269,7 +269,7 @@ fn everything_that_grows_is_bounded() {
             object: None,
         };
         state.reduce(Event::Noticed(notice));
-        state.reduce(Event::RequestStarted(RequestStarted { id, at, what: String::new() }));
+        state.reduce(Event::RequestStarted(RequestStarted { id, at, what: String::new(), lasting: false }));
         let outcome = RequestOutcome::Done { summary: String::new(), warnings: vec![] };
         state.reduce(Event::RequestFinished(RequestFinished {
             id,

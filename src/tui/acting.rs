@@ -6,6 +6,8 @@ use super::command::{Command, ask};
 use super::dialog::{Confirm, Delete, HeldDialog, Scale, TrustDialog, Unlock};
 use super::finding::open;
 use super::layer::Layer;
+use super::pane::Tab;
+use super::programs;
 use super::replicas::replicas;
 use super::view::ViewState;
 use crate::event::{Fault, FaultRule, PauseScope, Request, Started, TraceLevel};
@@ -70,6 +72,14 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
             state.impact.held.first().ok_or("no change waits for your word")?;
         }
         Do::Disturb => disturbing(state)?,
+        Do::Shell => drop(programs::shell_in(view, state)?),
+        Do::Forward => drop(programs::forwarded(view, state)?),
+        Do::OwnCommands if view.own_commands.is_empty() => {
+            return Err("your config.yaml has no commands; docs/keys.md shows how to write one".to_owned());
+        }
+        Do::Save if view.lines.rows.is_empty() => {
+            return Err("the detail pane shows no lines".to_owned());
+        }
         Do::Reconcile | Do::Pause | Do::PauseKind | Do::Step | Do::Check => reconciled(does, view, state)?,
         _ => {}
     }
@@ -160,14 +170,14 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
     Ok(())
 }
 
-fn connected(state: &State) -> Result<&Started, String> {
+pub(super) fn connected(state: &State) -> Result<&Started, String> {
     if state.stopping.is_some() {
         return Err("opdev is stopping".to_owned());
     }
     state.started.as_deref().ok_or_else(|| "opdev is not connected yet".to_owned())
 }
 
-fn writes(state: &State) -> Result<(), String> {
+pub(super) fn writes(state: &State) -> Result<(), String> {
     let cluster = &connected(state)?.cluster;
     if cluster.read_only {
         return Err(format!("writes are held back on context {}; U unlocks it", cluster.name));
@@ -198,6 +208,15 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Unlock => view.layers.extend(Unlock::of(state).map(Layer::Unlock)),
         Do::Fail => open(view, What::Failure, state),
         Do::Disturb => open(view, What::Disturbance, state),
+        Do::OwnCommands => open(view, What::Commands, state),
+        Do::Forward => open(view, What::Ports, state),
+        Do::Shell => {
+            if let Ok(pod) = programs::shell_in(view, state) {
+                let request = programs::shell_request(&pod, view, state);
+                return ask(view, request);
+            }
+        }
+        Do::Save => return save(None, view, state),
         Do::Copy => view.layers.push(Layer::Copy { index: 0 }),
         Do::Tasks => view.layers.push(Layer::Tasks { index: 0 }),
         Do::Reload => return ask(view, Request::Reload),
@@ -232,6 +251,34 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         _ => {}
     }
     Vec::new()
+}
+
+/// Saves the lines of the detail pane.
+pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) -> Vec<Command> {
+    let about = view.subject(state).map_or_else(String::new, |seen| format!("-{}", seen.key.name));
+    let end = match view.tab {
+        Tab::Yaml => "yaml",
+        Tab::Log | Tab::Pods => "log",
+        Tab::Status
+        | Tab::Objects
+        | Tab::Calls
+        | Tab::Describe
+        | Tab::Conditions
+        | Tab::History
+        | Tab::Impact
+        | Tab::Values
+        | Tab::Events => "txt",
+    };
+    let tab = view.tab.title().to_lowercase().replace(' ', "-");
+    let name = format!("{tab}{about}.{end}");
+    let mut text = lines(view).collect::<Vec<_>>().join("\n");
+    text.push('\n');
+    ask(view, Request::SaveText { path, name, text })
+}
+
+/// The lines of the detail pane as text.
+pub(super) fn lines(view: &ViewState) -> impl DoubleEndedIterator<Item = String> + '_ {
+    view.lines.rows.iter().map(|row| row.text().trim_end().to_owned())
 }
 
 /// Asks about a copy of the operator that runs, or, where none does, about one that is frozen.

@@ -57,6 +57,10 @@ pub enum Do {
     Tasks,
     Copy,
     OpenFile,
+    Shell,
+    Forward,
+    OwnCommands,
+    Save,
     Mark,
     MarkRange,
     MarkOthers,
@@ -261,6 +265,19 @@ pub static ACTIONS: &[Action] = &[
             "Open the file that is broken, or that the selected failure names, at its line in your editor.",
         )
         .also(&["editor"]),
+    action("save", Do::Save, &["g w"], Section::Look).about(
+        "save",
+        "Save the lines of the detail pane, such as a log, below .opdev/saved; `:save FILE` takes a file.",
+    ),
+    action("shell", Do::Shell, &["g s"], Section::Act)
+        .about("shell", "Open a shell in the selected pod, with kubectl exec; exit comes back.")
+        .also(&["exec", "sh"]),
+    action("forward", Do::Forward, &["g f"], Section::Act)
+        .about("forward", "Forward a port of the selected pod, Service or workload to 127.0.0.1, with kubectl.")
+        .also(&["port-forward", "pf"]),
+    action("own-commands", Do::OwnCommands, &["g x"], Section::Act)
+        .about("own commands", "Run a command of your own config.yaml on what is selected.")
+        .also(&["run"]),
     action("tasks", Do::Tasks, &["T"], Section::Look)
         .about("tasks", "Show what was asked for, with its result; cancel what is under way."),
     action("held", Do::Held, &["H"], Section::Act).about(

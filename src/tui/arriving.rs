@@ -28,6 +28,7 @@ impl ViewState {
             leaving: old.leaving,
             panicked: old.panicked,
             keymap: old.keymap,
+            own_commands: old.own_commands,
             following: old.following,
             theme: old.theme,
             mouse: old.mouse,

@@ -29,6 +29,10 @@ pub(super) enum What {
     Failure,
     /// Faults in the calls of the operator's program.
     Disturbance,
+    /// Commands of the user's own.
+    Commands,
+    /// Ports of the selected object.
+    Ports,
 }
 
 /// Something to choose.
@@ -55,6 +59,12 @@ pub(super) enum Item {
     Namespace(Option<String>),
     Context(Destination),
     Theme(&'static str),
+    /// A command of the user's own, by its place among them.
+    Own(usize),
+    /// A port to forward, as `local:remote`.
+    Port(String),
+    /// The table of a kind, by its full name.
+    Table(String),
     /// It recovers where it is none.
     Failure(Option<PodFailure>),
     /// A rule that is added, or taken away; all are taken away where it is none.
@@ -152,6 +162,8 @@ pub struct Picker {
     pub(super) index: usize,
     /// Which of the commands typed before is shown, counted from the newest.
     pub(super) recalled: Option<usize>,
+    /// Whether the kinds of the API server are among what can be chosen.
+    pub(super) has_kinds: bool,
     /// The theme to go back to, while another one is tried.
     pub(super) before: Option<Theme>,
     pub(super) of: Arc<Index>,
@@ -181,6 +193,12 @@ impl Index {
     pub(super) fn done(mut self) -> Self {
         self.lower = self.text.to_ascii_lowercase().into_bytes();
         self
+    }
+
+    /// A name that means one thing, unless it means another one already.
+    pub(super) fn also_named(&mut self, name: &str) {
+        let last = small(self.items.len()) - 1;
+        self.exact.entry(name.to_lowercase()).or_insert(last);
     }
 
     /// How many there are.
@@ -254,6 +272,14 @@ impl Picker {
     /// How many match.
     pub(super) fn matching(&self) -> usize {
         self.matched.len()
+    }
+
+    /// Takes another list in, and keeps what is typed.
+    pub(super) fn fill(&mut self, other: Picker) {
+        let index = self.index;
+        (self.of, self.has_kinds) = (other.of, other.has_kinds);
+        self.search(false);
+        self.index = index.min(self.best.len().saturating_sub(1));
     }
 
     pub(super) fn search(&mut self, narrower: bool) {

@@ -4,7 +4,7 @@ use super::dialog::Switching;
 use super::keys::Key;
 use super::layer::Layer;
 use super::view::ViewState;
-use crate::event::{Request, RequestId};
+use crate::event::{ProgramRun, Request, RequestId};
 use std::path::PathBuf;
 
 /// What the mouse did.
@@ -52,6 +52,8 @@ pub enum Command {
         /// Column.
         column: u32,
     },
+    /// Give the terminal to a program until it ends.
+    Run(ProgramRun),
     /// Paint everything anew.
     Redraw,
     /// Give the terminal back to the shell for a while.
@@ -75,5 +77,8 @@ pub(super) fn ask(view: &mut ViewState, request: Request) -> Vec<Command> {
     if !matches!(request, Request::ListPaths { .. } | Request::Cancel { .. } | Request::Remember { .. }) {
         view.did = Some(request.clone());
     }
-    vec![Command::Request(id, request)]
+    match request {
+        Request::Run { program } if program.in_front => vec![Command::Run(program)],
+        request => vec![Command::Request(id, request)],
+    }
 }

@@ -43,7 +43,10 @@ use crossterm::event::KeyCode;
 /// The samples that pass what was typed, and the typed text itself where it may be a file.
 pub(super) fn choices(state: &State, typed: &str) -> Vec<Choice> {
     let shown = |sample: &&Sample| {
-        passes(typed, &format!("{} {} {}", sample.path, sample.object.gvk.kind, sample.object.name))
+        passes(
+            typed,
+            &format!("{} {} {}", sample.path, sample.kind_among(state.samples()), sample.object.name),
+        )
     };
     let mut out: Vec<Choice> = state.samples().iter().filter(shown).cloned().map(Choice::Sample).collect();
     let typed = typed.trim();

@@ -9,6 +9,7 @@ mod frame;
 mod header;
 mod held;
 mod help;
+mod kind_table;
 mod leave;
 mod lists;
 mod memory;
@@ -150,7 +151,7 @@ fn excerpt(of: &Diagnostic) -> Vec<Row> {
 fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, now: Timestamp) {
     view.places = [Rect::default(); 4];
     if view.compact {
-        tab_bar(view, buffer, Rect { height: 1, ..body });
+        tab_bar(state, view, buffer, Rect { height: 1, ..body });
         let below = Rect { y: body.y + 1, height: body.height - 1, ..body };
         return pane(view.focus, state, view, buffer, below, now);
     }
@@ -158,6 +159,9 @@ fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, n
         return pane(view.focus, state, view, buffer, body, now);
     }
     view.body = body;
+    if view.browse.is_some() {
+        return beside_table(state, view, buffer, body, now);
+    }
     let asked = resources::asked(view, state, view.shape == Shape::Three);
     let areas = layout::areas(body, view.shape, asked, &view.borders);
     let focus = view.focus;
@@ -166,11 +170,31 @@ fn panes(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, n
     }
 }
 
+/// An open table has the whole width; below it stands its selected object, and what that owns, where it owns something.
+fn beside_table(state: &State, view: &mut ViewState, buffer: &mut Buffer, body: Rect, now: Timestamp) {
+    let upper = (body.height * 11 / 20).max(5);
+    let below = Rect { y: body.y + upper - 1, height: body.height - upper + 1, ..body };
+    let owns = !view.lists.owned.is_empty() || view.focus == Pane::Owned;
+    let left = if owns { (body.width * 2 / 5).max(20) } else { 1 };
+    let places = [
+        (Pane::Resources, Rect { height: upper, ..body }),
+        (Pane::Owned, Rect { width: left, ..below }),
+        (Pane::Detail, Rect { x: below.x + left - 1, width: below.width - left + 1, ..below }),
+    ];
+    let focus = view.focus;
+    let shown = places.into_iter().filter(|(which, _)| owns || *which != Pane::Owned);
+    let (last, first): (Vec<_>, Vec<_>) = shown.partition(|(which, _)| *which == focus);
+    for (which, area) in first.into_iter().chain(last) {
+        pane(which, state, view, buffer, area, now);
+    }
+}
+
 fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
     view.places[which.index()] = area;
     let inner = frame::border(which, state, view, buffer, area);
     view.heights[which.index()] = (inner.height as usize).max(1);
     match which {
+        Pane::Resources if view.browse.is_some() => kind_table::draw(state, view, buffer, inner, now),
         Pane::Resources => resources::draw(state, view, buffer, inner, now),
         Pane::Owned => lists::owned(state, view, buffer, inner, now),
         Pane::Reconciles => lists::reconciles(state, view, buffer, inner),
@@ -178,12 +202,18 @@ fn pane(which: Pane, state: &State, view: &mut ViewState, buffer: &mut Buffer, a
     }
 }
 
-fn tab_bar(view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
+fn tab_bar(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect) {
     let narrow = area.width < 60;
     let mut row = Row::default();
+    let table = kind_table::title(view, state);
     for pane in Pane::ALL {
         let short = ["CRs", "Owned", "Passes", "Detail"];
-        let title = if narrow { short[pane.index()] } else { pane.title() };
+        let title = match (&table, pane) {
+            (Some(_), Pane::Reconciles) => continue,
+            (Some((name, _)), Pane::Resources) => name.as_str(),
+            _ if narrow => short[pane.index()],
+            _ => pane.title(),
+        };
         let open = pane == view.focus;
         let text = if open {
             format!("[{} {title}]", pane.index() + 1)

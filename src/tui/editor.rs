@@ -1,6 +1,7 @@
 //! The user's editor, in the terminal that the screen gives up for it. The operator goes on meanwhile; keys and
 //! signals are the editor's until it ends.
 
+use crate::event::ProgramRun;
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -66,9 +67,16 @@ fn place(editor: &str, file: &Path, line: u32, column: u32) -> Vec<OsString> {
     }
 }
 
-/// An editor that runs.
+/// Runs a program in the foreground. It gets its own interrupts, and this shell goes on after them.
+const IN_FRONT: &str = "trap : INT; waits=$1; shift; \"$@\"; code=$?; if [ $code -ne 0 ] || [ $waits = 1 ]; then \
+    printf '\\n[ended with %s; enter goes back to opdev] ' $code; read -r _; fi; exit $code";
+
+/// An editor that runs, or another program that has the terminal meanwhile.
 pub(super) struct Editor {
+    /// What it is, in words.
     name: String,
+    /// Whether what it says with its end is the user's to hear.
+    is_editor: bool,
     pid: u32,
     ended: oneshot::Receiver<io::Result<ExitStatus>>,
 }
@@ -84,6 +92,19 @@ impl Editor {
         let name = chosen(|name| std::env::var(name).ok());
         let mut command = Command::new("/bin/sh");
         command.args(["-c", &format!("{name} \"$@\""), "opdev"]).args(place(&name, file, line, column));
+        Self::lend_to(command, name, true)
+    }
+
+    /// Starts a program, in a folder. After a failure, or where it is to, it waits for enter before opdev comes back.
+    pub(super) fn program(program: &ProgramRun, folder: &Path) -> io::Result<Editor> {
+        let waits = if program.pause { "1" } else { "0" };
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", IN_FRONT, "opdev", waits]).args(&program.command).current_dir(folder);
+        command.envs(program.env.iter().map(|(name, value)| (name, value)));
+        Self::lend_to(command, program.title.clone(), false)
+    }
+
+    fn lend_to(mut command: Command, name: String, is_editor: bool) -> io::Result<Editor> {
         command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
         // It may be interrupted before this thread runs on.
         set(Until::Open);
@@ -96,7 +117,7 @@ impl Editor {
         };
         let waiter = std::thread::Builder::new().name("editor".to_owned());
         waiter.spawn(wait).inspect_err(|_| set(Until::Past))?;
-        Ok(Editor { name, pid, ended })
+        Ok(Editor { name, is_editor, pid, ended })
     }
 
     /// Waits for its end; the answer is why its text is not to be used.
@@ -104,7 +125,7 @@ impl Editor {
         let status = (&mut self.ended).await;
         let name = &self.name;
         match status {
-            Ok(Ok(status)) if status.success() => None,
+            Ok(Ok(status)) if status.success() || !self.is_editor => None,
             Ok(Ok(status)) if status.code() == Some(127) => {
                 Some(format!("the editor {name} was not found; set KUBE_EDITOR, VISUAL or EDITOR"))
             }

@@ -5,6 +5,7 @@ use crate::state::Seen;
 use opdev_object::meta::ObjectRef;
 use opdev_object::selector::LabelSelector;
 use regex::{Regex, RegexBuilder};
+use serde_json::Value;
 
 /// A filter, read.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub(super) struct Subject<'a> {
     pub(super) object: Option<&'a Seen>,
     /// The object that a line is about, where that is all that is known of it.
     pub(super) about: Option<&'a ObjectRef>,
+    /// The labels of that object, where they are known.
+    pub(super) labels: Option<&'a Value>,
 }
 
 impl Subject<'_> {
@@ -105,7 +108,11 @@ impl Filter {
                 Term::Regex(regex) => regex.is_match(of.text),
                 Term::Kind(kind) => of.kind().is_some_and(|known| known.eq_ignore_ascii_case(kind)),
                 Term::Namespace(name) => of.namespace() == Some(name),
-                Term::Labels(selector) => of.object.is_some_and(|seen| selector.matches(&seen.labels)),
+                Term::Labels(selector) => of
+                    .object
+                    .map(|seen| &seen.labels)
+                    .or(of.labels)
+                    .is_some_and(|labels| selector.matches(labels)),
             };
             holds != *not
         })
@@ -183,7 +190,7 @@ mod tests {
         let pod = fixture::object("Pod", "web-1", None, "17:00:00", &json!({"metadata": metadata}));
         let state = fixture::of(vec![fixture::seen(pod)]);
         let object = state.objects.keys().find_map(|key| state.objects.get(key)).map(AsRef::as_ref);
-        Filter::new(line).passes(Subject { text: "pod dev/web-1", object, about: None })
+        Filter::new(line).passes(Subject { text: "pod dev/web-1", object, ..Subject::default() })
     }
 
     #[test]

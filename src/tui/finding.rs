@@ -10,6 +10,7 @@ use super::layer::Layer;
 use super::leaving::asks_before_leaving;
 use super::pane::{Pane, Tab};
 use super::picker::is_here;
+use super::programs;
 use super::table::{Column, Sort, Wanted};
 use super::theme::Theme;
 use super::view::ViewState;
@@ -33,6 +34,12 @@ pub(super) fn perform(view: &mut ViewState, seek: Seek, state: &State) {
         Seek::Theme => open(view, What::Theme, state),
         Seek::Faults => view.faults = !view.faults,
         Seek::Wide => view.wide = !view.wide,
+        Seek::Sort if view.browse.is_some() => view.sort_table(state),
+        Seek::Turn if view.browse.is_some() => {
+            if let Some(sort) = view.browse.as_mut().and_then(|table| table.sort.as_mut()) {
+                sort.down = !sort.down;
+            }
+        }
         Seek::Sort => {
             let columns = shown_columns(view, state);
             let at = columns.iter().position(|column| *column == view.sort.by).map_or(0, |at| at + 1);
@@ -62,6 +69,14 @@ pub(super) fn enabled(seek: Seek, view: &ViewState, state: &State) -> Result<(),
         Seek::Next | Seek::Previous if view.search.text.is_empty() => {
             Err("nothing is searched for".to_owned())
         }
+        Seek::Faults if view.browse.is_some() => {
+            Err("a table of the API server does not say what is a fault; / filters its rows".to_owned())
+        }
+        Seek::Turn if view.browse.as_ref().is_some_and(|table| table.sort.is_none()) => Err(format!(
+            "the rows are in the API server's order; {} sorts them",
+            view.keymap.text(super::action::Do::Seek(Seek::Sort))
+        )),
+        Seek::Wide if view.browse.is_some() => Ok(()),
         Seek::Wide if !view.wide && !state.kinds().iter().any(|kind| !kind.columns.is_empty()) => {
             Err("no CRD asks for columns (additionalPrinterColumns)".to_owned())
         }
@@ -108,7 +123,7 @@ impl ViewState {
     /// Which rows the list of custom resources shows.
     pub(super) fn wanted(&self) -> Wanted {
         Wanted {
-            filter: self.filters[Pane::Resources.index()].clone(),
+            filter: self.list_filter().to_owned(),
             namespace: self.namespace.clone(),
             faults: self.faults,
             gone: self.seeing.gone,
@@ -133,10 +148,22 @@ impl ViewState {
             },
             Item::Object(key) => self.go_to(&key, state),
             Item::Kind { group, kind } if state.is_custom(&group, &kind) => self.show_kind(&kind),
-            Item::Kind { kind, .. } => {
-                let picker = Picker::jump_to(&format!("{kind} "), self, state);
-                return Answer::Open(Opening::Picker(Box::new(picker)));
+            Item::Kind { group, kind } => {
+                let word = if group.is_empty() { kind } else { format!("{kind}.{group}") };
+                self.open_table(&word.to_lowercase(), "");
             }
+            Item::Own(at) => match programs::start(at, self, state) {
+                Ok(programs::Start::Ask(request)) => return Answer::Ask(request),
+                Ok(programs::Start::Confirm(confirm)) => {
+                    return Answer::Open(Opening::Confirm(Box::new(confirm)));
+                }
+                Err(why) => self.message = Some(why),
+            },
+            Item::Port(pair) => match programs::forward_request(&pair, self, state) {
+                Ok(request) => return Answer::Ask(request),
+                Err(why) => self.message = Some(format!("forward: {why}")),
+            },
+            Item::Table(name) => self.open_table(&name, ""),
             Item::Source { kind, .. } => self.show_kind(&kind),
             Item::File(path) => return Answer::Open(Opening::Samples { typed: path }),
             Item::Reconcile { id, object } => {
@@ -183,19 +210,29 @@ impl ViewState {
     }
 
     fn show_kind(&mut self, kind: &str) {
+        self.close_table();
         self.filters[Pane::Resources.index()] = format!("k:{kind}");
         self.look_at(Pane::Resources);
     }
 
     /// Selects an object, wherever it stands; what hides it is cleared.
     pub(super) fn go_to(&mut self, key: &ObjectKey, state: &State) {
+        self.close_table();
         let Some(root) = tree::root_of(state, key) else {
-            let why = if state.objects.get(key).is_some() || state.objects.is_unrelated(key) {
-                "belongs to no custom resource of the project"
-            } else {
-                "is gone"
-            };
-            self.message = Some(format!("{} {} {why}", key.kind, key.name));
+            if state.objects.get(key).is_none() && !state.objects.is_unrelated(key) {
+                self.message = Some(format!("{} {} is gone", key.kind, key.name));
+                return;
+            }
+            // In the lists there is no place for it.
+            let word =
+                if key.group.is_empty() { key.kind.clone() } else { format!("{}.{}", key.kind, key.group) };
+            self.namespace = self.namespace.take().filter(|only| key.namespace.as_ref() == Some(only));
+            self.open_table(&word.to_lowercase(), "");
+            self.select_row(key);
+            self.message = Some(format!(
+                "{} {} belongs to no custom resource of the project; this is the table of its kind",
+                key.kind, key.name
+            ));
             return;
         };
         let hidden = |view: &ViewState| !view.lists.resources.iter().any(|seen| seen.key == root);

@@ -28,6 +28,13 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
             format!("annotate {} opdev.dev/fail{change}", target(pod))
         }
         Request::Edit { object } => format!("edit {}", target(object)),
+        Request::Run { program } => return Some(shell::line(&program.command)),
+        Request::ShowTable { table: Some(table) } => {
+            let place =
+                table.namespace.as_ref().map_or_else(|| " -A".to_owned(), |name| format!(" -n {name}"));
+            format!("get {}{place}", shell::word(&table.kind))
+        }
+        Request::ShowTable { table: None } => return None,
         Request::Each { requests } => {
             let lines: Vec<String> = requests.iter().filter_map(|request| of(request, state)).collect();
             return (!lines.is_empty()).then(|| lines.join("\n"));
@@ -54,6 +61,9 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
         | Request::Look { .. }
+        | Request::ListKinds
+        | Request::SaveText { .. }
+        | Request::ReadRow { .. }
         | Request::ListPaths { .. }
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
@@ -69,6 +79,15 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
 /// The command that shows an object.
 pub(super) fn get(object: &ObjectRef, state: &State) -> String {
     format!("{}get {} -o yaml", kubectl(state), target(object))
+}
+
+/// kubectl with what leads it to the API server that opdev talks to, as words to start it with.
+pub(super) fn words(state: &State) -> Vec<String> {
+    let mut words = vec!["kubectl".to_owned()];
+    if let Some(started) = state.started.as_ref().filter(|started| !started.cluster.embedded) {
+        words.extend(["--context".to_owned(), started.cluster.name.clone()]);
+    }
+    words
 }
 
 /// kubectl, talking to the API server that opdev talks to.

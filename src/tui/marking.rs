@@ -10,9 +10,13 @@ use std::sync::Arc;
 impl ViewState {
     /// The objects that actions are about: the marked ones, else the selected one.
     pub(super) fn targets(&self, state: &State) -> Vec<Arc<Seen>> {
-        let marked: Vec<_> =
-            self.marks.keys.iter().filter_map(|key| state.objects.get(key)).cloned().collect();
+        let marked: Vec<_> = self.marks.keys.iter().filter_map(|key| self.marked(key, state)).collect();
         if marked.is_empty() { self.subject(state).cloned().into_iter().collect() } else { marked }
+    }
+
+    /// An object that is marked: where a table is open, it may be known by its row alone.
+    fn marked(&self, key: &ObjectKey, state: &State) -> Option<Arc<Seen>> {
+        state.objects.get(key).cloned().or_else(|| self.of_table_row(key))
     }
 
     /// The custom resources that actions are about: the marked ones, else the selected one.
@@ -21,10 +25,13 @@ impl ViewState {
         if self.marks.len() > 0 {
             return self.targets(state).into_iter().filter(custom).collect();
         }
-        self.root(state).cloned().into_iter().collect()
+        self.root(state).cloned().into_iter().filter(|seen| self.browse.is_none() || custom(seen)).collect()
     }
 
     fn row_key(&self, row: usize) -> Option<ObjectKey> {
+        if self.browse.is_some() && self.focus == Pane::Resources {
+            return self.table_key(row);
+        }
         let seen = match self.focus {
             Pane::Resources => self.lists.resources.get(row),
             Pane::Owned => self.lists.owned.get(row).map(|node| &node.seen),

@@ -2,6 +2,7 @@
 //! A click on a tab, a heading or a key of the footer does what its key does; a border can be dragged.
 
 use super::action::Do;
+use super::browse::TableSort;
 use super::command::{Command, Input, Mouse};
 use super::keys::Key;
 use super::layer::Layer;
@@ -66,6 +67,12 @@ pub(super) fn take(view: &mut ViewState, mouse: Mouse, state: &State) -> Vec<Com
                 layout::edge_at((x, y), view.shape, &view.places, view.body).filter(|_| !view.zoom);
             if let Some(tab) = tab_at(view, x, y) {
                 return click_tab(view, tab);
+            }
+            if let (Some(Column::Printer(column)), Some(table)) = (heading_at(view, x, y), &mut view.browse) {
+                let down = table.sort.as_ref().is_some_and(|sort| sort.column == column.name && !sort.down);
+                table.sort = Some(TableSort { column: column.name, down });
+                view.look_at(Pane::Resources);
+                return Vec::new();
             }
             if let Some(column) = heading_at(view, x, y) {
                 let down = view.sort.by == column && !view.sort.down;

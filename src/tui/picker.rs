@@ -5,6 +5,7 @@ use super::action::Seek;
 use super::action::{ACTIONS, Do};
 use super::candidates::{Census, Index, Item, Picker, Remembered, What};
 use super::keys::Key;
+use super::programs;
 use super::theme::Theme;
 use super::view::ViewState;
 use crate::event::{Destination, FaultRule, PodFailure, words};
@@ -39,7 +40,9 @@ impl Picker {
             | What::Context
             | What::Theme
             | What::Failure
-            | What::Disturbance => (String::new(), 0),
+            | What::Disturbance
+            | What::Commands
+            | What::Ports => (String::new(), 0),
         };
         let mut picker = Picker {
             what,
@@ -47,6 +50,7 @@ impl Picker {
             typed,
             index: 0,
             before: None,
+            has_kinds: state.served.is_some(),
             recalled: None,
             of,
             matched: Arc::default(),
@@ -54,15 +58,6 @@ impl Picker {
         };
         picker.search(false);
         picker.index = index.min(picker.best.len().saturating_sub(1));
-        picker
-    }
-
-    /// Opens the jump with something typed.
-    pub(super) fn jump_to(typed: &str, view: &mut ViewState, state: &State) -> Self {
-        let mut picker = Picker::open(What::Jump, view, state);
-        typed.clone_into(&mut picker.typed);
-        picker.resumed = false;
-        picker.search(false);
         picker
     }
 
@@ -115,8 +110,17 @@ impl Picker {
                 self.remember(view);
                 return self.with_argument(view, state);
             }
+            (KeyCode::Enter, _) if self.what == What::Ports && self.best.is_empty() => {
+                return view.choose(Item::Port(self.typed.clone()), state);
+            }
             (KeyCode::Enter, _) if self.what == What::Disturbance && self.is_rule() => {
                 return disturb(&self.typed, view, state);
+            }
+            (KeyCode::Enter, _) if self.what == What::Palette && self.means_table(state) => {
+                self.remember(view);
+                let (word, filter) = self.table_words();
+                view.open_typed_table(&word, &filter, state);
+                return Answer::Close;
             }
             (KeyCode::Enter, _) => {
                 let Some(at) = self.best.get(self.index) else { return Answer::Stay };
@@ -160,19 +164,35 @@ impl Picker {
     /// The word and the argument of what was typed, where the word takes one.
     fn argument(&self) -> Option<(&str, &str)> {
         let (word, rest) = self.typed.trim().split_once(char::is_whitespace)?;
-        matches!(word, "scale" | "ns" | "namespace" | "disturb").then(|| (word, rest.trim()))
+        matches!(word, "scale" | "ns" | "namespace" | "disturb" | "save" | "forward")
+            .then(|| (word, rest.trim()))
     }
 
     /// Whether what was typed says all: a number to scale to, or a namespace by its whole name.
     fn has_argument(&self, view: &ViewState, state: &State) -> bool {
         match self.argument() {
-            Some(("scale" | "disturb", _)) => true,
+            Some(("scale" | "disturb" | "save" | "forward", _)) => true,
             Some((_, name)) => {
                 let known = view.census.as_ref().is_some_and(|census| census.namespaces.contains(name));
                 name != "all" && (known || self.matching() == 0) && state.started.is_some()
             }
             None => false,
         }
+    }
+
+    /// A kind and a filter, as they were typed.
+    fn table_words(&self) -> (String, String) {
+        let typed = self.typed.trim();
+        let (word, rest) = typed.split_once(char::is_whitespace).unwrap_or((typed, ""));
+        (word.to_owned(), rest.trim().to_owned())
+    }
+
+    /// Whether what was typed is a kind with a filter, or nothing that the palette knows: then the API server may know it.
+    fn means_table(&self, state: &State) -> bool {
+        let (word, filter) = self.table_words();
+        let is_kind = || state.served.iter().flat_map(|kinds| kinds.iter()).any(|kind| kind.is_called(&word));
+        let could_be = word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'));
+        !word.is_empty() && could_be && (self.best.is_empty() || (!filter.is_empty() && is_kind()))
     }
 
     fn with_argument(&self, view: &mut ViewState, state: &State) -> Answer {
@@ -187,6 +207,11 @@ impl Picker {
                 }
             },
             Some(("disturb", rule)) => return disturb(rule, view, state),
+            Some(("forward", pair)) => return view.choose(Item::Port(pair.to_owned()), state),
+            Some(("save", path)) => match enabled(Do::Save, view, state) {
+                Ok(()) => return Answer::Save(path.to_owned()),
+                Err(why) => view.message = Some(format!("save: {why}")),
+            },
             Some((_, name)) => return view.choose(Item::Namespace(Some(name.to_owned())), state),
             None => {}
         }
@@ -235,6 +260,7 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
     match what {
         What::Palette => {
             actions(&mut index);
+            own_commands(&mut index, view);
             for namespace in namespaces(census, state) {
                 index.push(Item::Namespace(Some(namespace.clone())), &format!("ns {namespace}"), "namespace");
             }
@@ -246,10 +272,11 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
             for theme in Theme::names() {
                 index.push(Item::Theme(theme), &format!("theme {theme}"), "colours");
             }
-            kinds(&mut index, census, state);
+            kinds(&mut index, census, state, true);
+            tables(&mut index, state);
         }
         What::Jump => {
-            kinds(&mut index, census, state);
+            kinds(&mut index, census, state, false);
             files(&mut index, state);
             actions(&mut index);
             objects(&mut index, view, state);
@@ -276,6 +303,15 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
         What::Theme => {
             for theme in Theme::names() {
                 index.push(Item::Theme(theme), theme, "");
+            }
+        }
+        What::Commands => own_commands(&mut index, view),
+        What::Ports => {
+            let seen = view.subject(state);
+            for pair in seen.map(|seen| programs::ports(seen)).unwrap_or_default() {
+                let (local, remote) = pair.split_once(':').unwrap_or((&pair, &pair));
+                let text = format!("{pair}  127.0.0.1:{local} to its port {remote}");
+                index.push(Item::Port(pair.clone()), &text, "");
             }
         }
         What::Failure => {
@@ -305,6 +341,17 @@ fn gather(what: What, census: &Census, view: &ViewState, state: &State) -> Index
         }
     }
     index
+}
+
+/// The commands of the user's own settings.
+fn own_commands(index: &mut Index, view: &ViewState) {
+    for (at, own) in view.own_commands.iter().enumerate() {
+        let key = own.key.as_ref().map_or_else(String::new, |key| format!("  ({key})"));
+        let command = &own.command;
+        let text = format!("{}{key}  runs {}", command.name, command.run.join(" "));
+        index.push(Item::Own(at), &text, "own command");
+        index.also_named(&command.name);
+    }
 }
 
 fn actions(index: &mut Index) {
@@ -349,7 +396,26 @@ fn objects(index: &mut Index, view: &ViewState, state: &State) {
     }
 }
 
-fn kinds(index: &mut Index, census: &Census, state: &State) {
+/// The kinds that the API server lists. A name that an action or a list of custom resources has stays with that.
+fn tables(index: &mut Index, state: &State) {
+    for kind in state.served.iter().flat_map(|kinds| kinds.iter()) {
+        let (name, group) = (kind.full_name(), &kind.gvk.group);
+        let group = if group.is_empty() { String::new() } else { format!(", {group}") };
+        let text = format!("{}  table of {}{group}", kind.plural, kind.gvk.kind);
+        let other = format!("{} {}", kind.singular, kind.short_names.join(" "));
+        index.push(Item::Table(name.clone()), &text, &other);
+        for name in [&name, &kind.plural, &kind.singular, &kind.gvk.kind].into_iter().chain(&kind.short_names)
+        {
+            if !name.is_empty() {
+                index.also_named(name);
+            }
+        }
+    }
+}
+
+/// The kinds of objects that are known. Where `only_custom`, and the API server has said what it lists, those of other
+/// kinds are among its tables.
+fn kinds(index: &mut Index, census: &Census, state: &State, only_custom: bool) {
     let mut count: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for kind in state.kinds() {
         count.insert((&kind.gvk.group, &kind.gvk.kind), 0);
@@ -357,14 +423,17 @@ fn kinds(index: &mut Index, census: &Census, state: &State) {
     count.extend(census.kinds.iter().map(|((group, kind), n)| ((group.as_str(), kind.as_str()), *n)));
     for ((group, kind), count) in count {
         let known = state.kinds().iter().find(|known| known.gvk.group == group && known.gvk.kind == kind);
+        if only_custom && known.is_none() && state.served.is_some() {
+            continue;
+        }
         let plural = known.map(|known| known.plural.clone()).filter(|plural| !plural.is_empty());
         let plural = plural.unwrap_or_else(|| plural_of(&kind.to_lowercase()));
         let (group, item) = (group.to_owned(), kind.to_owned());
         index.push(Item::Kind { group, kind: item }, &format!("{plural}  kind {kind}, {count} objects"), "");
-        index.named(&plural);
-        index.named(kind);
+        index.also_named(&plural);
+        index.also_named(kind);
         for short in short_names(kind) {
-            index.named(short);
+            index.also_named(short);
         }
     }
 }

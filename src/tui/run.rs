@@ -13,7 +13,7 @@ use super::terminal::Guard;
 use super::theme::Theme;
 use super::update::update;
 use super::view::ViewState;
-use crate::event::{Asker, DraftId, OnExit, Request, RequestId};
+use crate::event::{Asker, DraftId, OnExit, ProgramRun, Request, RequestId};
 use crate::state::State;
 use anyhow::Context;
 use base64::Engine as _;
@@ -128,6 +128,8 @@ struct Loop {
     background: Option<Background>,
     /// A file that the user wants to see in the editor: path, line, column.
     file: Option<(PathBuf, u32, u32)>,
+    /// A program that is to have the terminal.
+    program: Option<ProgramRun>,
     /// A text that is to be edited now: its draft and its file.
     due: Option<(DraftId, PathBuf)>,
 }
@@ -159,6 +161,7 @@ async fn show(mut input: TuiInput) -> anyhow::Result<()> {
         leave_by: None,
         background: None,
         file: None,
+        program: None,
         due: None,
     };
     let mut keys = EventStream::new();
@@ -251,7 +254,7 @@ impl Loop {
     /// Whether a text is to be edited, or a file to be shown in the editor.
     fn wants_editor(&mut self) -> bool {
         self.due = editor_due(&mut self.view, &self.state);
-        self.due.is_some() || self.file.is_some()
+        self.due.is_some() || self.file.is_some() || self.program.is_some()
     }
 
     /// Opens the editor for that; says whether opdev is to end.
@@ -269,6 +272,16 @@ impl Loop {
             self.guard.lend();
             let editor = Editor::start_at(&path, line, column);
             match self.lend(editor, signals, shutdown).await? {
+                None => return Ok(true),
+                Some(problem) => self.view.message = problem,
+            }
+        }
+        if let Some(program) = self.program.take() {
+            let root =
+                self.state.started.as_ref().map_or_else(|| ".".to_owned(), |started| started.root.clone());
+            self.guard.lend();
+            let started = Editor::program(&program, Path::new(&root));
+            match self.lend(started, signals, shutdown).await? {
                 None => return Ok(true),
                 Some(problem) => self.view.message = problem,
             }
@@ -376,6 +389,7 @@ impl Loop {
                 Command::Redraw => self.repaint()?,
                 Command::Copy(text) => self.copy(&text)?,
                 Command::OpenFile { path, line, column } => self.file = Some((path, line, column)),
+                Command::Run(program) => self.program = Some(program),
                 Command::Suspend => self.sleepy = true,
                 Command::Leave => return Ok(true),
             }
@@ -401,7 +415,8 @@ impl Loop {
         let logs = super::seeing::follow(&mut self.view, &self.state);
         let whole = super::seeing::look(&mut self.view, &self.state);
         let values = super::detail::values::follow(&mut self.view, &self.state);
-        for request in logs.into_iter().chain(whole).chain(values) {
+        let table = super::browse::follow(&mut self.view, &self.state);
+        for request in logs.into_iter().chain(whole).chain(values).chain(table) {
             let id = self.view.next_request;
             self.view.next_request += 1;
             self.ask(id, request);

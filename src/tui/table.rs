@@ -283,7 +283,8 @@ impl Table {
         if namespace.is_some_and(|wanted| seen.key.namespace.as_ref().is_some_and(|known| known != wanted)) {
             return false;
         }
-        self.filter.is_empty() || self.filter.passes(Subject { text, object: Some(seen), about: None })
+        self.filter.is_empty()
+            || self.filter.passes(Subject { text, object: Some(seen), ..Subject::default() })
     }
 
     fn rebuild(&mut self, shown: &mut Vec<Arc<Seen>>, state: &State) {

@@ -39,7 +39,7 @@ pub(super) fn toast(view: &ViewState, state: &State, now: Timestamp) -> Option<T
     if let Some(lines) = view.following.told() {
         return Some(Toast { role: Role::Bad, lines, left: None });
     }
-    if let Some((_, request)) = state.requests.in_flight.last_key_value() {
+    if let Some((_, request)) = state.requests.in_flight.iter().rev().find(|(_, request)| !request.lasting) {
         return Some(Toast { role: Role::Busy, lines: vec![format!("… {}", request.what)], left: None });
     }
     let finished = state.requests.finished.back();

@@ -13,6 +13,7 @@ use super::layout::Shape;
 use super::leaving::asks_before_leaving;
 use super::mouse;
 use super::pane::{Pane, Tab};
+use super::programs;
 use super::seeing;
 use super::toast;
 use super::view::ViewState;
@@ -57,6 +58,14 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
         }
     }
     typed.push(key);
+    match own_command(view, &typed) {
+        Some(Own::Start(at)) => return start_own(view, at, state),
+        Some(Own::Prefix) => {
+            view.typed = typed;
+            return Vec::new();
+        }
+        None => {}
+    }
     let finding = view.focus == Pane::Detail && !view.search.text.is_empty();
     let action = match view.keymap.find(&typed, finding) {
         Found::Action(action) => action,
@@ -78,6 +87,33 @@ fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {
         return Vec::new();
     }
     perform(view, action.does, state)
+}
+
+/// What keys mean among the user's own commands.
+enum Own {
+    /// The command at this place.
+    Start(usize),
+    /// They begin a longer one.
+    Prefix,
+}
+
+/// The command of the user that these keys start. They come first: a key of one's own is taken from the action that has it.
+fn own_command(view: &ViewState, typed: &[Key]) -> Option<Own> {
+    let keys = || view.own_commands.iter().map(|own| own.key.as_ref().map_or(&[][..], |key| &key.0));
+    let longer = |key: &[Key]| key.len() > typed.len() && key.starts_with(typed);
+    match keys().position(|key| key == typed) {
+        Some(at) => Some(Own::Start(at)),
+        None => keys().any(longer).then_some(Own::Prefix),
+    }
+}
+
+fn start_own(view: &mut ViewState, at: usize, state: &State) -> Vec<Command> {
+    match programs::start(at, view, state) {
+        Ok(programs::Start::Ask(request)) => return ask(view, request),
+        Ok(programs::Start::Confirm(confirm)) => view.layers.push(Layer::Confirm(confirm)),
+        Err(why) => view.message = Some(why),
+    }
+    Vec::new()
 }
 
 /// What a dialog's answer leads to.
@@ -104,11 +140,12 @@ fn answered(view: &mut ViewState, state: &State, layer: Layer, answer: Answer) -
             view.layers.push(layer);
             ask(view, request)
         }
+        Answer::Save(path) => acting::save(Some(path), view, state),
         Answer::Act(does) => perform(view, does, state),
         Answer::Open(opening) => {
             view.layers.push(match opening {
-                Opening::Picker(picker) => Layer::Picker(picker),
                 Opening::Samples { typed } => Layer::Samples { typed, index: 0 },
+                Opening::Confirm(confirm) => Layer::Confirm(*confirm),
                 Opening::Leave { to } => Layer::Leave { index: 0, to: Some(to) },
             });
             Vec::new()
@@ -130,8 +167,8 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::Bottom => view.go(view.rows().saturating_sub(1)),
         Do::Left => sideways(view, false),
         Do::Right => sideways(view, true),
-        Do::NextPane => view.look_at(Pane::ALL[(view.focus.index() + 1) % 4]),
-        Do::PreviousPane => view.look_at(Pane::ALL[(view.focus.index() + 3) % 4]),
+        Do::NextPane => view.look_at(beside(view, 1)),
+        Do::PreviousPane => view.look_at(beside(view, 3)),
         Do::Pane(pane) => view.look_at(pane),
         Do::Open => open(view, state),
         Do::Back => back(view, state),
@@ -141,6 +178,8 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         Do::See(see) => seeing::perform(view, see, state),
         Do::ShowStatus => show(view, Tab::Status),
         Do::ShowYaml => show(view, Tab::Yaml),
+        // Of the objects of a table no reconcile has written a log; their pods may have.
+        Do::ShowLog if view.browse.is_some() => show(view, Tab::Pods),
         Do::ShowLog => show(view, Tab::Log),
         Do::ShowImpact => show(view, Tab::Impact),
         Do::Apply
@@ -162,6 +201,10 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Tasks
         | Do::Unlock
         | Do::Freeze
+        | Do::Shell
+        | Do::Forward
+        | Do::OwnCommands
+        | Do::Save
         | Do::Copy
         | Do::Reload => return acting::act(does, view, state),
         Do::Mark if matches!(view.focus, Pane::Reconciles | Pane::Detail) => view.go(at + page),
@@ -195,12 +238,26 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
     Vec::new()
 }
 
+/// The pane so many steps after the focused one.
+fn beside(view: &ViewState, steps: usize) -> Pane {
+    let mut at = view.focus.index();
+    loop {
+        at = (at + steps) % 4;
+        if view.browse.is_none() || Pane::ALL[at] != Pane::Reconciles {
+            return Pane::ALL[at];
+        }
+    }
+}
+
 fn sideways(view: &mut ViewState, right: bool) {
     if view.focus == Pane::Detail && (right || view.tab != Tab::Status) {
         return tab(view, right);
     }
     if view.focus == Pane::Reconciles && seeing::fold_pass(view, right) {
         return;
+    }
+    if view.browse.is_some() {
+        return view.look_at(if right { Pane::Detail } else { Pane::Resources });
     }
     let to = match (view.focus, right) {
         (Pane::Resources, true) => Pane::Reconciles,
@@ -227,6 +284,11 @@ fn show(view: &mut ViewState, tab: Tab) {
 
 fn open(view: &mut ViewState, state: &State) {
     match view.focus {
+        Pane::Resources if view.browse.is_some() => {
+            if view.subject(state).is_some() {
+                show(view, Tab::Yaml);
+            }
+        }
         Pane::Resources if view.lists.resources.is_empty() => {
             if enabled(Do::Apply, view, state).is_ok() {
                 view.layers.push(Layer::Samples { typed: String::new(), index: 0 });
@@ -257,6 +319,10 @@ fn back(view: &mut ViewState, state: &State) {
     } else if view.focus == Pane::Reconciles && seeing::close_selected(view) {
     } else if view.zoom {
         view.zoom = false;
+    } else if view.browse.is_some() && view.focus == Pane::Resources {
+        view.close_table();
+    } else if view.browse.is_some() {
+        view.look_at(Pane::Resources);
     } else if view.focus == Pane::Detail {
         let to = if view.chosen_in == Pane::Owned && view.tab == Tab::Yaml {
             Pane::Owned

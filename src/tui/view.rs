@@ -1,6 +1,7 @@
 //! What the terminal itself knows: focus, selections, filters, open dialogs. Everything else is in the `State`.
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
+use super::browse::{Asked, Browse};
 use super::candidates::{Census, Remembered};
 use super::detail::made_of::MadeOf as LinesMadeOf;
 use super::detail::search::Search;
@@ -14,6 +15,7 @@ use super::layout::{Edge, Shape};
 use super::looks::{PassRow, Seeing, pass_rows};
 use super::marks::Marks;
 use super::pane::{Pane, Tab};
+use super::programs::OwnCommand;
 use super::selection::Selection;
 use super::spots::Spots;
 use super::table::{Sort, Table};
@@ -137,6 +139,8 @@ pub struct ViewState {
     pub(super) typed_at: Option<Timestamp>,
     /// What came of the settings.
     pub(super) following: Following,
+    /// The commands of the user's own settings.
+    pub(super) own_commands: Vec<OwnCommand>,
     /// Colours.
     pub theme: Theme,
     /// Whether the mouse selects and scrolls.
@@ -146,6 +150,9 @@ pub struct ViewState {
     /// How things are looked at.
     pub(super) seeing: Seeing,
     pub(super) lists: Lists,
+    /// The table of one kind, while it is open, and what was asked for because of it.
+    pub(super) browse: Option<Browse>,
+    pub(super) browsing: Asked,
     pub(super) lines: Lines,
     /// Where each pane was last drawn; empty where it was not.
     pub(super) places: [Rect; 4],
@@ -211,11 +218,14 @@ impl Default for ViewState {
             typed: Vec::new(),
             typed_at: None,
             following: Following::default(),
+            own_commands: Vec::new(),
             theme: Theme::default(),
             mouse: false,
             zone: TimeZone::UTC,
             seeing: Seeing::default(),
             lists: Lists::default(),
+            browse: None,
+            browsing: Asked::default(),
             lines: Lines::default(),
             places: [Rect::default(); 4],
             heights: [1; 4],
@@ -243,12 +253,15 @@ impl ViewState {
     }
 
     /// The selected custom resource.
-    pub fn root<'a>(&self, state: &'a State) -> Option<&'a Arc<Seen>> {
+    pub fn root<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
+        if self.browse.is_some() {
+            return self.table_subject(state);
+        }
         state.present_or_gone(self.resources.key.as_ref()?)
     }
 
     /// The object that YAML, scale and delete are about.
-    pub fn subject<'a>(&self, state: &'a State) -> Option<&'a Arc<Seen>> {
+    pub fn subject<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
         let owned = self.owned.key.as_ref().filter(|_| self.chosen_in == Pane::Owned);
         owned.and_then(|key| state.present_or_gone(key)).or_else(|| self.root(state))
     }
@@ -260,6 +273,8 @@ impl ViewState {
 
     /// Gives the focus to a pane.
     pub(super) fn look_at(&mut self, pane: Pane) {
+        // Beside a table there are no reconciles.
+        let pane = if self.browse.is_some() && pane == Pane::Reconciles { Pane::Detail } else { pane };
         self.focus = pane;
         if matches!(pane, Pane::Resources | Pane::Owned) && self.chosen_in != pane {
             self.chosen_in = pane;
@@ -288,7 +303,10 @@ impl ViewState {
     pub(super) fn refresh(&mut self, state: &State) {
         self.arrive(state);
         self.follow_preferences(state);
-        self.marks.settle(state);
+        if self.browse.is_none() {
+            self.marks.settle(state);
+        }
+        self.refresh_table(state);
         let old = self.lists.made_of.take();
         let before = old.as_ref().map(|(state, view)| (state, view));
         let filter_is = |pane: Pane, filters: &[String; 4]| {
@@ -302,7 +320,11 @@ impl ViewState {
             lists.namespaces_differ = lists.resources.iter().any(|seen| Some(&seen.key.namespace) != first);
         }
         self.resources.settle(lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
-        let root = self.resources.key.clone();
+        let root = match &self.browse {
+            Some(_) => self.root(state).map(|seen| seen.key.as_ref().clone()),
+            None => self.resources.key.clone(),
+        };
+        let lists = &mut self.lists;
         let root_touched = touched.has(root.clone().map(Arc::new).as_ref());
         let same_root = before.is_some_and(|(_, view)| view.root == root);
         if !same_root {
@@ -333,7 +355,8 @@ impl ViewState {
                 let (causes, outcome) = (words::causes(&pass.causes), words::outcome(pass.outcome));
                 let text = format!("{} {causes} {outcome}", pass.object).to_lowercase();
                 let object = state.present_or_gone(&pass.object.key()).map(AsRef::as_ref);
-                filter.is_empty() || filter.passes(Subject { text: &text, object, about: Some(&pass.object) })
+                filter.is_empty()
+                    || filter.passes(Subject { text: &text, object, about: Some(&pass.object), labels: None })
             };
             lists.passes = match &root {
                 Some(root) if !self.all => {
@@ -375,6 +398,7 @@ impl ViewState {
     pub(super) fn go(&mut self, to: usize) {
         let lists = &self.lists;
         match self.focus {
+            Pane::Resources if self.browse.is_some() => self.go_in_table(to),
             Pane::Resources => {
                 self.resources.go(to, lists.resources.len(), |i| lists.resources[i].key.as_ref().clone());
             }
@@ -404,7 +428,9 @@ impl ViewState {
     /// The row the focused pane is at.
     pub(super) fn at(&self) -> usize {
         match self.focus {
-            Pane::Resources => self.resources.index,
+            Pane::Resources => {
+                self.browse.as_ref().map_or(self.resources.index, |table| table.selection.index)
+            }
             Pane::Owned => self.owned.index,
             Pane::Reconciles => self.passes.index,
             Pane::Detail => self.scroll,
@@ -414,7 +440,9 @@ impl ViewState {
     /// The first visible row of a pane.
     pub(super) fn offset(&self, pane: Pane) -> usize {
         match pane {
-            Pane::Resources => self.resources.offset,
+            Pane::Resources => {
+                self.browse.as_ref().map_or(self.resources.offset, |table| table.selection.offset)
+            }
             Pane::Owned => self.owned.offset,
             Pane::Reconciles => self.passes.offset,
             Pane::Detail => self.scroll,
@@ -424,7 +452,9 @@ impl ViewState {
     /// How many rows the focused pane has.
     pub(super) fn rows(&self) -> usize {
         match self.focus {
-            Pane::Resources => self.lists.resources.len(),
+            Pane::Resources => {
+                self.browse.as_ref().map_or(self.lists.resources.len(), |table| table.shown.len())
+            }
             Pane::Owned => self.lists.owned.len(),
             Pane::Reconciles => self.lists.pass_rows.len(),
             Pane::Detail => self.lines.rows.len(),
@@ -452,7 +482,8 @@ fn filter_tree(nodes: Vec<Node>, filter: &str) -> Vec<Node> {
         needed.truncate(depth + 1);
         let key = &node.seen.key;
         let text = format!("{} {} {}", key.kind, key.name, node.seen.health.word).to_lowercase();
-        keep[i] = child || filter.passes(Subject { text: &text, object: Some(&node.seen), about: None });
+        keep[i] =
+            child || filter.passes(Subject { text: &text, object: Some(&node.seen), ..Subject::default() });
         if needed.len() <= depth {
             needed.resize(depth + 1, false);
         }

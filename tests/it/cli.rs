@@ -88,6 +88,13 @@ fn tail_says_when_nothing_has_run_yet() {
 }
 
 #[test]
+fn opdev_alone_says_what_to_do_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = stderr(&opdev(folder.path(), &[]));
+    assert!(said.contains("What to do next:") && said.contains("opdev run"), "{said}");
+}
+
+#[test]
 fn the_version_is_for_programs_too() {
     let folder = tempfile::tempdir().unwrap();
     let output = opdev(folder.path(), &["version", "-o", "json"]);

@@ -203,6 +203,32 @@ async fn watches_yaml_adds_and_removes_kinds_while_it_runs() {
     opdev.stop().await;
 }
 
+/// What a kind has that comes with a save is reconciled because of that save, not because opdev starts.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kind_that_comes_back_names_the_file_as_the_cause() {
+    let opdev = with_both_samples().await;
+    let mark = opdev.mark();
+    let mut removed = String::new();
+    opdev.edit("config/watches.yaml", |text| {
+        let (rest, hello) = text.split_once("- group: charts.my.domain").unwrap();
+        removed = format!("- group: charts.my.domain{hello}");
+        rest.to_owned()
+    });
+    let has_hello =
+        |changed: &opdev::event::SourcesChanged| changed.kinds.iter().any(|kind| kind.gvk.kind == "Hello");
+    opdev
+        .wait("the kind is gone", mark, |event| match event {
+            Event::SourcesChanged(changed) => (!has_hello(changed)).then_some(()),
+            _ => None,
+        })
+        .await;
+    let mark = opdev.mark();
+    opdev.edit("config/watches.yaml", |text| text + &removed);
+    let pass = opdev.reconcile("its first pass", mark, |pass| pass.object.gvk.kind == "Hello").await;
+    assert_eq!(files_of(&pass), ["config/watches.yaml"], "{:?}", pass.causes);
+    opdev.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_files_at_once_are_one_reload() {
     let opdev = with_both_samples().await;

@@ -174,7 +174,7 @@ fn is_asked(pass: &Reconcile) -> bool {
 /// Tells that the request has begun and how it has ended.
 async fn answer(id: RequestId, what: String, work: BoxFuture<'static, Answer>, events: EventSink) {
     let (at, begun) = (Timestamp::now(), Instant::now());
-    events.emit(Event::RequestStarted(RequestStarted { id, at, what: what.clone() })).await;
+    events.emit(Event::RequestStarted(RequestStarted { id, at, what: what.clone(), lasting: false })).await;
     let outcome = match work.await {
         Ok(summary) => RequestOutcome::Done { summary, warnings: Vec::new() },
         Err((message, hint)) => RequestOutcome::Failed { message, hint },

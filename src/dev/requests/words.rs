@@ -45,6 +45,13 @@ pub(in crate::dev) fn of(request: &Request) -> String {
         Request::PodLogs { sources } => format!("follow the logs of {} containers", sources.len()),
         Request::Look { object: Some(object) } => format!("read {object}"),
         Request::Look { object: None } => "read no object whole".to_owned(),
+        Request::ShowTable { table: Some(table) } => format!("show a table of {}", table.kind),
+        Request::ShowTable { table: None } => "show no table".to_owned(),
+        Request::ReadRow { object: Some(object) } => format!("read {object}"),
+        Request::ReadRow { object: None } => "read no row".to_owned(),
+        Request::ListKinds => "list the kinds".to_owned(),
+        Request::Run { program } => program.title.clone(),
+        Request::SaveText { name, .. } => format!("save {name}"),
         Request::ListPaths { typed } => format!("list {typed}"),
         Request::Remember { .. } => "remember the borders of panes".to_owned(),
         Request::ExplainValues { object } => format!("explain the values of {object}"),
@@ -110,7 +117,11 @@ fn verb(request: &Request) -> &'static str {
         Request::Cancel { .. } => "cancel",
         Request::PodLogs { .. } => "follow",
         Request::Look { .. } => "read",
-        Request::ListPaths { .. } => "list",
+        Request::ShowTable { .. } => "show",
+        Request::ReadRow { .. } => "read",
+        Request::ListKinds | Request::ListPaths { .. } => "list",
+        Request::Run { .. } => "run",
+        Request::SaveText { .. } => "save",
         Request::Remember { .. } => "remember",
         Request::ExplainValues { .. } => "explain the values of",
         Request::Switch { .. } => "switch",
@@ -130,6 +141,10 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Discard { .. }
         | Request::PodLogs { .. }
         | Request::Look { .. }
+        | Request::ShowTable { .. }
+        | Request::ReadRow { .. }
+        | Request::ListKinds
+        | Request::SaveText { .. }
         | Request::ListPaths { .. }
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
@@ -162,6 +177,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
         | Request::ApplyHeld { .. } => true,
+        Request::Run { program } => program.writes,
         Request::Each { requests } => requests.iter().any(writes),
     }
 }
@@ -175,6 +191,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         Request::Scale { .. } | Request::Delete { .. } | Request::DropFinalizers { .. } => {
             "the API server may have carried it out all the same"
         }
+        Request::Run { .. } => "the program was ended",
         Request::Write { .. } => "the change stays open; the API server may have taken it all the same",
         Request::Edit { .. }
         | Request::New { .. }
@@ -201,6 +218,10 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
         | Request::Look { .. }
+        | Request::ShowTable { .. }
+        | Request::ReadRow { .. }
+        | Request::ListKinds
+        | Request::SaveText { .. }
         | Request::ListPaths { .. }
         | Request::Remember { .. }
         | Request::ExplainValues { .. }
@@ -244,6 +265,11 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::FailPod { .. }
         | Request::Check { .. }
         | Request::Look { .. }
+        | Request::ShowTable { .. }
+        | Request::ReadRow { .. }
+        | Request::ListKinds
+        | Request::Run { .. }
+        | Request::SaveText { .. }
         | Request::ListPaths { .. }
         | Request::Remember { .. }
         | Request::ExplainValues { .. }

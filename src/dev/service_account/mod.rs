@@ -233,7 +233,8 @@ impl RoleSync {
         self.notice(Level::Info, format!("roles are live: {}", changed.join(", ")), None).await;
         // Watches that were refused are begun again, and what failed need not wait.
         let _ = operator.send(ManagerRequest::Connection { lost: false }).await;
-        let _ = operator.send(ManagerRequest::ReconcileAll).await;
+        let why = format!("rights may have been missing until {} changed", changed.join(", "));
+        let _ = operator.send(ManagerRequest::ReconcileAll { why }).await;
     }
 
     /// Brings what the files say to the API server; the answer is what has changed. Broken files change nothing.

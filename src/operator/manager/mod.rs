@@ -14,7 +14,7 @@ use super::api::Api;
 use super::discovery::Discovery;
 use super::echo::Echo;
 use super::loops::Loops;
-use super::queue::{Ended, Origin, Queue, Trace, Urgency, kind_of};
+use super::queue::{Ended, Kind, Origin, Queue, Trace, Urgency, kind_of};
 use super::reconcile;
 pub use super::settings::{HelmCompat, OnSave, Settings};
 pub use super::shadowed::Shadowed;
@@ -97,7 +97,10 @@ pub enum ManagerRequest {
         reply: oneshot::Sender<Result<String, String>>,
     },
     /// Reconcile every object: something that kept all of them from being reconciled is gone.
-    ReconcileAll,
+    ReconcileAll {
+        /// What they waited for.
+        why: String,
+    },
     /// The connection to the API server is lost, or there again. Without it no pass begins.
     Connection {
         /// Whether it is lost.
@@ -197,6 +200,8 @@ struct Manager {
     awake: watch::Sender<u64>,
     /// What renders leave for the next ones.
     renders: Arc<reconcile::Renders>,
+    /// Kinds that came with a save, and the cause that this is.
+    added: HashMap<Kind, CauseKind>,
     /// Changes that scripts beside charts map to custom resources, and what they said.
     mapping: mpsc::Sender<kinds::ToMap>,
     mapped: mpsc::Receiver<mapped::Mapped>,
@@ -226,6 +231,7 @@ impl Manager {
         let (mapping, mapped) = mapped::start(api.clone(), kinds.hub());
         Manager {
             kinds,
+            added: HashMap::new(),
             mapping,
             mapped,
             api,
@@ -269,12 +275,18 @@ impl Manager {
         if before.number == 0 || sources.number <= before.number {
             return;
         }
+        let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
+        for watch in &sources.watches {
+            let is_it = |old: &Arc<Watch>| old.gvk.group == watch.gvk.group && old.gvk.kind == watch.gvk.kind;
+            if !before.watches.iter().any(is_it) {
+                self.added.insert((watch.gvk.group.clone(), watch.gvk.kind.clone()), kind.clone());
+            }
+        }
         // Nothing that reconciles has changed, or the newest files are broken: there is nothing to wait for.
         if self.reload.is_none() && !sources.watches.iter().any(|watch| watch.changed_in > before.number) {
             return;
         }
         let mut reload = Reload::begin(&sources, self.reload.take());
-        let kind = CauseKind::Reload { sources: sources.number, files: sources.files.clone() };
         for watch in sources.watches.iter().filter(|watch| watch.changed_in > before.number) {
             for key in self.kinds.objects(&watch.gvk) {
                 // A new reconciler may have no part in the old one's loop.
@@ -311,6 +323,11 @@ impl Manager {
             if listed && !self.has_begun(&key) {
                 continue;
             }
+            // What a kind that came with a save has, is reconciled because of the save.
+            let kind = match kind {
+                CauseKind::Start => self.added.get(&kind_of(&key)).cloned().unwrap_or(CauseKind::Start),
+                kind => kind,
+            };
             let own = mark.as_ref().is_some_and(|mark| self.api.echo.is_own(mark));
             if gone {
                 self.queue.gate.forget(&key);
@@ -327,7 +344,9 @@ impl Manager {
             let kind = wakes::with_own_write(kind, own);
             let urgency = match &kind {
                 _ if own && quiet => Urgency::Record,
-                CauseKind::Watch { relation: Relation::Primary, .. } | CauseKind::Start => Urgency::Now,
+                CauseKind::Watch { relation: Relation::Primary, .. }
+                | CauseKind::Start
+                | CauseKind::Reload { .. } => Urgency::Now,
                 _ => Urgency::Wait,
             };
             // While a pass runs, the answer to its write may still be on its way: the mark is judged at its end.
@@ -395,10 +414,11 @@ impl Manager {
                 let _ = reply.send(self.step(&object));
             }
             ManagerRequest::Check { object, reply } => self.check(&object, reply),
-            ManagerRequest::ReconcileAll => {
+            ManagerRequest::ReconcileAll { why } => {
                 let kinds: Vec<Gvk> = self.sources.watches.iter().map(|watch| watch.gvk.clone()).collect();
                 for key in kinds.iter().flat_map(|gvk| self.kinds.objects(gvk)) {
-                    let cause = Cause { at: Timestamp::now(), kind: CauseKind::User };
+                    let kind = CauseKind::Wait { why: why.clone() };
+                    let cause = Cause { at: Timestamp::now(), kind };
                     self.queue.add(&key, cause, Urgency::Now, None, Instant::now());
                 }
             }

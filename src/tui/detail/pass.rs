@@ -7,7 +7,7 @@ use super::super::view::ViewState;
 use super::super::waterfall::{self, Line, outcome_role};
 use super::{changes, log};
 use crate::event::{Action, Diagnostic, ObjectChange, Reconcile, words};
-use crate::state::{State, health};
+use crate::state::{State, health, managers};
 use crate::tui::detail::parts::nothing;
 use opdev_object::yaml;
 use serde_json::Value;
@@ -27,7 +27,16 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
             }
             None => match view.root(state).and_then(|seen| state.only_shown(&seen.key.group, &seen.key.kind))
             {
-                Some(why) => nothing(&format!("Nothing reconciles this kind: {why}."), width),
+                Some(why) => {
+                    let other = view.root(state).and_then(|seen| managers::operator_of(state, seen));
+                    let text = match other {
+                        Some((name, how)) => format!(
+                            "Nothing of this project reconciles this kind: {why}. But {name} seems to: it {how}."
+                        ),
+                        None => format!("Nothing reconciles this kind: {why}."),
+                    };
+                    nothing(&text, width)
+                }
                 None => nothing(&own_program(view, state).unwrap_or_else(|| NO_PASS.to_owned()), width),
             },
         };

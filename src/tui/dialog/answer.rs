@@ -1,8 +1,8 @@
 //! What a key in a dialog leads to.
 
+use super::Confirm;
 use crate::event::{Destination, Request};
 use crate::tui::action::Do;
-use crate::tui::candidates::Picker;
 
 /// What a key in a dialog leads to.
 pub(in crate::tui) enum Answer {
@@ -16,6 +16,8 @@ pub(in crate::tui) enum Answer {
     Ask(Request),
     /// Something is asked for, and the dialog stays.
     AskOn(Request),
+    /// The dialog closes and the lines of the detail pane are saved as this file.
+    Save(String),
     /// The dialog closes and a text goes to the clipboard: what it is, and itself.
     Copy(&'static str, String),
     /// The dialog closes and an action is done.
@@ -26,13 +28,13 @@ pub(in crate::tui) enum Answer {
 
 /// Another dialog that an answer leads to.
 pub(in crate::tui) enum Opening {
-    /// A list to choose from.
-    Picker(Box<Picker>),
     /// The samples, narrowed to a path.
     Samples {
         /// What is typed.
         typed: String,
     },
+    /// A question.
+    Confirm(Box<Confirm>),
     /// What becomes of custom resources when opdev leaves for another cluster.
     Leave {
         /// Where it goes.

@@ -2,12 +2,16 @@
 
 use super::answer::Answer;
 use crate::state::State;
+use crate::tui::acting::lines;
 use crate::tui::keys::Key;
 use crate::tui::kubectl;
 use crate::tui::view::ViewState;
 use crossterm::event::KeyCode;
 use opdev_object::yaml;
 use serde_json::Value;
+
+/// Longer texts do not get through to the clipboards of terminals.
+const MOST_LINES: usize = 50_000;
 
 /// What one can copy: key, what, the text.
 pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'static str, String)> {
@@ -27,6 +31,21 @@ pub(in crate::tui) fn copies(view: &ViewState, state: &State) -> Vec<(char, &'st
         let what = if seen.metadata_only { "YAML of its metadata" } else { "YAML, secrets masked" };
         all.push(('y', what, yaml::to_string(&plain)));
         all.push(('k', "kubectl that shows it", kubectl::get(object, state)));
+    }
+    if !view.lines.rows.is_empty() {
+        let mut last: Vec<String> = Vec::new();
+        let mut bytes = 0;
+        for line in lines(view).rev() {
+            bytes += line.len() + 1;
+            if bytes > MOST_LINES {
+                break;
+            }
+            last.push(line);
+        }
+        last.reverse();
+        let what =
+            if last.len() < view.lines.rows.len() { "last lines of the tab" } else { "lines of the tab" };
+        all.push(('o', what, last.join("\n")));
     }
     if let Some(command) = view.did.as_ref().and_then(|request| kubectl::of(request, state)) {
         all.push(('l', "last action as kubectl", command));

@@ -15,7 +15,10 @@ pub(in crate::tui) fn beginnings(state: &State, typed: &str) -> Vec<(NewFrom, St
     });
     let samples = state.samples().iter().map(|sample| {
         let from = NewFrom::Sample { path: sample.path.clone() };
-        (from, format!("{}  like {} of {}", sample.object.gvk.kind, sample.object.name, sample.path))
+        (
+            from,
+            format!("{}  like {} of {}", sample.kind_among(state.samples()), sample.object.name, sample.path),
+        )
     });
     kinds.chain(samples).filter(|(_, text)| passes(typed, text)).collect()
 }

@@ -56,10 +56,11 @@ fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &
     let skip = (index + 1).saturating_sub(height);
     for choice in choices.iter().skip(skip).take(height) {
         rows.push(match choice {
-            Choice::Sample(sample) => {
-                Row::new(Role::Text, format!(" {} {}", left(&sample.object.gvk.kind, 18), sample.object.name))
-                    .and(Role::Dim, format!("  {} ", sample.path))
-            }
+            Choice::Sample(sample) => Row::new(
+                Role::Text,
+                format!(" {} {}", left(&sample.kind_among(state.samples()), 18), sample.object.name),
+            )
+            .and(Role::Dim, format!("  {} ", sample.path)),
             Choice::Path(path) if path.ends_with('/') => Row::new(Role::Text, format!(" the folder {path} ")),
             Choice::Path(path) => Row::new(Role::Text, format!(" the file {path} ")),
         });

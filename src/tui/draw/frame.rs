@@ -7,6 +7,7 @@ use super::super::view::ViewState;
 use crate::event::Protection;
 use crate::state::{State, tree};
 use crate::tui::action::See;
+use crate::tui::draw::kind_table;
 use crate::tui::draw::pieces::tabs;
 use crate::tui::pane::{Pane, Tab};
 use crate::tui::spots::{Shown, Spot};
@@ -44,7 +45,11 @@ pub(super) fn border(
                 row = row.and(role, text);
             }
         }
-        _ => row = row.and(if focused { Role::Focus } else { Role::Title }, format!("{} ", which.title())),
+        _ => {
+            let table = kind_table::title(view, state).filter(|_| which == Pane::Resources);
+            let title = table.map_or_else(|| which.title().to_owned(), |(name, _)| name);
+            row = row.and(if focused { Role::Focus } else { Role::Title }, format!("{title} "));
+        }
     }
     // What narrows a list is never cut away by what the list is about.
     let mut tail = Row::default();
@@ -73,7 +78,7 @@ fn narrowed(which: Pane, view: &ViewState) -> Vec<String> {
         return Vec::new();
     }
     let namespace = view.namespace.as_ref().map(|namespace| format!("n:{namespace}"));
-    namespace.into_iter().chain(view.faults.then(|| "faults".to_owned())).collect()
+    namespace.into_iter().chain((view.faults && view.browse.is_none()).then(|| "faults".to_owned())).collect()
 }
 
 /// The border's role: how far the cluster is protected shows all around.
@@ -89,6 +94,7 @@ fn protection(state: &State) -> Role {
 fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
     let name = |object: Option<&std::sync::Arc<crate::state::Seen>>| object.map(|seen| seen.key.name.clone());
     match which {
+        Pane::Resources if view.browse.is_some() => kind_table::title(view, state).map(|(_, about)| about),
         Pane::Resources => {
             let (shown, all) = (view.lists.resources.len(), state.objects.custom_len());
             match all {

@@ -121,10 +121,13 @@ fn parts(state: &State, view: &ViewState) -> Vec<Part> {
 fn counts(state: &State, view: &ViewState) -> Vec<(u8, Role, String)> {
     let running = state.copies.iter().filter(|copy| copy.replicas > 0).count();
     let frozen = state.copies.iter().filter(|copy| copy.frozen.is_some()).count();
+    let asked = &state.requests.in_flight;
+    let programs = asked.values().filter(|request| request.lasting).count();
     let all = [
         (8, running, if running == 1 { "copy runs" } else { "copies run" }, Role::Bad),
         (7, frozen, if frozen == 1 { "copy frozen" } else { "copies frozen" }, Role::Changed),
-        (4, state.requests.in_flight.len(), "asked", Role::Busy),
+        (4, asked.len() - programs, "asked", Role::Busy),
+        (4, programs, if programs == 1 { "program runs" } else { "programs run" }, Role::Changed),
         (6, state.paused.len(), "paused", Role::Busy),
         (5, view.marks.len(), "marked", Role::Changed),
     ];

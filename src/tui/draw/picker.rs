@@ -8,6 +8,7 @@ use super::frame::plain_box;
 use crate::state::State;
 use crate::tui::candidates::{Item, Picker, What};
 use crate::tui::enabled::enabled;
+use crate::tui::programs::possible;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -23,6 +24,8 @@ pub(super) fn draw(picker: &Picker, state: &State, view: &ViewState, buffer: &mu
         What::Namespace => ("Namespace", "▸"),
         What::Context => ("Context", "▸"),
         What::Theme => ("Theme", "▸"),
+        What::Commands => ("Your own commands", "▸"),
+        What::Ports => ("Forward a port (8080:80 takes any other)", "▸"),
         What::Failure => ("Make it fail", "▸"),
         What::Disturbance => ("Disturb the program's calls", "rule"),
     };
@@ -64,6 +67,12 @@ fn line(picker: &Picker, at: u32, state: &State, view: &ViewState, room: usize) 
         } else if by(*does).is_none() {
             role = Role::Dim;
         }
+    }
+    if let Item::Own(own) = picker.of.item(at)
+        && let Some(own) = view.own_commands.get(*own)
+        && let Err(why) = possible(own, view, state)
+    {
+        (role, tail) = (Role::Dim, format!("not now: {why}"));
     }
     let tail = cut(&tail, room / 2);
     let text = picker.of.shown(at);

@@ -296,7 +296,7 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
         let key = key(Do::Apply);
         rows.push(Row::new(Role::Text, " Press ").and(Role::Key, key).and(Role::Text, " to apply a sample:"));
         for sample in samples {
-            let what = format!("{} {}", sample.object.gvk.kind, sample.object.name);
+            let what = format!("{} {}", sample.kind_among(samples), sample.object.name);
             rows.push(Row::new(Role::Text, format!("   {what}  ")).and(Role::Dim, sample.path.clone()));
         }
     }

@@ -269,7 +269,7 @@ fn tasks_show_what_is_under_way_and_cancel_it() {
     ));
     let at = super::fixture::at("17:02:11");
     let what = "delete Memcached default/big".to_owned();
-    all.push(Event::RequestStarted(RequestStarted { id: 4, at, what }));
+    all.push(Event::RequestStarted(RequestStarted { id: 4, at, what, lasting: false }));
     let state = of(all);
     assert_eq!(requests(&state, "T x x"), [Request::Cancel { id: 4 }, Request::Cancel { id: 4 }]);
     assert_eq!(requests(&state, "T j x esc"), [], "what has ended cannot be cancelled");

@@ -112,6 +112,17 @@ pub(in crate::tui) fn check(name: &str, state: &State, keys: &str, size: (u16, u
     golden(name, &screen(state, &mut ViewState::default(), keys, size));
 }
 
+/// The same with a view that has been somewhere already.
+pub(in crate::tui) fn check_view(
+    name: &str,
+    state: &State,
+    view: &mut ViewState,
+    keys: &str,
+    size: (u16, u16),
+) {
+    golden(name, &screen(state, view, keys, size));
+}
+
 const HOME: (u16, u16) = (120, 36);
 
 #[test]

@@ -8,6 +8,8 @@ pub(super) mod frames;
 mod history;
 mod keys;
 mod picture;
+mod programs;
 mod registry;
 mod seeing;
 mod soak;
+mod tables;

@@ -206,3 +206,90 @@ fn a_terminal_that_goes_away_ends_the_run() {
     pty.wait_exit();
     pty.assert_restored();
 }
+
+/// The API server's own tables, against the embedded control plane: opened by any of a kind's names, kept current, acted
+/// in, left; and a name that is none.
+#[test]
+fn any_kind_has_a_table() {
+    let (_folder, project) = demo_project();
+    let mut pty = opdev(&project);
+    pty.wait_for("to apply a sample");
+    apply(&mut pty, "memcached-sample");
+    pty.wait_until("running pods", |screen| lines(screen, " Running ") == 3);
+
+    pty.keys(":po\r");
+    pty.wait_until("three rows with the server's columns", |screen| {
+        let text = screen.contents();
+        text.contains("RESTARTS") && text.contains("pods · 3") && lines(screen, "1/1") == 3
+    });
+    // The selected object is read whole.
+    pty.keys("\r");
+    pty.wait_for("generateName:");
+    pty.keys("\u{1b}");
+    // What is deleted here is made anew, and the table follows.
+    let name = |screen: &vt100::Screen| {
+        let text = screen.contents();
+        let line = text
+            .lines()
+            .find(|line| line.contains("▸ ") && line.contains("1/1"))
+            .unwrap_or_default()
+            .to_owned();
+        line.split_whitespace().find(|word| word.starts_with("memcached-sample-")).map(str::to_owned)
+    };
+    let mut before = None;
+    pty.wait_until("a selected pod", |screen| {
+        before = name(screen);
+        before.is_some()
+    });
+    let before = before.unwrap();
+    pty.keys("D");
+    pty.wait_for("[ Cancel ]");
+    pty.keys("\t\r");
+    pty.wait_until("another pod in its place", |screen| {
+        let text = screen.contents();
+        text.contains("pods · 3") && lines(screen, &before) == 0 && lines(screen, "1/1") == 3
+    });
+
+    // A kind that nothing else of the screen reads, and one that is none.
+    pty.keys(":crd\r");
+    pty.wait_for("memcacheds.cache.my.domain");
+    pty.wait_for("CREATED AT");
+    pty.keys(":deploymnets\r");
+    pty.wait_for("the API server serves no kind deploymnets; near it is deployments.apps");
+    pty.keys("\u{1b}");
+    pty.wait_for("Custom resources");
+    quit(pty);
+}
+
+/// Commands of the user's own settings: one in the place of the screen, one beside it; and what a pane shows, saved.
+#[test]
+fn own_commands_run_on_what_is_selected() {
+    let (folder, project) = demo_project();
+    let home = folder.path().join("config");
+    fs::create_dir_all(home.join("opdev")).unwrap();
+    let settings = "commands:\n- name: greet\n  key: ctrl-t\n  run: echo hello-{kind}-{name}; exit 3\n\
+        - name: quiet\n  key: ctrl-y\n  run: [sh, -c, 'echo beside-$1', sh, '{name}']\n  background: true\n";
+    fs::write(home.join("opdev/config.yaml"), settings).unwrap();
+    let mut pty = opdev_with_settings(&project, &home);
+    pty.wait_for("to apply a sample");
+    apply(&mut pty, "memcached-sample");
+    pty.wait_until("running pods", |screen| lines(screen, " Running ") == 3);
+    pty.keys("1\u{14}");
+    pty.wait_for("hello-Memcached-memcached-sample");
+    pty.wait_for("ended with 3; enter goes back to opdev");
+    pty.keys("\r");
+    pty.wait_for("Custom resources");
+    pty.wait_without("enter goes back");
+    pty.keys("\u{19}oL");
+    pty.wait_for("beside-memcached-sample");
+    pty.keys("1y");
+    pty.wait_for("kind: Memcached");
+    pty.keys(":save saved/mine.yaml\r");
+    pty.wait_for("saved as saved/mine.yaml");
+    assert!(fs::read_to_string(project.join("saved/mine.yaml")).unwrap().contains("kind: Memcached"));
+    pty.keys(":save saved/mine.yaml\r");
+    pty.wait_for("exists already, and stays as it is");
+    pty.keys("\u{1b}gw");
+    pty.wait_for("saved as .opdev/saved/");
+    quit(pty);
+}

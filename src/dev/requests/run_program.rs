@@ -1,0 +1,75 @@
+//! Runs a program beside the screen: what it prints are lines of the log, and it ends with opdev or where it is cancelled.
+
+use super::Requests;
+use super::done::Done;
+use crate::event::{Event, Level, LogLine, ProgramRun};
+use crate::process::{GroupEnd, ProcessGroup};
+use crate::tap::EventSink;
+use anyhow::{Context as _, Result, bail};
+use jiff::Timestamp;
+use std::process::Stdio;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::Command;
+
+/// Lines of an error that are told with it.
+const TOLD: usize = 4;
+
+impl Requests {
+    pub(super) async fn run_program(&self, program: &ProgramRun) -> Result<Done> {
+        let (first, arguments) = program.command.split_first().context("there is no program to run")?;
+        // Dropped where the request is cancelled, it ends all that the program has started.
+        let group = ProcessGroup::start(GroupEnd::AtOnce)
+            .await
+            .context("a process group cannot be made with `sh`")?;
+        let mut command = Command::new(first);
+        command
+            .args(arguments)
+            .envs(program.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.project.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        group.take_in(&mut command);
+        let mut child =
+            command.spawn().with_context(|| format!("{first} cannot be started; is it on the PATH?"))?;
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let (_, errors) = tokio::join!(
+            tell(stdout, &program.title, Level::Info, &self.events),
+            tell(stderr, &program.title, Level::Warn, &self.events),
+        );
+        let status = child.wait().await.with_context(|| format!("{first} got lost"))?;
+        group.end().await;
+        if status.success() {
+            return Ok(Done::said("ended; the log has what it printed"));
+        }
+        let said = if errors.is_empty() { String::new() } else { format!(": {}", errors.join("\n")) };
+        bail!("{first} ended with {status}{said}")
+    }
+}
+
+/// Tells each line of a stream until it ends; the answer is the last ones.
+async fn tell(
+    stream: Option<impl AsyncRead + Unpin>,
+    name: &str,
+    level: Level,
+    events: &EventSink,
+) -> Vec<String> {
+    let mut last: Vec<String> = Vec::new();
+    let Some(stream) = stream else { return last };
+    let mut lines = BufReader::new(stream).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let told = LogLine {
+            at: Timestamp::now(),
+            level,
+            target: name.to_owned(),
+            message: line.clone(),
+            reconcile: None,
+        };
+        events.emit(Event::Log(told)).await;
+        last.push(line);
+        if last.len() > TOLD {
+            last.remove(0);
+        }
+    }
+    last
+}

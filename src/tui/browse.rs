@@ -1,0 +1,331 @@
+//! The table of one kind, which takes the place of the lists while it is open: which rows it shows, in which order, which
+//! one is selected. Rows and columns are the API server's; `:pods`, or any other kind, opens it, `esc` leaves it.
+
+use super::candidates::{Picker, What};
+use super::filter::{Filter, Subject};
+use super::layer::Layer;
+use super::pane::{Pane, Tab};
+use super::selection::Selection;
+use super::view::ViewState;
+use crate::event::{KindTable, Request, TableQuery, TableRow};
+use crate::state::{Seen, State};
+use opdev_object::meta::{ObjectKey, ObjectRef};
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+/// A column to sort by, and whether the largest comes first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TableSort {
+    /// Its heading.
+    pub(super) column: String,
+    pub(super) down: bool,
+}
+
+/// An open table.
+#[derive(Clone, Debug)]
+pub(super) struct Browse {
+    /// The kind, in the user's word.
+    pub(super) word: String,
+    pub(super) selection: Selection<(Option<String>, String)>,
+    /// The rows that are shown, as places in the table.
+    pub(super) shown: Vec<u32>,
+    pub(super) sort: Option<TableSort>,
+    made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
+    /// What the selected row tells, before its object is read.
+    row: Option<(Arc<TableRow>, Arc<Seen>)>,
+    /// What the list of custom resources was filtered by, and which tab was open.
+    before: (String, Tab),
+}
+
+/// What was asked for so that a table is there.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Asked {
+    table: Option<TableQuery>,
+    row: Option<ObjectRef>,
+    kinds: bool,
+}
+
+impl Browse {
+    /// The table, where what is known of it is what is asked for.
+    pub(super) fn table<'a>(&self, view: &ViewState, state: &'a State) -> Option<&'a Arc<KindTable>> {
+        state
+            .table
+            .as_ref()
+            .filter(|table| table.query.kind == self.word && table.query.namespace == view.namespace)
+    }
+
+    /// The row that stands at a place of the list.
+    pub(super) fn at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
+        table.rows.get(*self.shown.get(place)? as usize)
+    }
+
+    /// The object of the selected row: as whole as it is known.
+    fn selected<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
+        let (_, seen) = self.row.as_ref()?;
+        let known = state.objects.get(&seen.key);
+        let read = state.row.as_ref().filter(|row| row.key == seen.key);
+        known.filter(|known| !known.metadata_only).or(read).or(known).or(Some(seen))
+    }
+
+    /// What is shown where the table was not read again since.
+    fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
+        self.made_of.as_ref().map(|(table, ..)| table)
+    }
+}
+
+fn key(row: &TableRow) -> (Option<String>, String) {
+    (row.object_ref.namespace.clone(), row.object_ref.name.clone())
+}
+
+/// The rows that pass, in their order.
+fn shown(table: &KindTable, filter: &str, sort: Option<&TableSort>) -> Vec<u32> {
+    let filter = Filter::new(filter);
+    let mut text = String::new();
+    let mut passes = |row: &TableRow| {
+        if filter.is_empty() {
+            return true;
+        }
+        text.clear();
+        let about = &row.object_ref;
+        for part in
+            [about.gvk.kind.as_str(), " ", about.namespace.as_deref().unwrap_or_default(), "/", &about.name]
+        {
+            text.push_str(part);
+        }
+        row.cells.iter().for_each(|cell| {
+            text.push(' ');
+            text.push_str(cell);
+        });
+        let lower = text.to_lowercase();
+        filter.passes(Subject { text: &lower, object: None, about: Some(about), labels: Some(&row.labels) })
+    };
+    let mut shown: Vec<u32> =
+        (0u32..).zip(&table.rows).filter(|(_, row)| passes(row)).map(|(at, _)| at).collect();
+    if let Some(sort) = sort {
+        let column = table.columns.iter().position(|column| column.name == sort.column);
+        shown.sort_by(|a, b| {
+            let (a, b) = (&table.rows[*a as usize], &table.rows[*b as usize]);
+            let order = order(a, b, column, &sort.column);
+            if sort.down { order.reverse() } else { order }
+        });
+    }
+    shown
+}
+
+/// By creation where ages are told, by number where both begin with one, else by text.
+fn order(a: &TableRow, b: &TableRow, column: Option<usize>, name: &str) -> Ordering {
+    let Some(column) = column else { return a.object_ref.namespace.cmp(&b.object_ref.namespace) };
+    if name == "Age" {
+        return b.created.cmp(&a.created);
+    }
+    let cell = |row: &TableRow| row.cells.get(column).cloned().unwrap_or_default();
+    let number = |text: &str| {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        text[..end].parse::<f64>().ok()
+    };
+    let (a, b) = (cell(a), cell(b));
+    match (number(&a), number(&b)) {
+        (Some(x), Some(y)) => x.total_cmp(&y).then_with(|| a.cmp(&b)),
+        _ => a.cmp(&b),
+    }
+}
+
+/// What to ask for so that the table, its selected object and the kinds of the palette are there, where that has changed.
+pub(super) fn follow(view: &mut ViewState, state: &State) -> Vec<Request> {
+    if state.started.is_none() || view.leaving {
+        return Vec::new();
+    }
+    let mut requests = Vec::new();
+    let table = view
+        .browse
+        .as_ref()
+        .map(|browse| TableQuery { kind: browse.word.clone(), namespace: view.namespace.clone() });
+    if table != view.browsing.table {
+        view.browsing.table.clone_from(&table);
+        view.browsing.row = None;
+        requests.push(Request::ShowTable { table });
+    }
+    let row = view.browse.as_ref().and_then(|browse| {
+        let (_, seen) = browse.row.as_ref()?;
+        let whole = state.objects.get(&seen.key).is_some_and(|known| !known.metadata_only);
+        (!whole).then(|| seen.object_ref.clone())
+    });
+    if row != view.browsing.row {
+        view.browsing.row.clone_from(&row);
+        requests.push(Request::ReadRow { object: row });
+    }
+    let palette = view
+        .layers
+        .iter()
+        .any(|layer| matches!(layer, Layer::Picker(picker) if picker.what == What::Palette));
+    if palette && !view.browsing.kinds {
+        requests.push(Request::ListKinds);
+    }
+    view.browsing.kinds = palette;
+    requests
+}
+
+impl ViewState {
+    /// What the list of custom resources is filtered by, also while a table stands in its place.
+    pub(super) fn list_filter(&self) -> &str {
+        self.browse.as_ref().map_or_else(|| self.filter(Pane::Resources), |open| &open.before.0)
+    }
+
+    /// Opens a table by what was typed: a kind, and a filter. A namespace alone is one.
+    pub(super) fn open_typed_table(&mut self, word: &str, filter: &str, state: &State) {
+        let is_namespace = self.census.as_ref().is_some_and(|census| census.namespaces.contains(filter))
+            || state
+                .started
+                .as_ref()
+                .is_some_and(|started| !filter.is_empty() && started.namespace == filter);
+        let filter = if is_namespace { format!("n:{filter}") } else { filter.to_owned() };
+        self.open_table(word, &filter);
+    }
+
+    /// Opens the table of a kind, with a filter, in the place of the lists.
+    pub(super) fn open_table(&mut self, word: &str, filter: &str) {
+        let before = match self.browse.take() {
+            Some(open) => open.before,
+            None => (std::mem::take(&mut self.filters[Pane::Resources.index()]), self.tab),
+        };
+        filter.clone_into(&mut self.filters[Pane::Resources.index()]);
+        self.marks.clear();
+        self.zoom = false;
+        self.browse = Some(Browse {
+            word: word.to_owned(),
+            selection: Selection::default(),
+            shown: Vec::new(),
+            sort: None,
+            made_of: None,
+            row: None,
+            before,
+        });
+        // Of what a row is about, no reconcile is known.
+        let of_object = [Tab::Yaml, Tab::Describe, Tab::Conditions, Tab::History, Tab::Pods, Tab::Events];
+        if !of_object.contains(&self.tab) {
+            self.set_tab(Tab::Yaml);
+        }
+        self.look_at(Pane::Resources);
+        self.scroll = 0;
+    }
+
+    /// Back to the lists.
+    pub(super) fn close_table(&mut self) {
+        let Some(open) = self.browse.take() else { return };
+        let (filter, tab) = open.before;
+        self.filters[Pane::Resources.index()] = filter;
+        self.marks.clear();
+        self.set_tab(tab);
+        self.zoom = false;
+        self.look_at(Pane::Resources);
+    }
+
+    /// Selects the row of an object, once it is there.
+    pub(super) fn select_row(&mut self, key: &ObjectKey) {
+        if let Some(browse) = &mut self.browse {
+            browse.selection.key = Some((key.namespace.clone(), key.name.clone()));
+        }
+    }
+
+    /// The object of the table's selected row; none where no table is open.
+    pub(super) fn table_subject<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
+        self.browse.as_ref()?.selected(state)
+    }
+
+    /// What a row of the open table tells of an object.
+    pub(super) fn of_table_row(&self, key: &ObjectKey) -> Option<Arc<Seen>> {
+        let table = self.browse.as_ref()?.made_of_rows()?;
+        let is = |row: &&Arc<TableRow>| {
+            row.object_ref.name == key.name
+                && row.object_ref.namespace == key.namespace
+                && row.object_ref.gvk.kind == key.kind
+        };
+        table.rows.iter().find(is).map(|row| Arc::new(Seen::of_row(row)))
+    }
+
+    /// The key of the object at a row of the table.
+    pub(super) fn table_key(&self, place: usize) -> Option<ObjectKey> {
+        let browse = self.browse.as_ref()?;
+        browse.at(browse.made_of_rows()?, place).map(|row| row.object_ref.key())
+    }
+
+    /// Moves to a row of the table.
+    pub(super) fn go_in_table(&mut self, to: usize) {
+        let Some(mut browse) = self.browse.take() else { return };
+        if let Some(table) = browse.made_of_rows().cloned() {
+            let shown = std::mem::take(&mut browse.shown);
+            browse.selection.go(to, shown.len(), |at| key(&table.rows[shown[at] as usize]));
+            browse.shown = shown;
+        }
+        self.browse = Some(browse);
+    }
+
+    /// The next column to sort by, as they stand.
+    pub(super) fn sort_table(&mut self, state: &State) {
+        let Some(mut browse) = self.browse.take() else { return };
+        if let Some(table) = browse.table(self, state) {
+            let names: Vec<&String> = table.columns.iter().map(|column| &column.name).collect();
+            let at =
+                browse.sort.as_ref().and_then(|sort| names.iter().position(|name| **name == sort.column));
+            let next = match (&browse.sort, at) {
+                (None, _) => names.first(),
+                (Some(_), Some(at)) => names.get(at + 1),
+                (Some(_), None) => None,
+            };
+            browse.sort = next.map(|name| TableSort { column: (*name).clone(), down: false });
+        }
+        self.browse = Some(browse);
+    }
+
+    /// Brings the open table up to a state.
+    pub(super) fn refresh_table(&mut self, state: &State) {
+        self.fill_palette(state);
+        let Some(mut browse) = self.browse.take() else { return };
+        let filter = &self.filters[Pane::Resources.index()];
+        match browse.table(self, state) {
+            Some(table) => {
+                let same = browse.made_of.as_ref().is_some_and(|(known, by, sort)| {
+                    Arc::ptr_eq(known, table) && by == filter && *sort == browse.sort
+                });
+                if !same {
+                    browse.shown = shown(table, filter, browse.sort.as_ref());
+                    browse.made_of = Some((Arc::clone(table), filter.clone(), browse.sort.clone()));
+                }
+                // A row to go to may be on a page that is still to come.
+                let waits = !table.complete && browse.row.is_none() && browse.selection.key.is_some();
+                let rows = std::mem::take(&mut browse.shown);
+                let key_at = |at: usize| key(&table.rows[rows[at] as usize]);
+                if !waits || (0..rows.len()).any(|at| Some(key_at(at)) == browse.selection.key) {
+                    browse.selection.settle(rows.len(), key_at);
+                }
+                browse.shown = rows;
+            }
+            None => {
+                (browse.shown, browse.made_of) = (Vec::new(), None);
+            }
+        }
+        let table = browse.made_of_rows().cloned();
+        let selected = table.as_ref().and_then(|table| browse.at(table, browse.selection.index));
+        let same = match (&browse.row, selected) {
+            (Some((known, _)), Some(row)) => Arc::ptr_eq(known, row),
+            (None, None) => true,
+            (Some(_), None) | (None, Some(_)) => false,
+        };
+        if !same {
+            let row = selected.map(|row| (Arc::clone(row), Arc::new(Seen::of_row(row))));
+            browse.row = row;
+        }
+        self.browse = Some(browse);
+    }
+
+    /// The kinds of the API server came while the palette was open.
+    fn fill_palette(&mut self, state: &State) {
+        let lacks = |layer: &Layer| matches!(layer, Layer::Picker(picker) if picker.what == What::Palette && !picker.has_kinds);
+        let Some(at) = self.layers.iter().position(lacks).filter(|_| state.served.is_some()) else { return };
+        let mut layer = self.layers.remove(at);
+        if let Layer::Picker(picker) = &mut layer {
+            picker.fill(Picker::open(What::Palette, self, state));
+        }
+        self.layers.insert(at, layer);
+    }
+}

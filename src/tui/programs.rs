@@ -1,0 +1,250 @@
+//! Programs that keys start: commands of the user's own settings, a shell in a pod, a forwarded port. What is selected is
+//! put into their words here; `run` gives the terminal to those that want it, the inner loop runs the others.
+
+use super::acting::{connected, writes};
+use super::dialog::Confirm;
+use super::keys::Chord;
+use super::kubectl;
+use super::view::ViewState;
+use crate::event::{Diagnostic, ProgramRun, Request, Severity, UserCommand, shell};
+use crate::state::{Seen, State};
+use opdev_object::meta::ObjectRef;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A command of the user's own settings, with its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnCommand {
+    pub(super) key: Option<Chord>,
+    pub(super) command: UserCommand,
+}
+
+/// Reads the keys of the user's commands.
+///
+/// # Errors
+/// Those that are none, with their places.
+pub(super) fn with_keys(commands: &[UserCommand]) -> Result<Vec<OwnCommand>, Vec<Diagnostic>> {
+    let mut wrong = Vec::new();
+    let mut own: Vec<OwnCommand> = Vec::new();
+    let problem = |command: &UserCommand, message: String| Diagnostic {
+        severity: Severity::Error,
+        message,
+        place: Some(command.place.clone()),
+        excerpt: None,
+        hint: Some("keys are named like x, D, ctrl-p, alt-f or g e".to_owned()),
+        kind: None,
+    };
+    for command in commands {
+        let key = match command.key.as_deref().map(|name| (name, Chord::parse(name))) {
+            None => None,
+            Some((_, Some(chord))) => Some(chord),
+            Some((name, None)) => {
+                wrong.push(problem(command, format!("`{name}` of the command {} is no key", command.name)));
+                None
+            }
+        };
+        if let Some(other) = own.iter().find(|known| known.key.is_some() && known.key == key) {
+            let message = format!("{} and {} have the same key", other.command.name, command.name);
+            wrong.push(problem(command, message));
+        }
+        own.push(OwnCommand { key, command: command.clone() });
+    }
+    if wrong.is_empty() { Ok(own) } else { Err(wrong) }
+}
+
+/// What starting a program leads to.
+pub(super) enum Start {
+    /// It starts.
+    Ask(Request),
+    /// It asks first.
+    Confirm(Confirm),
+}
+
+/// The words that stand for what is selected.
+const WORDS: [&str; 8] = ["name", "ns", "namespace", "kind", "group", "version", "context", "kubeconfig"];
+
+fn value(word: &str, object: Option<&ObjectRef>, state: &State) -> Option<String> {
+    let started = state.started.as_ref();
+    match word {
+        "name" => object.map(|object| object.name.clone()),
+        "ns" | "namespace" => {
+            let of_object = object.and_then(|object| object.namespace.clone());
+            of_object.or_else(|| started.map(|started| started.namespace.clone()))
+        }
+        "kind" => object.map(|object| object.gvk.kind.clone()),
+        "group" => object.map(|object| object.gvk.group.clone()),
+        "version" => object.map(|object| object.gvk.version.clone()),
+        "context" => started.map(|started| started.cluster.name.clone()),
+        "kubeconfig" => started.map(|started| started.kubeconfig.clone().unwrap_or_default()),
+        _ => None,
+    }
+}
+
+/// A text with what is selected in the place of its words. Anything else in braces stays as it is.
+fn filled(text: &str, quoted: bool, object: Option<&ObjectRef>, state: &State) -> Result<String, String> {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        let inside = &rest[at + 1..];
+        let word = inside.find('}').map(|end| &inside[..end]).filter(|word| WORDS.contains(word));
+        match word {
+            Some(word) => {
+                let value = value(word, object, state).ok_or("nothing is selected")?;
+                out.push_str(&if quoted { shell::word(&value) } else { value });
+                rest = &inside[word.len() + 1..];
+            }
+            None => {
+                out.push('{');
+                rest = inside;
+            }
+        }
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// Whether a command of the user can start now; if not, why.
+pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Result<(), String> {
+    let command = &own.command;
+    connected(state)?;
+    if command.writes {
+        writes(state)?;
+    }
+    let subject = view.subject(state);
+    if !command.kinds.is_empty() {
+        let kind = subject.map(|seen| seen.key.kind.as_str());
+        let fits =
+            kind.is_some_and(|kind| command.kinds.iter().any(|known| known.eq_ignore_ascii_case(kind)));
+        if !fits {
+            return Err(format!("it is for {}, and none is selected", command.kinds.join(", ")));
+        }
+    }
+    let object = subject.map(|seen| &seen.object_ref);
+    command.run.iter().try_for_each(|text| filled(text, command.shell, object, state).map(|_| ()))
+}
+
+/// Starts a command of the user on what is selected.
+///
+/// # Errors
+/// Why it cannot start now.
+pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start, String> {
+    let own = view.own_commands.get(at).ok_or("the settings have no such command any more")?;
+    possible(own, view, state).map_err(|why| format!("{}: {why}", own.command.name))?;
+    let command = &own.command;
+    let object = view.subject(state).map(|seen| seen.object_ref.clone());
+    let mut words = Vec::new();
+    for text in &command.run {
+        words.push(filled(text, command.shell, object.as_ref(), state)?);
+    }
+    let shown = if command.shell { words.join(" ") } else { shell::line(&words) };
+    let words = if command.shell {
+        ["/bin/sh".to_owned(), "-c".to_owned()].into_iter().chain(words).collect()
+    } else {
+        words
+    };
+    let program = ProgramRun {
+        title: command.name.clone(),
+        command: words,
+        env: environment(state),
+        in_front: !command.background,
+        pause: true,
+        writes: command.writes,
+    };
+    let request = Request::Run { program };
+    if !command.confirm {
+        return Ok(Start::Ask(request));
+    }
+    let title = format!("Run {shown}?");
+    let objects = object.into_iter().collect();
+    Ok(Start::Confirm(Confirm { title, objects, word: "Run", request, on_yes: false }))
+}
+
+/// What makes kubectl talk to the API server that opdev talks to, where it has a kubeconfig of its own.
+fn environment(state: &State) -> Vec<(String, String)> {
+    let kubeconfig = state.started.as_ref().and_then(|started| started.kubeconfig.clone());
+    kubeconfig.map(|path| ("KUBECONFIG".to_owned(), path)).into_iter().collect()
+}
+
+/// Whether there is a pod to open a shell in; if not, why.
+pub(super) fn shell_in(view: &ViewState, state: &State) -> Result<Arc<Seen>, String> {
+    if connected(state)?.cluster.embedded {
+        return Err("the embedded control plane plays the life of pods and runs no containers; there is no shell in one".to_owned());
+    }
+    writes(state)?;
+    let subject = view.subject(state).filter(|seen| seen.key.kind == "Pod" && seen.key.group.is_empty());
+    subject.cloned().ok_or_else(|| "no pod is selected".to_owned())
+}
+
+/// A shell in the selected pod: bash where it has one.
+pub(super) fn shell_request(pod: &Seen, view: &ViewState, state: &State) -> Request {
+    let key = &pod.key;
+    let chosen = view.seeing.container.as_ref().filter(|(name, _)| *name == key.name);
+    let mut command = kubectl::words(state);
+    command.extend(
+        ["exec", "-it", "-n", key.namespace.as_deref().unwrap_or_default(), &key.name].map(str::to_owned),
+    );
+    if let Some((_, container)) = chosen {
+        command.extend(["-c".to_owned(), container.clone()]);
+    }
+    let script = "command -v bash >/dev/null 2>&1 && exec bash || exec sh";
+    command.extend(["--", "sh", "-c", script].map(str::to_owned));
+    let title = format!("shell in Pod {}", key.name);
+    let env = environment(state);
+    Request::Run { program: ProgramRun { title, command, env, in_front: true, pause: false, writes: true } }
+}
+
+/// Whether ports of the selected object can be forwarded; if not, why.
+pub(super) fn forwarded(view: &ViewState, state: &State) -> Result<Arc<Seen>, String> {
+    if connected(state)?.cluster.embedded {
+        return Err("the embedded control plane runs no containers; nothing listens on its pods".to_owned());
+    }
+    writes(state)?;
+    let can = |seen: &&Arc<Seen>| {
+        matches!(
+            (seen.key.group.as_str(), seen.key.kind.as_str()),
+            ("", "Pod" | "Service") | ("apps", "Deployment" | "StatefulSet" | "ReplicaSet")
+        )
+    };
+    view.subject(state)
+        .filter(can)
+        .cloned()
+        .ok_or_else(|| "no Pod, Service or workload is selected".to_owned())
+}
+
+/// The ports that an object names, as `local:remote`. Local ones below 1024 need rights that users lack.
+pub(super) fn ports(seen: &Seen) -> Vec<String> {
+    let object = &seen.object;
+    let lists = ["/spec/ports", "/spec/containers", "/spec/template/spec/containers"];
+    let all = lists.iter().filter_map(|path| object.pointer(path).and_then(Value::as_array)).flatten();
+    let ports = all.flat_map(|one| match one.get("ports").and_then(Value::as_array) {
+        Some(ports) => ports.iter().filter_map(|port| port["containerPort"].as_u64()).collect::<Vec<_>>(),
+        None => one["port"].as_u64().into_iter().collect(),
+    });
+    let pair = |port: u64| format!("{}:{port}", if port < 1024 { port + 8000 } else { port });
+    ports.map(pair).collect()
+}
+
+/// Forwards a port, such as `8080:80` or `80`, from loopback to the selected object, until it is cancelled or opdev ends.
+///
+/// # Errors
+/// Where the text is no port, or nothing can be forwarded to.
+pub(super) fn forward_request(pair: &str, view: &ViewState, state: &State) -> Result<Request, String> {
+    let seen = forwarded(view, state)?;
+    let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    let (local, remote) = pair.trim().split_once(':').unwrap_or((pair.trim(), pair.trim()));
+    let (Some(local), Some(remote)) = (number(local), number(remote)) else {
+        return Err(format!("{pair} is no port such as 8080 or 8080:80"));
+    };
+    let key = &seen.key;
+    let kind = key.kind.to_lowercase();
+    let mut command = kubectl::words(state);
+    let namespace = key.namespace.clone().unwrap_or_default();
+    command.extend(["port-forward".to_owned(), "-n".to_owned(), namespace]);
+    command.extend([format!("{kind}/{}", key.name), format!("{local}:{remote}")]);
+    let title = format!("forward 127.0.0.1:{local} to {} {}:{remote}", key.kind, key.name);
+    let env = environment(state);
+    Ok(Request::Run {
+        program: ProgramRun { title, command, env, in_front: false, pause: false, writes: true },
+    })
+}

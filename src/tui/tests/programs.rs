@@ -1,0 +1,188 @@
+//! Programs that keys start: what is put into their words, when they ask, when they do not start; what is saved and copied.
+
+use super::acting::commands;
+use super::fixture::{busy, events, of};
+use super::frames::{screen, text};
+use crate::event::{
+    Cluster, Event, Place, Preferences, ProgramRun, Protection, ProtectionChanged, Request, Started,
+    UserCommand,
+};
+use crate::state::{State, tree};
+use crate::tui::pane::{Pane, Tab};
+use crate::tui::view::ViewState;
+use crate::tui::{Command, Input, Key, update};
+use opdev_object::meta::ObjectKey;
+use std::sync::Arc;
+
+const SIZE: (u16, u16) = (120, 36);
+
+fn command(name: &str, key: Option<&str>, run: &[&str]) -> UserCommand {
+    UserCommand {
+        name: name.to_owned(),
+        key: key.map(str::to_owned),
+        run: run.iter().map(|word| (*word).to_owned()).collect(),
+        shell: run.len() == 1,
+        kinds: Vec::new(),
+        confirm: false,
+        background: false,
+        writes: true,
+        place: Place { file: "config.yaml".to_owned(), line: 2, column: 3 },
+    }
+}
+
+fn with(commands: Vec<UserCommand>) -> State {
+    let mut state = busy();
+    state.reduce(Event::PreferencesChanged(Arc::new(Preferences { commands, ..Preferences::default() })));
+    state
+}
+
+/// On a cluster of one's own that runs containers.
+fn real(mut all: Vec<Event>) -> State {
+    for event in &mut all {
+        if let Event::Started(started) = event {
+            let cluster = Cluster { name: "kind-dev".to_owned(), ..Cluster::default() };
+            *started = Arc::new(Started { cluster, kubeconfig: None, ..Started::clone(started) });
+        }
+    }
+    of(all)
+}
+
+fn run(commands: &[Command]) -> &ProgramRun {
+    match commands {
+        [Command::Run(program)] => program,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_selected_is_put_into_the_words() {
+    let mut top =
+        command("top", Some("g e"), &["kubectl top {kind}/{name} -n {ns} -o jsonpath={.spec} {a b}"]);
+    top.writes = false;
+    let list = command("list", Some("ctrl-t"), &["echo", "{name} {kind}.{group}/{version}", "{context}"]);
+    let state = with(vec![top, list]);
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "j", SIZE);
+    let name = view.subject(&state).unwrap().key.name.clone();
+    let asked = commands(&mut view, &state, "g e");
+    let line = format!("kubectl top Memcached/{name} -n default -o jsonpath={{.spec}} {{a b}}");
+    assert_eq!(run(&asked).command, ["/bin/sh", "-c", line.as_str()]);
+    assert!(run(&asked).in_front && run(&asked).pause);
+    assert_eq!(run(&asked).env, [("KUBECONFIG".to_owned(), ".opdev/kubeconfig".to_owned())]);
+    let asked = commands(&mut view, &state, "ctrl-t");
+    let of = format!("{name} Memcached.cache.my.domain/v1alpha1");
+    assert_eq!(run(&asked).command, ["echo", of.as_str(), "embedded"]);
+    // What begins with the same key still works.
+    screen(&state, &mut view, "g g", SIZE);
+    assert_eq!(view.resources.index, 0);
+    // By name, too.
+    commands(&mut view, &state, ":");
+    "list".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
+    assert_eq!(run(&commands(&mut view, &state, "enter")).title, "list");
+}
+
+#[test]
+fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
+    let mut pods = command("logs", Some("ctrl-t"), &["stern {name}"]);
+    pods.kinds = vec!["pod".to_owned()];
+    let mut asks = command("restart", Some("ctrl-y"), &["kubectl", "rollout", "restart", "{kind}/{name}"]);
+    (asks.confirm, asks.background) = (true, true);
+    let mut state = with(vec![pods, asks]);
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "", SIZE);
+    assert_eq!(commands(&mut view, &state, "ctrl-t"), []);
+    assert_eq!(view.message.as_deref(), Some("logs: it is for pod, and none is selected"));
+    assert_eq!(commands(&mut view, &state, "ctrl-y"), []);
+    assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Run kubectl rollout restart Memcached/"));
+    assert_eq!(commands(&mut view, &state, "enter"), [], "the focus is on Cancel");
+    commands(&mut view, &state, "ctrl-y tab");
+    let asked = commands(&mut view, &state, "enter");
+    assert!(
+        matches!(asked.as_slice(), [Command::Request(_, Request::Run { program })] if !program.in_front),
+        "{asked:?}"
+    );
+    // Where writes are held back it does not start.
+    let at = jiff::Timestamp::UNIX_EPOCH;
+    state.reduce(Event::ProtectionChanged(ProtectionChanged { at, protection: Protection::ReadOnly }));
+    assert_eq!(commands(&mut view, &state, "ctrl-y"), []);
+    assert!(
+        view.message.as_deref().unwrap().starts_with("restart: writes are held back"),
+        "{:?}",
+        view.message
+    );
+    // A key that is none is told with its place.
+    let state = with(vec![command("odd", Some("hyper-x"), &["a"])]);
+    let mut view = ViewState::default();
+    view.refresh(&state);
+    let told = view.following.told().unwrap();
+    assert!(told[0].contains("config.yaml:2:3: `hyper-x` of the command odd is no key"), "{told:?}");
+    assert!(view.own_commands.is_empty());
+    commands(&mut view, &state, "g x");
+    assert!(view.message.as_deref().unwrap().contains("config.yaml has no commands"));
+}
+
+#[test]
+fn a_shell_and_ports_need_containers() {
+    let state = busy();
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "j 2", SIZE);
+    assert_eq!(commands(&mut view, &state, "g s"), []);
+    assert!(view.message.as_deref().unwrap().contains("runs no containers"), "{:?}", view.message);
+    assert_eq!(commands(&mut view, &state, "g f"), []);
+    assert!(view.message.as_deref().unwrap().contains("nothing listens on its pods"), "{:?}", view.message);
+
+    let state = real(events());
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "", SIZE);
+    let of_project = |key: &&Arc<ObjectKey>| key.kind == "Pod" && tree::root_of(&state, key).is_some();
+    let pod = state.objects.keys().find(of_project).unwrap().clone();
+    view.go_to(&pod, &state);
+    assert_eq!(view.subject(&state).map(|seen| seen.key.as_ref()), Some(pod.as_ref()));
+    let name = view.subject(&state).unwrap().key.name.clone();
+    let asked = commands(&mut view, &state, "g s");
+    let words = run(&asked).command.join(" ");
+    assert!(
+        words.starts_with(&format!("kubectl --context kind-dev exec -it -n default {name} -- sh -c ")),
+        "{words}"
+    );
+    commands(&mut view, &state, "g f");
+    "9090:80".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
+    let asked = commands(&mut view, &state, "enter");
+    let [Command::Request(_, Request::Run { program })] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(
+        program.command.join(" "),
+        format!("kubectl --context kind-dev port-forward -n default pod/{name} 9090:80")
+    );
+    assert_eq!(program.title, format!("forward 127.0.0.1:9090 to Pod {name}:80"));
+    commands(&mut view, &state, ":");
+    "forward 80:x".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
+    assert_eq!(commands(&mut view, &state, "enter"), []);
+    assert_eq!(view.message.as_deref(), Some("forward: 80:x is no port such as 8080 or 8080:80"));
+}
+
+#[test]
+fn the_lines_of_the_detail_pane_are_saved_and_copied() {
+    let state = busy();
+    let mut view = ViewState::default();
+    screen(&state, &mut view, "j y", SIZE);
+    assert_eq!((view.focus, view.tab), (Pane::Detail, Tab::Yaml));
+    let asked = commands(&mut view, &state, "g w");
+    let [Command::Request(_, Request::SaveText { path: None, name, text: saved })] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    assert!(name.starts_with("yaml-") && name.ends_with(".yaml"), "{name}");
+    assert!(saved.contains("kind: Memcached") && saved.ends_with('\n'), "{saved}");
+    commands(&mut view, &state, ":");
+    "save out/a.yaml".chars().for_each(|c| drop(update(&mut view, Input::Key(Key::char(c)), &state)));
+    let asked = commands(&mut view, &state, "enter");
+    assert!(
+        matches!(asked.as_slice(), [Command::Request(_, Request::SaveText { path: Some(path), .. })]
+            if path == "out/a.yaml"),
+        "{asked:?}"
+    );
+    let asked = commands(&mut view, &state, "c o");
+    assert!(
+        matches!(asked.as_slice(), [Command::Copy(text)] if text.contains("kind: Memcached")),
+        "{asked:?}"
+    );
+}
