@@ -1,8 +1,9 @@
 //! How everything is wired: files → sources → operator → API server, and the user's requests beside them.
 //! Knows every room below it and no terminal. Read this file first, then `reload`, then `operator/manager.rs`.
-//! `opening` is the way to a cluster, `leaving` the way out.
+//! `opening` is the way to a cluster, `elsewhere` from one to another, `leaving` the way out.
 
 mod announce;
+mod elsewhere;
 mod leaving;
 mod opening;
 
@@ -25,8 +26,7 @@ use super::service_account::RoleSync;
 use super::trust::{self, Trust};
 use crate::dev::ask::Ask;
 use crate::event::{
-    Asker, Destination, Event, Level, OnExit, Permission, Protection, Request, RequestFinished, RequestId,
-    RequestOutcome, RequestStarted, Started,
+    Asker, Event, Level, OnExit, Permission, Protection, Request, RequestId, RequestOutcome, Started,
 };
 use crate::event::{FaultRule, words};
 use crate::operator::manager::{self, ManagerInput, ManagerRequest, Settings};
@@ -397,67 +397,6 @@ impl Running {
         self.end(why, requests).await
     }
 
-    /// Begins to open another cluster, unless it is this one, or another one is being opened.
-    async fn begin(&self, opening: &mut Option<Opening>, next: Opening) {
-        let what = next.what.clone();
-        self.events
-            .emit(Event::RequestStarted(RequestStarted {
-                id: next.id,
-                at: Timestamp::now(),
-                what,
-                lasting: false,
-            }))
-            .await;
-        let why_not = match (&*opening, &next.to) {
-            (Some(other), _) => Some(format!("opdev is about to {}", other.what)),
-            (None, Destination::Embedded) if self.embedded => Some("opdev runs there already".to_owned()),
-            (None, _) => None,
-        };
-        match why_not {
-            Some(message) => self.answer(next, RequestOutcome::Failed { message, hint: None }).await,
-            None => *opening = Some(next),
-        }
-    }
-
-    /// Drops the wish to go elsewhere.
-    async fn stay(&self, opening: &mut Option<Opening>) {
-        if let Some(opening) = opening {
-            opening.cancelled = true;
-        }
-        if let Some(dropped) = opening.take_if(|opening| opening.can_be_dropped()) {
-            self.answer(dropped, stays()).await;
-        }
-    }
-
-    /// What came of the wish to go elsewhere: the cluster to go to, unless this one stays.
-    async fn opened(&self, opening: Opening, end: Result<Opened>) -> Option<(Opening, Opened)> {
-        let outcome = match end {
-            Err(error) => {
-                let hint = Some(format!("opdev stays where it is ({})", self.handler.guard.context));
-                RequestOutcome::Failed { message: format!("{error:#}"), hint }
-            }
-            Ok(opened) if opening.cancelled => {
-                opened.connection.close().await;
-                stays()
-            }
-            // It would end with the one that is left.
-            Ok(opened) if self.embedded && opened.connection.cluster.server == self.server => {
-                opened.connection.close().await;
-                let message = "it is the embedded control plane that opdev runs on now".to_owned();
-                RequestOutcome::Failed { message, hint: None }
-            }
-            Ok(opened) => return Some((opening, opened)),
-        };
-        self.answer(opening, outcome).await;
-        None
-    }
-
-    async fn answer(&self, opening: Opening, outcome: RequestOutcome) {
-        let Opening { id, what, since, .. } = opening;
-        let finished = RequestFinished { id, at: Timestamp::now(), what, outcome, took: since.elapsed() };
-        self.events.emit(Event::RequestFinished(finished)).await;
-    }
-
     fn follow_sources(&mut self) {
         let (reconciled, shown): (Vec<_>, Vec<_>) = {
             let sources = self.sources.borrow_and_update();
@@ -585,11 +524,6 @@ fn handler(
 
 /// How long parts of opdev may take to stop.
 const PATIENCE: Duration = Duration::from_secs(3);
-
-/// Why nobody goes elsewhere.
-fn stays() -> RequestOutcome {
-    RequestOutcome::Cancelled { message: "nothing has changed here".to_owned() }
-}
 
 /// What runs, and where.
 fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_namespaces: bool) -> Started {

@@ -4,15 +4,14 @@ use super::{json, plain};
 use crate::event::{
     Action, Binding, Body, BuildChanged, BuildState, Call, Cause, CauseKind, Cluster, ConnectionChanged,
     CopiesChanged, DeployedCopy, Diagnostic, Draft, DraftStage, EffectiveValue, Event, Failure, FieldChange,
-    Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, KindTable, Leaving, Level, LogLine, LogSource,
-    Notice, ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission,
-    Place, PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState,
-    Protection, ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released,
-    ReloadFailed, ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample,
-    ServedKind, Severity, ShadowDecision, ShadowRun, SourcesChanged, Started, Step, TableColumn, TableQuery,
-    TableRow, ThemeChoice, TraceLevel, Trouble, TroubleKind, TrustAnswer, TrustAnswered, TrustAsked,
-    TypeChanged, Undoable, UnrelatedSeen, UserCommand, ValueFrom, ValuesExplained, Verdict, WatchEvent,
-    Weight,
+    Finding, Held, HeldChange, Hurt, KindHealth, KindStatus, Leaving, Level, LogLine, LogSource, Notice,
+    ObjectChange, ObjectGone, ObjectSeen, OnExit, Outcome, Paths, PauseScope, Paused, Permission, Place,
+    PodLine, PodLog, Preferences, PrinterColumn, ProcessChanged, ProcessExit, ProcessState, Protection,
+    ProtectionChanged, QueueChanged, Reconcile, ReconcileStarted, Relation, Released, ReloadFailed,
+    ReloadSettled, RequestFinished, RequestOutcome, RequestStarted, Requeue, Review, Sample, Severity,
+    ShadowDecision, ShadowRun, SourcesChanged, Started, Step, ThemeChoice, TraceLevel, Trouble, TroubleKind,
+    TrustAnswer, TrustAnswered, TrustAsked, TypeChanged, Undoable, UnrelatedSeen, UserCommand, ValueFrom,
+    ValuesExplained, Verdict, WatchEvent, Weight,
 };
 use crate::event::{LoopField, LoopFound, LoopKind, MissingRule};
 use jiff::Timestamp;
@@ -22,6 +21,10 @@ use serde_json::{Value, json as value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
+
+mod tables;
+
+use tables::of_tables;
 
 fn at() -> Timestamp {
     "2026-03-01T17:02:11.5Z".parse().unwrap()
@@ -258,20 +261,6 @@ fn permissions() -> Vec<Permission> {
 /// One event or more of each kind.
 fn request_started() -> RequestStarted {
     RequestStarted { id: 1, at: at(), what: "apply a.yaml".to_owned(), lasting: true }
-}
-
-/// What comes where the screen shows a table.
-fn of_tables() -> Vec<Event> {
-    vec![
-        Event::KindsServed { kinds: vec![served_kind()] },
-        Event::TableChanged { table: Some(Arc::new(kind_table())) },
-        Event::RowRead(ObjectSeen {
-            at: at(),
-            object_ref: object("A"),
-            metadata_only: false,
-            object: Body::new(&value!({"kind": "A"})),
-        }),
-    ]
 }
 
 pub(super) fn all() -> Vec<Event> {
@@ -513,39 +502,6 @@ fn missing_rule() -> MissingRule {
         allow: vec!["get".to_owned(), "list".to_owned(), "watch".to_owned()],
         role: "ClusterRole manager-role".to_owned(),
         file: "config/rbac/role.yaml".to_owned(),
-    }
-}
-
-fn served_kind() -> ServedKind {
-    ServedKind {
-        gvk: Gvk::new("", "v1", "Pod"),
-        plural: "pods".to_owned(),
-        singular: "pod".to_owned(),
-        short_names: vec!["po".to_owned()],
-        namespaced: true,
-        watched: true,
-    }
-}
-
-fn kind_table() -> KindTable {
-    KindTable {
-        query: TableQuery { kind: "po".to_owned(), namespace: Some("default".to_owned()) },
-        at: at(),
-        kind: Some(served_kind()),
-        namespace: Some("default".to_owned()),
-        columns: vec![TableColumn { name: "Name".to_owned(), wide: false, number: false }],
-        rows: vec![Arc::new(TableRow {
-            object_ref: object("A"),
-            created: Some(at()),
-            deleting: Some("2026-03-01T17:02:11Z".to_owned()),
-            labels: value!({"app": "web"}),
-            finalizers: vec!["example.com/a".to_owned()],
-            cells: vec!["web".to_owned()],
-        })],
-        missing: 3,
-        complete: false,
-        problem: Some("pods cannot be listed".to_owned()),
-        note: Some("only default".to_owned()),
     }
 }
 

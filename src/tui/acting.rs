@@ -1,6 +1,7 @@
 //! Actions that ask for something: whether they are possible, and what they ask for or open. Pure.
 
 use super::action::Do;
+use super::allowed::{connected, writes};
 use super::candidates::What;
 use super::command::{Command, ask};
 use super::dialog::{Confirm, Delete, HeldDialog, Scale, TrustDialog, Unlock};
@@ -10,7 +11,7 @@ use super::pane::Tab;
 use super::programs;
 use super::replicas::replicas;
 use super::view::ViewState;
-use crate::event::{Fault, FaultRule, PauseScope, Request, Started, TraceLevel};
+use crate::event::{Fault, FaultRule, PauseScope, Request, TraceLevel};
 use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
@@ -166,21 +167,6 @@ fn reconciled(does: Do, view: &ViewState, state: &State) -> Result<(), String> {
         if does == Do::Reconcile && state.paused(&seen.key).is_some() {
             return Err(format!("{} is paused; resume it, or step once", seen.key.name));
         }
-    }
-    Ok(())
-}
-
-pub(super) fn connected(state: &State) -> Result<&Started, String> {
-    if state.stopping.is_some() {
-        return Err("opdev is stopping".to_owned());
-    }
-    state.started.as_deref().ok_or_else(|| "opdev is not connected yet".to_owned())
-}
-
-pub(super) fn writes(state: &State) -> Result<(), String> {
-    let cluster = &connected(state)?.cluster;
-    if cluster.read_only {
-        return Err(format!("writes are held back on context {}; U unlocks it", cluster.name));
     }
     Ok(())
 }

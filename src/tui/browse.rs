@@ -4,6 +4,7 @@
 use super::candidates::{Picker, What};
 use super::filter::{Filter, Subject};
 use super::layer::Layer;
+use super::open_table::{Browse, TableSort};
 use super::pane::{Pane, Tab};
 use super::selection::Selection;
 use super::view::ViewState;
@@ -12,66 +13,6 @@ use crate::state::{Seen, State};
 use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::cmp::Ordering;
 use std::sync::Arc;
-
-/// A column to sort by, and whether the largest comes first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct TableSort {
-    /// Its heading.
-    pub(super) column: String,
-    pub(super) down: bool,
-}
-
-/// An open table.
-#[derive(Clone, Debug)]
-pub(super) struct Browse {
-    /// The kind, in the user's word.
-    pub(super) word: String,
-    pub(super) selection: Selection<(Option<String>, String)>,
-    /// The rows that are shown, as places in the table.
-    pub(super) shown: Vec<u32>,
-    pub(super) sort: Option<TableSort>,
-    made_of: Option<(Arc<KindTable>, String, Option<TableSort>)>,
-    /// What the selected row tells, before its object is read.
-    row: Option<(Arc<TableRow>, Arc<Seen>)>,
-    /// What the list of custom resources was filtered by, and which tab was open.
-    before: (String, Tab),
-}
-
-/// What was asked for so that a table is there.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Asked {
-    table: Option<TableQuery>,
-    row: Option<ObjectRef>,
-    kinds: bool,
-}
-
-impl Browse {
-    /// The table, where what is known of it is what is asked for.
-    pub(super) fn table<'a>(&self, view: &ViewState, state: &'a State) -> Option<&'a Arc<KindTable>> {
-        state
-            .table
-            .as_ref()
-            .filter(|table| table.query.kind == self.word && table.query.namespace == view.namespace)
-    }
-
-    /// The row that stands at a place of the list.
-    pub(super) fn at<'a>(&self, table: &'a KindTable, place: usize) -> Option<&'a Arc<TableRow>> {
-        table.rows.get(*self.shown.get(place)? as usize)
-    }
-
-    /// The object of the selected row: as whole as it is known.
-    fn selected<'a>(&'a self, state: &'a State) -> Option<&'a Arc<Seen>> {
-        let (_, seen) = self.row.as_ref()?;
-        let known = state.objects.get(&seen.key);
-        let read = state.row.as_ref().filter(|row| row.key == seen.key);
-        known.filter(|known| !known.metadata_only).or(read).or(known).or(Some(seen))
-    }
-
-    /// What is shown where the table was not read again since.
-    fn made_of_rows(&self) -> Option<&Arc<KindTable>> {
-        self.made_of.as_ref().map(|(table, ..)| table)
-    }
-}
 
 fn key(row: &TableRow) -> (Option<String>, String) {
     (row.object_ref.namespace.clone(), row.object_ref.name.clone())
@@ -263,7 +204,7 @@ impl ViewState {
     /// The next column to sort by, as they stand.
     pub(super) fn sort_table(&mut self, state: &State) {
         let Some(mut browse) = self.browse.take() else { return };
-        if let Some(table) = browse.table(self, state) {
+        if let Some(table) = browse.table(self.namespace.as_deref(), state) {
             let names: Vec<&String> = table.columns.iter().map(|column| &column.name).collect();
             let at =
                 browse.sort.as_ref().and_then(|sort| names.iter().position(|name| **name == sort.column));
@@ -282,7 +223,7 @@ impl ViewState {
         self.fill_palette(state);
         let Some(mut browse) = self.browse.take() else { return };
         let filter = &self.filters[Pane::Resources.index()];
-        match browse.table(self, state) {
+        match browse.table(self.namespace.as_deref(), state) {
             Some(table) => {
                 let same = browse.made_of.as_ref().is_some_and(|(known, by, sort)| {
                     Arc::ptr_eq(known, table) && by == filter && *sort == browse.sort

@@ -3,6 +3,7 @@
 
 mod acting;
 pub mod action;
+mod allowed;
 mod arriving;
 mod background;
 mod borders;
@@ -29,7 +30,9 @@ mod looks;
 mod marking;
 mod marks;
 mod mouse;
+mod open_table;
 mod opening;
+mod own_command;
 mod pane;
 mod picker;
 mod preferences;

@@ -2,11 +2,11 @@
 //! A click on a tab, a heading or a key of the footer does what its key does; a border can be dragged.
 
 use super::action::Do;
-use super::browse::TableSort;
 use super::command::{Command, Input, Mouse};
 use super::keys::Key;
 use super::layer::Layer;
 use super::layout;
+use super::open_table::TableSort;
 use super::pane::Pane;
 use super::spots::{Shown, Spot};
 use super::table::{Column, Sort};

@@ -2,7 +2,7 @@
 //! is mended or dismissed.
 
 use super::keymap::Keymap;
-use super::programs;
+use super::own_command;
 use super::theme::Theme;
 use super::view::ViewState;
 use crate::event::{Diagnostic, ThemeChoice};
@@ -25,7 +25,7 @@ impl ViewState {
         let keymap = Keymap::with(&new.keys).map_err(|wrong| problems.extend(wrong)).ok();
         let theme =
             theme(new.theme.as_ref(), self.following.terminal).map_err(|wrong| problems.push(*wrong)).ok();
-        let own = programs::with_keys(&new.commands).map_err(|wrong| problems.extend(wrong)).ok();
+        let own = own_command::with_keys(&new.commands).map_err(|wrong| problems.extend(wrong)).ok();
         if let (Some(keymap), Some(theme), Some(own), []) = (keymap, theme, own, problems.as_slice()) {
             self.own_commands = own;
             self.keymap = keymap;

@@ -1,56 +1,16 @@
 //! Programs that keys start: commands of the user's own settings, a shell in a pod, a forwarded port. What is selected is
 //! put into their words here; `run` gives the terminal to those that want it, the inner loop runs the others.
 
-use super::acting::{connected, writes};
+use super::allowed::{connected, writes};
 use super::dialog::Confirm;
-use super::keys::Chord;
 use super::kubectl;
+use super::own_command::OwnCommand;
 use super::view::ViewState;
-use crate::event::{Diagnostic, ProgramRun, Request, Severity, UserCommand, shell};
+use crate::event::{ProgramRun, Request, shell};
 use crate::state::{Seen, State};
 use opdev_object::meta::ObjectRef;
 use serde_json::Value;
 use std::sync::Arc;
-
-/// A command of the user's own settings, with its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OwnCommand {
-    pub(super) key: Option<Chord>,
-    pub(super) command: UserCommand,
-}
-
-/// Reads the keys of the user's commands.
-///
-/// # Errors
-/// Those that are none, with their places.
-pub(super) fn with_keys(commands: &[UserCommand]) -> Result<Vec<OwnCommand>, Vec<Diagnostic>> {
-    let mut wrong = Vec::new();
-    let mut own: Vec<OwnCommand> = Vec::new();
-    let problem = |command: &UserCommand, message: String| Diagnostic {
-        severity: Severity::Error,
-        message,
-        place: Some(command.place.clone()),
-        excerpt: None,
-        hint: Some("keys are named like x, D, ctrl-p, alt-f or g e".to_owned()),
-        kind: None,
-    };
-    for command in commands {
-        let key = match command.key.as_deref().map(|name| (name, Chord::parse(name))) {
-            None => None,
-            Some((_, Some(chord))) => Some(chord),
-            Some((name, None)) => {
-                wrong.push(problem(command, format!("`{name}` of the command {} is no key", command.name)));
-                None
-            }
-        };
-        if let Some(other) = own.iter().find(|known| known.key.is_some() && known.key == key) {
-            let message = format!("{} and {} have the same key", other.command.name, command.name);
-            wrong.push(problem(command, message));
-        }
-        own.push(OwnCommand { key, command: command.clone() });
-    }
-    if wrong.is_empty() { Ok(own) } else { Err(wrong) }
-}
 
 /// What starting a program leads to.
 pub(super) enum Start {

@@ -1,7 +1,6 @@
 //! What the terminal itself knows: focus, selections, filters, open dialogs. Everything else is in the `State`.
 //! `refresh` brings the lists that panes show up to a state; selections follow their objects, not their rows.
 
-use super::browse::{Asked, Browse};
 use super::candidates::{Census, Remembered};
 use super::detail::made_of::MadeOf as LinesMadeOf;
 use super::detail::search::Search;
@@ -14,8 +13,9 @@ use super::layer::Layer;
 use super::layout::{Edge, Shape};
 use super::looks::{PassRow, Seeing, pass_rows};
 use super::marks::Marks;
+use super::open_table::{Asked, Browse};
+use super::own_command::OwnCommand;
 use super::pane::{Pane, Tab};
-use super::programs::OwnCommand;
 use super::selection::Selection;
 use super::spots::Spots;
 use super::table::{Sort, Table};

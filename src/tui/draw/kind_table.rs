@@ -1,7 +1,7 @@
 //! The table of one kind: the API server's columns, only the visible window of its rows, and above them nothing but the
 //! headings. A table that is not there says why.
 
-use super::super::browse::TableSort;
+use super::super::open_table::TableSort;
 use super::super::table::Column;
 use super::super::text::{Row, cut_apart, left, right, width, wrap};
 use super::super::theme::Role;
@@ -38,7 +38,7 @@ struct Slot {
 /// The name of an open table, and how much of it is shown.
 pub(super) fn title(view: &ViewState, state: &State) -> Option<(String, String)> {
     let browse = view.browse.as_ref()?;
-    let Some(table) = browse.table(view, state) else {
+    let Some(table) = browse.table(view.namespace.as_deref(), state) else {
         return Some((browse.word.clone(), "being read".to_owned()));
     };
     let name = table.kind.as_ref().map_or_else(|| browse.word.clone(), ServedKind::full_name);
@@ -62,7 +62,7 @@ pub(super) fn title(view: &ViewState, state: &State) -> Option<(String, String)>
 /// Draws it.
 pub(super) fn draw(state: &State, view: &mut ViewState, buffer: &mut Buffer, area: Rect, now: Timestamp) {
     let Some(browse) = view.browse.clone() else { return };
-    let table = browse.table(view, state).cloned();
+    let table = browse.table(view.namespace.as_deref(), state).cloned();
     let mut list = area;
     let told = table.as_ref().and_then(|table| {
         let problem = table.problem.as_ref().map(|why| (Role::Bad, format!("⚠ {why}")));
@@ -220,7 +220,7 @@ fn headings(view: &mut ViewState, slots: &[Slot], sort: Option<&TableSort>, buff
 /// Why there is no row.
 fn empty(view: &ViewState, state: &State, area: Rect) -> Vec<Row> {
     let Some(browse) = &view.browse else { return Vec::new() };
-    let text = match browse.table(view, state) {
+    let text = match browse.table(view.namespace.as_deref(), state) {
         None => format!("Asking the API server for {}.", browse.word),
         Some(table) if table.problem.is_some() => "esc goes back to the lists.".to_owned(),
         Some(table) => {

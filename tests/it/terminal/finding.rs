@@ -289,7 +289,9 @@ fn own_commands_run_on_what_is_selected() {
     assert!(fs::read_to_string(project.join("saved/mine.yaml")).unwrap().contains("kind: Memcached"));
     pty.keys(":save saved/mine.yaml\r");
     pty.wait_for("exists already, and stays as it is");
-    pty.keys("\u{1b}gw");
+    pty.keys("\u{1b}");
+    pty.wait_without("exists already");
+    pty.keys("gw");
     pty.wait_for("saved as .opdev/saved/");
     quit(pty);
 }

@@ -1,0 +1,44 @@
+//! Commands of the user's own settings with the keys that start them. `programs` starts them.
+
+use super::keys::Chord;
+use crate::event::{Diagnostic, Severity, UserCommand};
+
+/// A command of the user's own settings, with its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnCommand {
+    pub(super) key: Option<Chord>,
+    pub(super) command: UserCommand,
+}
+
+/// Reads the keys of the user's commands.
+///
+/// # Errors
+/// Those that are none, with their places.
+pub(super) fn with_keys(commands: &[UserCommand]) -> Result<Vec<OwnCommand>, Vec<Diagnostic>> {
+    let mut wrong = Vec::new();
+    let mut own: Vec<OwnCommand> = Vec::new();
+    let problem = |command: &UserCommand, message: String| Diagnostic {
+        severity: Severity::Error,
+        message,
+        place: Some(command.place.clone()),
+        excerpt: None,
+        hint: Some("keys are named like x, D, ctrl-p, alt-f or g e".to_owned()),
+        kind: None,
+    };
+    for command in commands {
+        let key = match command.key.as_deref().map(|name| (name, Chord::parse(name))) {
+            None => None,
+            Some((_, Some(chord))) => Some(chord),
+            Some((name, None)) => {
+                wrong.push(problem(command, format!("`{name}` of the command {} is no key", command.name)));
+                None
+            }
+        };
+        if let Some(other) = own.iter().find(|known| known.key.is_some() && known.key == key) {
+            let message = format!("{} and {} have the same key", other.command.name, command.name);
+            wrong.push(problem(command, message));
+        }
+        own.push(OwnCommand { key, command: command.clone() });
+    }
+    if wrong.is_empty() { Ok(own) } else { Err(wrong) }
+}
