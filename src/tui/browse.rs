@@ -10,7 +10,7 @@ use super::selection::Selection;
 use super::view::ViewState;
 use crate::event::{KindTable, Request, TableQuery, TableRow};
 use crate::state::{Seen, State};
-use opdev_object::meta::{ObjectKey, ObjectRef};
+use opdev_object::meta::ObjectKey;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
