@@ -94,6 +94,12 @@ pub(super) struct Memory {
     linked: Vec<(String, String)>,
 }
 
+/// The charts that `watches.yaml` names, relative to the project's root.
+pub(super) fn watched_charts(project: &Project) -> Vec<String> {
+    let (path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
+    Memory::default().loader.chart_paths(&path, text.as_deref().unwrap_or_default())
+}
+
 /// Reads the project. `changed` are the files that were saved; without any, all may have changed.
 pub(super) fn read(
     project: &Project,

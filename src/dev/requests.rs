@@ -5,6 +5,7 @@
 
 mod apply;
 mod delete;
+mod dependencies;
 mod done;
 mod draft;
 mod draft_file;
@@ -191,6 +192,7 @@ impl Requests {
                 Request::Reopen { draft } => self.reopen(*draft).await,
                 Request::Discard { draft } => self.discard(*draft).await,
                 Request::AddRules => self.add_rules(id).await,
+                Request::FetchDependencies => self.fetch_dependencies().await,
                 Request::Undo { entry } => self.undo(id, *entry).await,
                 Request::Each { requests } => self.each(id, requests).await,
                 Request::Cancel { id } => {

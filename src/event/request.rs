@@ -234,6 +234,8 @@ pub enum Request {
     },
     /// Add the rules that the operator's role lacks to its file; the answer is a draft that shows the change.
     AddRules,
+    /// Download what charts of `watches.yaml` depend on and lack.
+    FetchDependencies,
     /// Read all files again, as if each had been saved.
     Reload,
     /// Several requests as one; one that fails does not stop the others.

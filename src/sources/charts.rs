@@ -172,7 +172,8 @@ fn lacks(path: &str, files: &FileSet, chart: &Chart) -> Option<Box<Diagnostic>> 
     let first = missing.first()?;
     let message = format!("found in Chart.yaml, but missing in charts/ directory: {}", missing.join(", "));
     let mut broken = problem(path, message);
-    broken.hint = Some(format!("`opdev dependency build {path}` downloads them"));
+    broken.hint =
+        Some(format!("`opdev dependency build {path}` downloads them, and so does g u on the screen"));
     let list = if files.get("requirements.yaml").is_some() { "requirements.yaml" } else { "Chart.yaml" };
     let text = files.get(list).map(|data| String::from_utf8_lossy(data).into_owned()).unwrap_or_default();
     if let Ok(node) = yaml::parse(&text) {

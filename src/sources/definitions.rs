@@ -281,7 +281,30 @@ fn texts_of(places: &BTreeMap<String, Place>, texts: &Texts) -> Texts {
 
 /// Whether two CRDs mean different things.
 fn differ(one: &Value, other: &Value) -> bool {
-    one.get("spec") != other.get("spec")
+    match (one.get("spec"), other.get("spec")) {
+        (Some(one), Some(other)) => means_other(one, other),
+        (one, other) => one.is_some() != other.is_some(),
+    }
+}
+
+/// Whether two values differ in more than texts for people: those of types that are not in the project come from Go's module
+/// cache, which is not everywhere.
+fn means_other(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let counts = |(name, value): &(&String, &Value)| *name != "description" || !value.is_string();
+            let names = |map: &serde_json::Map<String, Value>| map.iter().filter(counts).count();
+            names(one) != names(other)
+                || one
+                    .iter()
+                    .filter(counts)
+                    .any(|(name, value)| other.get(name).is_none_or(|theirs| means_other(value, theirs)))
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() != other.len() || one.iter().zip(other).any(|(one, other)| means_other(one, other))
+        }
+        (one, other) => one != other,
+    }
 }
 
 /// What the CRDs define, for those who look for a kind.

@@ -34,7 +34,7 @@ pub(super) fn enabled(does: Do, view: &ViewState, state: &State) -> Result<(), S
         | Do::Freeze => {
             writes(state)?;
         }
-        Do::Reload | Do::AddRules => connected(state).map(|_| ())?,
+        Do::Reload | Do::AddRules | Do::FetchDependencies => connected(state).map(|_| ())?,
         _ => {}
     }
     match does {
@@ -208,6 +208,7 @@ pub(super) fn act(does: Do, view: &mut ViewState, state: &State) -> Vec<Command>
         Do::Reload => return ask(view, Request::Reload),
         Do::HoldCharts => return ask(view, Request::HoldCharts { on: !state.hold }),
         Do::AddRules => return ask(view, Request::AddRules),
+        Do::FetchDependencies => return ask(view, Request::FetchDependencies),
         Do::Reconcile => return all(view, state, "Reconcile", |object| Request::Reconcile { object }),
         Do::Step => return all(view, state, "Step", |object| Request::Step { object }),
         Do::Check => return all(view, state, "Check", |object| Request::Check { object }),

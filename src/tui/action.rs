@@ -49,6 +49,7 @@ pub enum Do {
     Edit,
     Undo,
     AddRules,
+    FetchDependencies,
     Pause,
     PauseKind,
     Step,
@@ -302,6 +303,9 @@ pub static ACTIONS: &[Action] = &[
             "Add the rules that the operator's role lacks to its file; you see the change first.",
         )
         .also(&["rbac"]),
+    action("dependencies", Do::FetchDependencies, &["g u"], Section::Act)
+        .about("dependencies", "Download what charts of watches.yaml depend on and lack.")
+        .also(&["dependency"]),
     action("unlock", Do::Unlock, &["U"], Section::Act)
         .about("unlock", "Allow writes to a cluster that is not clearly local, by typing its name."),
     action("freeze", Do::Freeze, &["Z"], Section::Act).about(

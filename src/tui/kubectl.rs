@@ -55,6 +55,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Discard { .. }
         | Request::Undo { .. }
         | Request::AddRules
+        | Request::FetchDependencies
         | Request::PodLogs { .. }
         | Request::Check { .. }
         | Request::Unlock { .. }

@@ -187,6 +187,7 @@ fn perform(view: &mut ViewState, does: Do, state: &State) -> Vec<Command> {
         | Do::Edit
         | Do::Undo
         | Do::AddRules
+        | Do::FetchDependencies
         | Do::Scale
         | Do::Delete
         | Do::Held

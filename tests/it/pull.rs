@@ -513,12 +513,12 @@ fn a_server_that_a_registry_redirects_to_gets_no_login() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chart_without_its_dependencies_does_not_run_and_names_the_command() {
+async fn a_chart_without_its_dependencies_does_not_run_until_they_are_asked_for() {
     use crate::inner_loop::Opdev;
-    use opdev::event::{Event, KindHealth, KindStatus};
+    use opdev::event::{Event, KindHealth, KindStatus, Request, RequestOutcome};
     let shelf = Shelf::open();
     let url = repository(&shelf, "/charts", &["1.0.0"]);
-    let opdev = Opdev::start().await;
+    let mut opdev = Opdev::start().await;
     let mark = opdev.mark();
     opdev.edit("charts/memcached/Chart.yaml", |text| text + &on(&url, "1.0.0"));
     let failed = opdev
@@ -530,11 +530,17 @@ async fn a_chart_without_its_dependencies_does_not_run_and_names_the_command() {
     let told =
         failed.diagnostics.iter().find(|one| one.message.contains("missing in charts/ directory: web"));
     let told = told.unwrap_or_else(|| panic!("{failed:?}"));
-    assert_eq!(told.hint.as_deref(), Some("`opdev dependency build charts/memcached` downloads them"));
+    assert_eq!(
+        told.hint.as_deref(),
+        Some("`opdev dependency build charts/memcached` downloads them, and so does g u on the screen")
+    );
     assert_eq!(told.place.as_ref().unwrap().file, "charts/memcached/Chart.yaml");
     assert!(shelf.asked().is_empty(), "nothing is downloaded unasked");
-    let (chart, mark) = (opdev.root.join("charts/memcached"), opdev.mark());
-    Desk::new("").done(&["dependency", "build", chart.to_str().unwrap()]);
+    let mark = opdev.mark();
+    let outcome = opdev.ask(Request::FetchDependencies).await;
+    let RequestOutcome::Done { summary, .. } = &outcome else { panic!("{outcome:?}") };
+    assert_eq!(summary, "the dependencies of charts/memcached are there");
+    assert!(opdev.root.join("charts/memcached/charts/web-1.0.0.tgz").is_file());
     let serves = |kind: &KindStatus| kind.gvk.kind == "Memcached" && kind.health == KindHealth::Serving;
     opdev
         .wait("the chart is whole", mark, |event| match event {

@@ -455,6 +455,17 @@ fn a_killed_init_leaves_the_old_or_the_new_project() {
 }
 
 #[test]
+fn half_a_project_is_not_run() {
+    let folder = scratch();
+    let args = ["init", "--project-name", "a", "--group", "web", "--version", "v1", "--kind", "Site"];
+    done(folder.path(), &args);
+    fs::write(folder.path().join(".opdev-unfinished.json"), "{}").unwrap();
+    let run = opdev(folder.path(), &["run", "--embedded", "--plain"]);
+    let told = String::from_utf8(run.stderr).unwrap();
+    assert!(!run.status.success() && told.contains("is half written") && told.contains("to do: "), "{told}");
+}
+
+#[test]
 fn a_dry_run_writes_nothing_and_shows_all() {
     let folder = scratch();
     let text = done(folder.path(), &["init", "--dry-run", "--helm-chart", &chart()]);

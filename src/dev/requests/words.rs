@@ -33,6 +33,7 @@ pub(in crate::dev) fn of(request: &Request) -> String {
         Request::Reopen { .. } => "open the text again".to_owned(),
         Request::Discard { .. } => "discard the change".to_owned(),
         Request::AddRules => "add the missing rules".to_owned(),
+        Request::FetchDependencies => "download the dependencies of charts".to_owned(),
         Request::Undo { .. } => "undo".to_owned(),
         Request::Unlock { .. } => "unlock".to_owned(),
         Request::Trust { answer: TrustAnswer::Refuse, .. } => "refuse what the project wants".to_owned(),
@@ -107,6 +108,7 @@ fn verb(request: &Request) -> &'static str {
         Request::Write { .. } => "write",
         Request::Reopen { .. } => "open",
         Request::AddRules => "add the missing rules",
+        Request::FetchDependencies => "download the dependencies of charts",
         Request::Undo { .. } => "undo",
         Request::Unlock { .. } => "unlock",
         Request::Trust { .. } => "trust",
@@ -158,6 +160,7 @@ pub(super) fn writes(request: &Request) -> bool {
         | Request::Unlock { .. }
         | Request::Trust { .. }
         | Request::AddRules
+        | Request::FetchDependencies
         | Request::Reload => false,
         Request::Apply { .. }
         | Request::Edit { .. }
@@ -215,6 +218,7 @@ pub(super) fn cancelled(request: &Request) -> &'static str {
         | Request::Freeze { .. }
         | Request::Unfreeze { .. }
         | Request::Reload
+        | Request::FetchDependencies
         | Request::Cancel { .. }
         | Request::PodLogs { .. }
         | Request::Look { .. }
@@ -253,6 +257,7 @@ pub(super) fn draft(request: &Request) -> Option<DraftId> {
         | Request::Edit { .. }
         | Request::New { .. }
         | Request::AddRules
+        | Request::FetchDependencies
         | Request::Undo { .. }
         | Request::Unlock { .. }
         | Request::Trust { .. }

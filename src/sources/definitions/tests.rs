@@ -108,6 +108,18 @@ fn the_go_type_wins_over_a_written_crd_and_says_so() {
     let same = Loader::default().load(&both, &[], None, false).unwrap();
     assert!(same.sources.diagnostics.is_empty());
     assert_eq!(same.kinds[0].scale, ".spec.size");
+    // Texts for people may be others; a field of that name may not.
+    let schema = "/spec/versions/0/schema/openAPIV3Schema";
+    let mut described = crd_of("Set", "size");
+    described.pointer_mut(schema).unwrap()["description"] = "A set.".into();
+    both.crds = vec![("config/crd/bases/sets.yaml".to_owned(), described.to_string())];
+    let same = Loader::default().load(&both, &[], None, false).unwrap();
+    assert!(same.sources.diagnostics.is_empty(), "{:?}", same.sources.diagnostics);
+    described.pointer_mut(&format!("{schema}/properties")).unwrap()["description"] =
+        serde_json::json!({"type": "string"});
+    both.crds = vec![("config/crd/bases/sets.yaml".to_owned(), described.to_string())];
+    let other = Loader::default().load(&both, &[], None, false).unwrap();
+    assert_eq!(other.sources.diagnostics.len(), 1);
     assert!(matches!(same.kinds[0].health, KindHealth::Shown { .. }));
 }
 

@@ -94,7 +94,9 @@ fn protection(state: &State) -> Role {
 fn about(which: Pane, state: &State, view: &ViewState) -> Option<String> {
     let name = |object: Option<&std::sync::Arc<crate::state::Seen>>| object.map(|seen| seen.key.name.clone());
     match which {
-        Pane::Resources if view.browse.is_some() => kind_table::title(view, state).map(|(_, about)| about),
+        Pane::Resources if view.browse.is_some() => {
+            kind_table::title(view, state).map(|(_, about)| about).filter(|about| !about.is_empty())
+        }
         Pane::Resources => {
             let (shown, all) = (view.lists.resources.len(), state.objects.custom_len());
             match all {

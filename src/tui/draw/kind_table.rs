@@ -8,7 +8,7 @@ use super::super::theme::Role;
 use super::super::view::ViewState;
 use super::lists::{mark, put, star};
 use super::pieces::age;
-use crate::event::{KindTable, PrinterColumn, ServedKind, TableRow};
+use crate::event::{KindTable, PrinterColumn, TableRow};
 use crate::state::State;
 use crate::tui::pane::Pane;
 use crate::tui::spots::Spot;
@@ -41,7 +41,11 @@ pub(super) fn title(view: &ViewState, state: &State) -> Option<(String, String)>
     let Some(table) = browse.table(view.namespace.as_deref(), state) else {
         return Some((browse.word.clone(), "being read".to_owned()));
     };
-    let name = table.kind.as_ref().map_or_else(|| browse.word.clone(), ServedKind::full_name);
+    let Some(kind) = &table.kind else {
+        // Why stands below it.
+        return Some((browse.word.clone(), String::new()));
+    };
+    let name = kind.full_name();
     let (shown, all) = (browse.shown.len(), table.rows.len());
     let mut about = match table.namespace.as_ref().filter(|_| view.namespace.is_none()) {
         Some(namespace) => format!("ns {namespace} · "),
