@@ -109,7 +109,7 @@ pub(super) fn rbac(args: &RbacArgs) -> Result<ExitCode> {
 fn observed(args: &RbacArgs) -> Result<ExitCode> {
     let here = std::env::current_dir().context("the working directory cannot be read")?;
     let root = type_files::root(args.manifest.sources.project.as_deref(), &here)?;
-    let made = manifests::roles(&root, &manifest(&args.manifest, args.from_charts)?)?;
+    let made = manifests::roles_of_markers(&root, &manifest(&args.manifest, args.from_charts)?)?;
     let (text, missing) = rights::compared(&root, &made)?;
     let written = std::io::stdout().lock().write_all(text.as_bytes());
     Ok(if missing || written.is_err() { ExitCode::FAILURE } else { ExitCode::SUCCESS })

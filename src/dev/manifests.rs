@@ -251,6 +251,18 @@ pub fn crds(root: &Path, asked: &Asked) -> Result<Made> {
 /// # Errors
 /// Where there are no markers at all, or a header cannot be read.
 pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
+    let made = roles_of_markers(root, asked)?;
+    if made.files.is_empty() && !made.failed() {
+        bail!("no +kubebuilder:rbac markers below {}", root.display());
+    }
+    Ok(made)
+}
+
+/// As `roles`, but a project without markers has none.
+///
+/// # Errors
+/// Where a header cannot be read.
+pub fn roles_of_markers(root: &Path, asked: &Asked) -> Result<Made> {
     let mut run = Run::new(root, asked);
     let mut generator = Generator::new();
     for call in run.calls(|call| call.rbac.is_some(), asked.rbac.is_some()) {
@@ -281,9 +293,6 @@ pub fn roles(root: &Path, asked: &Asked) -> Result<Made> {
         if !asked.paths.is_empty() {
             break;
         }
-    }
-    if run.made.files.is_empty() && !run.made.failed() {
-        bail!("no +kubebuilder:rbac markers below {}", root.display());
     }
     Ok(run.made)
 }

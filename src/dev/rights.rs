@@ -59,7 +59,7 @@ fn roles(made: &Made) -> Result<Vec<Value>> {
 pub(super) fn addition(root: &Path) -> Result<Addition> {
     let asked = Asked { year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
     let rights = used(&root.join(".opdev"))?;
-    let missing = rights.missing(&roles(&manifests::roles(root, &asked)?)?);
+    let missing = rights.missing(&roles(&manifests::roles_of_markers(root, &asked)?)?);
     if missing.is_empty() {
         bail!("every right that was used in {} passes is allowed by the markers", rights.passes);
     }
@@ -228,6 +228,11 @@ mod tests {
         let added = "verbs=get;list;watch\n// +kubebuilder:rbac:groups=core,resources=pods,verbs=create\n";
         assert!(made.after.contains(added), "{}", made.after);
         assert!(made.after.contains("resources=podsets/status,verbs=update\n"), "{}", made.after);
+        // Also where there is no marker yet.
+        std::fs::write(root.join("controllers/podset.go"), source.replace("+kubebuilder", "kubebuilder"))
+            .unwrap();
+        let begun = addition(root).unwrap();
+        assert!(begun.after.contains("resources=pods,verbs=get;list;watch;create\n"), "{}", begun.after);
         std::fs::write(root.join("controllers/podset.go"), &made.after).unwrap();
         let error = addition(root).err().unwrap().to_string();
         assert!(error.contains("every right that was used in 1 passes is allowed"), "{error}");
