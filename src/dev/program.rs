@@ -177,7 +177,7 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
     tokio::spawn(stop.clone().run_until_cancelled_owned(following));
     // Builds write here by path: nothing that came with the project may lie in the way.
     let binaries = place.state_folder.folder("bin")?;
-    for planted in ["overlay.json", "operator.next"] {
+    for planted in process::WRITTEN_BY_BUILDS {
         binaries.remove(planted)?;
     }
     let (missing, kinds) = mpsc::channel(16);

@@ -15,6 +15,16 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 /// Bytes of a build's output that are read.
 const MOST: u64 = 4 << 20;
 
+/// Files below `.opdev/bin` that are written by path. Whoever lets builds run removes what lies there, such as a link that came
+/// with the project.
+pub const WRITTEN: [&str; 3] = [OVERLAY, VET_OVERLAY, NEXT];
+/// Files that take part in a build in the place of others.
+const OVERLAY: &str = "overlay.json";
+/// The same for `go vet`.
+const VET_OVERLAY: &str = "vet.json";
+/// The binary that is to take the place of the running one.
+const NEXT: &str = "operator.next";
+
 /// What came of a build.
 #[derive(Debug)]
 pub(super) enum Outcome {
@@ -121,7 +131,7 @@ impl Builder {
         loop {
             let overlay = self.overlay(package)?;
             let said = self.go_build(package, flags, ldflags, (&version, overlay.as_ref())).await?;
-            let next = self.binary("operator.next");
+            let next = self.binary(NEXT);
             if said.ok {
                 let rung = overlay.map(|overlay| overlay.rung);
                 return Ok(Outcome::Built(Built { next: Some(next), rung, warning }));
@@ -174,13 +184,13 @@ impl Builder {
         ldflags: &str,
         (version, overlay): (&str, Option<&OverlayFile>),
     ) -> Result<Said> {
-        let next = self.binary("operator.next");
+        let next = self.binary(NEXT);
         std::fs::create_dir_all(self.folder.join("bin"))
             .context("the folder for the binary cannot be made")?;
         let mut words =
             vec!["go".to_owned(), "build".to_owned(), "-o".to_owned(), next.display().to_string()];
         let added = overlay.into_iter().flat_map(|overlay| &overlay.replace);
-        words.extend(self.replaced("overlay.json", added.chain(&self.replace))?);
+        words.extend(self.replaced(OVERLAY, added.chain(&self.replace))?);
         if minor(version).is_none_or(|minor| minor >= 24) {
             words.push("-json".to_owned());
         }
@@ -223,7 +233,7 @@ impl Builder {
 
     /// What `go vet` says of some packages, as `./internal/controller`. It never takes time from what else runs.
     pub(super) async fn vet(&self, packages: &[String]) -> Vec<Diagnostic> {
-        let Ok(replaced) = self.replaced("vet.json", self.replace.iter()) else { return Vec::new() };
+        let Ok(replaced) = self.replaced(VET_OVERLAY, self.replace.iter()) else { return Vec::new() };
         let words = ["nice", "-n", "10", "go", "vet"].map(str::to_owned).into_iter();
         let words: Vec<String> = words.chain(replaced).chain(packages.iter().cloned()).collect();
         let Ok(said) = self.run(&words, &local_toolchain()).await else { return Vec::new() };

@@ -21,6 +21,7 @@ mod tree;
 mod vet;
 pub mod webhooks;
 
+pub use build::WRITTEN as WRITTEN_BY_BUILDS;
 pub use child::{GroupEnd, Launch, Printed, ProcessGroup, printed};
 pub use detect::detect;
 pub use missing_kinds::MissingKind;

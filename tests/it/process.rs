@@ -258,6 +258,9 @@ func main() {
 }
 ";
 
+/// Files that builds write below `.opdev/bin`.
+const PLANTED: [&str; 3] = ["overlay.json", "vet.json", "operator.next"];
+
 /// The go command builds with the project's own flags, its errors have places, and its panics, too.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places() {
@@ -278,6 +281,11 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
         ] {
             std::fs::write(root.join(path), text).unwrap();
         }
+        // Links that came with the project lie where builds write by path.
+        std::fs::create_dir_all(root.join(".opdev/bin")).unwrap();
+        for name in PLANTED {
+            std::os::unix::fs::symlink(root.join("victim"), root.join(".opdev/bin").join(name)).unwrap();
+        }
         // The first build compiles what it needs of the standard library, and may take its time.
         let mut warm = Command::new("go");
         warm.args(["build", "-o", "/dev/null", "./cmd"]).current_dir(root);
@@ -286,6 +294,8 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
     .await;
     let first = pid(&opdev, 0).await;
     logged(&opdev, 0, "hello 1.2 yes [--level 3 last]").await;
+    assert!(PLANTED.iter().all(|name| !opdev.root.join(".opdev/bin").join(name).is_symlink()));
+    assert!(!opdev.root.join("victim").exists(), "a build has written through a link");
     let mark = opdev.mark();
     save(&opdev, "cmd/main.go", &GO_MAIN.replace("<-stop", "<-stopp"));
     let failed = opdev
