@@ -253,20 +253,11 @@ impl File<'_> {
     }
 
     fn commands(&self, value: &Node, all: &mut Preferences) {
-        let items: &[Node] = match &value.kind {
-            Kind::Sequence(items) => items,
-            Kind::Null => return,
-            Kind::Bool(_)
-            | Kind::Int(_)
-            | Kind::Uint(_)
-            | Kind::Float(_)
-            | Kind::String(_)
-            | Kind::Mapping(_) => {
-                let message = "commands is a list; each has a name and what it runs".to_owned();
-                return all.problems.push(problem(self.place(value), message, None));
-            }
-        };
-        for item in items {
+        if !matches!(value.kind, Kind::Sequence(_) | Kind::Null) {
+            let message = "commands is a list; each has a name and what it runs".to_owned();
+            return all.problems.push(problem(self.place(value), message, None));
+        }
+        for item in value.items() {
             match self.command(item) {
                 Ok(command) => all.commands.push(command),
                 Err(problem) => all.problems.push(*problem),

@@ -8,11 +8,13 @@ use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
 use std::process::Stdio;
-use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
 use tokio::process::Command;
 
 /// Lines of an error that are told with it.
 const TOLD: usize = 4;
+/// Bytes of a line; a longer one is told in parts.
+const LONGEST: u64 = 16 << 10;
 
 impl Requests {
     pub(super) async fn run_program(&self, program: &ProgramRun) -> Result<Done> {
@@ -56,8 +58,11 @@ async fn tell(
 ) -> Vec<String> {
     let mut last: Vec<String> = Vec::new();
     let Some(stream) = stream else { return last };
-    let mut lines = BufReader::new(stream).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
+    let mut reader = BufReader::new(stream);
+    let mut bytes = Vec::new();
+    while (&mut reader).take(LONGEST).read_until(b'\n', &mut bytes).await.is_ok_and(|read| read > 0) {
+        let line = String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']).to_owned();
+        bytes.clear();
         let told = LogLine {
             at: Timestamp::now(),
             level,
@@ -72,4 +77,23 @@ async fn tell(
         }
     }
     last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_of_any_bytes_and_length_are_told() {
+        let (events, mut told) = EventSink::channel(64);
+        let text =
+            [b"caf\xe9\r\n".to_vec(), vec![b'x'; 3 * LONGEST as usize / 2], b"\nlast".to_vec()].concat();
+        let last = tell(Some(text.as_slice()), "test", Level::Info, &events).await;
+        let mut lengths = Vec::new();
+        while let Ok(Event::Log(line)) = told.try_recv() {
+            lengths.push(line.message.chars().count());
+        }
+        assert_eq!(lengths, [4, LONGEST as usize, LONGEST as usize / 2, 4]);
+        assert_eq!(last.last().map(String::as_str), Some("last"));
+    }
 }
