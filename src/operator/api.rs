@@ -134,6 +134,24 @@ impl Api {
         Ok(items.into_iter().map(|item| resource.complete(item)).collect())
     }
 
+    /// The objects that a label selector picks in these namespaces, each asked for by itself, so that no right to all of them is
+    /// needed; without any, and where the kind lives in none, all there are.
+    pub(crate) async fn list_in(
+        &self,
+        resource: &Resource,
+        namespaces: &[String],
+        selector: &str,
+    ) -> Result<Vec<Value>, ApiError> {
+        if namespaces.is_empty() || !resource.namespaced {
+            return self.list(resource, None, selector).await;
+        }
+        let mut found = Vec::new();
+        for namespace in namespaces {
+            found.extend(self.list(resource, Some(namespace), selector).await?);
+        }
+        Ok(found)
+    }
+
     /// Creates an object.
     pub(crate) async fn create(
         &self,

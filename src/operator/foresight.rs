@@ -42,14 +42,7 @@ pub async fn foresee(
         Err(error) => return Err(error.into()),
     };
     let namespaces = settings.watched();
-    let mut objects = Vec::new();
-    if namespaces.is_empty() || !resource.namespaced {
-        objects = api.list(&resource, None, "").await?;
-    } else {
-        for namespace in &namespaces {
-            objects.extend(api.list(&resource, Some(namespace), "").await?);
-        }
-    }
+    let objects = api.list_in(&resource, &namespaces, "").await?;
     let objects =
         objects.into_iter().filter(|object| ObjectRef::of(object).is_some_and(|object| picks(&object)));
     let trial = Trial {

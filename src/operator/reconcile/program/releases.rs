@@ -41,21 +41,14 @@ impl Pass {
         }
         let selector = format!("owner=helm,{OWNER_LABEL}={}", self.owner.uid);
         let watched = self.settings.watched();
-        let places: Vec<Option<&str>> = match watched.as_slice() {
-            [] => vec![None],
-            some => some.iter().map(|namespace| Some(namespace.as_str())).collect(),
-        };
         let mut histories = Vec::new();
         for (kind, storage) in [("Secret", Storage::Secret), ("ConfigMap", Storage::ConfigMap)] {
             if storage == Storage::ConfigMap && self.own.config_maps == Some(false) {
                 continue;
             }
             let resource = self.api.resource(&Gvk::new("", "v1", kind)).await?;
-            let mut found = Vec::new();
-            for namespace in &places {
-                let listed = self.api.list(&resource, *namespace, &selector).await;
-                found.extend(listed.context("could not list the releases")?);
-            }
+            let found = self.api.list_in(&resource, &watched, &selector).await;
+            let found = found.context("could not list the releases")?;
             if storage == Storage::ConfigMap {
                 self.own.config_maps = Some(!found.is_empty());
             }
