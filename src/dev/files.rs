@@ -66,22 +66,41 @@ fn with_granted(
     Arc::new(Options { allow, granted, linked: linked.to_vec(), ..Options::clone(options) })
 }
 
-/// Links in a chart, or the chart itself where it is one, that lead out of the project, relative to its root.
-pub(super) fn links_out(root: &Path, at: &Path, depth: usize) -> Vec<(String, String)> {
-    let Ok(about) = at.symlink_metadata() else { return Vec::new() };
-    let shown = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
-    if about.is_symlink() {
-        let Ok(target) = at.canonicalize() else { return Vec::new() };
-        let inside = root.canonicalize().is_ok_and(|root| target.starts_with(root));
-        return if inside { Vec::new() } else { vec![(shown(at), target.display().to_string())] };
+/// Links that lead out of the project and are read with a chart, relative to its root: in the chart, on the way to it, and in
+/// folders of the project that links of the chart lead to.
+pub(super) fn links_out(root: &Path, chart: &Path) -> Vec<(String, String)> {
+    let mut links =
+        LinksOut { root, real: root.canonicalize().ok(), seen: BTreeSet::new(), found: Vec::new() };
+    links.follow(chart, 0);
+    links.found
+}
+
+struct LinksOut<'a> {
+    root: &'a Path,
+    real: Option<PathBuf>,
+    /// Folders that were looked at, for links may lead in a circle.
+    seen: BTreeSet<PathBuf>,
+    found: Vec<(String, String)>,
+}
+
+impl LinksOut<'_> {
+    fn follow(&mut self, at: &Path, depth: usize) {
+        // What is not there cannot be read either.
+        let Ok(target) = at.canonicalize() else { return };
+        if !self.real.as_ref().is_some_and(|real| target.starts_with(real)) {
+            let shown = at.strip_prefix(self.root).unwrap_or(at).display().to_string();
+            return self.found.push((shown, target.display().to_string()));
+        }
+        if !target.is_dir() || depth > CHART_FOLDERS || !self.seen.insert(target) {
+            return;
+        }
+        let entries = std::fs::read_dir(at).into_iter().flatten().filter_map(Result::ok);
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        for path in paths {
+            self.follow(&path, depth + 1);
+        }
     }
-    if !about.is_dir() || depth > CHART_FOLDERS {
-        return Vec::new();
-    }
-    let entries = std::fs::read_dir(at).into_iter().flatten().filter_map(Result::ok);
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths.iter().flat_map(|path| links_out(root, path, depth + 1)).collect()
 }
 
 /// What changes from load to load.
@@ -111,7 +130,7 @@ pub(super) fn read(
     let (watches_path, text) = project.watches_text().unwrap_or_else(|| (String::new(), Ok(String::new())));
     let paths = memory.loader.chart_paths(&watches_path, text.as_deref().unwrap_or_default());
     if changed.is_empty() {
-        memory.linked = paths.iter().flat_map(|path| links_out(root, &root.join(path), 0)).collect();
+        memory.linked = paths.iter().flat_map(|path| links_out(root, &root.join(path))).collect();
     }
     let charts = paths
         .into_iter()

@@ -113,6 +113,27 @@ pub fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic
     Ok((Sources::clone(&loaded.sources), problems))
 }
 
+/// Reads the project of an operator that opdev runs in a cluster. What is broken in it comes beside.
+///
+/// # Errors
+/// A project whose operator is a program of its own, with what to do `instead`; a project without anything to reconcile.
+pub fn read_operated(project: &Project, trust: &Trust, instead: &str) -> Result<(Sources, Vec<Diagnostic>)> {
+    let (sources, problems) = read(project, trust)?;
+    let program = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
+    if let Some((shown, program)) = program {
+        bail!(
+            "{program} reconciles {}: it is a program of its own, and runs in an image of its own\n  to do: {instead}",
+            shown.gvk.kind
+        );
+    }
+    if sources.watches.is_empty() {
+        let told: Vec<String> = problems.iter().map(words::diagnostic).collect();
+        let told = if told.is_empty() { String::new() } else { format!(": {}", told.join("; ")) };
+        bail!("there is no kind to reconcile in {}{told}", project.root.display());
+    }
+    Ok((sources, problems))
+}
+
 fn kinds_known(objects: &[Selector], sources: &Sources) -> Result<()> {
     let watched = sources.watches.iter().map(|watch| watch.gvk.kind.as_str());
     let kinds: Vec<&str> = watched.chain(sources.shown.iter().map(|shown| shown.gvk.kind.as_str())).collect();

@@ -57,6 +57,8 @@ pub fn is_there(root: &Path) -> bool {
 /// # Errors
 /// Where the note cannot be written.
 pub(super) fn note(root: &Path, present: &dyn ProjectFiles, files: &[(&str, &PlannedFile)]) -> Result<()> {
+    // Of a command that was ended while it wrote its note.
+    remove_parts(root, NOTE);
     let mut folders = BTreeSet::new();
     let mut noted = Vec::new();
     for (path, file) in files {

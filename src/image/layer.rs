@@ -61,7 +61,7 @@ impl Layer {
     }
 
     /// A layer that is packed already; types of Docker's become those of OCI, for the bytes are the same.
-    pub fn of_base(media_type: &str, digest: &str, diff_id: &str, bytes: Vec<u8>) -> Layer {
+    pub fn of_base(media_type: &str, digest: &str, diff_id: &str, bytes: Arc<[u8]>) -> Layer {
         let media_type = match media_type {
             "application/vnd.docker.image.rootfs.diff.tar.gzip" => MEDIA_TYPE,
             "application/vnd.docker.image.rootfs.diff.tar" => "application/vnd.oci.image.layer.v1.tar",
@@ -71,7 +71,7 @@ impl Layer {
             media_type: media_type.to_owned(),
             digest: digest.to_owned(),
             diff_id: diff_id.to_owned(),
-            bytes: bytes.into(),
+            bytes,
         }
     }
 }

@@ -97,7 +97,7 @@ fn layers_of(base: &BaseImage) -> Vec<Layer> {
     let id = |at: usize| ids.get(at).and_then(Value::as_str).unwrap_or_default();
     let layers = base.layers.iter().enumerate();
     layers
-        .map(|(at, layer)| Layer::of_base(&layer.media_type, &layer.digest, id(at), layer.bytes.clone()))
+        .map(|(at, layer)| Layer::of_base(&layer.media_type, &layer.digest, id(at), Arc::clone(&layer.bytes)))
         .collect()
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let layer = BaseLayer {
             media_type: "application/vnd.docker.image.rootfs.diff.tar.gzip".to_owned(),
             digest: "sha256:packed".to_owned(),
-            bytes: b"packed".to_vec(),
+            bytes: (*b"packed").into(),
         };
         let base = BaseImage { digest: "sha256:base".to_owned(), config, layers: vec![layer] };
         let mut entries = Entries::default();

@@ -1,5 +1,7 @@
 //! Files that no image should have: keys and credentials, by their name or by what they hold.
 
+use serde_json::Value;
+
 /// What a file seems to be that whoever pulls the image should not get; `None` for most files.
 pub fn secret_in(path: &str, content: &[u8]) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -7,6 +9,7 @@ pub fn secret_in(path: &str, content: &[u8]) -> Option<&'static str> {
         "kubeconfig" => Some("a kubeconfig"),
         ".netrc" | ".dockercfg" | ".dockerconfigjson" | ".pgpass" => Some("a file of logins"),
         ".env" => Some("a file of variables for one machine"),
+        _ if name.starts_with(".env.") => Some("a file of variables for one machine"),
         _ if name.ends_with(".kubeconfig") => Some("a kubeconfig"),
         _ if [".p12", ".pfx", ".jks"].iter().any(|end| name.ends_with(end)) => Some("a store of keys"),
         _ => None,
@@ -15,8 +18,12 @@ pub fn secret_in(path: &str, content: &[u8]) -> Option<&'static str> {
 }
 
 fn by_content(text: &str) -> Option<&'static str> {
-    let mut lines = text.lines().map(str::trim_end);
-    if lines.clone().any(|line| line.starts_with("-----BEGIN ") && line.ends_with("PRIVATE KEY-----")) {
+    // A key in YAML is indented.
+    if text
+        .lines()
+        .map(str::trim)
+        .any(|line| line.starts_with("-----BEGIN ") && line.ends_with("PRIVATE KEY-----"))
+    {
         return Some("a private key");
     }
     let top = |word: &str| {
@@ -25,11 +32,11 @@ fn by_content(text: &str) -> Option<&'static str> {
     if top("kind: Config") && (top("users:") || top("clusters:")) {
         return Some("a kubeconfig");
     }
-    let is_logins = |line: &str| line.trim_start().starts_with("\"auths\"");
-    if text.trim_start().starts_with('{') && lines.any(is_logins) {
-        return Some("a file of logins");
-    }
-    None
+    let is_logins = || {
+        let value: Option<Value> = serde_json::from_str(text).ok();
+        value.is_some_and(|value| value["auths"].is_object())
+    };
+    (text.trim_start().starts_with('{') && is_logins()).then_some("a file of logins")
 }
 
 #[cfg(test)]
@@ -44,7 +51,15 @@ mod tests {
         let key = b"# mine\n-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----\n";
         assert_eq!(secret_in("a/tls.key", key), Some("a private key"));
         assert_eq!(secret_in("a/config.json", b"{\n  \"auths\": {}\n}"), Some("a file of logins"));
-        assert_eq!(secret_in("charts/web/.env", b"A=1"), Some("a file of variables for one machine"));
+        let nested = b"tls:\n  key: |\n    -----BEGIN RSA PRIVATE KEY-----\n    MHc\n";
+        assert_eq!(secret_in("charts/web/values.yaml", nested), Some("a private key"));
+        assert_eq!(
+            secret_in("a/config.json", b"{\"auths\":{\"r\":{\"auth\":\"eA\"}}}"),
+            Some("a file of logins")
+        );
+        for name in ["charts/web/.env", "charts/web/.env.local"] {
+            assert_eq!(secret_in(name, b"A=1"), Some("a file of variables for one machine"));
+        }
         for plain in
             ["kind: ConfigMap\nusers: 1\n", "key: {{ genPrivateKey \"rsa\" }}\n", "kind: Config\n", "{}"]
         {

@@ -80,7 +80,7 @@ pub struct ElectionInput {
 pub async fn run(input: OperateInput) -> Result<()> {
     let version = Line::new(LogLevel::Info, "cmd", "Version");
     input.log.write(version.with("opdev", env!("CARGO_PKG_VERSION")));
-    let (sources, problems) = read(&input.project, &input.trust)?;
+    let (sources, problems) = plan::read_operated(&input.project, &input.trust, INSTEAD)?;
     let shutdown = input.shutdown.clone();
     let mut connection = tokio::select! {
         connection = Connection::to_cluster(&input.cluster) => connection?,
@@ -168,24 +168,8 @@ fn tell_start(log: &LogWriter, namespaces: &[String], granted: &[Permission], pr
     }
 }
 
-/// Reads the project. What is broken in it comes beside; a project without anything to reconcile is an error.
-fn read(project: &Project, trust: &Trust) -> Result<(Sources, Vec<Diagnostic>)> {
-    let (sources, problems) = plan::read(project, trust)?;
-    let program =
-        sources.shown.iter().find_map(|shown| shown.program.clone().map(|program| (shown, program)));
-    if let Some((shown, program)) = program {
-        bail!(
-            "{program} reconciles {}: it is a program of its own, and runs in an image of its own\n  to do: build and deploy that \
-             image; opdev operate runs charts, scripts and templates",
-            shown.gvk.kind
-        );
-    }
-    if sources.watches.is_empty() {
-        let told: Vec<String> = problems.iter().map(words::diagnostic).collect();
-        bail!("there is no kind to reconcile in {}: {}", project.root.display(), told.join("; "));
-    }
-    Ok((sources, problems))
-}
+/// What to do with an operator that is a program of its own.
+const INSTEAD: &str = "build and deploy that image; opdev operate runs charts, scripts and templates";
 
 /// Host and port of an address.
 fn host_of(server: &str) -> String {

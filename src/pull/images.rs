@@ -6,10 +6,11 @@ use super::web::{Ask, Web};
 use super::{Access, Homes};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
+use std::sync::Arc;
 use url::Url;
 
-/// Bytes that a layer of a base image may have.
-const LARGEST_LAYER: u64 = 1 << 30;
+/// Bytes that all layers of a base image may have together, as packed as they come.
+const LARGEST_BASE: u64 = 1 << 30;
 /// Layers, and manifests in an index.
 const MOST: usize = 128;
 /// Bytes of an image's config.
@@ -97,7 +98,7 @@ pub struct BaseLayer {
     /// The digest of the bytes.
     pub digest: String,
     /// The layer, as packed as it came.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<[u8]>,
 }
 
 /// Downloads an image for Linux on an architecture, such as `amd64`.
@@ -137,14 +138,25 @@ pub fn download_image(
             config["architecture"].as_str().unwrap_or_default()
         );
     }
+    let listed = manifest.content["layers"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ids = config["rootfs"]["diff_ids"].as_array().map(Vec::len).unwrap_or_default();
+    if listed.len() > MOST || listed.len() != ids {
+        bail!(
+            "{} has {} layers, and its config names {ids}; they must be as many, and at most {MOST}",
+            image.tagged(),
+            listed.len()
+        );
+    }
+    let mut left = LARGEST_BASE;
     let mut layers = Vec::new();
-    for layer in manifest.content["layers"].as_array().into_iter().flatten().take(MOST) {
+    for layer in listed {
         let media_type = layer["mediaType"].as_str().unwrap_or_default().to_owned();
         if media_type.contains("foreign") || media_type.contains("nondistributable") {
             bail!("{} has a layer that may not be distributed ({media_type})", image.tagged());
         }
         let digest = digest_of(layer)?;
-        let bytes = client.blob(&digest, LARGEST_LAYER, "layer")?;
+        let bytes: Arc<[u8]> = client.blob(&digest, left, "layer")?.into();
+        left -= bytes.len() as u64;
         layers.push(BaseLayer { media_type, digest, bytes });
     }
     Ok(BaseImage { digest: manifest.digest, config, layers })
@@ -186,7 +198,9 @@ pub fn push_image(
 
 /// A registry on this machine mostly has no TLS. One that does not speak it is asked without, as container tools do.
 fn reached(access: &Access, host: &str) -> Result<Access> {
-    if access.plain_http || !is_loopback(host) {
+    // Whoever says how certificates are judged means TLS.
+    let means_tls = access.ca_file.is_some() || access.skip_verification;
+    if access.plain_http || means_tls || !is_loopback(host) {
         return Ok(access.clone());
     }
     let url = Url::parse(&format!("https://{host}/v2/"))?;

@@ -78,6 +78,8 @@ impl Web {
             .http_status_as_error(false)
             .timeout_connect(Some(PATIENCE))
             .timeout_recv_response(Some(PATIENCE))
+            .timeout_send_request(Some(PATIENCE))
+            .timeout_send_body(Some(LONGEST))
             .timeout_recv_body(Some(LONGEST))
             .user_agent(concat!("opdev/", env!("CARGO_PKG_VERSION")))
             // An archive comes as it is stored, or its digest would not fit. ureq is built without its feature `gzip`: with

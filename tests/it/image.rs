@@ -235,6 +235,18 @@ fn keys_links_and_files_that_are_missed_are_refused() {
         said.contains(".dockerignore leaves out what the operator needs") && said.contains("Chart.yaml"),
         "{said}"
     );
+    // A file that a template may read is needed, one for people is not.
+    fs::write(root.join("helm-charts/hello/data.txt"), "a").unwrap();
+    fs::write(root.join("helm-charts/hello/README.md"), "a").unwrap();
+    fs::write(root.join(".dockerignore"), "**/*.key\n**/*.md\n").unwrap();
+    assert!(bench.opdev(&image(&[])).status.success());
+    fs::write(root.join(".dockerignore"), "**/*.key\n**/*.txt\n").unwrap();
+    let said = bench.refused(&image(&[]));
+    assert!(said.contains("operator needs: helm-charts/hello/data.txt"), "{said}");
+    fs::remove_file(root.join(".dockerignore")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", root.join(".dockerignore")).unwrap();
+    let said = bench.refused(&image(&[]));
+    assert!(said.contains(".dockerignore cannot be read"), "{said}");
     fs::remove_file(root.join(".dockerignore")).unwrap();
     fs::remove_file(&key).unwrap();
     fs::write(bench.at("outside.yaml"), "a: 1\n").unwrap();
@@ -242,6 +254,20 @@ fn keys_links_and_files_that_are_missed_are_refused() {
     let said = bench.refused(&image(&[]));
     assert!(said.contains("helm-charts/hello/more.yaml leads out of the project"), "{said}");
     fs::remove_file(root.join("helm-charts/hello/more.yaml")).unwrap();
+    // Behind a link that stays in the project lies one that leaves it.
+    fs::create_dir(root.join("shared")).unwrap();
+    std::os::unix::fs::symlink(bench.at("outside.yaml"), root.join("shared/far.yaml")).unwrap();
+    std::os::unix::fs::symlink("../../shared", root.join("helm-charts/hello/more")).unwrap();
+    let said = bench.refused(&image(&[]));
+    assert!(said.contains("helm-charts/hello/more/far.yaml leads out of the project"), "{said}");
+    fs::remove_file(root.join("helm-charts/hello/more")).unwrap();
+    // The folder above the chart is one.
+    fs::rename(root.join("helm-charts"), bench.at("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(bench.at("elsewhere"), root.join("helm-charts")).unwrap();
+    let said = bench.refused(&image(&[]));
+    assert!(said.contains("helm-charts/hello leads out of the project"), "{said}");
+    fs::remove_file(root.join("helm-charts")).unwrap();
+    fs::rename(bench.at("elsewhere"), root.join("helm-charts")).unwrap();
     fs::write(root.join("helm-charts/hello/templates/hello.yaml"), "{{ if }}").unwrap();
     let said = bench.refused(&image(&[]));
     assert!(said.contains("would not be ready") && said.contains("hello.yaml"), "{said}");

@@ -130,7 +130,7 @@ async fn namespaces_there(session: &Session, kinds: &mut Kinds, objects: &[&Valu
         match send(client, "GET", &path, JSON, None).await {
             Err(error) if is_not_found(&error) => missing = missing.or(is_namespace.then(|| shown(object))),
             Err(error) => return Err(error),
-            Ok(_) => there = there.or((!is_namespace && !is_crd(object)).then(|| shown(object))),
+            Ok(_) => there = there.or((!is_namespace).then(|| shown(object))),
         }
     }
     match (missing, there) {

@@ -7,6 +7,7 @@ use crate::dev::trust::{self, Store, Trust};
 use crate::dev::{plan, type_files};
 use crate::event::{Severity, TrustAnswer, words};
 use crate::image::{Entries, HOME, IgnoreFile, secret_in};
+use crate::process::{small_text, unreadable};
 use crate::sources::Sources;
 use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_helm::chart;
@@ -26,11 +27,7 @@ const LARGEST: u64 = 16 << 20;
 /// `.dockerignore` leaves out although the operator needs them.
 pub fn project_files(project: &Project, allowed: &Allowed) -> Result<Entries> {
     let sources = sources(project)?;
-    let ignored = match std::fs::read_to_string(project.root.join(".dockerignore")) {
-        Ok(text) => IgnoreFile::parse(&text).map_err(|error| anyhow!("{error}"))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => IgnoreFile::default(),
-        Err(error) => return Err(error).context(".dockerignore cannot be read"),
-    };
+    let ignored = ignore_file(&project.root.join(".dockerignore"))?;
     let mut contents = Contents { project, files: BTreeMap::new() };
     contents.add_charts(&sources)?;
     contents.add_reconcilers()?;
@@ -43,7 +40,7 @@ pub fn project_files(project: &Project, allowed: &Allowed) -> Result<Entries> {
     contents.add_where_there("PROJECT")?;
     let (out, kept): (BTreeMap<_, _>, BTreeMap<_, _>) =
         contents.files.into_iter().partition(|(path, _)| ignored.ignores(path));
-    refuse_ignored(project, &sources, &out)?;
+    refuse_ignored(&sources, &out)?;
     refuse_secrets(&kept, allowed)?;
     let mut entries = Entries::default();
     for (path, bytes) in kept {
@@ -52,47 +49,54 @@ pub fn project_files(project: &Project, allowed: &Allowed) -> Result<Entries> {
     Ok(entries)
 }
 
+/// The rules of a `.dockerignore`; none where there is none.
+fn ignore_file(path: &Path) -> Result<IgnoreFile> {
+    if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(IgnoreFile::default());
+    }
+    let text = small_text(path).with_context(|| unreadable(".dockerignore"))?;
+    IgnoreFile::parse(&text).map_err(|error| anyhow!("{error}"))
+}
+
 /// Loads the project as `opdev operate` will.
 fn sources(project: &Project) -> Result<Sources> {
     // It is only read: nothing runs, and no host is reached.
     let trust = Trust::of(&project.root, Store::none());
     trust.decide(TrustAnswer::Once, &trust::wanted(project));
-    let (sources, problems) = plan::read(project, &trust)?;
-    let own = sources.shown.iter().find_map(|shown| Some((shown, shown.program.clone()?)));
-    if let Some((shown, program)) = own {
-        bail!(
-            "{program} reconciles {}: it is a program of its own, with an image of its own\n  to do: build that image with its \
-             Dockerfile (`make docker-build`); opdev image packs charts, scripts and templates",
-            shown.gvk.kind
-        );
-    }
+    let instead = "build that image with its Dockerfile (`make docker-build`); opdev image packs charts, scripts and templates";
+    let (sources, problems) = plan::read_operated(project, &trust, instead)?;
     let broken: Vec<String> =
         problems.iter().filter(|one| one.severity == Severity::Error).map(words::diagnostic).collect();
     if !broken.is_empty() {
         bail!("the operator would not be ready with these files:\n  {}", broken.join("\n  "));
     }
-    if sources.watches.is_empty() {
-        bail!("there is no kind to reconcile in {}", project.root.display());
-    }
     Ok(sources)
 }
 
 /// Files that `.dockerignore` names and without which the operator would do something else.
-fn refuse_ignored(project: &Project, sources: &Sources, out: &BTreeMap<String, Vec<u8>>) -> Result<()> {
+fn refuse_ignored(sources: &Sources, out: &BTreeMap<String, Vec<u8>>) -> Result<()> {
     let charts: Vec<&str> =
-        sources.watches.iter().filter_map(|watch| watch.chart()).map(|chart| chart.path.as_str()).collect();
-    let watches = project.watches.as_ref().map(|path| path.display().to_string());
-    let is_needed = |path: &str| {
-        let in_chart = charts.iter().find_map(|chart| path.strip_prefix(&format!("{}/", plain(chart))));
-        match in_chart {
-            Some(inner) => inner == "Chart.yaml" || inner == "values.yaml" || inner.starts_with("templates/"),
-            None => {
-                watches.as_ref().is_some_and(|watches| watches == path)
-                    || path.starts_with("config/reconcilers/")
-            }
+        sources.watches.iter().filter_map(|watch| watch.chart()).map(|chart| plain(&chart.path)).collect();
+    // A release of a script may name any chart of the project; which ones it needs, the user knows.
+    let named = sources.watches.iter().filter_map(|watch| watch.program());
+    let named: BTreeSet<&str> =
+        named.flat_map(|program| program.charts.keys()).map(|path| plain(path)).collect();
+    let is_in = |path: &str, folder: &str| path == folder || path.starts_with(&format!("{folder}/"));
+    let is_needed = |path: &str, bytes: &[u8]| match charts.iter().find(|chart| is_in(path, chart)) {
+        Some(chart) => {
+            let inner = path.strip_prefix(chart).unwrap_or(path).trim_start_matches('/');
+            let is_core =
+                matches!(inner, "" | "Chart.yaml" | "values.yaml") || inner.starts_with("templates/");
+            is_core || (!is_for_people(inner) && secret_in(path, bytes).is_none())
+        }
+        None => {
+            path != "PROJECT"
+                && !named.iter().any(|chart| is_in(path, chart))
+                && secret_in(path, bytes).is_none()
         }
     };
-    let needed: Vec<&str> = out.keys().map(String::as_str).filter(|path| is_needed(path)).collect();
+    let needed = out.iter().filter(|(path, bytes)| is_needed(path, bytes));
+    let needed: Vec<&str> = needed.map(|(path, _)| path.as_str()).collect();
     if needed.is_empty() {
         return Ok(());
     }
@@ -101,6 +105,14 @@ fn refuse_ignored(project: &Project, sources: &Sources, out: &BTreeMap<String, V
         needed.join(", "),
         needed[0]
     )
+}
+
+/// Files of a chart that no render reads.
+fn is_for_people(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.ends_with(".md")
+        || matches!(name, "LICENSE" | "NOTICE" | "OWNERS" | ".helmignore")
+        || path.starts_with("ci/")
 }
 
 fn refuse_secrets(files: &BTreeMap<String, Vec<u8>>, allowed: &Allowed) -> Result<()> {
@@ -139,7 +151,7 @@ impl Contents<'_> {
             let root = &self.project.root;
             let path = PathBuf::from(plain(&path));
             inside(&path)?;
-            let out = files::links_out(root, &root.join(&path), 0);
+            let out = files::links_out(root, &root.join(&path));
             if let Some((link, target)) = out.first() {
                 bail!("{link} leads out of the project, to {target}; put the file itself into the chart");
             }
