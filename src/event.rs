@@ -207,6 +207,9 @@ pub struct Started {
     pub contexts: Vec<String>,
     /// A kubeconfig that reaches the same API server, for kubectl beside opdev.
     pub kubeconfig: Option<String>,
+    /// Variables for programs that the user starts from the screen: kubectl and the like use the cluster that opdev uses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub environment: Vec<(String, String)>,
     /// The log file.
     pub log_file: Option<String>,
     /// What becomes of custom resources at the end, where the user has said so.

@@ -109,6 +109,11 @@ pub(crate) fn without_secrets(error: anyhow::Error, object: &Value) -> anyhow::E
     }
 }
 
+/// A value of a query.
+pub(in crate::dev) fn escaped(text: &str) -> String {
+    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+}
+
 pub(in crate::dev) fn is_not_found(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(status)) if status.code == 404)
 }

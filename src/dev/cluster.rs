@@ -40,6 +40,15 @@ use std::time::Duration;
 use supervised::Supervised;
 pub use webhooks::Certificates;
 
+/// The kubeconfig files that a choice is looked up in; none where there are none, or this is a pod with credentials of its own.
+///
+/// # Errors
+/// Where one that was named is missing, or one cannot be read.
+pub(super) fn kubeconfig_files(choice: &Choice) -> Result<Option<Vec<PathBuf>>> {
+    let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+    Ok(merged.and_then(Merged::into_files))
+}
+
 /// What the user asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {

@@ -528,6 +528,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What runs, and where.
 fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_namespaces: bool) -> Started {
     let project = &input.project;
+    let own = connection.kubeconfig.as_deref();
+    let environment = contexts::environment(choice, &connection.cluster, own, &input.state_folder);
+    let environment = environment.unwrap_or_else(|error| {
+        tracing::warn!("programs that are started from the screen use the current context: {error:#}");
+        Vec::new()
+    });
     Started {
         at: Timestamp::now(),
         project: project.name.clone(),
@@ -541,6 +547,7 @@ fn started(input: &Input, Opened { connection, choice, took, .. }: &Opened, all_
         }),
         contexts: contexts::names(choice),
         kubeconfig: connection.kubeconfig.as_ref().map(|path| project.relative(path)),
+        environment,
         log_file: input.log_file.as_ref().map(|path| project.relative(path)),
         on_exit: input.on_exit,
         api_ready: *took,

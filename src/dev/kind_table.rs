@@ -3,8 +3,10 @@
 //! Cells are the server's own text; only ages that count from an object's creation are left to the screen.
 
 mod answer;
+#[cfg(test)]
+mod tests;
 
-use super::api::{object_path, plural_path};
+use super::api::{escaped, is_forbidden, is_not_found, object_path, plural_path};
 use super::requests::told;
 use super::served_kinds;
 use crate::event::{Body, Event, KindTable, ObjectSeen, ServedKind, TableQuery, TableRow, mask};
@@ -31,12 +33,25 @@ use tokio_util::task::TaskTracker;
 const PAGE: usize = 500;
 /// Changes that come at once are told together, and no more often than this.
 const TELLING: Duration = Duration::from_millis(150);
-/// A small table is read anew after this many seconds, for cells that count time grow old without a change.
-const SMALL_SECONDS: u32 = 30;
 /// A large one when the watch ends, as the server would end it.
 const WATCH_SECONDS: u32 = 290;
-/// The first and the longest pause after a failure.
-const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// When a table is read again.
+#[derive(Clone, Copy)]
+struct Pace {
+    /// The first pause after a failure.
+    first: Duration,
+    /// The longest.
+    longest: Duration,
+    /// A small table is read anew after this many seconds, for cells that count time grow old without a change.
+    small_seconds: u32,
+}
+
+const PACE: Pace =
+    Pace { first: Duration::from_secs(1), longest: Duration::from_secs(30), small_seconds: 30 };
+
+/// Kinds that were listed so long ago are listed again where somebody wants to choose one.
+const KINDS_OLD: Duration = Duration::from_secs(10);
 /// `includeObject=Metadata` is what servers do unasked.
 const FORM: &str = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json";
 
@@ -48,7 +63,10 @@ pub(super) struct KindTables {
     /// The namespace that objects without one go to.
     home: String,
     events: EventSink,
+    pace: Pace,
     running: Option<CancellationToken>,
+    /// When the kinds were asked for last.
+    listed: Option<Instant>,
     row: watch::Sender<Option<ObjectRef>>,
     tasks: TaskTracker,
     shutdown: CancellationToken,
@@ -67,7 +85,9 @@ impl KindTables {
             scope,
             home,
             events,
+            pace: PACE,
             running: None,
+            listed: None,
             row: watch::Sender::default(),
             tasks,
             shutdown,
@@ -75,7 +95,11 @@ impl KindTables {
     }
 
     /// Tells which kinds are served. A server that does not say is asked again by whoever needs to know.
-    pub(super) fn list_kinds(&self) {
+    pub(super) fn list_kinds(&mut self) {
+        if self.listed.is_some_and(|at| at.elapsed() < KINDS_OLD) {
+            return;
+        }
+        self.listed = Some(Instant::now());
         let (client, events) = (self.client.clone(), self.events.clone());
         self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(async move {
             match served_kinds::list(&client).await {
@@ -100,6 +124,7 @@ impl KindTables {
         };
         let following = Following {
             client: self.client.clone(),
+            pace: self.pace,
             scope: self.scope.clone(),
             home: self.home.clone(),
             events,
@@ -119,6 +144,7 @@ impl KindTables {
             },
             rows: BTreeMap::new(),
             plain: false,
+            unwatched: false,
         };
         self.tasks.spawn(token.clone().run_until_cancelled_owned(following.run()));
         self.running = Some(token);
@@ -136,6 +162,7 @@ type Key = (Option<String>, String);
 /// The table on its way to the state.
 struct Following {
     client: Client,
+    pace: Pace,
     scope: Option<String>,
     home: String,
     events: EventSink,
@@ -145,6 +172,8 @@ struct Following {
     rows: BTreeMap<Key, Arc<TableRow>>,
     /// Whether the server knows no Tables, not in a watch either.
     plain: bool,
+    /// Whether it may be listed, but not watched.
+    unwatched: bool,
 }
 
 /// Why a table is not followed any more.
@@ -168,14 +197,18 @@ impl From<kube::Error> for Ended {
 }
 
 impl Following {
-    /// Follows it until the user looks at it no more. A word that means no kind has said all with that.
+    /// Follows it until the user looks at it no more. What a word means is asked again: a kind may come, or change its version.
     async fn run(mut self) {
-        let mut pause = PAUSE.0;
+        let mut pause = self.pace.first;
         loop {
+            let begun = Instant::now();
             let ended = match self.table.kind.clone() {
                 None => match self.find().await {
                     Ok(true) => continue,
-                    Ok(false) => return,
+                    Ok(false) => {
+                        tokio::time::sleep(self.pace.longest).await;
+                        continue;
+                    }
                     Err(error) => Ended::Failed(error),
                 },
                 Some(kind) => match self.read_and_watch(&kind).await {
@@ -184,15 +217,23 @@ impl Following {
                 },
             };
             match ended {
-                Ended::Again => pause = PAUSE.0,
+                Ended::Again if begun.elapsed() >= self.pace.first => pause = self.pace.first,
+                // A server that ends each watch at once is not asked again at once.
+                Ended::Again => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(self.pace.longest);
+                }
                 Ended::Failed(error) => {
                     if self.falls_back(&error) {
                         continue;
                     }
                     self.table.problem = Some(self.problem(&error));
+                    if is_not_found(&error) {
+                        self.table.kind = None;
+                    }
                     self.tell().await;
                     tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(PAUSE.1);
+                    pause = (pause * 2).min(self.pace.longest);
                 }
             }
         }
@@ -223,7 +264,7 @@ impl Following {
     fn falls_back(&mut self, error: &anyhow::Error) -> bool {
         let namespaced = self.table.kind.as_ref().is_some_and(|kind| kind.namespaced);
         let all = self.table.namespace.is_none() && namespaced && !self.home.is_empty();
-        let falls_back = all && super::api::is_forbidden(error);
+        let falls_back = all && is_forbidden(error);
         if falls_back {
             self.table.note = Some(format!("only {}: other namespaces may not be listed", self.home));
             self.table.namespace = Some(self.home.clone());
@@ -234,7 +275,7 @@ impl Following {
     fn problem(&self, error: &anyhow::Error) -> String {
         let what =
             self.table.kind.as_ref().map_or_else(|| self.table.query.kind.clone(), ServedKind::full_name);
-        if super::api::is_forbidden(error) {
+        if is_forbidden(error) {
             let place = self.table.namespace.as_ref().map_or_else(String::new, |name| format!(" in {name}"));
             return format!("the kubeconfig's user may not list {what}{place}: {}", told(error));
         }
@@ -244,13 +285,25 @@ impl Following {
     async fn read_and_watch(&mut self, kind: &ServedKind) -> Result<(), Ended> {
         let position = self.read(kind).await?;
         let small = self.rows.len() <= PAGE;
-        if !kind.watched || self.plain {
+        if !kind.watched || self.plain || self.unwatched {
             let row = self.row.clone();
-            self.keep_row(kind, row, Duration::from_secs(SMALL_SECONDS.into())).await;
+            self.keep_row(kind, row, Duration::from_secs(self.pace.small_seconds.into())).await;
             return Ok(());
         }
-        let seconds = if small { SMALL_SECONDS } else { WATCH_SECONDS };
-        self.watch(kind, &position, seconds).await
+        let seconds = if small { self.pace.small_seconds } else { WATCH_SECONDS };
+        match self.watch(kind, &position, seconds).await {
+            Err(Ended::Failed(error)) if is_forbidden(&error) => {
+                self.unwatched = true;
+                let what = kind.full_name();
+                self.table.note = Some(format!(
+                    "the kubeconfig's user may not watch {what}: the table is read every {} s",
+                    self.pace.small_seconds
+                ));
+                self.tell().await;
+                Ok(())
+            }
+            ended => ended,
+        }
     }
 
     fn request(&self, kind: &ServedKind, query: &str) -> Result<Request<Vec<u8>>> {
@@ -329,7 +382,7 @@ impl Following {
         // Told once a moment has passed without being told.
         let mut due: Option<Instant> = None;
         loop {
-            let wait = due.unwrap_or_else(|| Instant::now() + PAUSE.1);
+            let wait = due.unwrap_or_else(|| Instant::now() + self.pace.longest);
             tokio::select! {
                 read = lines.read_until(b'\n', &mut line) => {
                     read.map_err(|error| Ended::Failed(error.into()))?;
@@ -452,9 +505,4 @@ fn resource(kind: &ServedKind) -> ApiResource {
         kind: kind.gvk.kind.clone(),
         plural: kind.plural.clone(),
     }
-}
-
-/// A value of a query.
-fn escaped(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

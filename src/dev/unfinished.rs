@@ -3,12 +3,12 @@
 //! there, and the next of these commands takes back what was written. A file that somebody has changed since stays.
 
 use super::private_folder::write_in_project;
+use crate::pull::sha256;
 use crate::scaffold::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
@@ -72,7 +72,7 @@ pub(super) fn note(root: &Path, present: &dyn ProjectFiles, files: &[(&str, &Pla
             PresentFile::Content(before) => Some(BASE64_STANDARD.encode(before)),
             PresentFile::Missing | PresentFile::Unreadable => None,
         };
-        noted.push(NotedFile { path: (*path).to_owned(), sha256: digest(&file.content), before });
+        noted.push(NotedFile { path: (*path).to_owned(), sha256: sha256::digits(&file.content), before });
     }
     let about = "opdev is writing these files, or was ended while it did: the next `opdev init` or `opdev create api` here \
                  takes them back"
@@ -117,7 +117,7 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
         if before.as_ref() == Some(&now) {
             continue;
         }
-        if digest(&now) != file.sha256 {
+        if sha256::digits(&now) != file.sha256 {
             taken.kept.push(file.path.clone());
             continue;
         }
@@ -159,8 +159,4 @@ fn is_inside(root: &Path, path: &str) -> bool {
     let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
     let mut above = relative.ancestors().filter(|above| !above.as_os_str().is_empty());
     plain && above.all(|above| root.join(above).symlink_metadata().map_or(true, |about| !about.is_symlink()))
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -82,7 +82,7 @@ pub struct KindTable {
     pub namespace: Option<String>,
     /// The API server's own columns.
     pub columns: Vec<TableColumn>,
-    /// One for each object, in the order of the API server.
+    /// One for each object, by namespace and name.
     pub rows: Vec<Arc<TableRow>>,
     /// How many objects are still to be read; 0 once the list is complete.
     pub missing: u64,

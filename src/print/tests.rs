@@ -156,6 +156,7 @@ fn started() -> Started {
         identity: None,
         contexts: vec!["dev".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
+        environment: vec![("KUBECONFIG".to_owned(), "/p/.opdev/kubeconfig".to_owned())],
         log_file: Some("log".to_owned()),
         on_exit: Some(OnExit::Release),
         api_ready: Duration::from_millis(31),

@@ -256,6 +256,12 @@ pub(super) fn save(path: Option<String>, view: &mut ViewState, state: &State) ->
         | Tab::Values
         | Tab::Events => "txt",
     };
+    let partial = view.subject(state).filter(|seen| seen.metadata_only && view.tab == Tab::Yaml);
+    if let Some(seen) = partial {
+        let (kind, name) = (&seen.key.kind, &seen.key.name);
+        view.message = Some(format!("save: only the metadata of {kind} {name} was read so far"));
+        return Vec::new();
+    }
     let tab = view.tab.title().to_lowercase().replace(' ', "-");
     let name = format!("{tab}{about}.{end}");
     let mut text = lines(view).collect::<Vec<_>>().join("\n");

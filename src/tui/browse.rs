@@ -4,7 +4,7 @@
 use super::candidates::{Picker, What};
 use super::filter::{Filter, Subject};
 use super::layer::Layer;
-use super::open_table::{Browse, TableSort};
+use super::open_table::{Browse, TableSort, row_of};
 use super::pane::{Pane, Tab};
 use super::selection::Selection;
 use super::view::ViewState;
@@ -176,12 +176,7 @@ impl ViewState {
     /// What a row of the open table tells of an object.
     pub(super) fn of_table_row(&self, key: &ObjectKey) -> Option<Arc<Seen>> {
         let table = self.browse.as_ref()?.made_of_rows()?;
-        let is = |row: &&Arc<TableRow>| {
-            row.object_ref.name == key.name
-                && row.object_ref.namespace == key.namespace
-                && row.object_ref.gvk.kind == key.kind
-        };
-        table.rows.iter().find(is).map(|row| Arc::new(Seen::of_row(row)))
+        row_of(table, key).map(|row| Arc::new(Seen::of_row(row)))
     }
 
     /// The key of the object at a row of the table.

@@ -91,6 +91,11 @@ impl Keymap {
         if wrong.is_empty() { Ok(map) } else { Err(wrong) }
     }
 
+    /// Takes a key from whatever has it, for a command of the user's own.
+    pub(super) fn give_up(&mut self, chord: &Chord) {
+        self.bound.retain(|(known, _)| !collide(known, chord));
+    }
+
     /// What keys mean that were typed one after the other. While one finds, the keys of finding come first.
     pub(super) fn find(&self, typed: &[Key], finding: bool) -> Found {
         let hits = self.bound.iter().filter(|(chord, _)| chord.0 == typed);
@@ -131,7 +136,7 @@ impl Keymap {
 }
 
 /// Whether two chords cannot both be typed.
-fn collide(a: &Chord, b: &Chord) -> bool {
+pub(super) fn collide(a: &Chord, b: &Chord) -> bool {
     a.0.starts_with(&b.0) || b.0.starts_with(&a.0)
 }
 

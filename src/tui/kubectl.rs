@@ -28,13 +28,10 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
             format!("annotate {} opdev.dev/fail{change}", target(pod))
         }
         Request::Edit { object } => format!("edit {}", target(object)),
-        Request::Run { program } => return Some(shell::line(&program.command)),
-        Request::ShowTable { table: Some(table) } => {
-            let place =
-                table.namespace.as_ref().map_or_else(|| " -A".to_owned(), |name| format!(" -n {name}"));
-            format!("get {}{place}", shell::word(&table.kind))
+        Request::Run { program } => {
+            let set = program.env.iter().map(|(name, value)| format!("{name}={} ", shell::word(value)));
+            return Some(set.collect::<String>() + &shell::line(&program.command));
         }
-        Request::ShowTable { table: None } => return None,
         Request::Each { requests } => {
             let lines: Vec<String> = requests.iter().filter_map(|request| of(request, state)).collect();
             return (!lines.is_empty()).then(|| lines.join("\n"));
@@ -63,6 +60,7 @@ pub(super) fn of(request: &Request, state: &State) -> Option<String> {
         | Request::Unfreeze { .. }
         | Request::Look { .. }
         | Request::ListKinds
+        | Request::ShowTable { .. }
         | Request::SaveText { .. }
         | Request::ReadRow { .. }
         | Request::ListPaths { .. }
@@ -93,14 +91,9 @@ pub(super) fn words(state: &State) -> Vec<String> {
 
 /// kubectl, talking to the API server that opdev talks to.
 fn kubectl(state: &State) -> String {
-    let started = state.started.as_ref();
-    match started.and_then(|started| started.kubeconfig.as_ref()) {
-        Some(path) => format!("KUBECONFIG={} kubectl ", shell::word(path)),
-        None => match started.map(|started| &started.cluster).filter(|cluster| !cluster.embedded) {
-            Some(cluster) => format!("kubectl --context {} ", shell::word(&cluster.name)),
-            None => "kubectl ".to_owned(),
-        },
-    }
+    let path = state.started.as_ref().and_then(|started| started.kubeconfig.as_ref());
+    let path = path.map_or_else(String::new, |path| format!("KUBECONFIG={} ", shell::word(path)));
+    format!("{path}{} ", shell::line(&words(state)))
 }
 
 fn target(object: &ObjectRef) -> String {

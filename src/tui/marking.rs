@@ -1,6 +1,7 @@
 //! Marked rows: one, a range, all but those, none. What acts on objects acts on the marked ones, else on the
 //! selected one.
 
+use super::open_table::row_of;
 use super::pane::Pane;
 use super::view::ViewState;
 use crate::state::{Seen, State};
@@ -12,6 +13,23 @@ impl ViewState {
     pub(super) fn targets(&self, state: &State) -> Vec<Arc<Seen>> {
         let marked: Vec<_> = self.marks.keys.iter().filter_map(|key| self.marked(key, state)).collect();
         if marked.is_empty() { self.subject(state).cloned().into_iter().collect() } else { marked }
+    }
+
+    /// Objects that are gone are not marked any more. In a table that is still read, they may be on a page to come.
+    pub(super) fn settle_marks(&mut self, state: &State) {
+        if self.marks.len() == 0 {
+            return;
+        }
+        let mut marks = std::mem::take(&mut self.marks);
+        let table = self.browse.as_ref().and_then(|browse| browse.made_of_rows());
+        match (self.browse.is_some(), table) {
+            (true, Some(table)) if table.complete => {
+                marks.settle(|key| row_of(table, key).is_some() || state.objects.get(key).is_some());
+            }
+            (true, _) => {}
+            (false, _) => marks.settle(|key| state.objects.get(key).is_some()),
+        }
+        self.marks = marks;
     }
 
     /// An object that is marked: where a table is open, it may be known by its row alone.

@@ -1,6 +1,5 @@
 //! Marked rows. Marks follow their objects, and go with them.
 
-use crate::state::State;
 use opdev_object::meta::ObjectKey;
 use std::collections::BTreeSet;
 
@@ -29,7 +28,7 @@ impl Marks {
     }
 
     /// Objects that are gone are not marked any more.
-    pub(super) fn settle(&mut self, state: &State) {
-        self.keys.retain(|key| state.objects.get(key).is_some());
+    pub(super) fn settle(&mut self, is_there: impl Fn(&ObjectKey) -> bool) {
+        self.keys.retain(is_there);
     }
 }

@@ -5,7 +5,7 @@ use super::pane::Tab;
 use super::selection::Selection;
 use crate::event::{KindTable, TableQuery, TableRow};
 use crate::state::{Seen, State};
-use opdev_object::meta::ObjectRef;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
 
 /// A column to sort by, and whether the largest comes first.
@@ -38,6 +38,19 @@ pub(super) struct Asked {
     pub(super) table: Option<TableQuery>,
     pub(super) row: Option<ObjectRef>,
     pub(super) kinds: bool,
+}
+
+/// The row of an object. Rows stand in the API server's order, by namespace and name.
+pub(super) fn row_of<'a>(table: &'a KindTable, key: &ObjectKey) -> Option<&'a Arc<TableRow>> {
+    let kind = table.kind.as_ref()?;
+    if kind.gvk.kind != key.kind || kind.gvk.group != key.group {
+        return None;
+    }
+    let found = table.rows.binary_search_by(|row| {
+        let of = &row.object_ref;
+        (&of.namespace, &of.name).cmp(&(&key.namespace, &key.name))
+    });
+    found.ok().map(|at| &table.rows[at])
 }
 
 impl Browse {

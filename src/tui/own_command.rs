@@ -1,5 +1,6 @@
 //! Commands of the user's own settings with the keys that start them. `programs` starts them.
 
+use super::keymap::collide;
 use super::keys::Chord;
 use crate::event::{Diagnostic, Severity, UserCommand};
 
@@ -9,6 +10,9 @@ pub(super) struct OwnCommand {
     pub(super) key: Option<Chord>,
     pub(super) command: UserCommand,
 }
+
+/// Keys that do the same in every dialog: leaving, and escape.
+const ALWAYS: [&str; 2] = ["ctrl-c", "esc"];
 
 /// Reads the keys of the user's commands.
 ///
@@ -34,9 +38,20 @@ pub(super) fn with_keys(commands: &[UserCommand]) -> Result<Vec<OwnCommand>, Vec
                 None
             }
         };
-        if let Some(other) = own.iter().find(|known| known.key.is_some() && known.key == key) {
-            let message = format!("{} and {} have the same key", other.command.name, command.name);
-            wrong.push(problem(command, message));
+        if let Some(key) = &key {
+            let same = |known: &&OwnCommand| known.key.as_ref().is_some_and(|known| collide(known, key));
+            if let Some(other) = own.iter().find(same) {
+                let message = format!(
+                    "the keys of the commands {} and {} cannot both be typed",
+                    other.command.name, command.name
+                );
+                wrong.push(problem(command, message));
+            }
+            if ALWAYS.iter().any(|name| Chord::parse(name).is_some_and(|always| collide(&always, key))) {
+                let message =
+                    format!("{key} of the command {} works whatever is open, and stays", command.name);
+                wrong.push(problem(command, message));
+            }
         }
         own.push(OwnCommand { key, command: command.clone() });
     }

@@ -110,7 +110,7 @@ impl Picker {
                 self.remember(view);
                 return self.with_argument(view, state);
             }
-            (KeyCode::Enter, _) if self.what == What::Ports && self.best.is_empty() => {
+            (KeyCode::Enter, _) if self.what == What::Ports && self.is_own_port() => {
                 return view.choose(Item::Port(self.typed.clone()), state);
             }
             (KeyCode::Enter, _) if self.what == What::Disturbance && self.is_rule() => {
@@ -141,6 +141,15 @@ impl Picker {
             _ => {}
         }
         Answer::Stay
+    }
+
+    /// Whether what was typed is a port of its own, and no part of the selected one.
+    fn is_own_port(&self) -> bool {
+        let Some(at) = self.best.get(self.index) else { return true };
+        let is_number = self.typed.trim().split(':').all(|part| part.parse::<u16>().is_ok());
+        let means =
+            |pair: &str| pair == self.typed.trim() || pair.split(':').any(|part| part == self.typed.trim());
+        is_number && matches!(self.of.item(*at), Item::Port(pair) if !means(pair))
     }
 
     /// Up brings back what was typed before, down what was typed after that; false where the key is for the list.

@@ -26,7 +26,8 @@ impl ViewState {
         let theme =
             theme(new.theme.as_ref(), self.following.terminal).map_err(|wrong| problems.push(*wrong)).ok();
         let own = own_command::with_keys(&new.commands).map_err(|wrong| problems.extend(wrong)).ok();
-        if let (Some(keymap), Some(theme), Some(own), []) = (keymap, theme, own, problems.as_slice()) {
+        if let (Some(mut keymap), Some(theme), Some(own), []) = (keymap, theme, own, problems.as_slice()) {
+            own.iter().filter_map(|own| own.key.as_ref()).for_each(|key| keymap.give_up(key));
             self.own_commands = own;
             self.keymap = keymap;
             self.theme = theme;

@@ -34,14 +34,18 @@ fn value(word: &str, object: Option<&ObjectRef>, state: &State) -> Option<String
         "kind" => object.map(|object| object.gvk.kind.clone()),
         "group" => object.map(|object| object.gvk.group.clone()),
         "version" => object.map(|object| object.gvk.version.clone()),
-        "context" => started.map(|started| started.cluster.name.clone()),
+        "context" => started.map(|started| match started.cluster.embedded {
+            // As the kubeconfig of the embedded control plane calls it.
+            true => "opdev".to_owned(),
+            false => started.cluster.name.clone(),
+        }),
         "kubeconfig" => started.map(|started| started.kubeconfig.clone().unwrap_or_default()),
         _ => None,
     }
 }
 
-/// A text with what is selected in the place of its words. Anything else in braces stays as it is.
-fn filled(text: &str, quoted: bool, object: Option<&ObjectRef>, state: &State) -> Result<String, String> {
+/// A text in which something stands in the place of each word. Anything else in braces stays as it is.
+fn filled(text: &str, mut put: impl FnMut(&str, &str) -> Result<String, String>) -> Result<String, String> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('{') {
@@ -50,8 +54,8 @@ fn filled(text: &str, quoted: bool, object: Option<&ObjectRef>, state: &State) -
         let word = inside.find('}').map(|end| &inside[..end]).filter(|word| WORDS.contains(word));
         match word {
             Some(word) => {
-                let value = value(word, object, state).ok_or("nothing is selected")?;
-                out.push_str(&if quoted { shell::word(&value) } else { value });
+                let text = put(word, &out)?;
+                out.push_str(&text);
                 rest = &inside[word.len() + 1..];
             }
             None => {
@@ -81,7 +85,7 @@ pub(super) fn possible(own: &OwnCommand, view: &ViewState, state: &State) -> Res
         }
     }
     let object = subject.map(|seen| &seen.object_ref);
-    command.run.iter().try_for_each(|text| filled(text, command.shell, object, state).map(|_| ()))
+    command.run.iter().try_for_each(|text| filled(text, |word, _| known(word, object, state)).map(|_| ()))
 }
 
 /// Starts a command of the user on what is selected.
@@ -93,20 +97,21 @@ pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start,
     possible(own, view, state).map_err(|why| format!("{}: {why}", own.command.name))?;
     let command = &own.command;
     let object = view.subject(state).map(|seen| seen.object_ref.clone());
-    let mut words = Vec::new();
-    for text in &command.run {
-        words.push(filled(text, command.shell, object.as_ref(), state)?);
-    }
-    let shown = if command.shell { words.join(" ") } else { shell::line(&words) };
+    let fill = |text: &String| filled(text, |word, _| known(word, object.as_ref(), state));
+    let shown: Vec<String> = command.run.iter().map(fill).collect::<Result<_, _>>()?;
+    let mut env = environment(state);
     let words = if command.shell {
-        ["/bin/sh".to_owned(), "-c".to_owned()].into_iter().chain(words).collect()
+        let (script, set) = script(&command.run.join(" "), object.as_ref(), state)?;
+        env.extend(set);
+        vec!["/bin/sh".to_owned(), "-c".to_owned(), script]
     } else {
-        words
+        shown.clone()
     };
+    let shown = if command.shell { shown.join(" ") } else { shell::line(&shown) };
     let program = ProgramRun {
         title: command.name.clone(),
         command: words,
-        env: environment(state),
+        env,
         in_front: !command.background,
         pause: true,
         writes: command.writes,
@@ -120,10 +125,52 @@ pub(super) fn start(at: usize, view: &ViewState, state: &State) -> Result<Start,
     Ok(Start::Confirm(Confirm { title, objects, word: "Run", request, on_yes: false }))
 }
 
-/// What makes kubectl talk to the API server that opdev talks to, where it has a kubeconfig of its own.
+fn known(word: &str, object: Option<&ObjectRef>, state: &State) -> Result<String, String> {
+    value(word, object, state).ok_or_else(|| "nothing is selected".to_owned())
+}
+
+/// A line for `sh`, and the variables it needs. What is selected is never a part of the line: names of objects may hold what
+/// a shell would run, and the user's own quotes around a word would undo any of ours.
+#[allow(clippy::type_complexity)]
+fn script(
+    text: &str,
+    object: Option<&ObjectRef>,
+    state: &State,
+) -> Result<(String, Vec<(String, String)>), String> {
+    let mut set: Vec<(String, String)> = Vec::new();
+    let line = filled(text, |word, before| {
+        let name = format!("OPDEV_{}", word.to_uppercase());
+        let value = known(word, object, state)?;
+        if !set.iter().any(|(known, _)| *known == name) {
+            set.push((name.clone(), value));
+        }
+        Ok(match open_quote(before) {
+            None => format!("\"${{{name}}}\""),
+            Some('"') => format!("${{{name}}}"),
+            Some(_) => format!("'\"${{{name}}}\"'"),
+        })
+    })?;
+    Ok((line, set))
+}
+
+/// The quote that is open at the end of a part of a line for `sh`.
+fn open_quote(text: &str) -> Option<char> {
+    let mut open = None;
+    let mut letters = text.chars();
+    while let Some(c) = letters.next() {
+        match (open, c) {
+            (None | Some('"'), '\\') => _ = letters.next(),
+            (None, '\'' | '"') => open = Some(c),
+            (Some(quote), _) if quote == c => open = None,
+            (None | Some(_), _) => {}
+        }
+    }
+    open
+}
+
+/// What makes kubectl and the like use the cluster that opdev uses.
 fn environment(state: &State) -> Vec<(String, String)> {
-    let kubeconfig = state.started.as_ref().and_then(|started| started.kubeconfig.clone());
-    kubeconfig.map(|path| ("KUBECONFIG".to_owned(), path)).into_iter().collect()
+    state.started.as_ref().map(|started| started.environment.clone()).unwrap_or_default()
 }
 
 /// Whether there is a pod to open a shell in; if not, why.

@@ -28,6 +28,12 @@ const MOST_COPIED: usize = 55_000;
 pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command> {
     view.refresh(state);
     let commands = match input {
+        Input::Key(key) if comes_after_esc(view, key) => {
+            let mut commands = self::key(view, Key::plain(KeyCode::Esc), state);
+            view.refresh(state);
+            commands.extend(self::key(view, Key { alt: false, ..key }, state));
+            commands
+        }
         Input::Key(key) => self::key(view, key, state),
         Input::Mouse(mouse) => mouse::take(view, mouse, state),
         Input::Paste(text) => {
@@ -40,6 +46,18 @@ pub fn update(view: &mut ViewState, input: Input, state: &State) -> Vec<Command>
     };
     view.refresh(state);
     commands
+}
+
+/// Whether this is escape and a key after it. A terminal sends both as it sends alt and that key, and a slow connection
+/// delivers them together: where alt and the key mean nothing, the two are what was typed.
+fn comes_after_esc(view: &ViewState, key: Key) -> bool {
+    let ambiguous = matches!(key.code, KeyCode::Char(_) | KeyCode::Enter | KeyCode::Tab | KeyCode::Backspace);
+    let mut typed = view.typed.clone();
+    typed.push(key);
+    let means = |keys: &[Key]| {
+        own_command(view, keys).is_some() || !matches!(view.keymap.find(keys, true), Found::Nothing)
+    };
+    key.alt && ambiguous && !means(&typed) && !means(&[key])
 }
 
 fn key(view: &mut ViewState, key: Key, state: &State) -> Vec<Command> {

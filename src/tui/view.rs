@@ -303,10 +303,8 @@ impl ViewState {
     pub(super) fn refresh(&mut self, state: &State) {
         self.arrive(state);
         self.follow_preferences(state);
-        if self.browse.is_none() {
-            self.marks.settle(state);
-        }
         self.refresh_table(state);
+        self.settle_marks(state);
         let old = self.lists.made_of.take();
         let before = old.as_ref().map(|(state, view)| (state, view));
         let filter_is = |pane: Pane, filters: &[String; 4]| {

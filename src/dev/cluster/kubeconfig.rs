@@ -126,6 +126,11 @@ impl Merged {
         Ok(merged)
     }
 
+    /// The files, the first one first; none where the credentials are those of a pod.
+    pub(super) fn into_files(self) -> Option<Vec<PathBuf>> {
+        (!self.origins.is_empty()).then_some(self.files)
+    }
+
     /// The current context.
     pub(super) fn current(&self) -> Option<&str> {
         self.kubeconfig.current_context.as_deref()

@@ -1,13 +1,12 @@
 //! What the pods of a workload wait for: their containers' reasons, why they are not scheduled, what events say.
 
-use crate::dev::api::{is_forbidden, send};
+use crate::dev::api::{escaped, is_forbidden, send};
 use crate::event::words;
 use anyhow::Result;
 use http_body_util::BodyExt as _;
 use kube::Client;
 use kube::client::Body;
 use opdev_object::meta;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
 const JSON: &str = "application/json";
@@ -73,7 +72,7 @@ fn selector(workload: &Value) -> Option<String> {
     let labels = workload.pointer("/spec/selector/matchLabels")?.as_object()?;
     let pairs: Vec<String> =
         labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
-    (!pairs.is_empty()).then(|| utf8_percent_encode(&pairs.join(","), NON_ALPHANUMERIC).to_string())
+    (!pairs.is_empty()).then(|| escaped(&pairs.join(",")))
 }
 
 /// The label, and its value, of the pods of a workload's newest revision: what keeps older ones from starting does not matter
@@ -158,8 +157,7 @@ fn unready(pod: &Value) -> Option<Stuck> {
 /// The newest warning about a pod: a volume that cannot be mounted, and a probe that fails, stand nowhere else.
 async fn of_events(client: &Client, namespace: &str, pod: &Value) -> Result<Option<Stuck>> {
     let (Some(name), Some(uid)) = (meta::name(pod), meta::uid(pod)) else { return Ok(None) };
-    let fields =
-        utf8_percent_encode(&format!("involvedObject.uid={uid},type=Warning"), NON_ALPHANUMERIC).to_string();
+    let fields = escaped(&format!("involvedObject.uid={uid},type=Warning"));
     let path = format!("/api/v1/namespaces/{namespace}/events?fieldSelector={fields}&limit={MOST}");
     // Who may not read events waits without them.
     let Ok((list, _)) = send(client, "GET", &path, JSON, None).await else { return Ok(None) };

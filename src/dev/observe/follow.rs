@@ -9,7 +9,7 @@ use super::kinds::Reads;
 use super::partial_object::{self, Line, Page, PartialObject};
 use super::project_objects::ProjectObjects;
 use super::{Attention, Watched};
-use crate::dev::api::{object_path, plural_path};
+use crate::dev::api::{escaped, object_path, plural_path};
 use crate::event::{
     Body, Event, Level, Notice, ObjectGone, ObjectSeen, UnrelatedObject, UnrelatedSeen, mask,
 };
@@ -493,9 +493,4 @@ impl Kind {
 /// Tells that an object is gone.
 pub(super) async fn gone(events: &EventSink, object_ref: ObjectRef) {
     events.emit(Event::ObjectGone(ObjectGone { at: Timestamp::now(), object_ref })).await;
-}
-
-/// A value of a query.
-fn escaped(text: &str) -> String {
-    percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }

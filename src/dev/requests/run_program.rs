@@ -2,7 +2,7 @@
 
 use super::Requests;
 use super::done::Done;
-use crate::event::{Event, Level, LogLine, ProgramRun};
+use crate::event::{Level, LogLine, ProgramRun};
 use crate::process::{GroupEnd, ProcessGroup};
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
@@ -70,7 +70,8 @@ async fn tell(
             message: line.clone(),
             reconcile: None,
         };
-        events.emit(Event::Log(told)).await;
+        // What is too fast for the screen is counted, and never holds the operator up.
+        events.log(told);
         last.push(line);
         if last.len() > TOLD {
             last.remove(0);
@@ -82,6 +83,7 @@ async fn tell(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::Event;
 
     #[tokio::test]
     async fn lines_of_any_bytes_and_length_are_told() {

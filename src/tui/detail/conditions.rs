@@ -40,7 +40,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let longest = lines.iter().map(|line| width(&line.name)).max().unwrap_or(0);
     let label = longest.min((cells / 3).max(8));
     let bar = cells.saturating_sub(label + 4).max(4);
-    let mut rows = yaml::gone(view, state, &seen.key);
+    let mut rows = yaml::gone(view, state, seen);
     let (start, end) = (clock(from, &view.zone), clock(to, &view.zone));
     let gap = bar.saturating_sub(width(&start) + width(&end));
     rows.push(Row::new(Role::Dim, format!(" {} {start}{}{end}", " ".repeat(label), " ".repeat(gap))));

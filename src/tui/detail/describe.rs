@@ -20,7 +20,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
         let text = "Nothing is selected. What a custom resource or an owned object is, and what it waits for, shows here.";
         return nothing(text, cells);
     };
-    let mut rows = yaml::gone(view, state, &seen.key);
+    let mut rows = yaml::gone(view, state, seen);
     let health = &seen.health;
     let word = [health.word.clone(), health.counts()].into_iter().filter(|text| !text.is_empty());
     rows.push(

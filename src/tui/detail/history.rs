@@ -41,7 +41,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
     let number = view.seeing.version(&seen.key).unwrap_or(versions.newest());
     let number = number.clamp(versions.oldest(), versions.newest());
     let Some((version, before)) = versions.pair(number) else { return Vec::new() };
-    let mut rows = yaml::gone(view, state, &seen.key);
+    let mut rows = yaml::gone(view, state, seen);
     rows.push(slider(versions, number, cells));
     rows.extend(headline(view, state, &seen.key, versions, &version, before.as_ref(), cells));
     rows.push(Row::default());

@@ -3,8 +3,8 @@
 use super::super::text::{Row, clean, cut, left, width};
 use super::super::theme::Role;
 use super::super::view::ViewState;
-use crate::state::State;
 use crate::state::managers::{self, Owners, Step};
+use crate::state::{Seen, State};
 use crate::tui::detail::parts::clock;
 use opdev_object::yaml;
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
         let text = " Nothing is selected. A custom resource or an owned object shows here.";
         return vec![Row::new(Role::Dim, text)];
     };
-    let mut rows = gone(view, state, &seen.key);
+    let mut rows = gone(view, state, seen);
     let how = &view.seeing.how;
     if how.owners {
         rows.extend(owned(view, &seen.object, cells));
@@ -26,9 +26,9 @@ pub(super) fn rows(view: &ViewState, state: &State, cells: usize) -> Vec<Row> {
 }
 
 /// Says so where the object is there no more, or not all of it is known.
-pub(super) fn gone(view: &ViewState, state: &State, key: &opdev_object::meta::ObjectKey) -> Vec<Row> {
-    let only = state.present_or_gone(key).is_some_and(|seen| seen.metadata_only);
-    let Some(at) = state.gone_at(key) else {
+pub(super) fn gone(view: &ViewState, state: &State, seen: &Seen) -> Vec<Row> {
+    let only = seen.metadata_only;
+    let Some(at) = state.gone_at(&seen.key) else {
         let reading = Row::new(Role::Dim, " Only its metadata was read so far; the rest is asked for.");
         return if only { vec![reading] } else { Vec::new() };
     };

@@ -8,6 +8,7 @@ use super::super::view::ViewState;
 use crate::state::State;
 use crate::tui::draw::boxes::boxed;
 use crate::tui::enabled::enabled;
+use crate::tui::programs;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -22,6 +23,7 @@ pub(super) fn draw(
 ) {
     let filter = Filter::new(typed.unwrap_or_default());
     let mut rows = actions(&filter, state, view);
+    rows.extend(own(&filter, state, view));
     rows.extend(here(&filter, state));
     if rows.is_empty() {
         rows.push(Row::new(Role::Dim, " No action is described like this. "));
@@ -85,6 +87,25 @@ fn actions(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// The commands of the user's own.
+fn own(filter: &Filter, state: &State, view: &ViewState) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for own in &view.own_commands {
+        let keys = own.key.as_ref().map_or_else(String::new, ToString::to_string);
+        let text = format!("{}: {}", own.command.name, own.command.run.join(" "));
+        if !filter.text(&format!("{keys} {text}")) {
+            continue;
+        }
+        let row = Row::new(Role::Key, format!("  {} ", left(&keys, 18)));
+        rows.push(match programs::possible(own, view, state) {
+            Ok(()) => row.and(Role::Text, text),
+            Err(why) => row.and(Role::Dim, format!("{text} (not now: {why})")),
+        });
+    }
+    let title = (!rows.is_empty()).then(|| Row::new(Role::Title, "Your own"));
+    title.into_iter().chain(rows).collect()
 }
 
 /// Where opdev runs, and where its files are.

@@ -7,6 +7,7 @@ use super::super::view::ViewState;
 use super::frame::plain_box;
 use crate::state::State;
 use crate::tui::enabled::enabled;
+use crate::tui::programs;
 use jiff::Timestamp;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -25,9 +26,9 @@ pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, bod
     if let Some(left) = PAUSE.checked_sub(waited).filter(|left| !left.is_zero()) {
         return view.wake_in(left);
     }
-    let follow_ups = view.keymap.follow_ups(&view.typed);
-    let keys = follow_ups.iter().map(|(keys, _)| width(keys)).max().unwrap_or(1);
-    let titles = follow_ups.iter().map(|(_, action)| width(action.title)).max().unwrap_or(1);
+    let follow_ups = follow_ups(view, state);
+    let keys = follow_ups.iter().map(|(keys, ..)| width(keys)).max().unwrap_or(1);
+    let titles = follow_ups.iter().map(|(_, title, _)| width(title)).max().unwrap_or(1);
     let cell = keys + titles + 4;
     let columns = ((body.width as usize).saturating_sub(4) / cell).clamp(1, 4);
     let lines = follow_ups.len().div_ceil(columns).min((body.height as usize).saturating_sub(2));
@@ -37,17 +38,30 @@ pub(super) fn draw(view: &mut ViewState, state: &State, buffer: &mut Buffer, bod
     let inner = plain_box(buffer, view, area, &title);
     for line in 0..lines {
         let mut row = Row::default();
-        for (key, action) in follow_ups.iter().skip(line).step_by(lines.max(1)).take(columns) {
-            let possible = enabled(action.does, view, state).is_ok();
-            row =
-                row.and(if possible { Role::Key } else { Role::Dim }, format!(" {} ", left(key, keys))).and(
-                    if possible { Role::Text } else { Role::Dim },
-                    format!("{}  ", left(action.title, titles)),
-                );
+        for (key, title, possible) in follow_ups.iter().skip(line).step_by(lines.max(1)).take(columns) {
+            let (key_role, role) = if *possible { (Role::Key, Role::Text) } else { (Role::Dim, Role::Dim) };
+            row = row
+                .and(key_role, format!(" {} ", left(key, keys)))
+                .and(role, format!("{}  ", left(title, titles)));
         }
         let cells = inner.width as usize;
         let row =
             if width(&row.text()) > cells { Row::new(Role::Text, cut(&row.text(), cells)) } else { row };
         row.draw(buffer, view.theme, (inner.x, inner.y + line as u16), cells, false);
     }
+}
+
+/// What may follow: the keys, what they do, and whether that is possible now. The user's own commands come last.
+fn follow_ups(view: &ViewState, state: &State) -> Vec<(String, String, bool)> {
+    let actions = view
+        .keymap
+        .follow_ups(&view.typed)
+        .into_iter()
+        .map(|(keys, action)| (keys, action.title.to_owned(), enabled(action.does, view, state).is_ok()));
+    let own = view.own_commands.iter().filter_map(|own| {
+        let rest = own.key.as_ref()?.0.strip_prefix(view.typed.as_slice())?.to_vec();
+        let possible = programs::possible(own, view, state).is_ok();
+        (!rest.is_empty()).then(|| (Chord(rest).to_string(), own.command.name.clone(), possible))
+    });
+    actions.chain(own).collect()
 }

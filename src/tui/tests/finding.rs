@@ -346,6 +346,11 @@ fn what_may_follow_a_key_is_shown() {
     assert!(shown.contains("g … · esc leaves") && shown.contains("n namespace"), "{shown}");
     commands(&mut view, &busy(), "y");
     assert_eq!(view.message.as_deref(), Some("g y does nothing; ? shows all keys"));
+    // A slow terminal sends escape and the next key together, as it sends alt and that key.
+    commands(&mut view, &busy(), "/ x alt-2");
+    assert_eq!((view.focus, view.layers.len()), (Pane::Owned, 0), "{:?}", view.message);
+    commands(&mut view, &busy(), "alt-m");
+    assert_eq!(view.layers.len(), 0, "alt-m has a meaning of its own");
     commands(&mut view, &busy(), "g esc");
     assert_eq!((view.message.as_deref(), view.typed.len()), (None, 0));
 }

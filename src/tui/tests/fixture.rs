@@ -109,6 +109,7 @@ pub(in crate::tui) fn started() -> Event {
         identity: None,
         contexts: vec!["kind-dev".to_owned(), "production".to_owned()],
         kubeconfig: Some(".opdev/kubeconfig".to_owned()),
+        environment: vec![("KUBECONFIG".to_owned(), "/p/.opdev/kubeconfig".to_owned())],
         log_file: Some(".opdev/log/opdev.log".to_owned()),
         on_exit: None,
         api_ready: Duration::from_millis(31),

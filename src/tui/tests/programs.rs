@@ -4,14 +4,14 @@ use super::acting::commands;
 use super::fixture::{busy, events, of};
 use super::frames::{screen, text};
 use crate::event::{
-    Cluster, Event, Place, Preferences, ProgramRun, Protection, ProtectionChanged, Request, Started,
-    UserCommand,
+    Body, Cluster, Event, ObjectSeen, Place, Preferences, ProgramRun, Protection, ProtectionChanged, Request,
+    Started, UserCommand,
 };
 use crate::state::{State, tree};
 use crate::tui::pane::{Pane, Tab};
 use crate::tui::view::ViewState;
 use crate::tui::{Command, Input, Key, update};
-use opdev_object::meta::ObjectKey;
+use opdev_object::meta::{ObjectKey, ObjectRef};
 use std::sync::Arc;
 
 const SIZE: (u16, u16) = (120, 36);
@@ -65,13 +65,24 @@ fn what_is_selected_is_put_into_the_words() {
     screen(&state, &mut view, "j", SIZE);
     let name = view.subject(&state).unwrap().key.name.clone();
     let asked = commands(&mut view, &state, "g e");
-    let line = format!("kubectl top Memcached/{name} -n default -o jsonpath={{.spec}} {{a b}}");
-    assert_eq!(run(&asked).command, ["/bin/sh", "-c", line.as_str()]);
+    let line = r#"kubectl top "${OPDEV_KIND}"/"${OPDEV_NAME}" -n "${OPDEV_NS}" -o jsonpath={.spec} {a b}"#;
+    assert_eq!(run(&asked).command, ["/bin/sh", "-c", line]);
     assert!(run(&asked).in_front && run(&asked).pause);
-    assert_eq!(run(&asked).env, [("KUBECONFIG".to_owned(), ".opdev/kubeconfig".to_owned())]);
+    let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(
+        run(&asked).env,
+        [
+            set("KUBECONFIG", "/p/.opdev/kubeconfig"),
+            set("OPDEV_KIND", "Memcached"),
+            set("OPDEV_NAME", &name),
+            set("OPDEV_NS", "default")
+        ]
+    );
+    assert!(text(&screen(&state, &mut view, "g", SIZE)).contains("quit"));
+    commands(&mut view, &state, "esc");
     let asked = commands(&mut view, &state, "ctrl-t");
     let of = format!("{name} Memcached.cache.my.domain/v1alpha1");
-    assert_eq!(run(&asked).command, ["echo", of.as_str(), "embedded"]);
+    assert_eq!(run(&asked).command, ["echo", of.as_str(), "opdev"]);
     // What begins with the same key still works.
     screen(&state, &mut view, "g g", SIZE);
     assert_eq!(view.resources.index, 0);
@@ -110,6 +121,17 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
         "{:?}",
         view.message
     );
+    // The help names it, and two keys of which one begins the other are told.
+    commands(&mut view, &state, "? / r e s t a r t");
+    let shown = text(&screen(&state, &mut view, "", SIZE));
+    assert!(shown.contains("Your own") && shown.contains("restart: kubectl rollout"), "{shown}");
+    let clash = [command("one", Some("g e"), &["a"]), command("two", Some("g"), &["b"])];
+    let mut view = ViewState::default();
+    view.refresh(&with(clash.to_vec()));
+    assert!(view.following.told().unwrap()[0].contains("cannot both be typed"));
+    let mut view = ViewState::default();
+    view.refresh(&with(vec![command("out", Some("ctrl-c"), &["a"])]));
+    assert!(view.following.told().unwrap()[0].contains("works whatever is open"));
     // A key that is none is told with its place.
     let state = with(vec![command("odd", Some("hyper-x"), &["a"])]);
     let mut view = ViewState::default();
@@ -119,6 +141,46 @@ fn a_command_says_why_it_does_not_start_and_asks_where_it_is_to() {
     assert!(view.own_commands.is_empty());
     commands(&mut view, &state, "g x");
     assert!(view.message.as_deref().unwrap().contains("config.yaml has no commands"));
+}
+
+/// What a line for `sh` makes of a name, whatever the user's quotes and the name are.
+#[test]
+fn no_name_becomes_a_part_of_the_line() {
+    let name = "a'; echo b \"$(echo c)\" \\";
+    for (line, wanted) in [
+        ("printf %s {name}", name.to_owned()),
+        ("printf %s \"x {name}\"", format!("x {name}")),
+        ("printf %s 'x {name}'y", format!("x {name}y")),
+        ("printf %s \\'{name}", format!("'{name}")),
+        // A shell begins new quotes inside: the name falls apart there, and is still not run.
+        ("printf %s \"$(printf %s \"{name}\")\"", name.replace(' ', "")),
+    ] {
+        let mut state = with(vec![command("own", Some("ctrl-t"), &[line])]);
+        let mut view = ViewState::default();
+        screen(&state, &mut view, "", SIZE);
+        let seen = view.subject(&state).unwrap().clone();
+        let mut object = serde_json::Value::clone(&seen.object);
+        object["metadata"]["name"] = name.into();
+        object["metadata"]["uid"] = "another".into();
+        let object_ref =
+            ObjectRef { name: name.to_owned(), uid: Some("another".to_owned()), ..seen.object_ref.clone() };
+        let seen = ObjectSeen {
+            at: jiff::Timestamp::UNIX_EPOCH,
+            object_ref: object_ref.clone(),
+            metadata_only: false,
+            object: Body::new(&object),
+        };
+        state.reduce(Event::ObjectSeen(seen));
+        view.refresh(&state);
+        view.go_to(&object_ref.key(), &state);
+        assert_eq!(view.subject(&state).unwrap().key.name, name);
+        let asked = commands(&mut view, &state, "ctrl-t");
+        let program = run(&asked);
+        let mut shell = std::process::Command::new(&program.command[0]);
+        shell.args(&program.command[1..]).envs(program.env.iter().cloned());
+        let printed = String::from_utf8(shell.output().unwrap().stdout).unwrap();
+        assert_eq!(printed, wanted, "{line} as {:?}", program.command);
+    }
 }
 
 #[test]
