@@ -15,7 +15,6 @@ use crate::dev::private_folder::PrivateFolder;
 use crate::dev::project::{NoProject, Project};
 use crate::dev::settings;
 use crate::dev::trust::{self, Store, Trust};
-use crate::dev::unfinished;
 use crate::dev::user_settings;
 use crate::event::{Event, FaultRule, OnExit, Request, RequestId};
 use crate::operator::end_programs;
@@ -230,15 +229,7 @@ fn project(args: &RunArgs, from: &Path) -> Result<Project> {
     // A project whose settings are broken is one: making another would hide the fault.
     let none = found.as_ref().is_err_and(anyhow::Error::is::<NoProject>);
     let asks = none && args.project.is_none() && args.output() == Output::Panes;
-    let project = if asks && begin::offer(from)? { Project::discover(None, from) } else { found }?;
-    if unfinished::is_there(&project.root) {
-        bail!(
-            "{} is half written: `opdev init` or `opdev create api` was ended in the middle\n  to do: run that command once more; \
-             it takes back what was written and begins anew",
-            project.root.display()
-        );
-    }
-    Ok(project)
+    if asks && begin::offer(from)? { Project::discover(None, from) } else { found }
 }
 
 /// What the user allows the project. Where nobody can be asked, all that it wants must be trusted already.

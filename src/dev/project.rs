@@ -5,6 +5,7 @@
 use super::private_folder::{PrivateFolder, STATE};
 use super::program::Program;
 use super::settings::Settings;
+use super::unfinished;
 use crate::event::Diagnostic;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
@@ -90,8 +91,15 @@ impl Project {
         Err(NoProject(message).into())
     }
 
-    /// The project whose root is exactly `root`, if there is one.
+    /// The project whose root is exactly `root`, if there is one. Half a project is none.
     fn at(root: &Path) -> Result<Option<Project>> {
+        if unfinished::is_there(root) {
+            bail!(
+                "{} is half written: `opdev init` or `opdev create api` was ended in the middle\n  to do: run that command once \
+                 more; it takes back what was written and begins anew",
+                root.display()
+            );
+        }
         let settings_file =
             ["opdev.yaml", "config/opdev.yaml"].into_iter().find(|file| root.join(file).is_file());
         let watches =

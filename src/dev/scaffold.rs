@@ -4,6 +4,7 @@ use super::files::links_out;
 use super::private_folder::write_in_project;
 use super::unfinished;
 use crate::operator::deadline;
+use crate::process::small_file;
 use crate::pull::{self, ChartRequest, Homes};
 use crate::scaffold::{Action, ChartSource, Draft, PlannedFile, PresentFile, ProjectFiles};
 use crate::sources::time_limit::{TOO_LONG, TimeLimit};
@@ -29,22 +30,33 @@ impl OnDisk {
 
 impl ProjectFiles for OnDisk {
     fn read(&self, path: &str) -> PresentFile {
-        match std::fs::read(self.root.join(path)) {
-            Ok(content) => PresentFile::Content(content),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                // A link that leads nowhere is in the way, too.
-                let there = self.root.join(path).symlink_metadata().is_ok();
-                if there { PresentFile::Unreadable } else { PresentFile::Missing }
+        // What a link leads to is not the project's: parts of it would be written into new files.
+        let relative = Path::new(path);
+        let above = relative.ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+        let is_link = |part: &Path| {
+            self.root.join(part).symlink_metadata().is_ok_and(|about| about.file_type().is_symlink())
+        };
+        if above.into_iter().any(is_link) {
+            // Whoever writes there is told of the link.
+            return PresentFile::Missing;
+        }
+        let full = self.root.join(relative);
+        match full.symlink_metadata() {
+            Ok(about) if about.is_file() => {
+                small_file(&full).map_or(PresentFile::Unreadable, PresentFile::Content)
             }
-            Err(_) => PresentFile::Unreadable,
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                PresentFile::Missing
+            }
+            Ok(_) | Err(_) => PresentFile::Unreadable,
         }
     }
 
     fn list(&self, folder: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.root.join(folder)) else { return Vec::new() };
-        let no_link = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| !kind.is_symlink());
-        let names =
-            entries.flatten().filter(no_link).filter_map(|entry| entry.file_name().into_string().ok());
+        let plain =
+            |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file() || kind.is_dir());
+        let names = entries.flatten().filter(plain).filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.collect();
         names.sort();
         names
@@ -169,10 +181,10 @@ fn write_while(root: &Path, draft: &Draft<'_>, lives: &mut dyn FnMut() -> bool) 
     if files.is_empty() || !lives() {
         return Ok(());
     }
-    let mut undo = Undo { root, steps: Vec::new(), noted: false };
+    let mut undo = Undo { root, steps: Vec::new() };
     undo.make_root()?;
     unfinished::note(root, &OnDisk::new(root), &files).context("nothing was changed")?;
-    undo.noted = true;
+    undo.steps.push(Step::Note);
     for (path, file) in files {
         if !lives() {
             std::mem::forget(undo);
@@ -185,7 +197,6 @@ fn write_while(root: &Path, draft: &Draft<'_>, lives: &mut dyn FnMut() -> bool) 
         return Ok(());
     }
     unfinished::done(root)?;
-    undo.noted = false;
     undo.steps.clear();
     Ok(())
 }
@@ -194,11 +205,11 @@ fn write_while(root: &Path, draft: &Draft<'_>, lives: &mut dyn FnMut() -> bool) 
 struct Undo<'a> {
     root: &'a Path,
     steps: Vec<Step>,
-    /// Whether the note of what is written is there.
-    noted: bool,
 }
 
 enum Step {
+    /// The note of what is written: it goes after all that it names is taken back.
+    Note,
     Folder(PathBuf),
     New(PathBuf),
     Changed(PathBuf, Vec<u8>),
@@ -236,13 +247,10 @@ impl Undo<'_> {
 
 impl Drop for Undo<'_> {
     fn drop(&mut self) {
-        if self.noted {
-            // The folders can only go when they are empty.
-            let _ = unfinished::done(self.root);
-        }
         while let Some(step) = self.steps.pop() {
             // The first error is the one that the user sees.
             let _ = match step {
+                Step::Note => unfinished::done(self.root),
                 Step::Folder(path) => std::fs::remove_dir(path).map_err(Into::into),
                 Step::New(path) => std::fs::remove_file(path).map_err(Into::into),
                 Step::Changed(relative, old) => write_in_project(self.root, &relative, &old),
@@ -402,14 +410,49 @@ mod tests {
         std::os::unix::fs::symlink(outside.path(), root.join("link")).unwrap();
         // The digest of an empty file.
         let sha = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        for path in ["../victim", "link/victim", &victim.display().to_string()] {
-            let note =
-                format!(r#"{{"about":"","folders":[],"files":[{{"path":"{path}","sha256":"{sha}"}}]}}"#);
+        fs::create_dir(root.join(".git")).unwrap();
+        fs::write(root.join(".git/config"), "").unwrap();
+        fs::write(root.join("mine"), "").unwrap();
+        for path in [
+            "../victim",
+            "link/victim",
+            &victim.display().to_string(),
+            ".git/config",
+            "sub/.GIT/config",
+            ".opdev/trust",
+        ] {
+            let note = format!(
+                r#"{{"about":"","folders":[],"files":[{{"path":"{path}","sha256":"{sha}"}},{{"path":"mine","sha256":"{sha}"}}]}}"#
+            );
             fs::write(root.join(".opdev-unfinished.json"), note).unwrap();
             let error = unfinished::take_back(root, &OnDisk::new(root)).unwrap_err().to_string();
-            assert!(error.contains("not a plain path"), "{error}");
-            assert!(victim.is_file());
+            assert!(error.contains("which no command of opdev's writes"), "{error}");
+            assert!(victim.is_file() && root.join(".git/config").is_file(), "{path}");
+            assert!(root.join("mine").is_file(), "all of the note is looked at first");
         }
+    }
+
+    /// What a link leads to must not be copied into files that are committed; and no read may hang.
+    #[test]
+    fn only_plain_files_of_the_project_are_read() {
+        let (folder, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("key"), "secret").unwrap();
+        let link = |from: &Path, to: &str| std::os::unix::fs::symlink(from, folder.path().join(to)).unwrap();
+        link(&outside.path().join("key"), "head.txt");
+        link(outside.path(), "hack");
+        link(Path::new("/dev/zero"), "PROJECT");
+        fs::write(folder.path().join("plain"), "text").unwrap();
+        let pipe = std::process::Command::new("mkfifo").arg(folder.path().join("pipe.go")).status().unwrap();
+        assert!(pipe.success());
+        let disk = OnDisk::new(folder.path());
+        for path in ["head.txt", "PROJECT", "pipe.go"] {
+            assert!(matches!(disk.read(path), PresentFile::Unreadable), "{path}");
+        }
+        assert!(matches!(disk.read("plain"), PresentFile::Content(_)));
+        for path in ["none/at/all", "hack/key"] {
+            assert!(matches!(disk.read(path), PresentFile::Missing), "{path}");
+        }
+        assert_eq!(disk.list(""), ["plain"]);
     }
 
     /// A cloned project may bring a folder that is a link, such as `config/samples`.

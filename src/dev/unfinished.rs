@@ -2,7 +2,7 @@
 //! written, made before the first file and removed after the last. Where opdev was killed in between, the note is still
 //! there, and the next of these commands takes back what was written. A file that somebody has changed since stays.
 
-use super::private_folder::write_in_project;
+use super::private_folder::{STATE, write_in_project};
 use crate::pull::sha256;
 use crate::scaffold::{PlannedFile, PresentFile, ProjectFiles};
 use anyhow::{Context as _, Result, bail};
@@ -102,15 +102,12 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
     let bytes = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
     let note: Note = serde_json::from_slice(&bytes)
         .with_context(|| format!("{} is not a note of opdev's; look at it, and remove it", path.display()))?;
+    let mut named = note.files.iter().map(|file| &file.path).chain(&note.folders);
+    if let Some(outside) = named.find(|named| !is_inside(root, named)) {
+        bail!("{} names {outside}, which no command of opdev's writes; remove the note", path.display());
+    }
     let mut taken = TakenBack::default();
     for file in note.files.iter().rev() {
-        if !is_inside(root, &file.path) {
-            bail!(
-                "{} names {}, which is not a plain path in the project; remove the note",
-                path.display(),
-                file.path
-            );
-        }
         remove_parts(root, &file.path);
         let PresentFile::Content(now) = present.read(&file.path) else { continue };
         let before = file.before.as_deref().map(|before| BASE64_STANDARD.decode(before)).transpose()?;
@@ -128,7 +125,7 @@ pub fn take_back(root: &Path, present: &dyn ProjectFiles) -> Result<Option<Taken
         }
         taken.files += 1;
     }
-    for folder in note.folders.iter().rev().filter(|folder| is_inside(root, folder)) {
+    for folder in note.folders.iter().rev() {
         // One that holds something is somebody's.
         let _ = std::fs::remove_dir(root.join(folder));
     }
@@ -153,10 +150,19 @@ fn remove_parts(root: &Path, path: &str) {
     }
 }
 
-/// Whether a path stays in the project, and no folder on its way is a link.
+/// Whether a path is one that `opdev init` could write: in the project, without a link on the way, and not among the files of
+/// git, which a note that came with a clone could make run something, nor among opdev's own. Some file systems take other
+/// letters for those of `.git`, so plain ones are asked for.
 fn is_inside(root: &Path, path: &str) -> bool {
     let relative = Path::new(path);
-    let plain = relative.components().all(|part| matches!(part, Component::Normal(_)));
+    let is_plain = |part: Component<'_>| match part {
+        Component::Normal(name) => name.to_str().is_some_and(|name| {
+            let tools = [".git", "git~1", STATE];
+            name.is_ascii() && !tools.iter().any(|tool| name.eq_ignore_ascii_case(tool))
+        }),
+        _ => false,
+    };
+    let plain = relative.components().all(is_plain);
     let mut above = relative.ancestors().filter(|above| !above.as_os_str().is_empty());
     plain && above.all(|above| root.join(above).symlink_metadata().map_or(true, |about| !about.is_symlink()))
 }

@@ -87,15 +87,11 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
         controller: matches!(options.reconciler, Reconciler::Go),
     };
     draft.update("PROJECT", project_file::with_resource(&text, &api.project, &resource));
+    if api.is_go() {
+        beside_the_program(&api, &options.reconciler, draft);
+    }
     match &options.reconciler {
         Reconciler::Chart(source) => {
-            if api.is_go() {
-                draft.warn(format!(
-                    "the program of cmd/main.go does not reconcile {}: `opdev run` does it with the chart, but the image that \
-                     the Dockerfile builds has the program only",
-                    api.gvk.kind
-                ));
-            }
             chart::add(&api, source.as_deref(), options.crd_schema, draft)?;
         }
         Reconciler::TypeScript => typed::add(&api, typed::Body::TypeScript, &options.year, draft)?,
@@ -105,6 +101,28 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
     }
     roles_for_people(&api, draft);
     Ok(())
+}
+
+/// Says what the program in Go, and its Makefile, make of a kind that something else reconciles.
+fn beside_the_program(api: &NewApi, reconciler: &Reconciler, draft: &mut Draft<'_>) {
+    let what = match reconciler {
+        Reconciler::Chart(_) => "the chart",
+        Reconciler::TypeScript => "the script",
+        Reconciler::Templates => "the templates",
+        Reconciler::Go | Reconciler::Nothing => return,
+    };
+    draft.warn(format!(
+        "the program of cmd/main.go does not reconcile {}: `opdev run` does it with {what}, but the image that the Dockerfile \
+         builds has the program only",
+        api.gvk.kind
+    ));
+    if matches!(reconciler, Reconciler::Chart(_)) {
+        draft.warn(
+            "`make manifests` writes config/rbac/role.yaml from the +kubebuilder:rbac markers: add markers for the chart's rules, \
+             or they are gone then"
+                .to_owned(),
+        );
+    }
 }
 
 /// Whether the project's kinds are reconciled by a Go program in kubebuilder's layout.
@@ -170,6 +188,13 @@ fn check_room(api: &NewApi, options: &ApiOptions) -> Result<()> {
     }
     let listed = &api.project.resources;
     let same = |group: &str, kind: &str| group == api.group && kind == api.gvk.kind;
+    if matches!(options.reconciler, Reconciler::Go) && api.has_other_version() {
+        bail!(
+            "{} has a controller for another version already, which goes on reconciling it: --reconciler none adds the types of \
+             this version alone",
+            api.gvk.kind
+        );
+    }
     if !options.force
         && listed.iter().any(|one| same(&one.group, &one.kind) && one.version == api.gvk.version)
     {

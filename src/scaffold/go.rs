@@ -8,13 +8,10 @@ use super::go_project::{BOILERPLATE, EMPTY_ROLE, MAIN, ROLE, with_head};
 use super::markers;
 use super::options::fill;
 use anyhow::{Result, bail};
+use opdev_types::diagnostic::{Diagnostic, Place, Severity};
 use opdev_types::emit;
 use opdev_types::go::{DEEP_COPY_FILE, Generator, Options};
 use opdev_types::rbac::{self, Merging, Rule};
-use std::collections::BTreeSet;
-
-/// Folders below the root are looked into for RBAC markers this deep.
-const MAX_DEPTH: usize = 12;
 
 /// How the types of a package join its scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +51,47 @@ impl Registration {
     }
 }
 
-/// A group's or version's part of a Go identifier.
+/// Words that name no package of one's own: Go's keywords and its program, and what the scaffolded files import.
+const TAKEN: [&str; 32] = [
+    "break",
+    "case",
+    "chan",
+    "const",
+    "continue",
+    "corev1",
+    "ctrl",
+    "default",
+    "defer",
+    "else",
+    "fallthrough",
+    "filters",
+    "for",
+    "func",
+    "go",
+    "goto",
+    "if",
+    "import",
+    "interface",
+    "main",
+    "map",
+    "metav1",
+    "package",
+    "range",
+    "return",
+    "scheme",
+    "select",
+    "struct",
+    "switch",
+    "type",
+    "types",
+    "var",
+];
+
+/// A group, alone or with a version, as a Go identifier that nothing else has.
 fn identifier(text: &str) -> String {
-    text.replace(['-', '.'], "")
+    let plain = text.replace(['-', '.'], "");
+    let is_taken = TAKEN.contains(&plain.as_str()) || plain.starts_with(|c: char| c.is_ascii_digit());
+    if is_taken { format!("api{plain}") } else { plain }
 }
 
 /// The names of a kind's controller in Go.
@@ -172,10 +207,11 @@ pub(super) fn add_copies(folder: &str, year: &str, draft: &mut Draft<'_>) {
     let path = format!("{folder}/{DEEP_COPY_FILE}");
     match made.files.into_iter().find(|file| file.dir.trim_start_matches("./") == folder) {
         Some(file) => draft.update(&path, file.text),
-        None => {
-            let why = made.diagnostics.first().map_or_else(String::new, |one| format!(": {}", one.message));
-            draft.warn(format!("{path} cannot be made{why}; `opdev deepcopy` says more"));
-        }
+        // What the package names of other modules stands in Go's module cache, which is not looked at here.
+        None => draft.warn(format!(
+            "{path} is not written, for the package names types of other modules: `opdev deepcopy` or `make generate` writes it; \
+             until then the program does not build"
+        )),
     }
 }
 
@@ -196,41 +232,39 @@ pub(super) fn add_role(before: Option<&str>, draft: &mut Draft<'_>) -> Result<()
     Ok(())
 }
 
-/// The role of the markers as the files are now.
+/// The role of the markers as the files are now; none where one of them cannot be read, for a role without its rules would
+/// take permissions away.
 pub(super) fn role(draft: &Draft<'_>) -> Result<Option<String>> {
-    let mut folders = BTreeSet::new();
-    go_folders(draft, "", MAX_DEPTH, &mut folders);
-    let folders: Vec<String> = folders.into_iter().collect();
-    let made = Generator::new().generate(&DraftFiles(draft), &folders, &Options::default());
+    let made = Generator::new().generate(&DraftFiles(draft), &["./...".to_owned()], &Options::default());
+    let on_marker = |place: &Place| {
+        let line = usize::try_from(place.line).ok()?.checked_sub(1)?;
+        Some(draft.read(&place.file)?.lines().nth(line)?.contains("+kubebuilder:rbac"))
+    };
+    let is_of_rbac = |one: &Diagnostic| one.place.as_ref().and_then(on_marker).unwrap_or(false);
+    if made.diagnostics.iter().any(|one| one.severity == Severity::Error && is_of_rbac(one)) {
+        return Ok(None);
+    }
     let rules: Vec<Rule> = made.rbac.iter().map(|marker| Rule::of_marker(&marker.args)).collect();
     let roles = rbac::roles(&rules, "manager-role", Merging::of(Options::default().profile.version()));
     Ok(rbac::file("role.yaml", &roles, "")?.map(|artifact| artifact.text))
 }
 
-/// The folders with Go files, as `./...` means them.
-fn go_folders(draft: &Draft<'_>, folder: &str, depth: usize, found: &mut BTreeSet<String>) {
-    for name in draft.list(folder) {
-        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-        let skipped = name.starts_with(['.', '_'])
-            || matches!(
-                name.as_str(),
-                "vendor" | "testdata" | "node_modules" | "bin" | "config" | "helm-charts"
-            );
-        if skipped {
-            continue;
-        }
-        let is_go = std::path::Path::new(&name).extension().is_some_and(|end| end == "go");
-        if is_go && !name.ends_with("_test.go") {
-            found.insert(if folder.is_empty() { ".".to_owned() } else { folder.to_owned() });
-        } else if depth > 0 && !is_go {
-            go_folders(draft, &path, depth - 1, found);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn identifiers_are_those_that_go_takes() {
+        for (text, wanted) in [
+            ("appv1", "appv1"),
+            ("my-app.v1", "myappv1"),
+            ("corev1", "apicorev1"),
+            ("go", "apigo"),
+            ("3scalev1", "api3scalev1"),
+        ] {
+            assert_eq!(identifier(text), wanted);
+        }
+    }
 
     #[test]
     fn a_kind_joins_the_scheme_as_its_package_does() {

@@ -42,14 +42,29 @@ fn check_module(module: &str) -> Result<()> {
     Ok(())
 }
 
-/// The module of a `go.mod` that `go mod init` made: it requires nothing yet.
+/// The module of a `go.mod` that is as `go mod init` makes it: what stands in one with more is the user's.
 fn empty_module(draft: &Draft<'_>) -> Option<String> {
     let text = draft.read("go.mod")?;
-    if text.contains("require") || text.contains("replace") {
+    let plain = |line: &str| {
+        let line = line.trim();
+        line.is_empty()
+            || (!line.contains("//") && (line.starts_with("module ") || goes_with(line).unwrap_or(false)))
+    };
+    if !text.lines().all(plain) {
         return None;
     }
-    let name = text.lines().find_map(|line| line.strip_prefix("module "))?;
+    let name = text.lines().find_map(|line| line.trim().strip_prefix("module "))?;
     Some(name.trim().trim_matches('"').to_owned())
+}
+
+/// Whether a line `go 1.25.0` asks for no newer Go than the project that is laid out.
+fn goes_with(line: &str) -> Option<bool> {
+    let number = |text: &str| {
+        let mut parts = text.trim().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+    };
+    let own = include_str!("files/go/go.mod.in").lines().find_map(|line| line.strip_prefix("go "))?;
+    Some(number(line.strip_prefix("go ")?) <= number(own))
 }
 
 /// The Go module of a new project: the one that was asked for, that of a `go.mod` without requirements, or a name made of

@@ -295,15 +295,22 @@ fn means_other(one: &Value, other: &Value) -> bool {
             let counts = |(name, value): &(&String, &Value)| *name != "description" || !value.is_string();
             let names = |map: &serde_json::Map<String, Value>| map.iter().filter(counts).count();
             names(one) != names(other)
-                || one
-                    .iter()
-                    .filter(counts)
-                    .any(|(name, value)| other.get(name).is_none_or(|theirs| means_other(value, theirs)))
+                || one.iter().filter(counts).any(|(name, value)| {
+                    other.get(name).is_none_or(|theirs| differ_below(name, value, theirs))
+                })
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() != other.len() || one.iter().zip(other).any(|(one, other)| means_other(one, other))
         }
         (one, other) => one != other,
+    }
+}
+
+/// Values of users are compared as they are: a field of theirs may have any name.
+fn differ_below(name: &str, one: &Value, other: &Value) -> bool {
+    match name {
+        "default" | "enum" | "example" => one != other,
+        _ => means_other(one, other),
     }
 }
 

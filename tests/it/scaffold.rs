@@ -297,10 +297,17 @@ fn scaffolded_go_is_what_go_takes() {
     if !go_is_there() {
         return;
     }
-    for (name, commands) in [PROJECTS[5], PROJECTS[6]] {
+    let names: &[&[&str]] = &[
+        &["init", "--go", "--multigroup", "--repo", "example.com/names"],
+        &["create", "api", "--group", "core", "--version", "v1", "--kind", "Thing"],
+        &["create", "api", "--group", "meta", "--version", "v1", "--kind", "Other"],
+        &["create", "api", "--group", "go", "--version", "v1", "--kind", "Word"],
+    ];
+    for (name, commands) in [PROJECTS[5], PROJECTS[6], ("names", names)] {
         let folder = scratch();
         make(folder.path(), commands);
         go(folder.path(), &["vet", "./..."]);
+        go(folder.path(), &["vet", "-tags", "e2e", "./..."]);
         let output = Command::new("gofmt").args(["-l", "."]).current_dir(folder.path()).output().unwrap();
         assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{name}");
     }
@@ -338,15 +345,32 @@ fn go_and_its_neighbours_are_told_apart() {
         let error = refused(folder.path(), args);
         assert!(error.contains(part), "{args:?}: {error}");
     }
-    // A module that has nothing yet is taken; one with requirements is the user's.
+    // A module that has nothing yet is taken; one with more is the user's.
     let module = |text: &str| fs::write(folder.path().join("go.mod"), text).unwrap();
     module("module example.com/mine\n\ngo 1.25\n\nrequire example.com/x v1.0.0\n");
     let error = refused(folder.path(), &["init", "--go"]);
     assert!(error.contains("nothing was written") && error.contains("\n  go.mod\n"), "{error}");
+    module("module example.com/mine\n\ngo 1.25\n\ntoolchain go1.25.3\n");
+    assert!(refused(folder.path(), &["init", "--go"]).contains("\n  go.mod\n"));
     module("module example.com/mine\n\ngo 1.25\n");
     done(folder.path(), &["init", "--go"]);
     let project = fs::read_to_string(folder.path().join("PROJECT")).unwrap();
     assert!(project.contains("\nrepo: example.com/mine\n"), "{project}");
+    // A second version has the controller of the first.
+    fn other<'a>(version: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["create", "api", "--group", "a", "--version", version, "--kind", "Bee"], more].concat()
+    }
+    done(folder.path(), &other("v1", &[]));
+    let error = refused(folder.path(), &other("v2", &[]));
+    assert!(error.contains("--reconciler none adds the types of this version alone"), "{error}");
+    let said = done(folder.path(), &other("v2", &["--reconciler", "none"]));
+    assert!(!said.contains("nothing reconciles"), "{said}");
+    // What the program does not reconcile is told.
+    let said = done(
+        folder.path(),
+        &["create", "api", "--group", "a", "--version", "v1", "--kind", "C", "--reconciler", "ts"],
+    );
+    assert!(said.contains("cmd/main.go does not reconcile C: `opdev run` does it with the script"), "{said}");
     // A role that somebody wrote stays.
     let role = folder.path().join("config/rbac/role.yaml");
     fs::write(&role, "mine: true\n").unwrap();

@@ -115,6 +115,11 @@ fn the_go_type_wins_over_a_written_crd_and_says_so() {
     both.crds = vec![("config/crd/bases/sets.yaml".to_owned(), described.to_string())];
     let same = Loader::default().load(&both, &[], None, false).unwrap();
     assert!(same.sources.diagnostics.is_empty(), "{:?}", same.sources.diagnostics);
+    let mut defaulted = described.clone();
+    defaulted.pointer_mut(schema).unwrap()["default"] = serde_json::json!({"description": "a"});
+    both.crds = vec![("config/crd/bases/sets.yaml".to_owned(), defaulted.to_string())];
+    let other = Loader::default().load(&both, &[], None, false).unwrap();
+    assert_eq!(other.sources.diagnostics.len(), 1, "a default's own field is no text for people");
     described.pointer_mut(&format!("{schema}/properties")).unwrap()["description"] =
         serde_json::json!({"type": "string"});
     both.crds = vec![("config/crd/bases/sets.yaml".to_owned(), described.to_string())];
