@@ -7,7 +7,7 @@ use super::observe;
 use super::project::Project;
 use super::reload;
 use super::trust::{Store, Trust};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_object::facts::facts;
 use opdev_object::yaml;
 use serde_json::{Value, json};
@@ -39,7 +39,7 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
         let parts = ["", "/status", "/finalizers", "/scale"].map(|part| format!("{plural}{part}"));
         rules.push(json!({"apiGroups": [spec["group"]], "resources": parts, "verbs": ALL}));
     }
-    rules.extend(of_operator(project));
+    rules.extend(of_operator(project)?);
     let mut seen: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for gvk in observe::shown() {
         if let Some(fact) = facts().resources().iter().find(|fact| fact.gvk() == gvk) {
@@ -62,18 +62,25 @@ pub fn grant(project: &Project, user: &str, namespace: &str) -> Result<String> {
 }
 
 /// What the operator itself may do: its markers, and what its charts create. A project without them has no such rules.
-fn of_operator(project: &Project) -> Vec<Value> {
+///
+/// # Errors
+/// Where a marker cannot be read: its rules would be missing.
+fn of_operator(project: &Project) -> Result<Vec<Value>> {
     let of = |charts| {
         let asked = Asked { output: Some("-".into()), charts, ..Asked::default() };
         let made = manifests::roles(&project.root, &asked).ok()?;
+        if let Some(wrong) = made.wrong() {
+            return Some(Err(anyhow!("the RBAC markers cannot be read; correct this first:\n{wrong}")));
+        }
         let texts = made.files.iter().map(|file| file.artifact.text.as_str());
         let objects = texts.flat_map(|text| yaml::documents(text).unwrap_or_default());
         let objects = objects.filter_map(|node| yaml::to_json(&node).ok());
-        Some(objects.filter_map(|role| role["rules"].as_array().cloned()).flatten().collect::<Vec<Value>>())
+        let rules = objects.filter_map(|role| role["rules"].as_array().cloned()).flatten();
+        Some(Ok(rules.collect::<Vec<Value>>()))
     };
-    let rules = of(true).or_else(|| of(false)).unwrap_or_default();
+    let rules = of(true).or_else(|| of(false)).unwrap_or_else(|| Ok(Vec::new()))?;
     // URLs belong to the whole cluster.
-    rules.into_iter().filter(|rule| rule.get("nonResourceURLs").is_none()).collect()
+    Ok(rules.into_iter().filter(|rule| rule.get("nonResourceURLs").is_none()).collect())
 }
 
 fn subject(user: &str) -> Value {

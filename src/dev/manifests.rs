@@ -71,7 +71,18 @@ pub struct Made {
 impl Made {
     /// Whether something is wrong that has to be put right.
     pub fn failed(&self) -> bool {
-        self.diagnostics.iter().any(|one| one.severity == event::Severity::Error)
+        self.errors().next().is_some()
+    }
+
+    /// That in words, one line for each; `None` where nothing is wrong.
+    pub fn wrong(&self) -> Option<String> {
+        let lines: Vec<String> = self.errors().map(event::words::diagnostic).collect();
+        (!lines.is_empty()).then(|| lines.join("\n"))
+    }
+
+    /// What is wrong.
+    pub(super) fn errors(&self) -> impl Iterator<Item = &event::Diagnostic> {
+        self.diagnostics.iter().filter(|one| one.severity == event::Severity::Error)
     }
 }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// The comparison as text, and whether a right is missing.
 ///
 /// # Errors
-/// Where there was no run, or no pass of a process was seen in it.
+/// Where there was no run, no pass of a process was seen in it, or a marker cannot be read.
 pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     let rights = used(&root.join(".opdev"))?;
     let roles = roles(made)?;
@@ -40,7 +40,11 @@ pub fn compared(root: &Path, made: &Made) -> Result<(String, bool)> {
     Ok((text, !missing.is_empty()))
 }
 
+/// The roles of the markers. Where a marker cannot be read there is no role, and all rights would seem to be missing.
 fn roles(made: &Made) -> Result<Vec<Value>> {
+    if let Some(wrong) = made.wrong() {
+        bail!("the RBAC markers cannot be compared with what was used; correct this first:\n{wrong}");
+    }
     let mut roles = Vec::new();
     for file in &made.files {
         let name = &file.artifact.name;
@@ -236,6 +240,13 @@ mod tests {
         std::fs::write(root.join("controllers/podset.go"), &made.after).unwrap();
         let error = addition(root).err().unwrap().to_string();
         assert!(error.contains("every right that was used in 1 passes is allowed"), "{error}");
+        // Where a marker cannot be read nobody knows what is missing.
+        let broken = made.after.replacen("groups=core,resources=pods", "groups=core,resource=pods", 1);
+        std::fs::write(root.join("controllers/podset.go"), broken).unwrap();
+        let error = addition(root).err().unwrap().to_string();
+        assert!(error.contains("correct this first:\ncontrollers/podset.go:3:"), "{error}");
+        let made = manifests::roles_of_markers(root, &Asked::default()).unwrap();
+        assert_eq!(compared(root, &made).unwrap_err().to_string(), error);
     }
 
     #[test]

@@ -91,6 +91,8 @@ impl RoleFiles {
     fn generate(&mut self, root: &Path) {
         let asked = Asked { charts: true, year: jiff::Zoned::now().year().to_string(), ..Asked::default() };
         let Ok(made) = manifests::roles(root, &asked) else { return };
+        // Without this nobody would know why no call is allowed.
+        self.problems.extend(made.errors().cloned());
         let texts: Vec<String> = made.files.into_iter().map(|file| file.artifact.text).collect();
         let text = texts.concat();
         if !text.is_empty() {
