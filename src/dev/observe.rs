@@ -8,11 +8,11 @@ mod kinds;
 mod partial_object;
 mod project_objects;
 
-use super::forbidden::Rights;
+use super::forbidden::{Place, Rights};
 use crate::event::UnrelatedObject;
-use crate::operator::watching::FORBIDDEN_PAUSE;
+use crate::operator::watching::{FORBIDDEN_PAUSE, Pauses};
 use crate::tap::EventSink;
-use follow::{Kind, Known};
+use follow::{Kind, Known, Refused};
 use kinds::Reads;
 use kube::Client;
 use opdev_object::meta::{Gvk, ObjectRef};
@@ -20,6 +20,7 @@ use partial_object::PartialObject;
 use project_objects::ProjectObjects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -35,6 +36,9 @@ pub(super) struct Attention {
 pub(super) fn shown() -> impl Iterator<Item = Gvk> {
     kinds::owned()
 }
+
+/// How often the watch of a further namespace looks whether a kind that lives in none still does.
+const ELSEWHERE: Duration = Duration::from_secs(60);
 
 /// The running watches.
 pub(super) struct Observer {
@@ -67,7 +71,7 @@ impl Observer {
         let (tasks, running) = (TaskTracker::new(), BTreeMap::new());
         let (looked_at, project_objects) = (watch::Sender::default(), ProjectObjects::new());
         let reconciled = watch::Sender::default();
-        let rights = Rights::telling(&events, namespaces.clone(), &tasks, &shutdown);
+        let rights = Rights::telling(&events, &tasks, &shutdown);
         Observer {
             client,
             namespaces,
@@ -193,17 +197,14 @@ impl Watch {
             reconciled,
             rights,
         } = self;
-        let mut refused = FORBIDDEN_PAUSE.0;
+        let mut refused = Pauses::new(FORBIDDEN_PAUSE);
         loop {
             awake.borrow_and_update();
             let epoch = project_objects.epoch();
-            let mut pause = std::time::Duration::from_secs(5);
+            let mut pause = Duration::from_secs(5);
             match crate::dev::api::resource_of(&client, &gvk).await {
-                Ok((_, false)) if !scope.first => {
-                    project_objects.listed(&gvk, scope.namespace.as_deref());
-                    // Whoever watches the first namespace watches these.
-                    return std::future::pending().await;
-                }
+                // Whoever watches the first namespace watches these, until the kind is made again with another scope.
+                Ok((_, false)) if !scope.first => pause = ELSEWHERE,
                 Ok((resource, namespaced)) => {
                     let mut kind = Kind {
                         client: client.clone(),
@@ -221,18 +222,23 @@ impl Watch {
                         // What waits out a long pause need not.
                         Ok(()) = awake.changed() => {
                             known.distrust();
-                            refused = FORBIDDEN_PAUSE.0;
+                            refused.reset();
                             continue;
                         }
                     };
-                    if let Err(why) = ended {
+                    if let Err(Refused { why, stood }) = ended {
                         let is_told = reconciled.borrow().contains(&gvk);
                         if !is_told {
-                            rights.lacks(&gvk, why).await;
+                            let place = match &scope.namespace {
+                                None => Place::Everywhere,
+                                Some(_) if !namespaced => Place::Cluster,
+                                Some(name) => Place::Namespace(name.clone()),
+                            };
+                            rights.lacks(&gvk, place, why).await;
                         }
-                        (pause, refused) = (refused, (refused * 2).min(FORBIDDEN_PAUSE.1));
+                        pause = refused.after(stood);
                     } else {
-                        refused = FORBIDDEN_PAUSE.0;
+                        refused.reset();
                     }
                 }
                 Err(error) => tracing::debug!(kind = %gvk.kind, "not watched: {error:#}"),

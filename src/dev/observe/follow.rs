@@ -49,6 +49,8 @@ pub(super) struct Known {
     epoch: u64,
     /// What was looked at last.
     looked: Option<Watched>,
+    /// Since when all is listed and what happens is followed, in this try.
+    followed: Option<Instant>,
 }
 
 impl Known {
@@ -104,6 +106,14 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
+/// The user may not watch a kind.
+pub(super) struct Refused {
+    /// The API server's words.
+    pub(super) why: String,
+    /// For how long it could be watched before.
+    pub(super) stood: Duration,
+}
+
 /// What is to be told of one object.
 enum Telling {
     /// Nothing: an unrelated object whose key is known.
@@ -134,8 +144,9 @@ impl Kind {
     /// Follows the kind until the API server refuses it.
     ///
     /// # Errors
-    /// The API server's words where the user may not watch the kind.
-    pub(super) async fn follow(&mut self, known: &mut Known) -> Result<(), String> {
+    /// Where the user may not watch the kind.
+    pub(super) async fn follow(&mut self, known: &mut Known) -> Result<(), Refused> {
+        known.followed = None;
         let mut failures = 0;
         let mut pause = PAUSE.0;
         loop {
@@ -146,7 +157,10 @@ impl Kind {
             let why = match ended {
                 Ok(()) => continue,
                 // Asking again at once would be refused again.
-                Err(Failure::Forbidden(why)) => return Err(why),
+                Err(Failure::Forbidden(why)) => {
+                    let stood = known.followed.map_or(Duration::ZERO, |since| since.elapsed());
+                    return Err(Refused { why, stood });
+                }
                 Err(Failure::Expired) => {
                     known.position = None;
                     "the resource version is too old".to_owned()
@@ -181,6 +195,7 @@ impl Kind {
             *failures = 0;
         }
         let (begun, before) = (Instant::now(), known.position.clone());
+        known.followed.get_or_insert(begun);
         self.watch(known, failures).await?;
         // A server that ends each watch at once is not asked again at once.
         if begun.elapsed() < PAUSE.0

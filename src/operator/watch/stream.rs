@@ -3,6 +3,7 @@
 
 use super::cache::Raw;
 use super::merged::Merged;
+use super::pauses::Pauses;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::{Discovery, Resource};
 use futures::StreamExt;
@@ -12,7 +13,7 @@ use kube::runtime::watcher::{self, Config, watcher};
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
 /// What a stream follows.
@@ -52,7 +53,8 @@ pub(crate) struct Streams {
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// The first and the longest pause after a failure.
+const BROKEN_PAUSE: (Duration, Duration) = (FIRST_PAUSE, Duration::from_secs(10));
 /// How long a refusal for want of a right stands before it is tried again: the first time, and at most. A right is often given
 /// a moment after whoever needs it has started.
 pub(crate) const FORBIDDEN_PAUSE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
@@ -71,13 +73,14 @@ impl Streams {
     {
         let mut types = self.types.clone();
         let mut awake = self.awake.clone();
-        let (mut pause, mut refused) = (FIRST_PAUSE, FORBIDDEN_PAUSE.0);
+        let (mut broken, mut refused) = (Pauses::new(BROKEN_PAUSE), Pauses::new(FORBIDDEN_PAUSE));
         loop {
             types.borrow_and_update();
             awake.borrow_and_update();
+            let mut listed = None;
             let told = match self.discovery.resolve(&follow.gvk).await {
                 Ok(Some(resource)) => {
-                    let ended = self.watch(&follow, &resource, &sender, &wrap, &mut pause).await;
+                    let ended = self.watch(&follow, &resource, &sender, &wrap, &mut listed).await;
                     match ended {
                         Ended::NotServed => {
                             self.discovery.invalidate().await;
@@ -105,19 +108,23 @@ impl Streams {
                 Err(ApiError::Unreachable(_)) => Said::Lost,
                 Err(error) => Said::Broken(error.to_string()),
             };
-            let forbidden = matches!(told, Said::Forbidden(_));
-            let now = if forbidden { refused } else { pause };
+            let (failed, other) = match told {
+                Said::Forbidden(_) => (&mut refused, &mut broken),
+                Said::Event(_) | Said::Broken(_) | Said::NotServed | Said::Lost => {
+                    (&mut broken, &mut refused)
+                }
+            };
+            let pause = failed.after(listed.map_or(Duration::ZERO, |at: Instant| at.elapsed()));
+            other.reset();
             if sender.send(wrap(told)).await.is_err() {
                 return;
             }
             tokio::select! {
-                () = tokio::time::sleep(now) => {
-                    (pause, refused) = match forbidden {
-                        true => (FIRST_PAUSE, (refused * 2).min(FORBIDDEN_PAUSE.1)),
-                        false => ((pause * 2).min(LONGEST_PAUSE), FORBIDDEN_PAUSE.0),
-                    };
+                () = tokio::time::sleep(pause) => {}
+                Ok(()) = awake.changed() => {
+                    broken.reset();
+                    refused.reset();
                 }
-                Ok(()) = awake.changed() => (pause, refused) = (FIRST_PAUSE, FORBIDDEN_PAUSE.0),
             }
         }
     }
@@ -146,13 +153,14 @@ impl Streams {
         let _ = tokio::time::timeout(LOOK_AGAIN, changed).await;
     }
 
+    /// Watches until that fails. `listed` becomes when all was listed for the first time.
     async fn watch<T, F: Fn(Said) -> T>(
         &self,
         follow: &Follow,
         resource: &Resource,
         sender: &mpsc::Sender<T>,
         wrap: &F,
-        pause: &mut Duration,
+        listed: &mut Option<Instant>,
     ) -> Ended {
         let mut config = Config::default();
         if !follow.selector.is_empty() {
@@ -181,15 +189,14 @@ impl Streams {
                 Err(error) if is_forbidden(&error) => return Ended::Forbidden(describe(&error)),
                 Err(error) => return Ended::Broken(describe(&error)),
             };
-            // The beginning of a list says nothing yet: the list may be refused.
-            if !matches!(raw, Raw::Init) {
-                *pause = FIRST_PAUSE;
-            }
             let told = match &mut merged {
                 Some(merged) => merged.take(place, raw),
                 None => vec![raw],
             };
             for raw in told {
+                if matches!(raw, Raw::Listing) {
+                    listed.get_or_insert_with(Instant::now);
+                }
                 if sender.send(wrap(Said::Event(raw))).await.is_err() {
                     return Ended::Nobody;
                 }
@@ -296,5 +303,67 @@ fn raw(event: watcher::Event<DynamicObject>, resource: &Resource) -> Raw {
         watcher::Event::InitDone => Raw::Listing,
         watcher::Event::Apply(object) => Raw::Applied(json(object)),
         watcher::Event::Delete(object) => Raw::Deleted(json(object)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tap::Tap;
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use std::convert::Infallible;
+
+    /// An API server with pods that may be listed and watched in one namespace, and fails for another.
+    fn server() -> kube::Client {
+        let service = tower::service_fn(|request: Request<Body>| {
+            let uri = request.uri().clone();
+            let (path, query) = (uri.path(), uri.query().unwrap_or_default());
+            let resource = json!({"resource": "pods", "scope": "Namespaced", "verbs": ["list", "watch"],
+                "responseKind": {"group": "", "version": "v1", "kind": "Pod"}});
+            let group = json!({"versions": [{"version": "v1", "resources": [resource]}]});
+            let body = match path {
+                "/api" => json!({"kind": "APIGroupDiscoveryList", "items": [group]}),
+                "/apis" => json!({"kind": "APIGroupDiscoveryList", "items": []}),
+                "/version" => json!({"gitVersion": "v1.36.0"}),
+                "/api/v1/namespaces/works/pods" => {
+                    json!({"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "7"}, "items": []})
+                }
+                _ => {
+                    json!({"kind": "Status", "status": "Failure", "code": 500, "message": "etcd has no leader"})
+                }
+            };
+            let (code, waits) = (body["code"].as_u64(), query.contains("watch=true"));
+            async move {
+                if code.is_none() && waits {
+                    std::future::pending::<()>().await;
+                }
+                let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+                *response.status_mut() = if code.is_some() { 500 } else { 200 }.try_into().unwrap();
+                Ok::<_, Infallible>(response)
+            }
+        });
+        kube::Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn a_namespace_that_works_does_not_make_tries_of_another_one_hot() {
+        let client = server();
+        let discovery = Arc::new(Discovery::new(Tap::new(client.clone())));
+        let ((_types, types), (_awake, awake)) = (watch::channel(0), watch::channel(0));
+        let streams = Streams { client, discovery, types, awake };
+        let namespaces = vec!["works".to_owned(), "fails".to_owned()];
+        let follow = Follow { gvk: Gvk::new("", "v1", "Pod"), namespaces, selector: String::new() };
+        let (sender, mut said) = mpsc::channel(8);
+        let work = tokio::spawn(streams.follow(follow, sender, |said| said));
+        let began = Instant::now();
+        for _ in 0..5 {
+            let told = said.recv().await;
+            assert!(matches!(&told, Some(Said::Broken(why)) if why.contains("no leader")), "{told:?}");
+        }
+        // A slow machine only waits longer.
+        assert!(began.elapsed() >= FIRST_PAUSE * (1 + 2 + 4 + 8), "{:?}", began.elapsed());
+        work.abort();
     }
 }
