@@ -29,6 +29,8 @@ struct State {
     doing: Doing,
     /// Why the API server does not answer.
     lost: Option<String>,
+    /// Whether it does not answer, or only later: the manager may wait for it.
+    waits: bool,
     /// Why the Lease of the leader election cannot be used.
     lease: Option<String>,
     /// Since when the manager owes an answer.
@@ -70,7 +72,9 @@ impl Health {
         if let Event::ConnectionChanged(ConnectionChanged { trouble, .. }) = event {
             // A server that is slow or busy still answers: this process does its work, only later.
             let away = trouble.as_ref().filter(|trouble| !trouble.kind.still_answers());
-            self.lock().lost = away.map(|trouble| trouble.why.clone());
+            let mut state = self.lock();
+            state.lost = away.map(|trouble| trouble.why.clone());
+            state.waits = trouble.is_some();
         }
     }
 
@@ -129,8 +133,8 @@ impl Health {
 
     fn liveness(&self, now: Instant) -> Vec<(&'static str, Option<String>)> {
         let state = self.lock();
-        // While the API server is away the manager may wait for it; another process would do no better.
-        let stuck = state.asked.filter(|_| state.lost.is_none()).map(|at| now.saturating_duration_since(at));
+        // While the API server is away or slow the manager may wait for it; another process would do no better.
+        let stuck = state.asked.filter(|_| !state.waits).map(|at| now.saturating_duration_since(at));
         let stuck = stuck.filter(|for_| *for_ > STUCK);
         vec![("manager", stuck.map(|for_| format!("it has not answered for {} s", for_.as_secs())))]
     }
@@ -167,7 +171,13 @@ pub(super) fn plain(status: u16, text: impl Into<String>) -> EndpointResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::{Trouble, TroubleKind};
+    use jiff::Timestamp;
     use opdev_object::meta::Gvk;
+
+    fn connection(trouble: Option<Trouble>) -> Event {
+        Event::ConnectionChanged(ConnectionChanged { at: Timestamp::now(), trouble })
+    }
 
     fn probe(health: &Health, path: &str, query: &str, now: Instant) -> (u16, String) {
         let request = EndpointRequest { path: path.into(), query: query.into(), token: None };
@@ -200,9 +210,20 @@ mod tests {
             let later = now + 2 * STUCK;
             let (status, text) = probe(&health, "/healthz", "", later);
             assert!(status == 500 && text.contains("[-]manager failed"), "{text}");
-            health.lock().lost = Some("away".to_owned());
-            assert_eq!(probe(&health, "/healthz", "", later).0, 200, "the API server is away");
-            health.lock().lost = None;
+            for (kind, ready) in [(TroubleKind::Unreachable, false), (TroubleKind::Slow, true)] {
+                let why = "it takes its time".to_owned();
+                let trouble = Trouble { kind, since: Timestamp::now(), why, hint: None, retry: None };
+                health.hear(&connection(Some(trouble)));
+                assert_eq!(
+                    probe(&health, "/healthz", "", later).0,
+                    200,
+                    "the manager waits for it: {kind:?}"
+                );
+                let verbose = probe(&health, "/readyz", "verbose", later).1;
+                assert_eq!(verbose.contains("[+]api-server ok"), ready, "{verbose}");
+            }
+            health.hear(&connection(None));
+            assert_eq!(probe(&health, "/healthz", "", later).0, 500);
             let gvk = Gvk::new("my.domain", "v1", "Site");
             reply.send(vec![KindState { gvk, waiting: 0, problem: None }]).unwrap();
         };
