@@ -2,9 +2,10 @@
 //! runs kills its processes. Never writes into the project but below `.opdev`.
 
 use super::child::{Child, GroupEnd, Launch, status_words};
-use super::gobuild;
 use super::plan::{Build, Plan};
+use super::small_file::small_text;
 use super::trace::{self, OverlayFile, Rung};
+use super::{debugger, gobuild};
 use crate::event::{Diagnostic, Severity};
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -98,8 +99,7 @@ impl Builder {
 
     /// Places that compilers write as `file:line:column: message`, else the last lines.
     fn command_problems(&self, text: &str, words: &str, status: &str) -> Vec<Diagnostic> {
-        let read = |path: &Path| std::fs::read_to_string(path).ok();
-        let placed = gobuild::diagnostics(text, &self.plan.dir, &self.root, read);
+        let placed = gobuild::diagnostics(text, &self.plan.dir, &self.root, small_text);
         let is_error = |one: &Diagnostic| {
             let inside =
                 |place: &crate::event::Place| self.root.join(&place.file).is_file() && place.line > 0;
@@ -137,8 +137,7 @@ impl Builder {
                 return Ok(Outcome::Built(Built { next: Some(next), rung, warning }));
             }
             let text = gobuild::text_of(&said.stdout, &said.stderr);
-            let read = |path: &Path| std::fs::read_to_string(path).ok();
-            let mut found = gobuild::diagnostics(&text, &self.plan.dir, &self.root, read);
+            let mut found = gobuild::diagnostics(&text, &self.plan.dir, &self.root, small_text);
             let ours = |one: &Diagnostic| {
                 let file = one.place.as_ref().map(|place| Path::new(&place.file).to_owned());
                 file.is_some_and(|file| overlay.as_ref().is_some_and(|overlay| overlay.holds(&file)))
@@ -170,7 +169,7 @@ impl Builder {
     /// The files that are added, by their newest rung.
     fn overlay(&self, package: &str) -> Result<Option<OverlayFile>> {
         let Some(rung) = self.rung else { return Ok(None) };
-        let go_mod = std::fs::read_to_string(self.plan.dir.join("go.mod")).unwrap_or_default();
+        let go_mod = small_text(&self.plan.dir.join("go.mod")).unwrap_or_default();
         let Some(version) = gobuild::controller_runtime(&go_mod) else { return Ok(None) };
         let main = self.plan.dir.join(package.trim_start_matches("./"));
         let main = if package == "." { self.plan.dir.clone() } else { main };
@@ -194,22 +193,38 @@ impl Builder {
         if minor(version).is_none_or(|minor| minor >= 24) {
             words.push("-json".to_owned());
         }
-        words.extend(flags.iter().cloned());
         if self.plan.debug.is_some() {
+            let debuggable = debugger::debuggable(flags, ldflags);
+            words.extend(debuggable.flags);
             // Every variable of the project is there to be looked at, and every line is a place to stop. What it imports comes
             // from the cache.
             words.push("-gcflags=./...=-N -l".to_owned());
+            let ldflags = debuggable.ldflags;
             words.extend((!ldflags.is_empty()).then(|| format!("-ldflags={ldflags}")));
         } else {
+            words.extend(flags.iter().cloned());
             // Panics keep their places without the tables of debuggers, and linking is half of a build.
             words.push(format!("-ldflags={}", format!("{ldflags} -s -w").trim()));
         }
         words.push(package.to_owned());
-        let local = self.run(&words, &local_toolchain()).await?;
-        // A toolchain that was fetched before is used; none is fetched because of a save.
+        self.run_go(&words).await
+    }
+
+    /// What of the project's own flags a build for the debugger leaves out.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        match &self.plan.build {
+            Build::Go { flags, ldflags, .. } => debugger::debuggable(flags, ldflags).left_out,
+            Build::Command(_) | Build::None => Vec::new(),
+        }
+    }
+
+    /// Runs the go command with the toolchain that is here, or with one that was fetched before; none is fetched because of a
+    /// save.
+    async fn run_go(&self, words: &[String]) -> Result<Said> {
+        let local = self.run(words, &local_toolchain()).await?;
         if !local.ok && local.stderr.contains("GOTOOLCHAIN=local") && self.has_toolchain(&local.stderr).await
         {
-            return self.run(&words, &BTreeMap::new()).await;
+            return self.run(words, &BTreeMap::new()).await;
         }
         Ok(local)
     }
@@ -231,20 +246,21 @@ impl Builder {
         Ok(vec!["-overlay".to_owned(), path.display().to_string()])
     }
 
-    /// What `go vet` says of some packages, as `./internal/controller`. It never takes time from what else runs.
-    pub(super) async fn vet(&self, packages: &[String]) -> Vec<Diagnostic> {
-        let Ok(replaced) = self.replaced(VET_OVERLAY, self.replace.iter()) else { return Vec::new() };
+    /// What `go vet` says of some packages, as `./internal/controller`, with the flags of their build; `None` where it cannot
+    /// look. It never takes time from what else runs.
+    pub(super) async fn vet(&self, packages: &[String]) -> Option<Vec<Diagnostic>> {
+        let Build::Go { flags, .. } = &self.plan.build else { return None };
+        let replaced = self.replaced(VET_OVERLAY, self.replace.iter()).ok()?;
         let words = ["nice", "-n", "10", "go", "vet"].map(str::to_owned).into_iter();
-        let words: Vec<String> = words.chain(replaced).chain(packages.iter().cloned()).collect();
-        let Ok(said) = self.run(&words, &local_toolchain()).await else { return Vec::new() };
+        let words = words.chain(replaced).chain(flags.iter().cloned()).chain(packages.iter().cloned());
+        let said = self.run_go(&words.collect::<Vec<String>>()).await.ok()?;
         if said.ok {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        let read = |path: &Path| std::fs::read_to_string(path).ok();
-        let mut found = gobuild::diagnostics(&said.stderr, &self.plan.dir, &self.root, read);
+        let mut found = gobuild::diagnostics(&said.stderr, &self.plan.dir, &self.root, small_text);
         // Without a place it is about vet itself: what does not compile is the build's to tell.
         found.retain(|one| one.place.as_ref().is_some_and(|place| place.line > 0));
-        found
+        (!found.is_empty()).then_some(found)
     }
 
     /// Whether the toolchain that go.mod asks for lies in the module cache.

@@ -30,7 +30,8 @@ pub(super) fn text_of(stdout: &str, stderr: &str) -> String {
     text + stderr
 }
 
-/// Reads the diagnostics. `dir` is where the build ran, `root` the project's root, `read` gives a file's text.
+/// Reads the diagnostics. `dir` is where the build ran, `root` the project's root, `read` gives a file's text: a `//line` comment
+/// of the project may name any file, such as a device that never ends.
 pub(super) fn diagnostics(
     text: &str,
     dir: &Path,

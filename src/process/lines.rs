@@ -124,7 +124,7 @@ impl Told {
     }
 
     fn hear(&self, line: &str) {
-        if let (Some(stops), Some(reason)) = (&self.stops, line.strip_prefix(debugger::STOPPED)) {
+        if let (Some(stops), Some(reason)) = (&self.stops, debugger::stop_reason(line)) {
             // One that waits to be heard says the same.
             let _ = stops.try_send(reason.to_owned());
         }

@@ -8,6 +8,7 @@ use super::crash::{self, Crashes};
 use super::lines::{self, Tail, Told};
 use super::missing_kinds::MissingKind;
 use super::plan::Plan;
+use super::small_file::small_text;
 use super::trace::Rung;
 use super::tree::Tree;
 use super::vet::Vet;
@@ -118,6 +119,8 @@ struct Running {
     readers: Vec<JoinHandle<()>>,
     /// Why a debugger says that it stands still.
     stops: mpsc::Receiver<String>,
+    /// How it has ended under a debugger that goes on.
+    exited: Option<ExitStatus>,
 }
 
 /// A build that runs, and when it began.
@@ -175,7 +178,7 @@ impl Supervisor {
         let tree = tokio::task::spawn_blocking(move || Tree::read(&dir, &globs))
             .await
             .context("reading the program's files failed")??;
-        let go_mod = std::fs::read_to_string(self.plan.dir.join("go.mod")).unwrap_or_default();
+        let go_mod = small_text(&self.plan.dir.join("go.mod")).unwrap_or_default();
         let builder = Builder {
             plan: self.plan.clone(),
             root: self.root.clone(),
@@ -438,12 +441,20 @@ impl Life {
             _ => Duration::ZERO,
         };
         self.state = ProcessState::Running { pid: child.pid, files, since_save };
-        self.running = Some(Running { child, since: Instant::now(), tail, readers, stops });
+        self.running = Some(Running { child, since: Instant::now(), tail, readers, stops, exited: None });
         self.tell().await;
         if let Some(address) = debugged.filter(|_| self.starts == 1) {
             let message =
                 format!("a debugger waits for an editor at {address}: {}", debugger::attach(&address));
             self.notice(Level::Info, message).await;
+            let left_out = self.builder.left_out();
+            if !left_out.is_empty() {
+                let message = format!(
+                    "the program is built without {}, which its own build has: a debugger would find no variables, lines or files",
+                    left_out.join(" ")
+                );
+                self.notice(Level::Info, message).await;
+            }
         }
     }
 
@@ -468,8 +479,8 @@ impl Life {
 
     /// The program has ended without being asked.
     async fn ended(&mut self, status: Option<ExitStatus>) {
-        let Some(Running { child, since, tail, readers, .. }) = self.running.take() else { return };
-        let ran = since.elapsed();
+        let Some(Running { child, since, tail, readers, exited, .. }) = self.running.take() else { return };
+        let (ran, status) = (since.elapsed(), exited.or(status));
         child.end().await;
         finish(readers).await;
         let clean = status.is_some_and(|status| status.success());
@@ -479,10 +490,13 @@ impl Life {
             self.plain_clients = true;
             return self.start(Vec::new()).await;
         }
+        let mut lines = tail.lines();
+        // What the debugger says of the end is not why it came.
+        lines.retain(|line| exited.is_none() || debugger::stop_reason(line).is_none());
         let reason = if clean {
             crash::Reason::default()
         } else {
-            crash::reason(&tail.lines(), &self.input.root, &self.module)
+            crash::reason(&lines, &self.input.root, &self.module)
         };
         let exit = ProcessExit {
             status: status_words(status),
@@ -506,14 +520,15 @@ impl Life {
 
     /// The debugger says why the program stands still.
     async fn stands(&mut self, reason: &str) {
+        let address = self.builder.plan.debug.clone().unwrap_or_default();
         if reason == debugger::EXITED {
             // The debugger itself goes on, for somebody may look at the end.
-            if let Some(Running { child, .. }) = &self.running {
+            if let Some(Running { child, exited, .. }) = &mut self.running {
+                *exited = debugger::exit_status(&address).await;
                 child.ask_to_stop();
             }
             return;
         }
-        let address = self.builder.plan.debug.clone().unwrap_or_default();
         let message = format!(
             "the program stands still in the debugger ({reason}): look at it with dlv connect {address}, or press R to start \
              it anew"

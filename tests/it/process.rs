@@ -4,7 +4,7 @@
 use crate::inner_loop::Opdev;
 use opdev::dev::cluster::Choice;
 use opdev::event::{Event, KindHealth, ProcessChanged, ProcessExit, ProcessState, ReloadFailed, Request};
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -271,7 +271,7 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
     let embedded = Choice { embedded: true, ..Choice::default() };
     let opdev = Opdev::start_against(embedded, |root| {
         std::fs::create_dir_all(root.join("cmd")).unwrap();
-        let makefile = "run:\n\tFROM_MAKE=yes go run ./cmd/main.go --level 3\n\
+        let makefile = "run:\n\tFROM_MAKE=yes go run -tags dev ./cmd/main.go --level 3\n\
                         build:\n\tgo build -ldflags '-X main.version=1.2' -o bin/manager cmd/main.go\n";
         for (path, text) in [
             ("opdev.yaml", "operator: { go: ./cmd, args: [last] }\n"),
@@ -311,17 +311,30 @@ async fn a_go_program_is_built_as_its_makefile_says_and_its_errors_have_places()
     );
     assert!(failed.diagnostics[0].excerpt.as_ref().unwrap().contains("<-stopp"));
     assert!(lives(first), "a broken build has ended the last good program");
-    // What go vet finds in a saved file is told, and the program runs all the same.
+    // A comment may say that a line is from any file, such as one that never ends.
+    assert!(Command::new("mkfifo").arg(opdev.root.join("pipe")).status().unwrap().success());
     let mark = opdev.mark();
-    let vetted = GO_MAIN.replace("\t<-stop", "\tfmt.Printf(\"%d\\n\", \"text\")\n\t<-stop");
-    save(&opdev, "cmd/main.go", &vetted);
+    save(&opdev, "cmd/main.go", &GO_MAIN.replace("\t<-stop", "//line pipe:7:1\n\t<-stopp"));
+    let elsewhere = opdev
+        .wait("a broken line of a pipe", mark, |event| match event {
+            Event::ReloadFailed(failed) if failed.build => Some(failed.diagnostics[0].clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(elsewhere.place.unwrap().to_string(), "pipe:7:4");
+    assert_eq!(elsewhere.excerpt, None);
+    // What go vet finds in a saved file is told, and the program runs all the same. It looks with the flags of the build.
+    save(&opdev, "cmd/main.go", GO_MAIN);
+    let mark = opdev.mark();
+    let vetted = "//go:build dev\n\npackage main\n\nimport \"fmt\"\n\nfunc init() {\n\tfmt.Printf(\"%d\\n\", \"text\")\n}\n";
+    save(&opdev, "cmd/dev.go", vetted);
     let found = opdev
         .wait("what go vet finds", mark, |event| match event {
             Event::Noticed(notice) if notice.message.starts_with("go vet: ") => Some(notice.message.clone()),
             _ => None,
         })
         .await;
-    assert!(found.contains("cmd/main.go:16:") && found.contains("%d"), "{found}");
+    assert!(found.contains("cmd/dev.go:8:") && found.contains("%d"), "{found}");
     next_pid(&opdev, mark, first).await;
     let mark = opdev.mark();
     save(&opdev, "cmd/main.go", &GO_MAIN.replace("\t<-stop", "\tpanic(\"out of luck\")"));
@@ -444,8 +457,24 @@ func main() {
 }
 ";
 
+/// Answers at an address of its own as Delve does where its program has ended with 7.
+fn delve_after_the_end() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut asked = [0; 512];
+            let read = stream.read(&mut asked).unwrap();
+            assert!(String::from_utf8_lossy(&asked[..read]).contains("RPCServer.State"));
+            let error = "Process 9 has exited with status 7";
+            let _ = writeln!(stream, "{{\"id\":1,\"result\":null,\"error\":\"{error}\"}}");
+        }
+    });
+    address
+}
+
 /// Starts opdev on a folder with a Go program, with a debugger of its own in PATH; the lines it prints.
-fn debugged(root: &Path) -> (std::process::Child, std::sync::mpsc::Receiver<String>) {
+fn debugged(root: &Path, address: &str) -> (std::process::Child, std::sync::mpsc::Receiver<String>) {
     use std::os::unix::fs::PermissionsExt as _;
     for folder in ["config/types", "cmd", "tools"] {
         std::fs::create_dir_all(root.join(folder)).unwrap();
@@ -454,6 +483,7 @@ fn debugged(root: &Path) -> (std::process::Child, std::sync::mpsc::Receiver<Stri
         ("opdev.yaml", "operator: { go: ./cmd, args: [last], watch: ['**/*.go'] }\n"),
         ("go.mod", "module example.com/demo\n\ngo 1.21\n"),
         ("cmd/main.go", GO_DEBUGGED),
+        ("Makefile", "build:\n\tgo build -trimpath -ldflags '-s -w -X main.a=b' -o bin/manager ./cmd\n"),
         ("tools/dlv", DEBUGGER),
     ] {
         std::fs::write(root.join(path), text).unwrap();
@@ -468,7 +498,7 @@ fn debugged(root: &Path) -> (std::process::Child, std::sync::mpsc::Receiver<Stri
         command
     };
     assert!(opdev(&["trust"]).output().unwrap().status.success());
-    let mut opdev = opdev(&["run", "--embedded", "--plain", "--debug"])
+    let mut opdev = opdev(&["run", "--embedded", "--plain", &format!("--debug={address}")])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -493,26 +523,42 @@ fn a_program_under_the_debugger_ends_with_opdev() {
         return eprintln!("skipped: no go command");
     }
     let folder = tempfile::tempdir().unwrap();
-    let (mut opdev, lines) = debugged(folder.path());
+    let address = delve_after_the_end();
+    let (mut opdev, lines) = debugged(folder.path(), &address);
     let line = |text: &str| loop {
         let line = lines.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("no {text}"));
         if line.contains(text) {
             break line;
         }
     };
-    let command = line("dlv exec");
-    assert!(command.contains("--listen=127.0.0.1:2345") && command.ends_with("-- last"), "{command}");
-    let pids = pids_of(&line("two "));
-    line("runs [last]");
+    // The program's lines and opdev's own notices come in any order.
+    let texts = ["dlv exec", "two ", "runs [last]", "built without -s -w -trimpath"];
+    let mut seen: Vec<String> = Vec::new();
+    while !texts.iter().all(|text| seen.iter().any(|line| line.contains(text))) {
+        seen.push(line(""));
+    }
+    let first = |text: &str| seen.iter().find(|line| line.contains(text)).unwrap();
+    let command = first("dlv exec");
+    assert!(command.contains(&format!("--listen={address}")) && command.ends_with("-- last"), "{command}");
+    let pids = pids_of(first("two "));
     assert!(pids.len() == 2 && pids.iter().all(|pid| lives(*pid)), "{pids:?}");
-    // The program's own end is an end, although the debugger goes on.
+    // The program's own end is an end, although the debugger goes on; and a failure, although the debugger has none.
     std::fs::write(folder.path().join("end"), "").unwrap();
     line("Stop reason: exited");
-    line("has ended");
+    let stopped = line("has stopped");
+    assert!(stopped.contains("exit code 7") && !stopped.contains("Stop reason"), "{stopped}");
     std::fs::remove_file(folder.path().join("end")).unwrap();
-    std::fs::write(folder.path().join("cmd/main.go"), format!("{GO_DEBUGGED}\n// saved\n")).unwrap();
-    let newest = pids_of(&line("two "));
-    line("runs [last]");
+    let saved = GO_DEBUGGED.replace("\"runs\"", "\"runs again\"");
+    std::fs::write(folder.path().join("cmd/main.go"), saved).unwrap();
+    let mut newest = Vec::new();
+    loop {
+        let line = line("");
+        if line.contains("two ") {
+            newest = pids_of(&line);
+        } else if line.contains("runs again [last]") {
+            break;
+        }
+    }
     assert!(newest.iter().all(|pid| lives(*pid)), "{newest:?}");
     opdev.kill().unwrap();
     opdev.wait().unwrap();
