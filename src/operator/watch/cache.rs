@@ -49,9 +49,11 @@ pub(crate) struct Cache {
     doubtful: Vec<Arc<Value>>,
     /// Uids of objects that we deleted, until the stream has shown that they are gone.
     dead: HashSet<String>,
-    /// The newest resource version that the stream has shown of each namespace, for each may have a watch of its own; what is
-    /// older and not known here is gone.
+    /// The newest resource version that the stream has shown; what is older and not known here is gone. Where each namespace has
+    /// a watch of its own, that of each of them.
     positions: HashMap<Option<Box<str>>, u64>,
+    /// Whether each namespace has a watch of its own, which may be behind those of others.
+    by_namespace: bool,
 }
 
 #[derive(Debug)]
@@ -68,6 +70,11 @@ impl Known {
 }
 
 impl Cache {
+    /// For a stream that is made of one for each of several namespaces.
+    pub(crate) fn by_namespace() -> Cache {
+        Cache { by_namespace: true, ..Cache::default() }
+    }
+
     /// Takes one raw event in and says what it means.
     pub(crate) fn take(&mut self, raw: Raw) -> Vec<Happened> {
         if !matches!(raw, Raw::Init | Raw::Listed(_)) {
@@ -152,13 +159,18 @@ impl Cache {
     }
 
     fn position_of(&self, object: &Value) -> u64 {
-        self.positions.get(&meta::namespace(object).map(Box::from)).copied().unwrap_or_default()
+        self.positions.get(&self.watch_of(object)).copied().unwrap_or_default()
+    }
+
+    /// The namespace whose watch shows an object; `None` for the one watch of all.
+    fn watch_of(&self, object: &Value) -> Option<Box<str>> {
+        meta::namespace(object).filter(|_| self.by_namespace).map(Box::from)
     }
 
     fn reached(&mut self, object: &Value) {
         let version = number(object).unwrap_or_default();
         if version > self.position_of(object) {
-            self.positions.insert(meta::namespace(object).map(Box::from), version);
+            self.positions.insert(self.watch_of(object), version);
         }
     }
 
@@ -316,6 +328,21 @@ mod tests {
         assert_eq!(cache.objects().count(), 0);
         cache.know(object("b", "2", 7), true);
         assert_eq!(cache.objects().count(), 1, "what the stream has not shown yet is known");
+    }
+
+    #[test]
+    fn one_watch_of_all_namespaces_has_shown_what_is_older_in_any_of_them() {
+        let mut elsewhere = Value::clone(&object("b", "2", 90));
+        elsewhere["metadata"]["namespace"] = json!("other");
+        let (mut one, mut several) = (Cache::default(), Cache::by_namespace());
+        for cache in [&mut one, &mut several] {
+            let shown = vec![Raw::Init, Raw::Listed(Arc::new(elsewhere.clone())), Raw::Listing];
+            run(cache, shown);
+            // Made and gone before the list, as its pass tells late.
+            cache.know(object("a", "1", 5), true);
+        }
+        assert_eq!(one.objects().count(), 1, "it is gone");
+        assert_eq!(several.objects().count(), 2, "its namespace's watch may be behind");
     }
 
     #[test]

@@ -13,6 +13,11 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) struct Shared(Arc<RwLock<Cache>>);
 
 impl Shared {
+    fn of(follow: &Follow) -> Shared {
+        let cache = if follow.namespaces.len() > 1 { Cache::by_namespace() } else { Cache::default() };
+        Shared(Arc::new(RwLock::new(cache)))
+    }
+
     /// To look.
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Cache> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
@@ -56,7 +61,7 @@ impl Hub {
     /// The cache of a stream, made where there is none.
     pub(crate) fn open(&self, follow: &Follow) -> Shared {
         let mut caches = self.caches.write().unwrap_or_else(PoisonError::into_inner);
-        caches.entry(follow.clone()).or_default().clone()
+        caches.entry(follow.clone()).or_insert_with(|| Shared::of(follow)).clone()
     }
 
     /// Forgets the cache of a stream that has ended.

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn nothing_is_known_until_every_namespace_is_listed() {
-        let (mut cache, mut merged) = (Cache::default(), Merged::of(2));
+        let (mut cache, mut merged) = (Cache::by_namespace(), Merged::of(2));
         let first = vec![Raw::Init, Raw::Listed(object("a", "one", 1)), Raw::Listing];
         assert!(run(&mut cache, &mut merged, 0, first).is_empty());
         assert!(run(&mut cache, &mut merged, 0, vec![Raw::Applied(object("a", "two", 4))]).is_empty());
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_second_list_of_one_namespace_leaves_the_others_alone() {
-        let (mut cache, mut merged) = (Cache::default(), Merged::of(2));
+        let (mut cache, mut merged) = (Cache::by_namespace(), Merged::of(2));
         for (place, namespace) in ["a", "b"].into_iter().enumerate() {
             let name = format!("in-{namespace}");
             let list = vec![Raw::Init, Raw::Listed(object(namespace, &name, 1)), Raw::Listing];
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn what_one_namespace_shows_says_nothing_about_another() {
-        let (mut cache, mut merged) = (Cache::default(), Merged::of(2));
+        let (mut cache, mut merged) = (Cache::by_namespace(), Merged::of(2));
         for place in 0..2 {
             run(&mut cache, &mut merged, place, vec![Raw::Init, Raw::Listing]);
         }
