@@ -1,6 +1,8 @@
 //! What the operator of the newest run was seen to use, beside the roles that the project's markers make, and the markers
 //! that are missing as a change of the file where they belong. Reads the journal of that run; never asks a cluster.
 
+mod insertion;
+
 use super::journal;
 use super::manifests::{self, Asked, Made};
 use super::service_account::Addition;
@@ -8,6 +10,7 @@ use crate::event::Event;
 use crate::process::small_text;
 use crate::tap::rights::{Difference, Rights};
 use anyhow::{Context as _, Result, bail};
+use insertion::{reconcile_line, with_markers};
 use opdev_object::yaml;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -145,30 +148,6 @@ fn file_of<'a>(files: &'a BTreeMap<PathBuf, String>, controller: &str) -> Option
         .or_else(|| files.iter().next().filter(|_| files.len() == 1))
 }
 
-/// The line of the Reconcile function.
-fn reconcile_line(text: &str) -> Option<usize> {
-    text.lines().position(|line| line.starts_with("func (") && line.contains(") Reconcile("))
-}
-
-/// Puts markers behind the last one above the Reconcile function, else above its comment.
-fn with_markers(text: &str, markers: &[String]) -> Option<String> {
-    let function = reconcile_line(text)?;
-    let mut lines: Vec<&str> = text.lines().collect();
-    let last = lines[..function].iter().rposition(|line| line.contains("+kubebuilder:rbac:"));
-    let at = match last {
-        Some(last) => last + 1,
-        None => {
-            let comment = lines[..function].iter().rev().take_while(|line| line.starts_with("//")).count();
-            lines.insert(function - comment, "");
-            function - comment
-        }
-    };
-    for marker in markers.iter().rev() {
-        lines.insert(at, marker);
-    }
-    Some(lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" })
-}
-
 /// What the passes in the journal used.
 fn used(folder: &Path) -> Result<Rights> {
     let path = folder.join(journal::FILE);
@@ -195,22 +174,6 @@ fn used(folder: &Path) -> Result<Rights> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn markers_join_those_above_the_function() {
-        let marker = vec!["// +kubebuilder:rbac:groups=core,resources=pods,verbs=get;list".to_owned()];
-        let text = "package c\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n\n// Reconcile does.\nfunc (r *R) Reconcile(ctx\n";
-        let after = with_markers(text, &marker).unwrap();
-        let expected = text.replace("verbs=get\n", &format!("verbs=get\n{}\n", marker[0]));
-        assert_eq!(after, expected);
-        let bare = "package c\n\n// Reconcile does.\nfunc (r *R) Reconcile(ctx\n";
-        let after = with_markers(bare, &marker).unwrap();
-        assert_eq!(
-            after,
-            format!("package c\n\n{}\n\n// Reconcile does.\nfunc (r *R) Reconcile(ctx\n", marker[0])
-        );
-        assert_eq!(with_markers("package c\n", &marker), None);
-    }
 
     #[test]
     fn what_a_run_used_becomes_markers_in_the_source() {
