@@ -13,7 +13,9 @@ pub const OCI_LAYOUT: &str = "oci-layout";
 const VERSION: &[u8] = b"{\"imageLayoutVersion\":\"1.0.0\"}";
 pub(super) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 /// The annotation with the tag of an image in a layout.
-const NAME: &str = "org.opencontainers.image.ref.name";
+const TAG: &str = "org.opencontainers.image.ref.name";
+/// The annotation with the whole name.
+const NAME: &str = "io.containerd.image.name";
 
 /// Images as container tools exchange them.
 #[derive(Clone, Debug)]
@@ -75,7 +77,7 @@ impl Layout {
             (None, None) => json!({}),
         };
         if let Some(name) = &self.name {
-            top["annotations"] = json!({NAME: name.tag(), "io.containerd.image.name": name.tagged()});
+            top["annotations"] = json!({TAG: name.tag(), NAME: name.tagged()});
         }
         json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": [top]})
     }
@@ -139,11 +141,15 @@ impl Layout {
 /// Where the present index is none.
 pub fn merge_indexes(present: &[u8], new: &[u8]) -> Result<Vec<u8>, serde_json::Error> {
     let (present, mut new): (Value, Value) = (serde_json::from_slice(present)?, serde_json::from_slice(new)?);
-    let name = |one: &Value| one["annotations"][NAME].clone();
+    // Who writes no whole name means the tag.
+    let same = |one: &Value, other: &Value| {
+        let (one, other) = (&one["annotations"], &other["annotations"]);
+        one[TAG] == other[TAG] && (one[NAME].is_null() || other[NAME].is_null() || one[NAME] == other[NAME])
+    };
     let listed = new["manifests"].as_array().cloned().unwrap_or_default();
     let others = present["manifests"].as_array().cloned().unwrap_or_default();
     let mut all: Vec<Value> =
-        others.into_iter().filter(|other| listed.iter().all(|one| name(one) != name(other))).collect();
+        others.into_iter().filter(|other| !listed.iter().any(|one| same(one, other))).collect();
     all.extend(listed);
     new["manifests"] = json!(all);
     Ok(new.to_string().into_bytes())
@@ -158,12 +164,21 @@ mod tests {
         let index = |names: &[(&str, &str)]| {
             let listed: Vec<Value> = names
                 .iter()
-                .map(|(name, digest)| json!({"digest": digest, "annotations": {NAME: name}}))
+                .map(|(name, digest)| match name.rsplit_once(':') {
+                    Some((_, tag)) => json!({"digest": digest, "annotations": {TAG: tag, NAME: name}}),
+                    None => json!({"digest": digest, "annotations": {TAG: name}}),
+                })
                 .collect();
             json!({"manifests": listed}).to_string().into_bytes()
         };
         let merged = merge_indexes(&index(&[("v1", "a"), ("v2", "b")]), &index(&[("v1", "c")])).unwrap();
         assert_eq!(merged, index(&[("v2", "b"), ("v1", "c")]));
+        // Of two repositories each has its own.
+        let (web, cache) = (("r.example/web:v1", "a"), ("r.example/cache:v1", "b"));
+        let merged = merge_indexes(&index(&[web]), &index(&[cache])).unwrap();
+        assert_eq!(merged, index(&[web, cache]));
+        let again = merge_indexes(&merged, &index(&[("r.example/web:v1", "c")])).unwrap();
+        assert_eq!(again, index(&[cache, ("r.example/web:v1", "c")]));
         assert!(merge_indexes(b"no json", &index(&[])).is_err());
     }
 }

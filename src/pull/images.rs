@@ -2,7 +2,7 @@
 
 use super::reference::{is_digest, is_host, is_repository, is_tag};
 use super::registry_client::{RegistryClient, Rights};
-use super::web::{Ask, Web};
+use super::web::Web;
 use super::{Access, Homes};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -204,8 +204,7 @@ fn reached(access: &Access, host: &str) -> Result<Access> {
         return Ok(access.clone());
     }
     let url = Url::parse(&format!("https://{host}/v2/"))?;
-    let ask = Ask { url: &url, accept: "application/json", authorization: None, largest: LARGEST_CONFIG };
-    let plain_http = Web::new(access)?.send(&ask).is_err();
+    let plain_http = Web::new(access)?.speaks_no_tls(&url);
     Ok(Access { plain_http, ..access.clone() })
 }
 

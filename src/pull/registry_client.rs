@@ -32,6 +32,21 @@ impl Rights {
             Rights::Push => "pull,push",
         }
     }
+
+    /// What a token is asked for: what the registry names, and of a repository also what is done there later. A push begins with
+    /// a question whether something is there, for which a registry names the right to pull alone.
+    fn scope(self, named: &str, repository: &str) -> String {
+        if named.is_empty() {
+            return format!("repository:{repository}:{}", self.word());
+        }
+        let more = |scope: &str| match (self, scope.rsplit_once(':')) {
+            (Rights::Push, Some((resource, "pull" | "push"))) if resource.starts_with("repository:") => {
+                format!("{resource}:{}", self.word())
+            }
+            (Rights::Pull | Rights::Push, _) => scope.to_owned(),
+        };
+        named.split(' ').map(more).collect::<Vec<_>>().join(" ")
+    }
 }
 
 /// One repository of a registry.
@@ -145,7 +160,7 @@ impl<'a> RegistryClient<'a> {
         if answer.status == 200 { Ok(answer) } else { Err(refused("GET", url, &answer)) }
     }
 
-    /// Sends a request that is not followed anywhere else.
+    /// Sends a request. One that changes something is not followed anywhere else.
     fn exchange(&mut self, send: &Send<'_>) -> Result<Answer> {
         let (web, own) = (self.web, self.url("")?);
         self.with_login(send.url, &|authorization| {
@@ -203,10 +218,7 @@ impl<'a> RegistryClient<'a> {
         if url.scheme() != "https" && !self.web.access.plain_http {
             bail!("{}: the registry wants the login sent to {} without TLS", self.host, shown(&url));
         }
-        let scope = match challenge.get("scope") {
-            "" => format!("repository:{}:{}", self.repository, self.rights.word()),
-            scope => scope.to_owned(),
-        };
+        let scope = self.rights.scope(challenge.get("scope"), &self.repository);
         let service = challenge.get("service");
         let answer = match login {
             Some(Login::Identity(token)) => self.web.post_form(
@@ -298,6 +310,19 @@ impl Challenge {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_for_a_push_is_asked_for_with_all_that_a_push_does() {
+        let push = |named: &str| Rights::Push.scope(named, "team/web");
+        assert_eq!(push(""), "repository:team/web:pull,push");
+        assert_eq!(push("repository:team/web:pull"), "repository:team/web:pull,push");
+        assert_eq!(push("repository:team/web:pull,push"), "repository:team/web:pull,push");
+        assert_eq!(
+            push("repository:a/b:pull registry:catalog:*"),
+            "repository:a/b:pull,push registry:catalog:*"
+        );
+        assert_eq!(Rights::Pull.scope("repository:team/web:pull", "team/web"), "repository:team/web:pull");
+    }
 
     #[test]
     fn challenges_are_read() {

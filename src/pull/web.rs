@@ -46,7 +46,7 @@ pub(super) struct Ask<'a> {
     pub(super) largest: u64,
 }
 
-/// A request that changes something, or only asks whether it is there. It is never redirected.
+/// A request that changes something, which is never redirected, or one that only asks whether something is there.
 pub(super) struct Send<'a> {
     method: &'static str,
     pub(super) url: &'a Url,
@@ -144,7 +144,7 @@ impl Web {
         whole(sent.map_err(|error| unreachable(url, &error))?, url, largest)
     }
 
-    /// Sends a request and follows no redirect.
+    /// Sends a request. One that changes something follows no redirect.
     ///
     /// # Errors
     /// Why there is no whole answer.
@@ -160,17 +160,7 @@ impl Web {
         }
         let header = authorization.map(|header| ("Authorization", header.expose_secret()));
         if send.method == "HEAD" {
-            let mut request = self.agent.head(url.as_str());
-            if let Some((name, value)) = header {
-                request = request.header(name, value);
-            }
-            let (head, _) = request.call().map_err(|error| unreachable(url, &error))?.into_parts();
-            return Ok(Answer {
-                status: head.status.as_u16(),
-                headers: head.headers,
-                body: Vec::new(),
-                from: shown(url),
-            });
+            return self.head(url, authorization);
         }
         let mut request = ureq::http::Request::builder().method(send.method).uri(url.as_str());
         if let Some((name, value)) = header {
@@ -183,6 +173,39 @@ impl Web {
         // A registry reads and stores all of a layer before it answers.
         let request = self.agent.configure_request(request).timeout_recv_response(Some(LONGEST)).build();
         whole(self.agent.run(request).map_err(|error| unreachable(url, &error))?, url, largest)
+    }
+
+    /// Asks whether something is there. A registry may keep it in a storage that it redirects to.
+    fn head(&self, url: &Url, authorization: Option<&SecretString>) -> Result<Answer> {
+        let (mut url, first) = (url.clone(), url);
+        for _ in 0..=REDIRECTS {
+            if !matches!(url.scheme(), "http" | "https") {
+                bail!("could not find protocol handler for: {}", url.scheme());
+            }
+            let mut request = self.agent.head(url.as_str());
+            if let Some(header) = authorization.filter(|_| url.origin() == first.origin()) {
+                request = request.header("Authorization", header.expose_secret());
+            }
+            let response = request.call().map_err(|error| unreachable(&url, &error))?;
+            let Some(next) = redirect(&url, &response)? else {
+                let (head, _) = response.into_parts();
+                let (status, from) = (head.status.as_u16(), shown(&url));
+                return Ok(Answer { status, headers: head.headers, body: Vec::new(), from });
+            };
+            url = next;
+        }
+        bail!("{}: stopped after {REDIRECTS} redirects", shown(first))
+    }
+
+    /// Whether a server has shown that it does not speak TLS: it answered with something else, or hung up. A certificate that is
+    /// not trusted is TLS.
+    pub(super) fn speaks_no_tls(&self, url: &Url) -> bool {
+        let failed = self.agent.get(url.as_str()).call().err();
+        failed.is_some_and(|error| match error {
+            ureq::Error::Io(error) => is_no_tls(&error),
+            ureq::Error::Rustls(error) => error.to_string().contains(NO_TLS),
+            _ => false,
+        })
     }
 
     fn once(&self, url: &Url, accept: &str, authorization: Option<&SecretString>) -> Result<Response<Body>> {
@@ -199,6 +222,21 @@ impl Web {
             request = request.header("Authorization", header.expose_secret());
         }
         request.call().map_err(|error| unreachable(url, &error))
+    }
+}
+
+/// What rustls says of bytes that are no message of TLS.
+const NO_TLS: &str = "corrupt message";
+
+fn is_no_tls(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::UnexpectedEof
+        | ErrorKind::ConnectionReset
+        | ErrorKind::ConnectionAborted
+        | ErrorKind::BrokenPipe => true,
+        ErrorKind::InvalidData => error.to_string().contains(NO_TLS),
+        _ => false,
     }
 }
 

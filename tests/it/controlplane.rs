@@ -20,6 +20,6 @@ mod stuck;
 mod tools;
 mod transport;
 mod versions;
-mod webhook_server;
+pub(crate) mod webhook_server;
 #[allow(clippy::needless_pass_by_value)]
 mod webhooks;

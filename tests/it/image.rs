@@ -1,7 +1,8 @@
 //! `opdev image` as its users meet it: what is in the image, that its digest depends on nothing else, what is refused, and
 //! that container tools take it. The program in it is a tiny one that ends with exit code 42.
 
-use crate::pull::{RealRegistry, sha256};
+use crate::controlplane::webhook_server::Webhook;
+use crate::pull::{RealRegistry, Reply, Shelf, archive, packed, sha256};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -249,6 +250,24 @@ fn keys_links_and_files_that_are_missed_are_refused() {
     assert!(said.contains(".dockerignore cannot be read"), "{said}");
     fs::remove_file(root.join(".dockerignore")).unwrap();
     fs::remove_file(&key).unwrap();
+    // A chart that is packed in this one has files of its own.
+    let files = root.join("helm-charts/hello/files");
+    fs::create_dir(&files).unwrap();
+    fs::write(files.join("plain.tgz"), archive("plain", "1.0.0")).unwrap();
+    assert!(bench.opdev(&image(&[])).status.success());
+    let text = "-----BEGIN PRIVATE KEY-----\nMC4\n-----END PRIVATE KEY-----\n";
+    fs::write(files.join("inner.tgz"), packed(&[("inner/tls.key", text.as_bytes())])).unwrap();
+    let inner = fs::read(files.join("inner.tgz")).unwrap();
+    fs::write(files.join("outer.tgz"), packed(&[("outer/charts/inner.tgz", &inner)])).unwrap();
+    fs::remove_file(files.join("inner.tgz")).unwrap();
+    fs::write(files.join("none.tgz"), "no archive").unwrap();
+    let said = bench.refused(&image(&[]));
+    let key_of = "files/outer.tgz/charts/inner.tgz/tls.key looks like a private key";
+    assert!(said.contains(key_of) && said.contains("files/none.tgz cannot be searched"), "{said}");
+    let (outer, none) = ("helm-charts/hello/files/outer.tgz", "helm-charts/hello/files/none.tgz");
+    let both = ["--allow-file", outer, "--allow-file", none];
+    assert!(bench.opdev(&image(&both)).status.success());
+    fs::remove_dir_all(&files).unwrap();
     fs::write(bench.at("outside.yaml"), "a: 1\n").unwrap();
     std::os::unix::fs::symlink(bench.at("outside.yaml"), root.join("helm-charts/hello/more.yaml")).unwrap();
     let said = bench.refused(&image(&[]));
@@ -271,6 +290,55 @@ fn keys_links_and_files_that_are_missed_are_refused() {
     fs::write(root.join("helm-charts/hello/templates/hello.yaml"), "{{ if }}").unwrap();
     let said = bench.refused(&image(&[]));
     assert!(said.contains("would not be ready") && said.contains("hello.yaml"), "{said}");
+}
+
+/// Registries keep blobs elsewhere, and give tokens for what they were asked for.
+#[test]
+fn what_a_registry_has_elsewhere_is_not_sent_again_and_its_token_is_good_for_the_push() {
+    let bench = Bench::new();
+    let made = bench.image(&["-o", "../layout", "--tag", "r.example/team/cache:v1"]);
+    let (shelf, storage) = (Shelf::open(), Shelf::open());
+    let manifest = manifest(&bench.at("layout"));
+    let layers = manifest["layers"].as_array().unwrap().iter().chain([&manifest["config"]]);
+    let digests: Vec<&str> = layers.map(|blob| blob["digest"].as_str().unwrap()).collect();
+    let challenge =
+        format!("Bearer realm=\"{}/token\",service=\"reg\",scope=\"repository:team/cache:pull\"", shelf.url);
+    let put = |path: &str, reply: Reply| shelf.put(path, reply.behind("Bearer t0k3n", &challenge));
+    shelf.put("/token", Reply::of("{\"token\": \"t0k3n\"}"));
+    // The storage has all but one, which has to be sent.
+    for digest in &digests {
+        put(&format!("/v2/team/cache/blobs/{digest}"), Reply::to(&format!("{}/{digest}", storage.url)));
+    }
+    digests[1..].iter().for_each(|digest| storage.put(&format!("/{digest}"), Reply::of("")));
+    put("/v2/team/cache/blobs/uploads/", Reply::status(202).with("Location", "/upload"));
+    put("/upload", Reply::status(201));
+    let digest = made["digest"].as_str().unwrap();
+    put("/v2/team/cache/manifests/v1", Reply::status(201).with("Docker-Content-Digest", digest));
+    let name = format!("127.0.0.1:{}/team/cache:v1", shelf.port);
+    let pushed = said(&bench.opdev(&["image", "--binary", "../opdev-amd64", "--push", &name]));
+    assert!(pushed.contains("1 blob"), "{pushed}");
+    let asked = shelf.asked();
+    let tokens: Vec<&String> =
+        asked.iter().map(|(path, _)| path).filter(|path| path.starts_with("/token")).collect();
+    assert!(tokens.len() == 1 && tokens[0].contains("team%2Fcache%3Apull%2Cpush"), "{tokens:?}");
+    let uploads: Vec<&String> =
+        asked.iter().map(|(path, _)| path).filter(|path| path.starts_with("/upload")).collect();
+    assert_eq!(uploads.len(), 1, "{uploads:?}");
+    // The storage is a server of others.
+    let elsewhere = storage.asked();
+    assert!(elsewhere.len() == 3 && elsewhere.iter().all(|(_, login)| login.is_empty()), "{elsewhere:?}");
+}
+
+/// On this machine a registry mostly has no TLS; one that has it is never asked without, whatever its certificate.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_that_nobody_trusts_is_no_reason_to_do_without_tls() {
+    let bench = Bench::new();
+    let registry = Webhook::start().await;
+    let name = format!("127.0.0.1:{}/team/cache:v1", registry.port);
+    let push = ["image", "--binary", "../opdev-amd64", "--push", &name];
+    let refused = bench.refused(&push);
+    assert!(refused.contains("https://127.0.0.1") && refused.contains("certificate"), "{refused}");
+    assert!(registry.paths().is_empty());
 }
 
 #[test]

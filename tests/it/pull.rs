@@ -8,7 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 pub(crate) use peers::RealRegistry;
 use sha2::{Digest as _, Sha256};
-use shelf::{Reply, Shelf};
+pub(crate) use shelf::{Reply, Shelf};
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn archive(name: &str, version: &str) -> Vec<u8> {
 }
 
 /// An archive of any paths, also of hostile ones.
-fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn packed(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     for (path, content) in files {
         let mut header = tar::Header::new_gnu();

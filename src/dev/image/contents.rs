@@ -19,6 +19,10 @@ pub type Allowed = Vec<String>;
 
 /// The largest file that is packed.
 const LARGEST: u64 = 16 << 20;
+/// What all archives may unpack to together.
+const LARGEST_UNPACKED: u64 = 1 << 30;
+/// How many archives may lie in one another.
+const DEEPEST: usize = 8;
 
 /// The files of a project as they lie in its image.
 ///
@@ -116,11 +120,13 @@ fn is_for_people(path: &str) -> bool {
 }
 
 fn refuse_secrets(files: &BTreeMap<String, Vec<u8>>, allowed: &Allowed) -> Result<()> {
-    let found: Vec<String> = files
-        .iter()
-        .filter(|(path, _)| !allowed.iter().any(|one| plain(one) == path.as_str()))
-        .filter_map(|(path, bytes)| Some(format!("{path} looks like {}", secret_in(path, bytes)?)))
-        .collect();
+    let mut found = Vec::new();
+    let mut left = LARGEST_UNPACKED;
+    for (path, bytes) in
+        files.iter().filter(|(path, _)| !allowed.iter().any(|one| plain(one) == path.as_str()))
+    {
+        secrets(path, bytes, &mut left, &mut found);
+    }
     if found.is_empty() {
         return Ok(());
     }
@@ -129,6 +135,30 @@ fn refuse_secrets(files: &BTreeMap<String, Vec<u8>>, allowed: &Allowed) -> Resul
          chart's .helmignore; if it may be read by anybody, say --allow-file PATH",
         found.join("\n  ")
     )
+}
+
+/// Adds what looks like a secret in a file, or in the files of an archive, which a chart may have beside it. `left` are the
+/// bytes that archives may still unpack to.
+fn secrets(path: &str, bytes: &[u8], left: &mut u64, found: &mut Vec<String>) {
+    if let Some(what) = secret_in(path, bytes) {
+        found.push(format!("{path} looks like {what}"));
+    }
+    if ![".tgz", ".tar.gz"].iter().any(|end| path.ends_with(end)) {
+        return;
+    }
+    // An archive may hold itself, and unpack to nothing.
+    *left = left.saturating_sub(1 << 20);
+    let files = match chart::unpack(bytes) {
+        Ok(files) if *left > 0 && path.matches(".tgz/").count() < DEEPEST => files,
+        Ok(_) => {
+            return found.push(format!("{path} is too large, or packed too often, to be searched for keys"));
+        }
+        Err(why) => return found.push(format!("{path} cannot be searched for keys: {why}")),
+    };
+    for (name, content) in files.iter() {
+        *left = left.saturating_sub(content.bytes().len() as u64);
+        secrets(&format!("{path}/{name}"), content.bytes(), left, found);
+    }
 }
 
 /// A path as it stands in the image.

@@ -1,13 +1,13 @@
 //! A web server on loopback that holds what a test puts on it, and remembers who asked for what.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// What the server answers for a path.
 #[derive(Clone)]
-pub(super) struct Reply {
+pub(crate) struct Reply {
     status: u16,
     headers: Vec<(String, String)>,
     body: Vec<u8>,
@@ -18,24 +18,28 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn of(body: impl Into<Vec<u8>>) -> Reply {
+    pub(crate) fn of(body: impl Into<Vec<u8>>) -> Reply {
         Reply { status: 200, headers: Vec::new(), body: body.into(), cut: false, wants: None }
     }
 
-    pub(super) fn to(address: &str) -> Reply {
-        Reply { status: 302, ..Reply::of("") }.with("Location", address)
+    pub(crate) fn to(address: &str) -> Reply {
+        Reply::status(302).with("Location", address)
     }
 
-    pub(super) fn with(mut self, name: &str, value: &str) -> Reply {
+    pub(crate) fn status(status: u16) -> Reply {
+        Reply { status, ..Reply::of("") }
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Reply {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
-    pub(super) fn cut(self) -> Reply {
+    pub(crate) fn cut(self) -> Reply {
         Reply { cut: true, ..self }
     }
 
-    pub(super) fn behind(self, authorization: &str, challenge: &str) -> Reply {
+    pub(crate) fn behind(self, authorization: &str, challenge: &str) -> Reply {
         Reply { wants: Some((authorization.to_owned(), challenge.to_owned())), ..self }
     }
 }
@@ -43,15 +47,15 @@ impl Reply {
 /// Path with query, and the header `Authorization`.
 type Asked = (String, String);
 
-pub(super) struct Shelf {
-    pub(super) url: String,
-    pub(super) port: u16,
+pub(crate) struct Shelf {
+    pub(crate) url: String,
+    pub(crate) port: u16,
     replies: Arc<Mutex<BTreeMap<String, Reply>>>,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl Shelf {
-    pub(super) fn open() -> Shelf {
+    pub(crate) fn open() -> Shelf {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let shelf = Shelf {
@@ -70,12 +74,12 @@ impl Shelf {
         shelf
     }
 
-    pub(super) fn put(&self, path: &str, reply: Reply) {
+    pub(crate) fn put(&self, path: &str, reply: Reply) {
         self.replies.lock().unwrap().insert(path.to_owned(), reply);
     }
 
     /// What was asked for since the last call.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 }
@@ -87,18 +91,24 @@ fn answer(stream: TcpStream, replies: &Mutex<BTreeMap<String, Reply>>, asked: &M
         return;
     }
     let target = line.split(' ').nth(1).unwrap_or_default().to_owned();
-    let mut authorization = String::new();
+    let (mut authorization, mut length) = (String::new(), 0_u64);
     loop {
         line.clear();
         if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
             break;
         }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("authorization")
-        {
-            value.trim().clone_into(&mut authorization);
+        match line.split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case("authorization") => {
+                value.trim().clone_into(&mut authorization);
+            }
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                length = value.trim().parse().unwrap();
+            }
+            Some(_) | None => {}
         }
     }
+    // Who sends something hears the answer once it is read.
+    let _ = std::io::copy(&mut (&mut reader).take(length), &mut std::io::sink());
     asked.lock().unwrap().push((target.clone(), authorization.clone()));
     let path = target.split('?').next().unwrap_or_default();
     let found = replies.lock().unwrap().get(path).cloned();
