@@ -5,7 +5,7 @@ use crate::event::{Event, FaultRule, Level, Notice, Reconcile};
 use crate::process::trace::{AUTH_PROVIDER, Listener};
 use crate::tap::attribute::Attribution;
 use crate::tap::observed::{ObservedCall, ObservedEvent, Seen};
-use crate::tap::traced::{PrintedLine, ReconcileNow, Traced};
+use crate::tap::traced::{ReconcileNow, Traced};
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result};
 use jiff::Timestamp;
@@ -16,6 +16,7 @@ use opdev_controlplane::{
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
@@ -35,7 +36,7 @@ pub struct Tracing {
     /// What lets the program in, for as long as this lives.
     way: Way,
     starts: Sender<Start>,
-    printed: Sender<PrintedLine>,
+    printed: Sender<Seen>,
     faults: Arc<Faults>,
     passes: broadcast::Sender<Arc<Reconcile>>,
     task: JoinHandle<()>,
@@ -122,8 +123,8 @@ impl Tracing {
         _ = self.starts.send((files, sources)).await;
     }
 
-    /// Where printed lines go that the process tells, too, so that each is shown once.
-    pub fn printed(&self) -> Sender<PrintedLine> {
+    /// Where printed lines go that the process tells, too, so that each is shown once, and those that name an object.
+    pub fn printed(&self) -> Sender<Seen> {
         self.printed.clone()
     }
 
@@ -184,10 +185,11 @@ impl Observer for Copies {
     }
 
     fn seen(&self, observation: Observation) {
-        // What keeps caches filled says nothing but by its events.
+        // What keeps caches filled says nothing but by its events, and discovery says nothing at all.
         let dull = match &observation {
             Observation::Answered(exchange) => {
-                exchange.asked.mark.is_none() && exchange.asked.method == "GET"
+                let asked = &exchange.asked;
+                asked.mark.is_none() && asked.method == "GET" && fills_cache(&asked.path, &asked.query)
             }
             Observation::Delivered(_) => false,
             Observation::WatchEnded(_) => true,
@@ -203,7 +205,7 @@ struct Sources {
     records: Receiver<Traced>,
     seen: Receiver<Observation>,
     starting: Receiver<Start>,
-    lines: Receiver<PrintedLine>,
+    lines: Receiver<Seen>,
     dropped: Arc<AtomicU64>,
     /// Where passes go that somebody follows.
     told: broadcast::Sender<Arc<Reconcile>>,
@@ -217,7 +219,7 @@ impl Sources {
             tokio::select! {
                 biased;
                 start = self.starting.recv() => match start {
-                    Some((files, sources)) => attribution.starting(files, sources),
+                    Some((files, sources)) => attribution.starting(files, sources, Timestamp::now()),
                     None => return,
                 },
                 observation = self.seen.recv() => match observation {
@@ -241,8 +243,9 @@ impl Sources {
                     }
                     Err(_) => return,
                 },
+                () = over(attribution.due()) => out.extend(attribution.elapsed(Timestamp::now())),
                 line = self.lines.recv() => match line {
-                    Some(line) => out.extend(attribution.see(Seen::Printed(line))),
+                    Some(line) => out.extend(attribution.see(line)),
                     None => return,
                 },
             }
@@ -258,6 +261,29 @@ impl Sources {
                 events.emit(event).await;
             }
         }
+    }
+}
+
+/// Whether a read without the id of a pass is one of a watch, or of what the API server serves. A list in pages, and one that may be
+/// old, fills a cache.
+fn fills_cache(path: &str, query: &str) -> bool {
+    let parts = path.trim_matches('/').split('/').count();
+    let is_discovery = match path.split('/').nth(1) {
+        Some("api") => parts <= 2,
+        Some("apis") => parts <= 3,
+        _ => true,
+    };
+    is_discovery || ["watch=", "limit=", "resourceVersion="].iter().any(|part| query.contains(part))
+}
+
+/// Waits until a time; for ever where there is none.
+async fn over(due: Option<Timestamp>) {
+    match due {
+        Some(due) => {
+            let left = Duration::try_from(due.duration_since(Timestamp::now())).unwrap_or_default();
+            tokio::time::sleep(left).await;
+        }
+        None => std::future::pending().await,
     }
 }
 
@@ -301,5 +327,6 @@ fn call(exchange: &Exchange) -> ObservedCall {
 
 fn delivered(delivery: &Delivery) -> Vec<ObservedEvent> {
     let events = delivery.chunk.events().into_iter();
-    events.map(|(kind, object)| ObservedEvent { at: delivery.at, kind, object }).collect()
+    let path = &delivery.asked.path;
+    events.map(|(kind, object)| ObservedEvent { at: delivery.at, kind, path: path.clone(), object }).collect()
 }

@@ -93,6 +93,11 @@ impl Reconcile {
             causes: self.causes.clone(),
         }
     }
+
+    /// Whether its bounds and causes are a guess, for the program tells nothing of its passes.
+    pub fn is_guessed(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.traced == TraceLevel::Wire)
+    }
 }
 
 /// How much is known of the passes of an operator that is a process of its own.

@@ -193,6 +193,12 @@ pub fn causes_of(object: &ObjectRef, of: &[Cause]) -> String {
     causes_beside(of, &object.name)
 }
 
+/// The same of a pass. Of a program that tells nothing they are a guess.
+pub fn causes_of_pass(pass: &Reconcile) -> String {
+    let causes = causes_of(&pass.object, &pass.causes);
+    if pass.is_guessed() { format!("probably {causes}") } else { causes }
+}
+
 fn causes_beside(of: &[Cause], name: &str) -> String {
     let mut sorted: Vec<&Cause> = of.iter().collect();
     sorted.sort_by_key(|cause| rank(cause));

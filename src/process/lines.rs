@@ -6,6 +6,7 @@ use super::logs;
 use super::missing_kinds::MissingKind;
 use crate::event::{Event, Level, LogLine};
 use crate::tap::EventSink;
+use crate::tap::observed::{ObjectLine, Seen};
 use crate::tap::traced::PrintedLine;
 use jiff::Timestamp;
 use std::collections::VecDeque;
@@ -87,7 +88,7 @@ pub(super) async fn follow(mut pipe: impl AsyncRead + Unpin, mut told: Told, tai
 pub(super) struct Told {
     target: String,
     events: EventSink,
-    traced: Option<mpsc::Sender<PrintedLine>>,
+    traced: Option<mpsc::Sender<Seen>>,
     missing: Option<mpsc::Sender<MissingKind>>,
     stops: Option<mpsc::Sender<String>>,
     room: f64,
@@ -98,7 +99,7 @@ pub(super) struct Told {
 
 impl Told {
     /// `target` names the process in its log lines. Lines that its trace tells, too, go to `traced`.
-    pub(super) fn new(target: String, events: EventSink, traced: Option<mpsc::Sender<PrintedLine>>) -> Told {
+    pub(super) fn new(target: String, events: EventSink, traced: Option<mpsc::Sender<Seen>>) -> Told {
         let now = Instant::now();
         Told {
             target,
@@ -153,17 +154,21 @@ impl Told {
             _ = missing.try_send(kind);
         }
         let line = LogLine { at, level, target, message, reconcile: None };
-        let line = match (&self.traced, entry.name) {
-            (Some(traced), Some(name)) => {
-                let printed = PrintedLine { name, line, stack: entry.stack() };
-                match traced.try_send(printed) {
-                    Ok(()) => return,
-                    // Better twice than never.
-                    Err(refused) => refused.into_inner().line,
-                }
+        let seen = match (entry.name, &entry.object) {
+            (Some(name), _) => {
+                Some(Seen::Printed(PrintedLine { name, line: line.clone(), stack: entry.stack() }))
             }
-            _ => line,
+            (None, Some(object)) => {
+                Some(Seen::Line(ObjectLine { object: object.clone(), line: line.clone() }))
+            }
+            (None, None) => None,
         };
+        // One that finds no room is shown as it is: better twice than never.
+        if let (Some(traced), Some(seen)) = (&self.traced, seen)
+            && traced.try_send(seen).is_ok()
+        {
+            return;
+        }
         self.events.log(line);
     }
 
@@ -181,7 +186,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_lines_with_a_name_go_to_the_trace_and_none_is_lost_without_it() {
+    async fn only_lines_with_a_name_or_an_object_go_to_the_trace_and_none_is_lost_without_it() {
         let text = "{\"msg\":\"plain\"}\n{\"msg\":\"named\",\"opdev\":\"7.1\"}\n";
         let (events, mut shown) = EventSink::channel(8);
         let (traced, mut named) = mpsc::channel(8);
@@ -192,7 +197,12 @@ mod tests {
             _ => None,
         };
         assert_eq!((message().as_deref(), message()), (Some("plain"), None));
-        assert_eq!(named.recv().await.unwrap().line.message, "named");
+        let seen = named.recv().await;
+        assert!(matches!(&seen, Some(Seen::Printed(printed)) if printed.line.message == "named"), "{seen:?}");
+        let about = "[2026-11-23 08:00:00,000] kopf.objects         [INFO    ] [default/demo] done\n";
+        follow(about.as_bytes(), told(Some(traced.clone())), Tail::default()).await;
+        let seen = named.recv().await;
+        assert!(matches!(&seen, Some(Seen::Line(about)) if about.object == "default/demo"), "{seen:?}");
         // Without a trace, and where it has ended.
         drop(named);
         for traced in [None, Some(traced)] {

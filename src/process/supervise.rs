@@ -15,10 +15,10 @@ use super::vet::Vet;
 use super::{debugger, gobuild, tree};
 use crate::event::{
     BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ProcessExit, ProcessState,
-    ReloadFailed, words,
+    ReloadFailed, TraceLevel, words,
 };
 use crate::tap::EventSink;
-use crate::tap::traced::PrintedLine;
+use crate::tap::observed::Seen;
 use anyhow::{Context as _, Result};
 use futures::future::BoxFuture;
 use jiff::Timestamp;
@@ -95,8 +95,8 @@ pub struct Supervisor {
     pub cache: PathBuf,
     /// Where facts go.
     pub events: EventSink,
-    /// Where printed lines go that the trace tells, too; `None` where the program is not traced.
-    pub traced: Option<mpsc::Sender<PrintedLine>>,
+    /// Where printed lines go that the trace tells, too, or that name an object; `None` where the program is not traced.
+    pub traced: Option<mpsc::Sender<Seen>>,
     /// Where kinds go that the program misses.
     pub missing: mpsc::Sender<MissingKind>,
     /// What is asked for.
@@ -560,7 +560,8 @@ impl Life {
             program: self.builder.plan.words.clone(),
             starts: self.starts,
             state: self.state.clone(),
-            traced: self.rung.map(Rung::level),
+            // Of a program that tells nothing, its calls do.
+            traced: self.rung.map(Rung::level).or(self.input.traced.as_ref().map(|_| TraceLevel::Wire)),
         };
         self.input.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
     }

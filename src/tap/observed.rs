@@ -3,6 +3,7 @@
 
 use super::Target;
 use super::traced::{PrintedLine, Traced};
+use crate::event::LogLine;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,10 +16,22 @@ pub enum Seen {
     Traced(Traced),
     /// The process printed a line that it tells, too.
     Printed(PrintedLine),
+    /// The process printed a line that names an object.
+    Line(ObjectLine),
     /// A call was answered.
     Call(ObservedCall),
     /// A watch delivered an event.
     Event(ObservedEvent),
+}
+
+/// A line that names the object it is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectLine {
+    /// As the line has it: `namespace/name`, or `Kind.version.group/name.namespace` as kube-rs writes it.
+    pub object: String,
+    /// The line.
+    pub line: LogLine,
 }
 
 /// A call with its answer. Bodies are as they were sent: nothing of them may be shown unmasked.
@@ -94,6 +107,9 @@ pub struct ObservedEvent {
     pub at: Timestamp,
     /// `ADDED`, `MODIFIED`, `DELETED`; bookmarks and errors are none.
     pub kind: String,
+    /// The path of the watch, which says of what kind the object is where only its metadata is delivered.
+    #[serde(default)]
+    pub path: String,
     /// The object.
     pub object: Value,
 }

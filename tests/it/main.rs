@@ -37,6 +37,7 @@ mod render;
 mod scaffold;
 mod service_account;
 mod terminal;
+mod told_by_calls;
 mod traced;
 mod trust;
 mod type_files;

@@ -12,6 +12,7 @@ use opdev::dev::cluster::upstream;
 use opdev::dev::traced::Tracing;
 use opdev::event::{Action, CauseKind, Event, FindingKind, Level, LogLine, Outcome, Reconcile};
 use opdev::process::trace::{ManagerOptions, Rung, environment, overlay, socket_path};
+use opdev::tap::observed::Seen;
 use opdev::tap::traced::{LineName, PrintedLine, ReconcileNow};
 use opdev::tap::{EventSink, PassNumbers};
 use opdev_controlplane::{ControlPlane, Listen, User};
@@ -315,7 +316,11 @@ async fn each_line_is_shown_once(world: &World) {
             message: message.to_owned(),
             reconcile: None,
         };
-        world.tracing.printed().try_send(PrintedLine { name, line, stack: String::new() }).unwrap();
+        world
+            .tracing
+            .printed()
+            .try_send(Seen::Printed(PrintedLine { name, line, stack: String::new() }))
+            .unwrap();
     };
     for name in &printed {
         print(*name, "sailing as it was printed");

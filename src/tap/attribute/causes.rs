@@ -1,10 +1,11 @@
 //! What led to a pass, in the words that all passes share.
 
-use super::{Attribution, time};
+use super::Attribution;
+use super::records::{reference, time};
 use crate::event::{Cause, CauseKind, OwnWrite, Relation, WatchEvent, mask};
 use crate::tap::change::{changed_fields, last_writer};
 use crate::tap::traced::{Begin, TraceCause, TraceObject, Why};
-use opdev_object::meta::{Gvk, ObjectRef, controller};
+use opdev_object::meta::{ObjectRef, controller};
 use std::time::Duration;
 
 impl Attribution {
@@ -90,16 +91,5 @@ impl Attribution {
             Relation::Related
         };
         (CauseKind::Watch { object, event, fields, by, own_write: wrote.is_some(), relation }, wrote)
-    }
-}
-
-/// A reference to what a record is about.
-pub(super) fn reference(object: &TraceObject) -> ObjectRef {
-    let some = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    ObjectRef {
-        gvk: Gvk::new(&object.group, &object.version, &object.kind),
-        namespace: some(&object.namespace),
-        name: object.name.clone(),
-        uid: some(&object.uid),
     }
 }

@@ -2,6 +2,7 @@
 //! has ended and what is known of earlier ones go in, findings come out.
 
 use super::pass::{Open, Write};
+use super::records::{reference, time};
 use super::versions::{Versions, older};
 use crate::event::{FindingKind, PassFinding, Reconcile};
 use crate::tap::change::last_writer;
@@ -126,12 +127,8 @@ pub(super) fn findings(
     findings
 }
 
-fn time(nanoseconds: i64) -> Timestamp {
-    super::time(nanoseconds)
-}
-
 fn stale_get(read: &CacheRead, memory: &Memory) -> Option<PassFinding> {
-    let object = super::causes::reference(&read.object);
+    let object = reference(&read.object);
     let last = memory.wrote.get(&object.key())?;
     if last.at >= time(read.t) {
         return None;

@@ -6,7 +6,9 @@ mod causes;
 mod checks;
 mod pass;
 mod printed;
+mod records;
 mod versions;
+mod wire;
 
 #[cfg(test)]
 mod tests;
@@ -14,17 +16,19 @@ mod tests;
 use super::PassNumbers;
 use super::observed::{ObservedCall, ObservedEvent, Seen};
 use super::traced::{Begin, ControllerAdded, End, LineName, LogRecord, Record, Traced};
-use crate::event::{Event, Level, LogLine, Notice, Reconcile, TraceLevel, mask};
+use crate::event::{Event, Level, LogLine, Notice, Reconcile, mask};
 use checks::{Known, Memory};
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey, ObjectRef, resource_version};
 pub(super) use pass::plural as plural_of;
 use pass::{Open, Write};
 use printed::Printed;
+use records::time;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use versions::Versions;
+use wire::Wire;
 
 /// Passes that have ended and may still get a late call.
 const ENDED: usize = 512;
@@ -58,6 +62,8 @@ pub struct Attribution {
     early: VecDeque<(String, ObservedCall, Option<Write>)>,
     /// Calls of passes that never began.
     unknown: u64,
+    /// What is guessed of a program that tells nothing.
+    wire: Wire,
 }
 
 impl Attribution {
@@ -79,12 +85,15 @@ impl Attribution {
             printed: Printed::default(),
             early: VecDeque::new(),
             unknown: 0,
+            wire: Wire::default(),
         }
     }
 
     /// A process is about to start, because these files were saved; `sources` is the number of what is served then.
-    /// Passes of the one before that never ended are forgotten.
-    pub fn starting(&mut self, files: Vec<String>, sources: u64) {
+    /// Passes of the one before that never ended are forgotten. Until the program tells of its controllers, its passes
+    /// are guessed.
+    pub fn starting(&mut self, files: Vec<String>, sources: u64, at: Timestamp) {
+        self.wire.starting(at);
         self.files = files;
         self.sources = sources;
         self.controllers.clear();
@@ -111,6 +120,10 @@ impl Attribution {
             Seen::Printed(printed) => {
                 let line = self.printed.printed(printed);
                 line.map(|line| self.masked(line)).into_iter().collect()
+            }
+            Seen::Line(about) => {
+                let reconcile = self.guess_of_line(&about);
+                vec![self.masked(LogLine { reconcile, ..about.line })]
             }
             Seen::Call(call) => self.call(call),
             Seen::Event(event) => {
@@ -139,6 +152,7 @@ impl Attribution {
                 vec![self.masked(line)]
             }
             Record::Controller(added) => {
+                self.wire.told();
                 self.controllers.insert(added.name.clone(), added);
                 Vec::new()
             }
@@ -263,9 +277,15 @@ impl Attribution {
     fn call(&mut self, call: ObservedCall) -> Vec<Event> {
         self.learn(call.sent.as_ref());
         self.learn(call.answered.as_ref());
+        self.learn_kind_of_call(&call);
         let write = self.write_of(&call);
         let marked = call.pass().map(str::to_owned);
+        let mut out = Vec::new();
         let (id, guessed) = match marked {
+            _ if self.wire.is_on() => match self.guess_pass(&call, write.as_ref(), &mut out) {
+                Some((id, guessed)) => (Some(id), guessed),
+                None => return out,
+            },
             Some(id) => (Some(id), false),
             None => (self.guess(&call, write.as_ref()), true),
         };
@@ -273,10 +293,10 @@ impl Attribution {
         if let (Some(write), Some(number)) = (&write, number) {
             self.remember(&write.object.key(), &write.rv, number);
         }
-        let Some(id) = id else { return Vec::new() };
+        let Some(id) = id else { return out };
         if let Some(open) = self.open.get_mut(&id) {
             open.call(&call, write, guessed);
-            return Vec::new();
+            return out;
         }
         if number.is_some() {
             return self.late(&id, &call);
@@ -388,6 +408,10 @@ impl Attribution {
     }
 
     fn event(&mut self, event: &ObservedEvent) {
+        if event.object["kind"] == "PartialObjectMetadata" {
+            // The rest of it would be missing from every comparison.
+            return self.guess_cause_of_metadata(event);
+        }
         let Some(object) = ObjectRef::of(&event.object) else { return };
         let key = object.key();
         self.learn(Some(&event.object));
@@ -402,8 +426,9 @@ impl Attribution {
                 self.versions.keep(&key, &known, event.at);
             }
             "MODIFIED" => self.versions.keep(&key, &known, event.at),
-            _ => {}
+            _ => return,
         }
+        self.guess_cause(event);
     }
 
     /// Secrets that may be quoted somewhere later.
@@ -475,14 +500,7 @@ fn namespace_of(path: &str) -> Option<String> {
     parts.next().map(str::to_owned)
 }
 
-fn time(nanoseconds: i64) -> Timestamp {
-    Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap_or_default()
-}
-
 fn notice(at: Timestamp, message: &str, hint: &str) -> Event {
     let (message, hint) = (message.to_owned(), Some(hint.to_owned()));
     Event::Noticed(Notice { at, level: Level::Warn, message, hint, object: None })
 }
-
-/// How passes are known that the process itself tells of.
-const LEVEL: TraceLevel = TraceLevel::Full;

@@ -1,10 +1,9 @@
 //! One pass while it is under way, and what becomes of it when it ends.
 
-use super::causes::reference;
-use super::{LEVEL, time};
+use super::records::{reference, time};
 use crate::event::{
     Action, CachedRead, Call, Cause, Failure, ObjectChange, Outcome, OwnWrite, ProcessPass, Reconcile,
-    ReconcileStarted, Requeue, Step, mask,
+    ReconcileStarted, Requeue, Step, TraceLevel, mask,
 };
 use crate::tap::observed::ObservedCall;
 use crate::tap::traced::{Begin, CacheRead, End};
@@ -32,6 +31,7 @@ pub(super) struct Open {
     pub(super) calls: Vec<ObservedCall>,
     queued: Duration,
     guessed: Vec<u32>,
+    level: TraceLevel,
 }
 
 /// What a call has stored.
@@ -73,7 +73,13 @@ impl Open {
             calls: Vec::new(),
             queued: Duration::from_nanos(u64::try_from(waited).unwrap_or_default()),
             guessed: Vec::new(),
+            level: TraceLevel::Full,
         }
+    }
+
+    /// The same, known in another way than by what the process tells.
+    pub(super) fn at_level(self, level: TraceLevel) -> Self {
+        Open { level, ..self }
     }
 
     pub(super) fn started(&self) -> ReconcileStarted {
@@ -119,14 +125,15 @@ impl Open {
             calls: self.calls.iter().map(|call| call_of(call, self.at)).collect(),
             status,
             objects,
-            requeue: requeue(end, attempt),
+            // When a program tries again that tells nothing is not known.
+            requeue: requeue(end, attempt).filter(|_| self.level == TraceLevel::Full),
             waiting: None,
             failure: failure(end, attempt),
             releases: Vec::new(),
             process: Some(Box::new(ProcessPass {
                 controller: self.controller.clone(),
                 reconcile_id: self.id.clone(),
-                traced: LEVEL,
+                traced: self.level,
                 reads,
                 own_writes: self.own_writes.clone(),
                 guessed_calls: self.guessed.clone(),

@@ -90,7 +90,7 @@ impl World {
 
     fn event(&mut self, kind: &str, object: Value) {
         let at = time(self.now());
-        self.see(Seen::Event(ObservedEvent { at, kind: kind.to_owned(), object }));
+        self.see(Seen::Event(ObservedEvent { at, kind: kind.to_owned(), path: String::new(), object }));
     }
 
     fn list(&mut self, id: &str, labels: &str, items: &[(&str, &str)]) {
@@ -267,7 +267,7 @@ fn a_failed_pass_counts_and_the_next_one_says_why_it_runs() {
 #[test]
 fn the_first_passes_of_a_process_name_the_files_that_led_to_it() {
     let mut world = World::new();
-    world.attribution.starting(vec!["controllers/podset_controller.go".to_owned()], 7);
+    world.attribution.starting(vec!["controllers/podset_controller.go".to_owned()], 7, Timestamp::UNIX_EPOCH);
     let initial = |object| TraceCause { initial: true, ..event("add", object, "") };
     world.begin(
         "podset",

@@ -48,7 +48,16 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     let mut rows = vec![headline(pass)];
     rows.extend(failure(pass, width));
     rows.extend(findings(pass, width));
-    rows.push(Row::new(Role::Title, if pass.causes.len() == 1 { " Cause" } else { " Causes" }));
+    let title = match (pass.is_guessed(), pass.causes.len()) {
+        (true, _) => " Probable causes",
+        (false, 1) => " Cause",
+        (false, _) => " Causes",
+    };
+    rows.push(Row::new(Role::Title, title));
+    if pass.is_guessed() {
+        let lines = wrap(GUESSED, width.saturating_sub(4).max(20));
+        rows.extend(lines.into_iter().map(|line| Row::new(Role::Dim, format!("   {line}"))));
+    }
     for line in waterfall::lines(pass, waterfall::MANY) {
         if matches!(line, Line::Cause(_) | Line::Field(..) | Line::MoreFields(..)) {
             rows.extend(waterfall::row(line, pass, &view.zone, width).wrapped(width.max(20)));
@@ -87,6 +96,10 @@ pub(super) fn status(view: &ViewState, state: &State, width: usize) -> Vec<Row> 
     }
     rows
 }
+
+/// What the user has to know of a pass that nobody told of.
+const GUESSED: &str = "The program tells nothing of its reconciles: where this one begins and ends is guessed from its calls, and \
+                       what led to it from the events that it was sent before.";
 
 /// Steps and calls as bars on the scale of the pass.
 fn timeline(pass: &Reconcile, view: &ViewState, width: usize) -> Vec<Row> {

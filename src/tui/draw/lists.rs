@@ -314,7 +314,7 @@ fn why(pass: &Reconcile) -> String {
     let causes = match only_retries(pass) && pass.failure.is_some() {
         // The error of the pass before stands behind it already.
         true => "retry".to_owned(),
-        false => words::causes_of(&pass.object, &pass.causes),
+        false => words::causes_of_pass(pass),
     };
     let error = pass.failure.as_ref().and_then(|failure| {
         let place = failure.diagnostic.as_ref().map(words::diagnostic);
