@@ -14,6 +14,18 @@ pub(super) enum JsonForm {
     Compact,
 }
 
+/// Flags that do not go together, in words.
+#[derive(Debug)]
+pub(super) struct WrongUsage(pub(super) String);
+
+impl std::fmt::Display for WrongUsage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongUsage {}
+
 /// A duration as Go writes it.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
     sources::duration(text).ok_or_else(|| "expected a duration such as 30s, 1m or 1h2m".to_owned())

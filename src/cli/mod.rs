@@ -144,7 +144,8 @@ fn unread(code: i32) -> ExitCode {
 fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
         complain(&error);
-        ExitCode::FAILURE
+        // As clap ends where it cannot read the command line.
+        if error.is::<arguments::WrongUsage>() { ExitCode::from(2) } else { ExitCode::FAILURE }
     })
 }
 

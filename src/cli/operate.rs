@@ -1,6 +1,7 @@
 //! `opdev operate`: the operator as the process of a cluster, with the flags of helm-operator's `run`. Exit codes: 0 told to
 //! stop, 1 failed, the lead was lost, or told to stop twice, 2 wrong usage.
 
+use super::arguments::WrongUsage;
 use crate::dev::cluster::{Choice, in_pod};
 use crate::dev::owner::Owner;
 use crate::dev::project::Project;
@@ -137,9 +138,10 @@ fn go_bool(text: &str) -> Result<bool, String> {
 /// line of its log.
 pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
     let shutdown = CancellationToken::new();
-    let input = input(args, &shutdown)?;
-    let log = input.log;
-    super::logging::to_lines(move |level, target, message| log.write_own(level, target, message));
+    let (servers, election) = flags(args).map_err(|why| WrongUsage(format!("{why:#}")))?;
+    let input = input(args, servers, election, &shutdown)?;
+    let (log, own) = (input.log.clone(), input.log.clone());
+    super::logging::to_lines(move |level, target, message| own.write_own(level, target, message));
     let mut asked = false;
     super::signals::hear(move |_| {
         // Who says it twice does not want to wait.
@@ -156,12 +158,13 @@ pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
         log.write_end(error);
     }
     runtime.shutdown_timeout(LAST_WAIT);
+    log.finish();
     Ok(if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInput> {
+/// What flags say that belong together.
+fn flags(args: &OperateArgs) -> Result<(ServerSettings, Option<ElectionInput>)> {
     refuse_webhooks(args)?;
-    let project = project(args)?;
     let tls = match (args.metrics_secure, &args.metrics_cert_path) {
         (false, None) => None,
         (false, Some(_)) => {
@@ -176,6 +179,16 @@ fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInpu
     let metrics = args.metrics_addr.as_ref().unwrap_or(&args.metrics_bind_address);
     let servers =
         ServerSettings::of(metrics, &args.health_probe_bind_address, tls, args.metrics_require_rbac)?;
+    Ok((servers, election(args)?))
+}
+
+fn input(
+    args: &OperateArgs,
+    servers: ServerSettings,
+    election: Option<ElectionInput>,
+    shutdown: &CancellationToken,
+) -> Result<OperateInput> {
+    let project = project(args)?;
     let in_pod = writes_to_own_cluster(args);
     let (trust, granted) = trust(&project, in_pod)?;
     let operator = Settings {
@@ -197,13 +210,14 @@ fn input(args: &OperateArgs, shutdown: &CancellationToken) -> Result<OperateInpu
             kubeconfig: args.kubeconfig.clone(),
             allow_contexts: [args.allow_context.clone(), user_settings::allow_contexts()?].concat(),
             owner: Owner::of_user(),
+            never_embedded: true,
             ..Choice::default()
         },
         operator: Settings { max_concurrent, ..operator },
         namespaces: super::arguments::namespaces(std::env::var("WATCH_NAMESPACE").ok().as_deref()),
         servers,
-        election: election(args)?,
-        log: LogWriter { style: style(args) },
+        election,
+        log: LogWriter::to_stderr(style(args)),
         shutdown: shutdown.clone(),
         project,
         trust,

@@ -306,6 +306,7 @@ fn input(
     args.webhooks.apply(&mut webhooks);
     inner_loop::Input {
         cluster: Choice {
+            never_embedded: false,
             embedded: args.embedded,
             fresh: args.fresh,
             in_memory: false,

@@ -26,6 +26,7 @@ use crate::operator::read_only::ReadOnly;
 use crate::tap::{EventSink, PassNumbers};
 use anyhow::{Context as _, Result, bail};
 pub use call_rules::CallRules;
+use explain::OR_EMBEDDED;
 pub use in_cluster::in_pod;
 use kube::Client;
 use kubeconfig::{Merged, Target};
@@ -45,7 +46,7 @@ pub use webhooks::Certificates;
 /// # Errors
 /// Where one that was named is missing, or one cannot be read.
 pub(super) fn kubeconfig_files(choice: &Choice) -> Result<Option<Vec<PathBuf>>> {
-    let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+    let merged = choice.merged()?;
     Ok(merged.and_then(Merged::into_files))
 }
 
@@ -79,12 +80,24 @@ pub struct Choice {
     pub controllers: Controllers,
     /// Whose keys and tokens the embedded control plane may keep from an earlier run.
     pub owner: Owner,
+    /// Whether the embedded control plane is no choice at all, as for the operator of a cluster.
+    pub never_embedded: bool,
 }
 
 impl Choice {
     /// Whether something is said about webhooks, which counts on the embedded control plane only.
     pub(super) fn names_webhooks(&self) -> bool {
         self.webhooks != Webhooks::default() || self.webhook_certificates.is_some()
+    }
+
+    /// What else there is to do where a cluster cannot be used.
+    fn or_embedded(&self) -> &'static str {
+        if self.never_embedded { "" } else { OR_EMBEDDED }
+    }
+
+    /// The kubeconfig; `None` where there is none.
+    fn merged(&self) -> Result<Option<Merged>> {
+        Merged::read(self.kubeconfig.as_deref(), self.or_embedded(), |name| std::env::var_os(name))
     }
 }
 
@@ -100,6 +113,8 @@ pub struct Connection {
     pub kubeconfig: Option<PathBuf>,
     /// Holds while nothing may be written.
     pub read_only: ReadOnly,
+    /// What all calls to a cluster pass; `None` for the embedded control plane.
+    link: Option<Link>,
     /// Who looks after the connection, where it can break.
     monitor: Option<ConnectionMonitor>,
     plane: Option<(ControlPlane, Option<Listening>)>,
@@ -122,7 +137,7 @@ impl Connection {
         if choice.embedded {
             return Self::embedded(choice, state_folder).await;
         }
-        let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+        let merged = choice.merged()?;
         let context = choice.context.as_deref().filter(|name| !name.is_empty());
         match (merged, context) {
             (None, Some(context)) => bail!(
@@ -142,7 +157,7 @@ impl Connection {
     /// # Errors
     /// A message that says what was tried and what to do.
     pub async fn to_cluster(choice: &Choice) -> Result<Connection> {
-        let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+        let merged = choice.merged()?;
         let Some(merged) = merged else {
             bail!(
                 "there is no cluster\n  where: neither --kubeconfig nor KUBECONFIG names one, this is no pod with a \
@@ -167,7 +182,7 @@ impl Connection {
         if choice.context.as_deref().is_some_and(|name| !name.is_empty()) {
             return Ok(false);
         }
-        let merged = Merged::read(choice.kubeconfig.as_deref(), |name| std::env::var_os(name))?;
+        let merged = choice.merged()?;
         Ok(merged.is_none_or(|merged| merged.current().is_none()))
     }
 
@@ -222,6 +237,7 @@ impl Connection {
             namespace,
             kubeconfig,
             read_only: ReadOnly::default(),
+            link: None,
             monitor: None,
             plane: Some((plane, listening)),
             _lock: lock,
@@ -244,8 +260,9 @@ impl Connection {
         let version = client.apiserver_version().await.with_context(|| {
             format!(
                 "the API server of context {context} ({}) does not tell its version; check it with `kubectl --context \
-                 {context} version`, or start with --embedded to work without a cluster",
-                target.names.server
+                 {context} version`{}",
+                target.names.server,
+                choice.or_embedded()
             )
         })?;
         let version = version.git_version;
@@ -268,13 +285,15 @@ impl Connection {
             marks,
             insecure: target.insecure,
         };
-        let monitor = ConnectionMonitor { link, choice: choice.clone(), context: context.to_owned() };
+        let monitor =
+            ConnectionMonitor { link: link.clone(), choice: choice.clone(), context: context.to_owned() };
         Ok(Connection {
             client,
             cluster,
             namespace,
             kubeconfig: choice.kubeconfig.clone(),
             read_only,
+            link: Some(link),
             monitor: Some(monitor),
             plane: None,
             _lock: None,
@@ -338,14 +357,13 @@ impl Connection {
         Ok(Some((tracing, [plain, added])))
     }
 
-    /// A client that asks `rules` before each write and tells them of each call. To be called before `monitor`.
-    pub(crate) fn supervised(&self, rules: Arc<dyn CallRules>) -> Client {
-        match &self.monitor {
-            Some(monitor) => {
-                Client::new(Supervised { link: monitor.link.clone(), rules }, self.namespace.clone())
-            }
-            None => self.client.clone(),
-        }
+    /// A client that asks `rules` before each write and tells them of each call.
+    ///
+    /// # Errors
+    /// On the embedded control plane, whose calls nobody supervises: a client without the rules would write all the same.
+    pub(crate) fn supervised(&self, rules: Arc<dyn CallRules>) -> Result<Client> {
+        let link = self.link.clone().context("calls of the embedded control plane are not supervised")?;
+        Ok(Client::new(Supervised { link, rules }, self.namespace.clone()))
     }
 
     /// Who looks after the connection, where it can break.

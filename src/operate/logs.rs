@@ -3,8 +3,12 @@
 use crate::event::{Event, Level, Outcome, Reconcile, ReleaseStep, words};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
-use std::io::Write as _;
+use std::io::Write;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::time::{Duration, Instant};
 
 /// How much is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -142,19 +146,77 @@ impl LogStyle {
     }
 }
 
-/// Writes log lines to standard error, as zap does.
-#[derive(Clone, Copy)]
+/// How many lines wait for a reader who is slow. More are counted, and left out.
+const WAITING: usize = 4_096;
+/// How long the last lines may take to be written at the end.
+const LAST_LINES: Duration = Duration::from_secs(2);
+
+/// Writes log lines to standard error, as zap does, from a thread of its own: a reader who pauses holds nobody up. Clones write
+/// to the same place.
+#[derive(Clone)]
 pub struct LogWriter {
-    /// How.
-    pub style: LogStyle,
+    style: LogStyle,
+    waiting: SyncSender<Waiting>,
+    lost: Arc<AtomicU64>,
+}
+
+enum Waiting {
+    Line(String),
+    /// Somebody waits until all lines before this are written.
+    End(SyncSender<()>),
 }
 
 impl LogWriter {
+    /// Writes to standard error.
+    pub fn to_stderr(style: LogStyle) -> LogWriter {
+        LogWriter::over(style, std::io::stderr())
+    }
+
+    fn over(style: LogStyle, mut out: impl Write + Send + 'static) -> LogWriter {
+        let (waiting, lines) = sync_channel(WAITING);
+        let lost = Arc::new(AtomicU64::new(0));
+        let log = LogWriter { style, waiting, lost: Arc::clone(&lost) };
+        // It ends with the last clone. Nobody reads the lines any more where writing fails.
+        std::thread::spawn(move || {
+            for next in lines {
+                let count = lost.swap(0, Ordering::Relaxed);
+                if count > 0 {
+                    let line =
+                        Line::new(LogLevel::Error, "cmd", format!("{count} lines of the log were lost"));
+                    let text = style.text(line, Timestamp::now()).unwrap_or_default();
+                    let _ = out.write_all(text.as_bytes());
+                }
+                let _ = match next {
+                    Waiting::Line(text) => out.write_all(text.as_bytes()),
+                    Waiting::End(written) => {
+                        let _ = written.send(());
+                        out.flush()
+                    }
+                };
+            }
+        });
+        log
+    }
+
     pub(super) fn write(&self, line: Line) {
-        if let Some(text) = self.style.text(line, Timestamp::now()) {
-            // Nobody reads it any more where that fails.
-            let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        if let Some(text) = self.style.text(line, Timestamp::now())
+            && self.waiting.try_send(Waiting::Line(text)).is_err()
+        {
+            self.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Waits until all lines are written, though not for long.
+    pub fn finish(&self) {
+        let until = Instant::now() + LAST_LINES;
+        let (tell, written) = sync_channel(1);
+        while let Err(TrySendError::Full(_)) = self.waiting.try_send(Waiting::End(tell.clone())) {
+            if Instant::now() > until {
+                return;
+            }
+            std::thread::sleep(LAST_LINES / 200);
+        }
+        let _ = written.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 
     /// A line of opdev's own log.
@@ -276,5 +338,42 @@ mod tests {
         assert!(LogStyle { level: LogLevel::Error, ..style }.text(line(), at).is_none());
         assert_eq!("4".parse::<LogLevel>(), Ok(LogLevel::Debug));
         assert!("loud".parse::<LogLevel>().is_err() && "week".parse::<TimeEncoding>().is_err());
+    }
+
+    /// A reader who reads nothing until told to.
+    struct Slow(std::sync::mpsc::Receiver<()>, Arc<std::sync::Mutex<String>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            self.1.lock().unwrap().push_str(std::str::from_utf8(bytes).unwrap());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_slow_reader_holds_nobody_up_and_is_told_what_was_lost() {
+        let style = LogStyle { json: true, level: LogLevel::Info, time: TimeEncoding::Rfc3339 };
+        let (go, wait) = std::sync::mpsc::channel();
+        let read = Arc::new(std::sync::Mutex::new(String::new()));
+        let log = LogWriter::over(style, Slow(wait, Arc::clone(&read)));
+        let many = WAITING as u64 * 2;
+        for number in 0..many {
+            log.write(Line::new(LogLevel::Info, "cmd", format!("line {number}")));
+        }
+        drop(go);
+        log.finish();
+        let read = read.lock().unwrap();
+        let lost = read.lines().find_map(|line| {
+            let (before, _) = line.split_once(" lines of the log were lost")?;
+            before.rsplit('"').next()?.parse::<u64>().ok()
+        });
+        let written = read.lines().filter(|line| line.contains("\"line ")).count() as u64;
+        assert_eq!(lost.map(|lost| lost + written), Some(many));
+        assert!(read.contains("\"line 0\"") && written >= WAITING as u64, "{written}");
     }
 }

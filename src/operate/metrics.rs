@@ -6,7 +6,7 @@ use super::text::{Exposition, Histogram, Kind};
 use crate::event::{Cause, Event, LoopKind, Outcome, Reconcile, ReconcileStarted, ReleaseStep};
 use jiff::Timestamp;
 use opdev_object::meta::{Gvk, ObjectKey};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Bounds of `controller_runtime_reconcile_time_seconds`.
@@ -54,6 +54,8 @@ pub(super) struct Metrics {
 #[derive(Default)]
 struct Counted {
     leads: bool,
+    /// Groups and kinds that are served.
+    kinds: BTreeSet<(String, String)>,
     controllers: BTreeMap<String, Controller>,
     /// Passes under way, with their controller.
     running: HashMap<u64, (String, Timestamp)>,
@@ -79,9 +81,14 @@ struct Controller {
     worked: Histogram,
 }
 
-/// The name of a kind's controller.
-fn controller(kind: &str) -> String {
-    format!("{}-controller", kind.to_lowercase())
+/// The name of a kind's controller, as helm-operator has it.
+fn short_name(gvk: &Gvk) -> String {
+    format!("{}-controller", gvk.kind.to_lowercase())
+}
+
+/// The name where kinds of several groups have the short one: each would count for the other.
+fn long_name(gvk: &Gvk) -> String {
+    format!("{}.{}-controller", gvk.kind.to_lowercase(), gvk.group)
 }
 
 impl Metrics {
@@ -100,8 +107,8 @@ impl Metrics {
     }
 
     /// A kind is served, by so many workers.
-    pub(super) fn serves(&self, kind: &str, workers: usize) {
-        self.lock().controllers.insert(controller(kind), Controller::new(workers));
+    pub(super) fn serves(&self, gvk: &Gvk, workers: usize) {
+        self.lock().serve(gvk, workers);
     }
 
     /// Whether this process leads.
@@ -110,8 +117,10 @@ impl Metrics {
     }
 
     /// How many objects of a kind wait for a worker.
-    pub(super) fn waits(&self, kind: &str, waiting: usize) {
-        if let Some(one) = self.lock().controllers.get_mut(&controller(kind)) {
+    pub(super) fn waits(&self, gvk: &Gvk, waiting: usize) {
+        let mut counted = self.lock();
+        let name = counted.controller(gvk);
+        if let Some(one) = counted.controllers.get_mut(&name) {
             one.waiting = waiting;
         }
     }
@@ -142,7 +151,8 @@ impl Metrics {
                     LoopKind::Repair => "repair",
                     LoopKind::Upgrade => "upgrade",
                 };
-                *counted.loops.entry((controller(&found.object.gvk.kind), sort)).or_default() += 1;
+                let name = counted.controller(&found.object.gvk);
+                *counted.loops.entry((name, sort)).or_default() += 1;
             }
             _ => {}
         }
@@ -216,8 +226,30 @@ impl Controller {
 }
 
 impl Counted {
+    fn serve(&mut self, gvk: &Gvk, workers: usize) {
+        let others: Vec<Gvk> = self.kinds.iter().map(|(group, kind)| Gvk::new(group, "", kind)).collect();
+        self.kinds.insert((gvk.group.clone(), gvk.kind.clone()));
+        // Before the first of a second group comes, nothing has been counted yet.
+        for other in others.iter().filter(|other| short_name(other) == short_name(gvk)) {
+            if let Some(known) = self.controllers.remove(&short_name(other)) {
+                let name = self.controller(other);
+                self.controllers.insert(name, known);
+            }
+        }
+        let name = self.controller(gvk);
+        self.controllers.insert(name, Controller::new(workers));
+    }
+
+    /// The name of a kind's controller.
+    fn controller(&self, gvk: &Gvk) -> String {
+        let short = short_name(gvk);
+        let is_other =
+            |(group, kind): &&(String, String)| *group != gvk.group && kind.eq_ignore_ascii_case(&gvk.kind);
+        if self.kinds.iter().any(|known| is_other(&known)) { long_name(gvk) } else { short }
+    }
+
     fn begin(&mut self, started: &ReconcileStarted) {
-        let name = controller(&started.object.gvk.kind);
+        let name = self.controller(&started.object.gvk);
         if let Some(one) = self.controllers.get_mut(&name) {
             one.adds += 1;
         }
@@ -226,7 +258,7 @@ impl Counted {
 
     fn end(&mut self, pass: &Reconcile) {
         self.running.remove(&pass.id);
-        let name = controller(&pass.object.gvk.kind);
+        let name = self.controller(&pass.object.gvk);
         for Cause { kind, .. } in &pass.causes {
             *self.causes.entry((name.clone(), kind.name())).or_default() += 1;
         }
@@ -459,11 +491,12 @@ mod tests {
     #[test]
     fn calls_and_waiting_objects_are_counted() {
         let metrics = Metrics::for_tests();
-        metrics.serves("Site", 3);
+        let site = Gvk::new("my.domain", "v1", "Site");
+        metrics.serves(&site, 3);
         let depth = "workqueue_depth{controller=\"site-controller\",name=\"site-controller\",priority=\"\"}";
         assert_eq!(value(&metrics, depth), Some(0.0));
-        metrics.waits("Site", 7);
-        metrics.waits("Other", 1);
+        metrics.waits(&site, 7);
+        metrics.waits(&Gvk::new("my.domain", "v1", "Other"), 1);
         assert_eq!(value(&metrics, depth), Some(7.0));
         metrics.called("GET", Some(200));
         metrics.called("GET", Some(200));
@@ -478,9 +511,35 @@ mod tests {
     }
 
     #[test]
+    fn kinds_of_one_name_in_two_groups_are_counted_apart() {
+        let metrics = Metrics::for_tests();
+        let [one, other, alone] = [("a.example", "Site"), ("b.example", "Site"), ("a.example", "Cache")]
+            .map(|(group, kind)| Gvk::new(group, "v1", kind));
+        for (gvk, workers) in [(&one, 1), (&alone, 2), (&other, 3)] {
+            metrics.serves(gvk, workers);
+        }
+        metrics.waits(&one, 4);
+        metrics.waits(&other, 5);
+        let of = |family: &str, controller: &str| {
+            let more = if family == "workqueue_depth" {
+                format!(",name=\"{controller}\",priority=\"\"")
+            } else {
+                String::new()
+            };
+            value(&metrics, &format!("{family}{{controller=\"{controller}\"{more}}}"))
+        };
+        let workers = "controller_runtime_max_concurrent_reconciles";
+        let names = ["site.a.example-controller", "site.b.example-controller", "cache-controller"];
+        assert_eq!(names.map(|name| of(workers, name)), [Some(1.0), Some(3.0), Some(2.0)]);
+        assert_eq!(of("workqueue_depth", names[0]), Some(4.0));
+        assert_eq!(of("workqueue_depth", names[1]), Some(5.0));
+        assert_eq!(of(workers, "site-controller"), None);
+    }
+
+    #[test]
     fn a_pass_that_runs_is_active_and_unfinished() {
         let metrics = Metrics::for_tests();
-        metrics.serves("Site", 3);
+        metrics.serves(&Gvk::new("my.domain", "v1", "Site"), 3);
         let object = opdev_object::meta::ObjectRef {
             gvk: Gvk::new("my.domain", "v1", "Site"),
             namespace: Some("default".to_owned()),

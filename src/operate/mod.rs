@@ -1,6 +1,7 @@
 //! The operator as the process of a cluster: reads the project once, waits until it leads, and reconciles until it is told to
 //! stop. No files of the project are watched, nothing is written to the disk. `lease` decides who leads, `election` asks and
-//! writes; `work` runs the manager; `metrics` counts, `logs` writes, `health` and `servers` answer the kubelet and Prometheus.
+//! writes; `work` runs the manager; `metrics` counts, `logs` writes, `health` and `servers` answer the kubelet and Prometheus, `orphans` waits for processes that
+//! nobody else waits for.
 
 mod authorization;
 mod created;
@@ -9,6 +10,7 @@ mod health;
 mod lease;
 mod logs;
 mod metrics;
+mod orphans;
 mod process;
 mod servers;
 mod text;
@@ -33,6 +35,7 @@ use servers::Served;
 pub use servers::{MetricsTls, ServerSettings};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use work::{Rules, Work};
 
 /// What to run.
@@ -122,16 +125,16 @@ async fn serve(
         log.write(Line::new(LogLevel::Error, "cmd", words::diagnostic(problem)));
     }
     for watch in &sources.watches {
-        metrics.serves(&watch.gvk.kind, watch.max_concurrent.unwrap_or(operator.max_concurrent));
+        metrics.serves(&watch.gvk, watch.max_concurrent.unwrap_or(operator.max_concurrent));
         let period = watch.reconcile_period.unwrap_or(operator.reconcile_period);
         let line = Line::new(LogLevel::Info, "helm.controller", "Watching resource");
         let line = line.with("apiVersion", watch.gvk.api_version()).with("kind", watch.gvk.kind.clone());
         log.write(line.with("reconcilePeriod", words::took(period)));
     }
     let lead = election.as_ref().map(|_| Lead::default());
-    let anytime = connection.supervised(Arc::new(Rules { metrics: Arc::clone(&metrics), lead: None }));
+    let anytime = connection.supervised(Arc::new(Rules { metrics: Arc::clone(&metrics), lead: None }))?;
     let leading = Rules { metrics: Arc::clone(&metrics), lead: lead.clone() };
-    let client = connection.supervised(Arc::new(leading));
+    let client = connection.supervised(Arc::new(leading))?;
     let namespace = connection.namespace.clone();
     let election = election.map(|election| Election {
         client: anytime.clone(),
@@ -146,6 +149,7 @@ async fn serve(
     for line in servers::start(&input.servers, &served, servers).await? {
         log.write(Line::new(LogLevel::Info, "cmd", line));
     }
+    let _reaping = AbortOnDropHandle::new(tokio::spawn(orphans::reap()));
     let shutdown = input.shutdown;
     let work = Work { sources, namespaces, settings: operator, client, metrics, health, log, shutdown };
     work.run(connection, election).await

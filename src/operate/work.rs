@@ -116,7 +116,7 @@ impl Work {
             let work = monitor.run(events.clone(), to_manager.clone(), awake);
             beside.push(AbortOnDropHandle::new(tokio::spawn(work)));
         }
-        let (health, asked, log) = (Arc::clone(&self.health), to_manager.clone(), self.log);
+        let (health, asked, log) = (Arc::clone(&self.health), to_manager.clone(), self.log.clone());
         beside.push(AbortOnDropHandle::new(tokio::spawn(async move { health.follow(asked, log).await })));
         let depths = follow_depths(Arc::clone(&self.metrics), to_manager.clone());
         beside.push(AbortOnDropHandle::new(tokio::spawn(depths)));
@@ -161,8 +161,9 @@ impl Work {
 
     /// Counts and writes what happens, until there are no more events.
     fn listen(&self, mut facts: mpsc::Receiver<Event>) -> tokio::task::JoinHandle<()> {
-        let (metrics, log, health) = (Arc::clone(&self.metrics), self.log, Arc::clone(&self.health));
-        let mut creations = Creations::follow(Arc::clone(&metrics), self.client.clone());
+        let (metrics, log, health) = (Arc::clone(&self.metrics), self.log.clone(), Arc::clone(&self.health));
+        let mut creations =
+            Creations::follow(Arc::clone(&metrics), self.client.clone(), self.namespaces.clone());
         tokio::spawn(async move {
             while let Some(event) = facts.recv().await {
                 metrics.hear(&event);
@@ -187,7 +188,7 @@ async fn follow_depths(metrics: Arc<Metrics>, manager: mpsc::Sender<ManagerReque
         }
         let Ok(kinds) = answer.await else { return };
         for kind in kinds {
-            metrics.waits(&kind.gvk.kind, kind.waiting);
+            metrics.waits(&kind.gvk, kind.waiting);
         }
         tokio::time::sleep(DEPTH).await;
     }

@@ -574,18 +574,29 @@ async fn what_cannot_work_is_said_at_once() {
     };
     let (code, text) = ended(&[]);
     assert!(code == Some(1) && text.contains("there is no cluster"), "{text}");
+    // What is to be done is what this command can do.
+    let kubeconfig = "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: c, context: {cluster: c}}]\n";
+    fs::write(root.join("config.unreachable"), kubeconfig).unwrap();
+    for wrong in [
+        ["--kubeconfig=gone", "--context=c"],
+        ["--kubeconfig=config.unreachable", "--context=d"],
+        ["--kubeconfig=config.unreachable", "--context=c"],
+    ] {
+        let (code, text) = ended(&wrong);
+        assert!(code == Some(1) && text.contains("to do:") && !text.contains("--embedded"), "{text}");
+    }
     let (code, text) = ended(&["--metrics-require-rbac"]);
-    assert!(code == Some(1) && text.contains("--metrics-secure flag is required"), "{text}");
+    assert!(code == Some(2) && text.contains("--metrics-secure flag is required"), "{text}");
     let (code, text) = ended(&["--leader-elect"]);
-    assert!(code == Some(1) && text.contains("--leader-election-id"), "{text}");
+    assert!(code == Some(2) && text.contains("--leader-election-id"), "{text}");
     let (code, text) = ended(&["--leader-elect", "--leader-election-id=x"]);
-    assert!(code == Some(1) && text.contains("--leader-election-namespace"), "{text}");
+    assert!(code == Some(2) && text.contains("--leader-election-namespace"), "{text}");
     assert_eq!(ended(&["--zap-log-level=loud"]).0, Some(2));
     let (code, text) = ended(&["--no-such-flag"]);
     assert!(code == Some(2) && text.contains("--no-such-flag"), "{text}");
     let (code, text) = ended(&["--webhook-cert-path=/certs"]);
     assert!(
-        code == Some(1) && text.contains("--webhook-cert-path: opdev operate serves no webhooks"),
+        code == Some(2) && text.contains("--webhook-cert-path: opdev operate serves no webhooks"),
         "{text}"
     );
     // What helm-operator takes is taken.

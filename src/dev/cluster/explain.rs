@@ -60,9 +60,12 @@ pub(crate) struct Names {
     pub(crate) cluster_file: String,
     /// Where the user entry is.
     pub(crate) user_file: String,
+    /// What else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    pub(crate) or: &'static str,
 }
 
-const EMBEDDED: &str = "start with --embedded to work without a cluster";
+/// What else there is to do for commands that have this flag.
+pub(super) const OR_EMBEDDED: &str = ", or start with --embedded to work without a cluster";
 
 impl Names {
     /// `cluster prod in /home/jane/.kube/config`.
@@ -88,7 +91,8 @@ impl Names {
             ),
             place: self.user_place(),
             hint: format!(
-                "log in again as you do for kubectl, check with `kubectl --context {context} auth whoami`, or {EMBEDDED}"
+                "log in again as you do for kubectl, check with `kubectl --context {context} auth whoami`{}",
+                self.or
             ),
         }
     }
@@ -96,12 +100,12 @@ impl Names {
     /// A call that got no answer; `why` is the transport's chain of errors.
     pub(crate) fn unanswered(&self, why: &str) -> Problem {
         let (context, server) = (&self.context, &self.server);
-        let check = format!("check it with `kubectl --context {context} version`, or {EMBEDDED}");
+        let check = format!("check it with `kubectl --context {context} version`{}", self.or);
         let not_trusted = |what: &str, place: String, hint: &str| Problem {
             fault: Fault::Untrusted,
             what: format!("{what} (context {context}, {server})"),
             place,
-            hint: format!("{hint}, or {EMBEDDED}"),
+            hint: format!("{hint}{}", self.or),
         };
         let has = |text: &str| why.contains(text);
         if has("UnknownIssuer") || has("CaUsedAsEndEntity") || has("BadSignature") {
@@ -156,7 +160,7 @@ impl Names {
             fault: Fault::NoCredential,
             what: format!("no credential for context {}: {what}", self.context),
             place: self.user_place(),
-            hint: format!("{hint}, or {EMBEDDED}"),
+            hint: format!("{hint}{}", self.or),
         }
     }
 }
@@ -213,6 +217,7 @@ mod tests {
             server: "https://10.0.0.1:6443".into(),
             cluster_file: "/k/config".into(),
             user_file: "/k/config".into(),
+            or: OR_EMBEDDED,
         }
     }
 

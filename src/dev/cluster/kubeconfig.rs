@@ -19,6 +19,8 @@ pub(super) struct Merged {
     files: Vec<PathBuf>,
     /// The file of each entry, by sort and name.
     origins: BTreeMap<(Sort, String), PathBuf>,
+    /// What else there is to do where something is wrong: `OR_EMBEDDED`, or nothing.
+    or: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,25 +50,25 @@ pub(super) struct Target {
 /// How long a connection may be silent. Every watch says something more often.
 const SILENCE: Duration = Duration::from_secs(310);
 
-const OR_EMBEDDED: &str = "or start with --embedded to work without a cluster";
-
 impl Merged {
-    /// Reads the files; `None` where there are none and none was named. `var` reads the environment.
+    /// Reads the files; `None` where there are none and none was named. `var` reads the environment, `or` is what else there is
+    /// to do where something is wrong: `OR_EMBEDDED`, or nothing.
     ///
     /// # Errors
     /// Where a file that was named is missing, one cannot be read, or this is a pod without credentials.
     pub(super) fn read(
         named: Option<&Path>,
+        or: &'static str,
         var: impl Fn(&str) -> Option<std::ffi::OsString>,
     ) -> Result<Option<Merged>> {
         if let Some(path) = named {
             if !path.exists() {
                 bail!(
-                    "there is no kubeconfig {}\n  where: --kubeconfig\n  to do: name a file that exists, {OR_EMBEDDED}",
+                    "there is no kubeconfig {}\n  where: --kubeconfig\n  to do: name a file that exists{or}",
                     shown(path)
                 );
             }
-            return Ok(Some(Self::of(vec![path.to_owned()])?));
+            return Ok(Some(Self::of(vec![path.to_owned()], or)?));
         }
         let listed: Vec<PathBuf> = var("KUBECONFIG")
             .map(|value| std::env::split_paths(&value).filter(|path| !path.as_os_str().is_empty()).collect())
@@ -76,7 +78,7 @@ impl Merged {
             if there.is_empty() {
                 let list = listed.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ");
                 bail!(
-                    "no kubeconfig file exists: {list}\n  where: the environment variable KUBECONFIG\n  to do: correct or unset it, {OR_EMBEDDED}"
+                    "no kubeconfig file exists: {list}\n  where: the environment variable KUBECONFIG\n  to do: correct or unset it{or}"
                 );
             }
             for missing in listed.iter().filter(|path| !path.exists()) {
@@ -85,30 +87,30 @@ impl Merged {
                     shown(missing)
                 );
             }
-            return Ok(Some(Self::of(there)?));
+            return Ok(Some(Self::of(there, or)?));
         }
         if let Some((kubeconfig, token)) = in_cluster::kubeconfig(&var) {
-            return Ok(Some(Merged { kubeconfig, files: vec![token], origins: BTreeMap::new() }));
+            return Ok(Some(Merged { kubeconfig, files: vec![token], origins: BTreeMap::new(), or }));
         }
         let home = var("HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
         match home.map(|home| home.join(".kube/config")).filter(|path| path.exists()) {
-            Some(path) => Ok(Some(Self::of(vec![path])?)),
+            Some(path) => Ok(Some(Self::of(vec![path], or)?)),
             None if in_cluster::is_pod(&var) => bail!(
                 "this is a pod without the token of a ServiceAccount\n  where: KUBERNETES_SERVICE_HOST is set, {} does not \
-                 exist\n  to do: let the pod mount it (automountServiceAccountToken), name a kubeconfig, {OR_EMBEDDED}",
+                 exist\n  to do: let the pod mount it (automountServiceAccountToken), name a kubeconfig{or}",
                 in_cluster::token().display()
             ),
             None => Ok(None),
         }
     }
 
-    fn of(files: Vec<PathBuf>) -> Result<Merged> {
+    fn of(files: Vec<PathBuf>, or: &'static str) -> Result<Merged> {
         let mut merged =
-            Merged { kubeconfig: Kubeconfig::default(), files: files.clone(), origins: BTreeMap::new() };
+            Merged { kubeconfig: Kubeconfig::default(), files: files.clone(), origins: BTreeMap::new(), or };
         for file in files {
             // What the file says is not repeated: the parser quotes it, and it may hold credentials.
             let mut next = Kubeconfig::read_from(&file).map_err(|error| {
-                anyhow!("the kubeconfig {} cannot be used: {}\n  to do: correct it (`kubectl --kubeconfig {} config view` reads it, too), {OR_EMBEDDED}", shown(&file), without_excerpt(&error.to_string()), shown(&file))
+                anyhow!("the kubeconfig {} cannot be used: {}\n  to do: correct it (`kubectl --kubeconfig {} config view` reads it, too){or}", shown(&file), without_excerpt(&error.to_string()), shown(&file))
             })?;
             // An empty one is none.
             next.current_context = next.current_context.filter(|name| !name.is_empty());
@@ -150,7 +152,7 @@ impl Merged {
     /// # Errors
     /// Where one of them is missing, or a value cannot be used.
     pub(super) async fn target(&self, context: &str) -> Result<Target> {
-        let kubeconfig = &self.kubeconfig;
+        let (kubeconfig, or) = (&self.kubeconfig, self.or);
         let names: Vec<&str> = kubeconfig.contexts.iter().map(|one| one.name.as_str()).collect();
         let found = kubeconfig.contexts.iter().find(|one| one.name == context);
         let Some(entry) = found.and_then(|one| one.context.clone()) else {
@@ -158,7 +160,7 @@ impl Merged {
             let near = nearest(context, names.iter().copied());
             let near = near.map_or_else(String::new, |near| format!("did you mean {near}? "));
             bail!(
-                "the kubeconfig has no context {context}; it has {known}\n  where: {}\n  to do: {near}name one with --context, {OR_EMBEDDED}",
+                "the kubeconfig has no context {context}; it has {known}\n  where: {}\n  to do: {near}name one with --context{or}",
                 self.list()
             );
         };
@@ -166,7 +168,7 @@ impl Merged {
         let cluster = kubeconfig.clusters.iter().find(|one| one.name == entry.cluster);
         let Some(cluster) = cluster.and_then(|one| one.cluster.clone()) else {
             bail!(
-                "the context {context} names the cluster {:?}, which the kubeconfig does not have\n  where: {place}\n  to do: add it with `kubectl config set-cluster`, {OR_EMBEDDED}",
+                "the context {context} names the cluster {:?}, which the kubeconfig does not have\n  where: {place}\n  to do: add it with `kubectl config set-cluster`{or}",
                 entry.cluster
             );
         };
@@ -175,7 +177,7 @@ impl Merged {
         let user = user.map(|one| one.auth_info.clone().unwrap_or_default());
         if user.is_none() && !user_name.is_empty() {
             bail!(
-                "the context {context} names the user {user_name:?}, which the kubeconfig does not have\n  where: {place}\n  to do: add it with `kubectl config set-credentials`, {OR_EMBEDDED}"
+                "the context {context} names the user {user_name:?}, which the kubeconfig does not have\n  where: {place}\n  to do: add it with `kubectl config set-credentials`{or}"
             );
         }
         let names = Names {
@@ -185,10 +187,11 @@ impl Merged {
             user_file: self.file_of(Sort::User, &user_name),
             cluster: entry.cluster.clone(),
             user: user_name,
+            or,
         };
         if names.server.is_empty() {
             bail!(
-                "the cluster {} has no server\n  where: {}\n  to do: set it with `kubectl config set-cluster {} --server https://...`, {OR_EMBEDDED}",
+                "the cluster {} has no server\n  where: {}\n  to do: set it with `kubectl config set-cluster {} --server https://...`{or}",
                 names.cluster,
                 names.cluster_place(),
                 names.cluster
@@ -198,9 +201,7 @@ impl Merged {
         let server = config.cluster_url.clone();
         config.proxy_url =
             proxies::proxy(cluster.proxy_url.as_deref(), &server, |name| std::env::var(name).ok()).map_err(
-                |error| {
-                    anyhow!("{error}\n  where: {}\n  to do: correct it, {OR_EMBEDDED}", names.cluster_place())
-                },
+                |error| anyhow!("{error}\n  where: {}\n  to do: correct it{or}", names.cluster_place()),
             )?;
         config.read_timeout = Some(SILENCE);
         config.default_retry = false;
@@ -231,7 +232,7 @@ impl Merged {
     }
 
     async fn config(&self, context: &str, names: &Names) -> Result<kube::Config> {
-        let mut kubeconfig = self.kubeconfig.clone();
+        let (mut kubeconfig, or) = (self.kubeconfig.clone(), self.or);
         // Proxies are chosen by `proxies`; kube's own rules differ from kubectl's.
         for cluster in kubeconfig.clusters.iter_mut().filter_map(|one| one.cluster.as_mut()) {
             cluster.proxy_url = None;
@@ -239,7 +240,11 @@ impl Merged {
         let options = KubeConfigOptions { context: Some(context.to_owned()), ..KubeConfigOptions::default() };
         kube::Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| {
             let why = without_excerpt(&words::error(&error));
-            anyhow!("the context {context} cannot be used: {why}\n  where: {}, {}\n  to do: correct it, {OR_EMBEDDED}", names.cluster_place(), names.user_place())
+            anyhow!(
+                "the context {context} cannot be used: {why}\n  where: {}, {}\n  to do: correct it{or}",
+                names.cluster_place(),
+                names.user_place()
+            )
         })
     }
 }
@@ -251,6 +256,7 @@ fn without_excerpt(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::explain::OR_EMBEDDED;
     use super::*;
     use std::fs;
 
@@ -262,7 +268,9 @@ mod tests {
 
     fn of(files: &[&Path]) -> Merged {
         let joined = std::env::join_paths(files).unwrap();
-        Merged::read(None, |name| (name == "KUBECONFIG").then(|| joined.clone())).unwrap().unwrap()
+        Merged::read(None, OR_EMBEDDED, |name| (name == "KUBECONFIG").then(|| joined.clone()))
+            .unwrap()
+            .unwrap()
     }
 
     #[tokio::test]
@@ -314,12 +322,12 @@ mod tests {
             assert!(error.contains(&path.display().to_string()) && error.contains("--embedded"), "{error}");
         }
         let none = |_: &str| None;
-        assert!(Merged::read(None, none).unwrap().is_none());
+        assert!(Merged::read(None, OR_EMBEDDED, none).unwrap().is_none());
         let gone = folder.path().join("gone");
-        let error = Merged::read(Some(&gone), none).err().unwrap().to_string();
-        assert!(error.contains("there is no kubeconfig"), "{error}");
+        let error = Merged::read(Some(&gone), "", none).err().unwrap().to_string();
+        assert!(error.contains("there is no kubeconfig") && !error.contains("--embedded"), "{error}");
         let broken = write(folder.path(), "broken", "users: [{name: u, user: {token: hidden-token\n");
-        let error = Merged::read(Some(&broken), none).err().unwrap().to_string();
+        let error = Merged::read(Some(&broken), OR_EMBEDDED, none).err().unwrap().to_string();
         assert!(error.contains("cannot be used") && !error.contains("hidden-token"), "{error}");
     }
 }

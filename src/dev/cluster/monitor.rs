@@ -2,7 +2,7 @@
 //! says when all is well. Ends with opdev.
 
 use super::Choice;
-use super::kubeconfig::{Merged, Target};
+use super::kubeconfig::Target;
 use super::link::Link;
 use crate::event::{ConnectionChanged, Event, Level, Notice, Trouble, TroubleKind, words};
 use crate::operator::manager::ManagerRequest;
@@ -132,8 +132,7 @@ impl ConnectionMonitor {
     }
 
     async fn target(&self) -> Option<Target> {
-        let merged =
-            Merged::read(self.choice.kubeconfig.as_deref(), |name| std::env::var_os(name)).ok()??;
+        let merged = self.choice.merged().ok()??;
         merged.target(&self.context).await.ok()
     }
 
