@@ -104,6 +104,9 @@ pub(super) struct UndeployArgs {
     /// The namespace, instead of the one in config/default
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<String>,
+    /// Delete what else is in the namespace too, whoever has put it there, without a question
+    #[arg(long)]
+    with_unrelated: bool,
     #[command(flatten)]
     remove: RemoveArgs,
 }
@@ -120,13 +123,13 @@ struct ApplyArgs {
 
 #[derive(Debug, clap::Args)]
 struct RemoveArgs {
-    /// Delete custom resources too, and what else is in the namespace, without a question
+    /// Delete custom resources too, without a question
     #[arg(short, long, visible_alias = "with-objects")]
     yes: bool,
     /// What is not there is no error
     #[arg(long)]
     ignore_not_found: bool,
-    /// How long to wait until all is gone
+    /// How long to wait until all is gone; with 0s what is still going is not waited for
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = super::arguments::duration)]
     wait: Duration,
 }
@@ -180,7 +183,11 @@ pub(super) fn deploy(args: DeployArgs) -> Result<()> {
 
 pub(super) fn undeploy(args: UndeployArgs) -> Result<()> {
     let input = input(args.place, args.remove.wait)?;
-    let options = RemoveOptions { namespace: args.namespace, ..args.remove.options() };
+    let options = RemoveOptions {
+        namespace: args.namespace,
+        with_unrelated: args.with_unrelated,
+        ..args.remove.options()
+    };
     finish(deploy::undeploy(&input, &options, &tell))
 }
 
@@ -199,6 +206,7 @@ impl RemoveArgs {
         let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
         RemoveOptions {
             with_objects: self.yes,
+            with_unrelated: false,
             ask: is_terminal.then_some(ask),
             ignore_not_found: self.ignore_not_found,
             namespace: None,

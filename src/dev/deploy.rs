@@ -2,6 +2,7 @@
 //! away from it. What would hurt objects, or could not be applied as a whole, is said before anything is written.
 
 mod apply;
+mod bindings;
 mod image;
 mod input;
 mod kinds;
@@ -148,6 +149,7 @@ impl Session {
             )
             .await?;
         }
+        bindings::keep(client, &mut kinds, self.namespace(), &objects, say).await?;
         self.weigh(manifests, &crds, options, say).await?;
         let crds = self.without_scaffolded(manifests, &crds, &mut kinds, say).await?;
         let tried: Vec<&Value> = namespaces.iter().chain(&crds).chain(&rest).copied().collect();

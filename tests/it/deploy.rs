@@ -609,8 +609,32 @@ async fn what_belongs_to_others_is_not_deleted() {
         json!({"apiVersion": "v1", "kind": "Namespace", "name": "default", "uid": owner["metadata"]["uid"]});
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "theirs", "ownerReferences": [reference]}});
     stage.post("/api/v1/namespaces/cache-operator-system/secrets", &secret).await;
+    // A custom resource there is listed as one, and what cert-manager keeps is the deployment's.
+    let certificate = json!({"cert-manager.io/certificate-name": "serving-cert"});
+    let kept = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kept", "annotations": certificate}});
+    stage.post("/api/v1/namespaces/cache-operator-system/secrets", &kept).await;
+    let gvk = stage.kind();
+    let object = json!({"apiVersion": gvk.api_version(), "kind": gvk.kind, "metadata": {"name": "here"}});
+    let path = format!("/apis/{}/{}/namespaces/cache-operator-system/memcacheds", gvk.group, gvk.version);
+    stage.post(&path, &object).await;
     let said = stage.refused(&["undeploy"]);
     assert!(said.contains("Secret cache-operator-system/theirs"), "{said}");
+    assert!(
+        said.contains("Secret cache-operator-system/kept"),
+        "no Certificate of the files has this name: {said}"
+    );
+    assert!(said.contains("Memcached: 1 object\n    cache-operator-system/here"), "{said}");
+    assert!(
+        said.contains("not of this deployment: 2 objects") && said.contains("--yes and --with-unrelated"),
+        "{said}"
+    );
+    // Who lets custom resources go has said nothing of what is somebody else's.
+    let said = stage.refused(&["undeploy", "--yes"]);
+    assert!(
+        said.contains("theirs") && !said.contains("/here") && said.ends_with("with --with-unrelated\n"),
+        "{said}"
+    );
+    assert!(stage.get(&format!("{path}/here")).await.is_some(), "nothing was deleted");
     // Another namespace than the one it was deployed to: the roles of the cluster stay.
     let said = stage.refused(&["undeploy", "--namespace", "elsewhere", "--yes"]);
     assert!(said.contains("nothing was deleted: namespace/elsewhere is not there"), "{said}");
@@ -620,6 +644,90 @@ async fn what_belongs_to_others_is_not_deleted() {
     assert!(text(&output).contains("there is no cluster"), "{}", text(&output));
     let (code, said) = stage.run(&[&IMAGE[..], &["--save", "--dry-run", "server"]].concat());
     assert_eq!(code, Some(2), "{said}");
+}
+
+/// A sample in `config/default` is named by the files: nobody is asked for it, and it goes while the operator is there.
+#[tokio::test(flavor = "multi_thread")]
+async fn custom_resources_of_the_deployment_itself_go_first() {
+    let stage = Stage::new();
+    let gvk = stage.kind();
+    let sample = format!(
+        "apiVersion: {}\nkind: {}\nmetadata:\n  name: sample\n  finalizers: [example.com/kept]\nspec: {{}}\n",
+        gvk.api_version(),
+        gvk.kind
+    );
+    fs::write(stage.root.join("config/default/sample.yaml"), sample).unwrap();
+    stage.edit("config/default/kustomization.yaml", |text| {
+        text.replacen("resources:\n", "resources:\n- sample.yaml\n", 1)
+    });
+    stage.done(&IMAGE);
+    let path = format!(
+        "/apis/{}/{}/namespaces/cache-operator-system/memcacheds/cache-operator-sample",
+        gvk.group, gvk.version
+    );
+    assert!(stage.get(&path).await.is_some());
+    // Its finalizer is answered by nobody here: the operator has to stay.
+    let said = stage.refused(&["undeploy", "--wait", "0s"]);
+    assert!(said.contains("cache-operator-sample") && said.contains("still there"), "{said}");
+    assert!(stage.get(DEPLOYMENT).await.is_some(), "{said}");
+    let patch = json!({ "metadata": { "finalizers": null } }).to_string().into_bytes();
+    let request = http::Request::patch(&path).header("content-type", "application/merge-patch+json");
+    stage.client().await.request::<Value>(request.body(patch).unwrap()).await.unwrap();
+    stage.edit("config/default/sample.yaml", |text| text.replace("  finalizers: [example.com/kept]\n", ""));
+    stage.done(&IMAGE);
+    // What is still going is not waited for.
+    let said = stage.done(&["undeploy", "--wait", "0s"]);
+    assert!(
+        said.contains("sample deleted") && said.contains("namespace/cache-operator-system deleted"),
+        "{said}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_deployment_takes_no_roles_from_the_first() {
+    let stage = Stage::new();
+    stage.done(&IMAGE);
+    let other = [&IMAGE[..], &["--namespace", "second", "--wait", "0s"]].concat();
+    let said = stage.refused(&other);
+    assert!(
+        said.contains("another deployment would lose its roles")
+            && said.contains("serviceaccount cache-operator-system/cache-operator-controller-manager"),
+        "{said}"
+    );
+    assert_eq!(stage.get("/api/v1/namespaces/second").await, None);
+    // Once that one is gone nothing is lost.
+    let account =
+        "/api/v1/namespaces/cache-operator-system/serviceaccounts/cache-operator-controller-manager";
+    let request = http::Request::delete(account).body(Vec::new()).unwrap();
+    stage.client().await.request::<Value>(request).await.unwrap();
+    stage.done(&other);
+}
+
+/// A program that builds instead of opdev is given the folder, and its words are those of the user.
+#[test]
+fn a_program_may_build_the_kustomization() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let stage = Stage::new();
+    let tool = stage.folder.path().join("tool");
+    let script = "#!/bin/sh\n[ \"$1\" = build ] || { echo \"no $1\" >&2; exit 3; }\n[ -f \"$2/kustomization.yaml\" ] || exit 4\n\
+                  printf 'apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: built}\\n'\n";
+    fs::write(&tool, script).unwrap();
+    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    let with = |words: &str, more: &[&str]| {
+        let program = format!("{} {words}", tool.display());
+        let args = [&["deploy", "--kustomize", &program, "-o", "yaml"], more].concat();
+        let output = opdev(&stage.root, stage.folder.path(), &args);
+        (output.status.code(), text(&output))
+    };
+    let (code, said) = with("build", &[]);
+    assert!(code == Some(0) && said.contains("name: built") && !said.contains("Deployment"), "{said}");
+    let (code, said) = with("burn", &[]);
+    assert!(code == Some(1) && said.contains("config/default failed: no burn"), "{said}");
+    let (code, said) = with("build", &["--namespace", "elsewhere"]);
+    assert!(
+        code == Some(1) && said.contains("with --kustomize the program reads the files as they are"),
+        "{said}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -51,8 +51,10 @@ pub struct ApplyOptions {
 /// What goes away, and how.
 #[derive(Default)]
 pub struct RemoveOptions {
-    /// Whether objects go that nobody has named: custom resources, and what else is in the namespace.
+    /// Whether custom resources go that nobody has named.
     pub with_objects: bool,
+    /// Whether what else is in the namespace goes with it, whoever has put it there.
+    pub with_unrelated: bool,
     /// Asks the user whether these go, where there is somebody to ask; it is given a list of them.
     pub ask: Option<fn(&str) -> Result<bool>>,
     /// Whether it is no error that something is not there.

@@ -25,12 +25,52 @@ const PAGE: usize = 500;
 /// More are counted, not named.
 const NAMED: usize = 10;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// The annotation of a Secret that cert-manager keeps a certificate in: the name of its Certificate.
+const CERTIFICATE: &str = "cert-manager.io/certificate-name";
 
 /// Objects of a kind that would go with its CRD.
 struct Dependents {
     kind: String,
     resource: ApiResource,
-    objects: Vec<Value>,
+    /// Those that are among the objects to delete.
+    named: Vec<Value>,
+    /// Those that nobody has named.
+    others: Vec<Value>,
+}
+
+impl Dependents {
+    fn all(&self) -> impl Iterator<Item = &Value> {
+        self.named.iter().chain(&self.others)
+    }
+}
+
+/// What the files name: kind, namespace and name of each object.
+struct Own(BTreeSet<(String, String, String)>);
+
+impl Own {
+    /// `namespace` is that of objects that name none.
+    fn of(objects: &[Value], namespace: &str) -> Own {
+        let key = |object: &Value| {
+            let namespace = meta::namespace(object).unwrap_or(namespace).to_owned();
+            (gvk(object).kind, namespace, meta::name(object).unwrap_or_default().to_owned())
+        };
+        Own(objects.iter().map(key).collect())
+    }
+
+    /// Whether the files name an object of the cluster.
+    fn has(&self, kind: &str, namespace: Option<&str>, name: &str) -> bool {
+        match namespace {
+            Some(namespace) => self.0.contains(&(kind.to_owned(), namespace.to_owned(), name.to_owned())),
+            // Kustomize gives kinds that it does not know a namespace.
+            None => self.0.iter().any(|(of, _, one)| of == kind && one == name),
+        }
+    }
+
+    /// Whether cert-manager keeps a certificate that the files name in a Secret.
+    fn keeps_certificate_in(&self, secret: &Value) -> bool {
+        let certificate = meta::annotation(secret, CERTIFICATE);
+        certificate.is_some_and(|name| self.has("Certificate", meta::namespace(secret), name))
+    }
 }
 
 /// Deletes the objects and waits until they are gone.
@@ -49,18 +89,28 @@ pub(super) async fn remove(
     if !options.ignore_not_found {
         namespaces_there(session, &mut kinds, &objects).await?;
     }
-    let dependents = dependents(client, &named).await?;
-    let unrelated = unrelated(session, &named, &dependents).await?;
-    if !options.with_objects {
-        agreed(&session.connection.cluster.name, &dependents, &unrelated, options.ask).await?;
-    }
+    let own = Own::of(&named, session.namespace());
+    let dependents = dependents(client, &named, &own).await?;
+    let unrelated = unrelated(client, &named, &own, &dependents).await?;
+    agreed(&session.connection.cluster.name, &dependents, &unrelated, options).await?;
     let until = Instant::now() + longest;
+    // Also those that the files name: their finalizers need the operator.
     for kind in &dependents {
         delete_objects(client, kind, until, say).await?;
     }
+    let went = |object: &&Value| {
+        let is_it = |other: &Value| {
+            meta::name(other) == meta::name(object)
+                && meta::namespace(other).is_none_or(|namespace| {
+                    namespace == meta::namespace(object).unwrap_or(session.namespace())
+                })
+        };
+        let mut of_kind = dependents.iter().filter(|kind| kind.kind == gvk(object).kind);
+        of_kind.any(|kind| kind.named.iter().any(is_it))
+    };
     let mut missing = Vec::new();
     let mut gone = Vec::new();
-    for object in objects.into_iter().rev() {
+    for object in objects.into_iter().rev().filter(|object| !went(object)) {
         // What is not served was left out when it was deployed, or its CRD is gone, and it with it.
         let Some((resource, namespaced)) = kinds.find(client, &gvk(object)).await? else { continue };
         let namespace = namespaced.then(|| meta::namespace(object).unwrap_or(session.namespace()));
@@ -73,7 +123,8 @@ pub(super) async fn remove(
             None => missing.push(shown(object)),
         }
     }
-    for (shown, path, uid) in &gone {
+    // Who waits for nothing does not wait for what is still going.
+    for (shown, path, uid) in gone.iter().filter(|_| !longest.is_zero()) {
         wait_gone(client, shown, path, uid, until).await?;
     }
     if missing.is_empty() || options.ignore_not_found {
@@ -157,7 +208,7 @@ async fn may_remove(session: &Session, kinds: &mut Kinds, objects: &[&Value]) ->
 }
 
 /// Custom resources by kind, of the CRDs among the objects.
-async fn dependents(client: &Client, objects: &[Value]) -> Result<Vec<Dependents>> {
+async fn dependents(client: &Client, objects: &[Value], own: &Own) -> Result<Vec<Dependents>> {
     let mut found = Vec::new();
     for crd in objects.iter().filter(|object| is_crd(object)) {
         let name = meta::name(crd).unwrap_or_default();
@@ -181,8 +232,12 @@ async fn dependents(client: &Client, objects: &[Value]) -> Result<Vec<Dependents
         let gvk = GroupVersionKind::gvk(text("/spec/group"), version, text("/spec/names/kind"));
         let resource = ApiResource::from_gvk_with_plural(&gvk, text("/spec/names/plural"));
         let objects = list(client, &plural_path(&resource, None)).await?;
-        if !objects.is_empty() {
-            found.push(Dependents { kind: gvk.kind, resource, objects });
+        let is_named = |object: &Value| {
+            own.has(&gvk.kind, meta::namespace(object), meta::name(object).unwrap_or_default())
+        };
+        let (named, others): (Vec<Value>, Vec<Value>) = objects.into_iter().partition(is_named);
+        if !named.is_empty() || !others.is_empty() {
+            found.push(Dependents { kind: gvk.kind, resource, named, others });
         }
     }
     Ok(found)
@@ -211,8 +266,12 @@ async fn list(client: &Client, path: &str) -> Result<Vec<Value>> {
 }
 
 /// What else is in the namespaces that would go, and belongs neither to the deployment nor to the cluster.
-async fn unrelated(session: &Session, objects: &[Value], dependents: &[Dependents]) -> Result<Vec<String>> {
-    let client = &session.connection.client;
+async fn unrelated(
+    client: &Client,
+    objects: &[Value],
+    own: &Own,
+    dependents: &[Dependents],
+) -> Result<Vec<String>> {
     let mut namespaces = Vec::new();
     for name in objects.iter().filter(|object| object["kind"] == "Namespace").filter_map(meta::name) {
         match send(client, "GET", &format!("/api/v1/namespaces/{name}"), JSON, None).await {
@@ -224,13 +283,6 @@ async fn unrelated(session: &Session, objects: &[Value], dependents: &[Dependent
     if namespaces.is_empty() {
         return Ok(Vec::new());
     }
-    let own: BTreeSet<(String, String, String)> = objects
-        .iter()
-        .map(|object| {
-            let namespace = meta::namespace(object).unwrap_or(session.namespace()).to_owned();
-            (gvk(object).kind, namespace, meta::name(object).unwrap_or_default().to_owned())
-        })
-        .collect();
     let (resources, silent) = listed(client).await?;
     let unknown = |what: &str| words::visible_line(&format!("{what}, so it is not known what is there"));
     let mut found: Vec<String> =
@@ -249,12 +301,16 @@ async fn unrelated(session: &Session, objects: &[Value], dependents: &[Dependent
             there.extend(objects.into_iter().map(|object| (resource.kind.as_str(), object)));
         }
         // What something else owns, such as a custom resource of another operator, is that one's.
-        let custom = dependents.iter().flat_map(|kind| &kind.objects);
-        let owners: BTreeSet<&str> =
-            there.iter().map(|(_, object)| object).chain(custom).filter_map(meta::uid).collect();
+        let custom: BTreeSet<&str> =
+            dependents.iter().flat_map(Dependents::all).filter_map(meta::uid).collect();
+        let here = there.iter().filter_map(|(_, object)| meta::uid(object));
+        let owners: BTreeSet<&str> = here.chain(custom.iter().copied()).collect();
         for (kind, object) in &there {
-            let name = meta::name(object).unwrap_or_default().to_owned();
-            let is_own = own.contains(&((*kind).to_owned(), namespace.to_owned(), name.clone()));
+            let name = meta::name(object).unwrap_or_default();
+            // Custom resources are listed as such, and cert-manager keeps a certificate of the deployment in a Secret.
+            let is_own = own.has(kind, Some(namespace), name)
+                || meta::uid(object).is_some_and(|uid| custom.contains(uid))
+                || own.keeps_certificate_in(object);
             if !is_own && !is_of_the_cluster(kind, object, &owners) {
                 found.push(words::visible_line(&format!("{kind} {namespace}/{name}")));
             }
@@ -308,27 +364,30 @@ fn is_of_the_cluster(kind: &str, object: &Value, owners: &BTreeSet<&str>) -> boo
     }
 }
 
-/// Whether the user lets objects go that the command does not name; an error where not.
+/// Whether the user lets objects go that the command does not name; an error where not. Custom resources of the operator, and
+/// what somebody else has put into the namespace, are two different things to agree to.
 async fn agreed(
     cluster: &str,
     dependents: &[Dependents],
     unrelated: &[String],
-    ask: Option<fn(&str) -> Result<bool>>,
+    options: &RemoveOptions,
 ) -> Result<()> {
-    if dependents.is_empty() && unrelated.is_empty() {
-        return Ok(());
+    let (mut lines, mut flags) = (Vec::new(), Vec::new());
+    for kind in dependents.iter().filter(|kind| !kind.others.is_empty() && !options.with_objects) {
+        flags = vec!["--yes"];
+        lines.push(format!("  {}: {}", words::visible_line(&kind.kind), counted(kind.others.len())));
+        lines.extend(named(&kind.others, |object| format!("    {}{}", place(object), finalizers(object))));
     }
-    let mut lines = Vec::new();
-    for kind in dependents {
-        lines.push(format!("  {}: {}", words::visible_line(&kind.kind), counted(kind.objects.len())));
-        lines.extend(named(&kind.objects, |object| format!("    {}{}", place(object), finalizers(object))));
-    }
-    if !unrelated.is_empty() {
+    if !unrelated.is_empty() && !options.with_unrelated {
+        flags.push("--with-unrelated");
         lines.push(format!("  in the namespace, not of this deployment: {}", counted(unrelated.len())));
         lines.extend(named(unrelated, |object| format!("    {object}")));
     }
+    if lines.is_empty() {
+        return Ok(());
+    }
     let list = lines.join("\n");
-    if let Some(ask) = ask {
+    if let Some(ask) = options.ask {
         let cluster = words::visible_line(cluster);
         let question = format!("These objects of {cluster} would go, too:\n{list}\n");
         if tokio::task::spawn_blocking(move || ask(&question)).await?? {
@@ -337,7 +396,8 @@ async fn agreed(
         bail!("{NOTHING}: the objects stay");
     }
     bail!(
-        "{NOTHING}, for objects would go that nobody has named:\n{list}\n  to do: delete them first, or let them go with --yes"
+        "{NOTHING}, for objects would go that nobody has named:\n{list}\n  to do: delete them first, or let them go with {}",
+        flags.join(" and ")
     )
 }
 
@@ -373,7 +433,7 @@ fn finalizers(object: &Value) -> String {
 
 /// Deletes custom resources and waits while their operator answers the finalizers.
 async fn delete_objects(client: &Client, kind: &Dependents, until: Instant, say: Say<'_>) -> Result<()> {
-    for object in &kind.objects {
+    for object in kind.all() {
         let path =
             object_path(&kind.resource, meta::namespace(object), meta::name(object).unwrap_or_default());
         if delete(client, &path).await?.is_some() {
@@ -432,5 +492,21 @@ async fn wait_gone(client: &Client, shown: &str, path: &str, uid: &str, until: I
             bail!("{shown} is still there: {} {finalizers}", words::visible(&why.join("; ")));
         }
         tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_of_a_certificate_of_the_files_is_theirs() {
+        let certificate = json!({"apiVersion": "cert-manager.io/v1", "kind": "Certificate",
+            "metadata": {"name": "serving-cert", "namespace": "system"}});
+        let own = Own::of(&[certificate], "default");
+        let secret = |namespace: &str, of: &str| json!({"kind": "Secret", "metadata": {"name": "s", "namespace": namespace, "annotations": {CERTIFICATE: of}}});
+        assert!(own.keeps_certificate_in(&secret("system", "serving-cert")));
+        assert!(!own.keeps_certificate_in(&secret("system", "another")));
+        assert!(!own.keeps_certificate_in(&secret("default", "serving-cert")));
     }
 }
