@@ -450,7 +450,7 @@ impl Life {
             let left_out = self.builder.left_out();
             if !left_out.is_empty() {
                 let message = format!(
-                    "the program is built without {}, which its own build has: a debugger would find no variables, lines or files",
+                    "the program is built without {}, which its own build has: with them a debugger finds no variables, lines or files",
                     left_out.join(" ")
                 );
                 self.notice(Level::Info, message).await;
