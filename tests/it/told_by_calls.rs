@@ -67,9 +67,8 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     let users: Api<DynamicObject> = Api::default_namespaced_with(users, &kind);
     users.create(&PostParams::default(), &serde_json::from_value(note).unwrap()).await.unwrap();
     let note = loop {
-        match seen.next().await.unwrap().unwrap() {
-            WatchEvent::Added(note) => break note,
-            _ => {}
+        if let WatchEvent::Added(note) = seen.next().await.unwrap().unwrap() {
+            break note;
         }
     };
     for copy in 0..2 {
