@@ -36,6 +36,11 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
     match change.resource.as_str() {
         "services" => change.key().into_iter().collect(),
         "pods" => {
+            if let (Some(before), Some(after)) = (&change.before, &change.after)
+                && !changes_endpoints(before, after)
+            {
+                return Vec::new();
+            }
             let services = view.list("services", meta::namespace(object));
             let states: Vec<_> = [&change.before, &change.after]
                 .into_iter()
@@ -63,6 +68,26 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
         }
         _ => Vec::new(),
     }
+}
+
+/// Whether a change of a pod may show in an endpoint: most of them, such as a condition or a count of restarts, do not. The
+/// rules are those of Kubernetes' own controller (`podEndpointsChanged` of its endpoint slices).
+fn changes_endpoints(before: &Value, after: &Value) -> bool {
+    let ready = |pod: &Value| {
+        let conditions = list(pod, "/status/conditions").iter();
+        let mut ready = conditions.filter(|condition| condition["type"] == "Ready");
+        ready.next().map(|condition| condition["status"].clone())
+    };
+    let fields = [
+        "/metadata/labels",
+        "/metadata/deletionTimestamp",
+        "/metadata/uid",
+        "/spec",
+        "/status/podIP",
+        "/status/podIPs",
+        "/status/phase",
+    ];
+    fields.iter().any(|field| before.pointer(field) != after.pointer(field)) || ready(before) != ready(after)
 }
 
 fn selector(service: &Value) -> Option<Selector> {

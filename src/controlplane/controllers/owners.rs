@@ -18,13 +18,14 @@ pub(crate) struct Claim {
 /// Claims the objects of a resource for an owner.
 pub(crate) fn claim(view: &dyn View, owner: &Value, resource: &str, selector: &Selector) -> Claim {
     let mut claim = Claim { owned: Vec::new(), writes: Vec::new() };
+    let own = uid(owner);
     let concerns = |known: &Attributes| match known.controller() {
-        Some(controller) => controller.uid == uid(owner),
+        Some(controller) => controller.uid == own,
         None => selector.selects(known),
     };
     for object in view.select(resource, meta::namespace(owner), &concerns) {
         match meta::controller(&object) {
-            Some(controller) if controller.uid != uid(owner) => {}
+            Some(controller) if controller.uid != own => {}
             Some(_) if selector.matches(&object) => claim.owned.push(object),
             Some(_) if deleting(owner) || deleting(&object) => {}
             Some(_) => claim.writes.push(release(resource, &object, owner)),

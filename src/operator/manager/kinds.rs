@@ -286,6 +286,13 @@ impl Kinds {
         keys.map(|object| object.key()).collect()
     }
 
+    /// Whether an object is among those of its kind.
+    pub(super) fn knows(&self, key: &ObjectKey) -> bool {
+        let Some((served, cache)) = self.primary(&key.group, &key.kind) else { return false };
+        let is_picked = cache.read().get(key).is_some_and(|object| served.watch.picks(object));
+        is_picked && self.is_inside(key.namespace.as_deref())
+    }
+
     /// The objects of a kind as they are known now, as far as its selector picks them.
     pub(super) fn states(&self, gvk: &Gvk) -> Vec<Arc<Value>> {
         let found = self.primary(&gvk.group, &gvk.kind);

@@ -106,15 +106,15 @@ impl Manager {
         } else {
             self.kinds.forget(&key);
         }
-        let known = self.kinds.objects(&reconcile.object.gvk);
         let found = self.loops.see(&reconcile);
         let reconcile = Arc::new(reconcile);
         self.events.emit(Event::Reconciled(Arc::clone(&reconcile))).await;
         self.judge(&key, &reconcile, found).await;
         if let Some(reload) = &mut self.reload {
             reload.ended(&key, running.sources, &causes, failed);
+            let kinds = &self.kinds;
             reload.forget(|waiting| {
-                waiting.kind != key.kind || waiting.group != key.group || known.contains(waiting)
+                waiting.kind != key.kind || waiting.group != key.group || kinds.knows(waiting)
             });
             self.settle().await;
         }
