@@ -3,7 +3,7 @@
 //! Never reads the store.
 
 use opdev_object::meta::{self, OwnerReference};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +34,17 @@ pub enum PodField {
     Memory,
 }
 
+/// A field of services that is known without reading them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceField {
+    /// `spec.clusterIP`
+    Address,
+    /// `nodePort` of each port and `spec.healthCheckNodePort`, each followed by a comma.
+    NodePorts,
+    /// `spec.selector` as `label=value`, each followed by a comma; empty for a service of type `ExternalName`.
+    Selector,
+}
+
 /// Between two fields. No field that is kept here can contain it.
 const END: char = '\0';
 
@@ -55,7 +66,11 @@ impl Attributes {
             labels: labels.map(|labels| shared.labels.keep(Arc::new(labels.clone()))),
             owners: (!owners.is_empty()).then(|| shared.owners.keep(Arc::new(owners))),
             deleting: meta::deletion_timestamp(object).is_some(),
-            fields: if table == "pods" { pod_fields(object).into() } else { Box::default() },
+            fields: match table {
+                "pods" => pod_fields(object).into(),
+                "services" => service_fields(object).into(),
+                _ => Box::default(),
+            },
         }
     }
 
@@ -94,6 +109,21 @@ impl Attributes {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
     }
 
+    /// A field of a service, empty where it is missing.
+    pub fn service(&self, field: ServiceField) -> &str {
+        self.fields.split(END).nth(field as usize).unwrap_or_default()
+    }
+
+    /// Whether it is a service whose selector selects these labels of a pod. A service without a selector selects nothing.
+    pub fn service_selects(&self, labels: Option<&Map<String, Value>>) -> bool {
+        let selector = self.service(ServiceField::Selector);
+        let holds = |pair: &str| {
+            let (label, value) = pair.split_once('=').unwrap_or((pair, ""));
+            labels.and_then(|labels| labels.get(label)).is_some_and(|has| has == value)
+        };
+        !selector.is_empty() && selector.split_terminator(',').all(holds)
+    }
+
     /// Whether it is a pod that has ended, well or not.
     pub fn pod_finished(&self) -> bool {
         matches!(self.pod(PodField::Phase), "Succeeded" | "Failed")
@@ -118,6 +148,29 @@ fn pod_fields(pod: &Value) -> String {
         }
         fields.push(END);
     }
+    fields
+}
+
+fn service_fields(service: &Value) -> String {
+    let spec = &service["spec"];
+    let mut fields = String::from(spec["clusterIP"].as_str().unwrap_or_default());
+    fields.push(END);
+    let of_ports = spec["ports"].as_array().into_iter().flatten().map(|port| &port["nodePort"]);
+    for port in of_ports.chain([&spec["healthCheckNodePort"]]).filter_map(Value::as_i64) {
+        fields.push_str(&port.to_string());
+        fields.push(',');
+    }
+    fields.push(END);
+    for (label, value) in spec["selector"].as_object().into_iter().flatten() {
+        if spec["type"] == "ExternalName" {
+            break;
+        }
+        // Validation lets neither the separators nor anything but text into labels.
+        for part in [label, "=", value.as_str().unwrap_or_default(), ","] {
+            fields.push_str(part);
+        }
+    }
+    fields.push(END);
     fields
 }
 
@@ -183,6 +236,25 @@ mod tests {
         assert!(known.pod_finished());
         assert_eq!(Attributes::of("configmaps", &pod("n")).pod(PodField::Node), "");
         assert_eq!(Attributes::of("pods", &json!({})).labels(), &Value::Null);
+    }
+
+    #[test]
+    fn what_a_service_holds_and_selects_is_known_without_it() {
+        let service = json!({"spec": {"clusterIP": "10.96.0.7", "healthCheckNodePort": 30003,
+            "ports": [{"nodePort": 30001}, {"port": 1}, {"nodePort": 30002}], "selector": {"app": "x", "tier": ""}}});
+        let known = Attributes::of("services", &service);
+        let fields = [ServiceField::Address, ServiceField::NodePorts, ServiceField::Selector];
+        let expected = ["10.96.0.7", "30001,30002,30003,", "app=x,tier=,"];
+        assert_eq!(fields.map(|field| known.service(field)), expected);
+        let selects = |known: &Attributes, labels: &Value| known.service_selects(labels.as_object());
+        assert!(selects(&known, &json!({"app": "x", "tier": "", "more": "1"})));
+        assert!(!selects(&known, &json!({"app": "x"})));
+        assert!(!selects(&known, &json!({"app": "y", "tier": ""})));
+        assert!(!selects(&known, &Value::Null));
+        for selects_nothing in [json!({"selector": {}}), json!({"type": "ExternalName", "selector": {"app": "x"}})] {
+            let known = Attributes::of("services", &json!({"spec": selects_nothing}));
+            assert!(!selects(&known, &json!({"app": "x"})));
+        }
     }
 
     #[test]

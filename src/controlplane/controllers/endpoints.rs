@@ -6,7 +6,7 @@ use super::fields::{
 };
 use super::pods;
 use super::selector::Selector;
-use crate::attributes::PodField;
+use crate::attributes::{Attributes, PodField};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -41,26 +41,11 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
             {
                 return Vec::new();
             }
-            let services = view.list("services", meta::namespace(object));
-            let states: Vec<_> = [&change.before, &change.after]
-                .into_iter()
-                .flatten()
-                .map(|pod| (pod, map(pod, "/metadata/labels")))
-                .collect();
-            // Each change of a pod asks all Services of its namespace: few of them are worth to be read as a selector.
-            let selects = |service: &&Arc<Value>| {
-                let wanted =
-                    service.get("spec").and_then(|spec| spec.get("selector")).and_then(Value::as_object);
-                let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty()) else { return false };
-                let may_match = states.iter().any(|(_, labels)| {
-                    labels
-                        .is_some_and(|has| wanted.iter().all(|(label, value)| has.get(label) == Some(value)))
-                });
-                may_match
-                    && selector(service)
-                        .is_some_and(|selector| states.iter().any(|(pod, _)| selector.matches(pod)))
-            };
-            services.iter().filter(selects).map(|service| Key::of("services", service)).collect()
+            let states = [&change.before, &change.after].map(|pod| map(pod.as_deref()?, "/metadata/labels"));
+            let selects = |service: &Attributes| states.iter().any(|labels| service.service_selects(*labels));
+            // Each change of a pod asks all Services of its namespace: only those that select it are read.
+            let services = view.select("services", meta::namespace(object), &selects);
+            services.iter().map(|service| Key::of("services", service)).collect()
         }
         resource if resource == own => {
             let service = meta::label(object, SERVICE_NAME).unwrap_or_else(|| name(object));

@@ -1,11 +1,11 @@
 //! Cluster IPs and node ports of services. What is taken is read off the stored services, under one lock.
 
 use super::defaults::{each, put};
+use crate::attributes::{Attributes, ServiceField};
 use crate::error::{Cause, Status};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
-use std::sync::Arc;
 
 const NETWORK: Ipv4Addr = Ipv4Addr::new(10, 96, 0, 0);
 const ADDRESSES: u32 = 1 << 16;
@@ -19,16 +19,14 @@ pub(crate) struct Taken {
 }
 
 impl Taken {
-    /// Reads them off all services but one (the one that is being written).
-    pub(crate) fn of(services: &[Arc<Value>], except_uid: &str) -> Self {
+    /// What is known of all services but one (the one that is being written).
+    pub(crate) fn of<'a>(services: impl Iterator<Item = &'a Attributes>, except_uid: &str) -> Self {
         let mut taken = Taken::default();
-        for service in services.iter().filter(|s| s["metadata"]["uid"] != except_uid) {
-            let spec = &service["spec"];
-            taken.addresses.extend(spec["clusterIP"].as_str().map(str::to_owned));
-            taken.ports.extend(spec["healthCheckNodePort"].as_i64());
-            for port in spec["ports"].as_array().into_iter().flatten() {
-                taken.ports.extend(port["nodePort"].as_i64());
-            }
+        for service in services.filter(|service| service.uid() != except_uid) {
+            let address = service.service(ServiceField::Address);
+            taken.addresses.extend((!address.is_empty()).then(|| address.to_owned()));
+            let ports = service.service(ServiceField::NodePorts).split_terminator(',');
+            taken.ports.extend(ports.filter_map(|port| port.parse::<i64>().ok()));
         }
         taken
     }
@@ -388,9 +386,9 @@ mod tests {
         assert!(ip.starts_with("10.96."));
         let node_port = numbers(&first)[0];
         assert!(PORTS.contains(&node_port));
-        let stored = [Arc::new(first)];
+        let stored = [Attributes::of("services", &first)];
         let mut second = exposed(&json!([{"port": 80, "nodePort": node_port}]));
-        let refused = service(&mut second, None, Taken::of(&stored, "2")).unwrap_err();
+        let refused = service(&mut second, None, Taken::of(stored.iter(), "2")).unwrap_err();
         assert_eq!(
             refused.message,
             format!(
@@ -399,7 +397,7 @@ mod tests {
             )
         );
         second["spec"]["clusterIP"] = Value::from(ip);
-        let refused = service(&mut second, None, Taken::of(&stored, "2")).unwrap_err();
+        let refused = service(&mut second, None, Taken::of(stored.iter(), "2")).unwrap_err();
         assert_eq!(refused.causes.len(), 1);
         assert!(refused.message.ends_with("provided IP is already allocated"));
     }

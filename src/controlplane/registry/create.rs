@@ -283,9 +283,9 @@ impl Registry {
 
     /// Gives a service its addresses and ports. The caller holds the lock of services.
     pub(super) fn allocate_service(&self, object: &mut Value, current: Option<&Value>) -> Result<(), Status> {
-        let services: Vec<Arc<Value>> =
-            self.store.list("services", None).items.iter().map(Stored::value).collect();
-        let taken = allocate::Taken::of(&services, metadata::text(object, "uid"));
+        let services = self.store.list("services", None).items;
+        let known = services.iter().map(|service| service.attributes());
+        let taken = allocate::Taken::of(known, metadata::text(object, "uid"));
         allocate::service(object, current, taken)
     }
 
