@@ -199,6 +199,35 @@ fn every_command_that_the_readme_names_exists() {
     assert!(seen > 30, "{seen} commands");
 }
 
+/// A picture for each page, and none that no page shows; what they show is nobody's own machine.
+#[test]
+fn every_page_shows_its_picture() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names = |folder: &str, end: &str| {
+        let entries = fs::read_dir(root.join(folder)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> =
+            names.filter_map(|name| name.strip_suffix(end).map(str::to_owned)).collect();
+        names.sort();
+        names
+    };
+    let mut pages = names("docs/guide", ".md");
+    pages.retain(|page| page != "README");
+    assert_eq!(names("assets/guide", ".svg"), pages);
+    for page in pages {
+        let text = fs::read_to_string(root.join(format!("docs/guide/{page}.md"))).unwrap();
+        let shown =
+            text.lines().find(|line| line.starts_with("![") && line.contains("](../../assets/guide/"));
+        let shown = shown.unwrap_or_else(|| panic!("{page}.md shows no picture"));
+        assert!(shown.ends_with(&format!("](../../assets/guide/{page}.svg)")) && shown.len() > 60, "{shown}");
+        let picture = fs::read_to_string(root.join(format!("assets/guide/{page}.svg"))).unwrap();
+        assert!(picture.starts_with("<svg ") && picture.contains("embedded 1.36"), "{page}.svg");
+        for own in ["/tmp/", "/home/", "/root/", "/Users/"] {
+            assert!(!picture.contains(own), "{page}.svg shows a path below {own}");
+        }
+    }
+}
+
 #[test]
 fn every_page_is_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/guide");

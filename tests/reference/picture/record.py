@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
 """Writes assets/tour.svg, the moving picture at the top of the README: half a minute of the real program in a terminal.
+With --guide it writes assets/guide/NAME.svg, a still of each page of docs/guide.
 
-Usage: record.py OPDEV [OUTPUT]     (needs tmux; OPDEV is the program, OUTPUT is assets/tour.svg without it)
+Usage: record.py OPDEV [OUTPUT]             (needs tmux; OPDEV is the program, OUTPUT is assets/tour.svg without it)
+       record.py OPDEV --guide [NAME...]    (helm-chart, inner-loop, hybrid, podset, armada; all of them without a name)
 
 Runs `opdev run --embedded` on a copy of the demo project in a terminal of 120 columns and 32 rows, presses keys, saves files,
 and looks at the screen ten times a second. What changed between two looks is shown for as long as it stood there; a stretch in
 which nothing changes is cut to what a reader needs. A row that stays the same is drawn once.
+
+For a still, the page's own commands up to `opdev run` are run in a shell; keys and saved files do what the page does after
+that; and the last screen is the picture.
 """
 
 import html
@@ -115,6 +120,69 @@ def tour(terminal, project):
     terminal.hold(4)
 
 
+def sample(terminal, name=""):
+    """Applies a sample; where there are several, the one whose path has the name."""
+    terminal.until("a apply")
+    terminal.hold(0.5)
+    terminal.keys("a")
+    terminal.until("type to narrow")
+    if name:
+        terminal.tmux("send-keys", "-l", name)
+        terminal.hold(0.5)
+    terminal.keys("Enter")
+
+
+def helm_chart(terminal, project):
+    terminal.caption = "opdev run --embedded, then a: the sample's release, its pods, and what the reconcile did"
+    sample(terminal)
+    terminal.until("● 1/1")
+    # From the newest reconcile to the first one.
+    terminal.keys("Tab", "Tab", "Down")
+    terminal.until("#1 ")
+
+
+def inner_loop(terminal, project):
+    terminal.caption = "A saved template is the cause of the next reconcile; the changed field of the Service is on the right"
+    sample(terminal)
+    terminal.until("● 1/1")
+    template = project / "helm-charts/site/templates/service.yaml"
+    template.write_text(template.read_text().replace("\nspec:", "\nspec:\n  sessionAffinity: ClientIP"))
+    terminal.until("edit service.yaml")
+
+
+def hybrid(terminal, project):
+    terminal.caption = "One project, two kinds: a chart installs the Cache, a script makes what there is for the Backup"
+    sample(terminal, "cache-sample")
+    terminal.until("● 1/1")
+    sample(terminal, "backup-sample")
+    terminal.until("Backup ")
+    terminal.keys("Up")
+    terminal.until("Reconciles · backup-sample", "ConfigMap")
+
+
+def podset(terminal, project):
+    terminal.caption = "s, then 3: the script makes two more pods, and each reconcile says what woke it"
+    sample(terminal)
+    terminal.until("PodSet", "podset-sample")
+    terminal.keys("s")
+    terminal.until("replicas  1")
+    terminal.keys("3", "Enter")
+    terminal.until("● 3/3")
+
+
+def armada(terminal, project):
+    terminal.caption = "The manifest asks for its groups, the groups for their charts, one after the other"
+    for name in ("blog-1", "blog-2", "blog-group", "simple-armada"):
+        sample(terminal, name)
+        terminal.hold(1)
+    terminal.until("deployed")
+
+
+# Page of docs/guide → what is done there, and whether it begins in a checkout.
+PAGES = {"helm-chart": (helm_chart, False), "inner-loop": (inner_loop, False), "hybrid": (hybrid, False),
+         "podset": (podset, False), "armada": (armada, True)}
+
+
 SGR = re.compile(r"\x1b\[([0-9;:]*)m")
 SIXTEEN = ["#15161e", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff", "#a9b1d6",
            "#414868", "#f7768e", "#9ece6a", "#e0af68", "#7aa2f7", "#bb9af7", "#7dcfff", "#c0caf5"]
@@ -193,7 +261,7 @@ def caption(text):
     return f'<text x="12" y="22" fill="{TEXT}" font-weight="bold">{html.escape(text, quote=False)}</text>'
 
 
-def picture(frames):
+def picture(frames, label):
     # Stretches in which nothing changes are cut.
     starts, now = [], 0.0
     for at, frame in enumerate(frames):
@@ -210,7 +278,7 @@ def picture(frames):
         drawn.append(lines + [""] * (ROWS + 1 - len(lines)))
     width, height = COLUMNS * CELL + 24, ROWS * LINE + 24 + CAPTION
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-           f'aria-label="half a minute of opdev in a terminal">\n<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>\n'
+           f'aria-label="{html.escape(label)}">\n<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>\n'
            f'<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, \'DejaVu Sans Mono\', monospace" '
            f'font-size="{LETTERS}" xml:space="preserve">\n']
     for y in range(ROWS + 1):
@@ -240,23 +308,70 @@ def picture(frames):
     return "".join(out), length
 
 
-def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit(__doc__)
-    program = pathlib.Path(sys.argv[1]).resolve()
-    output = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else ROOT / "assets" / "tour.svg"
+def demo(folder):
+    """A copy of the project of this repository."""
+    for part in ("charts", "config", "samples"):
+        shutil.copytree(ROOT / part, folder / part)
+    return folder
+
+
+def project_of(page, scratch):
+    """The folder after the commands of a page up to `opdev run`."""
+    text = (ROOT / "docs/guide" / f"{page}.md").read_text()
+    commands = "\n".join(re.findall(r"```sh\n(.*?)```", text, re.S)).split("opdev run")[0]
+    path = f"{scratch / 'bin'}:{os.environ['PATH']}"
+    script = f"set -euo pipefail\n{commands}\npwd > {scratch / 'pwd'}"
+    subprocess.run(["bash", "-c", script], cwd=scratch, check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, "PATH": path, "HOME": str(scratch)})
+    return pathlib.Path((scratch / "pwd").read_text().strip())
+
+
+def still(program, page):
+    """The last screen of a page."""
+    script, in_checkout = PAGES[page]
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = pathlib.Path(folder)
+        (scratch / "bin").mkdir()
+        (scratch / "bin/opdev").symlink_to(program)
+        project = demo(scratch / "demo") if in_checkout else project_of(page, scratch)
+        terminal = Terminal(f"{scratch / 'bin/opdev'} run --embedded", str(project), folder)
+        try:
+            script(terminal, project)
+            terminal.hold(2)
+        finally:
+            terminal.end()
+        text, _ = picture(terminal.frames[-1:], f"opdev in a terminal: {terminal.caption}")
+        if folder in text or str(ROOT) in text:
+            sys.exit(f"{page}: the picture shows a path of this machine")
+    output = ROOT / "assets/guide" / f"{page}.svg"
+    output.parent.mkdir(exist_ok=True)
+    output.write_text(text)
+    print(f"{output.relative_to(ROOT)}: {len(text)} bytes")
+
+
+def moving(program, output):
     with tempfile.TemporaryDirectory() as scratch:
-        project = pathlib.Path(scratch) / "demo"
-        for part in ("charts", "config", "samples"):
-            shutil.copytree(ROOT / part, project / part)
+        project = demo(pathlib.Path(scratch) / "demo")
         terminal = Terminal(f"{program} run --embedded", str(project), scratch)
         try:
             tour(terminal, project)
         finally:
             terminal.end()
-    text, length = picture(terminal.frames)
+    text, length = picture(terminal.frames, "half a minute of opdev in a terminal")
     output.write_text(text)
     print(f"{len(terminal.frames)} screens, {length:.0f} s, {len(text)} bytes")
+
+
+def main():
+    words = sys.argv[1:]
+    if not words or (len(words) > 2 and words[1] != "--guide") or any(name not in PAGES for name in words[2:]):
+        sys.exit(__doc__)
+    program = pathlib.Path(words[0]).resolve()
+    if words[1:2] == ["--guide"]:
+        for page in words[2:] or PAGES:
+            still(program, page)
+    else:
+        moving(program, pathlib.Path(words[1]) if words[1:] else ROOT / "assets" / "tour.svg")
 
 
 if __name__ == "__main__":
