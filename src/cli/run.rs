@@ -6,6 +6,7 @@ use super::logging;
 use super::signals;
 use super::webhooks::WebhookArgs;
 use crate::dev::bus::{self, Listener};
+use crate::dev::chart_dependencies;
 use crate::dev::cluster::Choice;
 use crate::dev::inner_loop;
 use crate::dev::journal::Journal;
@@ -89,6 +90,9 @@ pub(super) struct RunArgs {
     /// does not wait
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:2345")]
     debug: Option<String>,
+    /// Download, once at the start, what charts of watches.yaml depend on and lack: `opdev dependency build` for each of them
+    #[arg(long)]
+    build_dependencies: bool,
     /// Look at the files twice a second instead of listening to the kernel
     #[arg(long)]
     poll: bool,
@@ -114,6 +118,9 @@ pub(super) struct RunArgs {
     #[command(flatten, next_help_heading = "Webhooks of the embedded control plane")]
     webhooks: WebhookArgs,
 }
+
+/// The number of the request that comes with the start. The screen counts its own from 1.
+const AT_START: RequestId = RequestId::MAX / 2;
 
 fn on_exit(text: &str) -> Result<OnExit, String> {
     match text {
@@ -199,6 +206,10 @@ pub(super) fn run(args: RunArgs, began: Instant) -> Result<()> {
         })?),
         Output::Plain | Output::Json(_) => None,
     };
+    if args.build_dependencies && chart_dependencies::are_missing(&project) {
+        // Nothing else is in the queue yet, which has room.
+        let _ = ask.try_send((AT_START, Request::FetchDependencies));
+    }
     let allowed = (trust, allow_contexts);
     let input = input(args, (project, allowed), events, requests, &shutdown, (&log, state_folder, began));
     let result = hear(shutdown.clone()).and_then(|()| runtime.block_on(inner_loop::run(input)));

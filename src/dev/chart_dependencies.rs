@@ -1,10 +1,25 @@
 //! Writes the dependencies of a chart that `pull` has planned: archives into `charts/`, then the lock; what is no dependency
-//! any more goes last.
+//! any more goes last. Finds charts of a project that lack some.
 
+use super::files::watched_charts;
 use super::private_folder::write_in_project;
+use super::project::Project;
 use crate::pull::Plan;
 use anyhow::{Context as _, Result};
+use opdev_helm::chart::{self, Chart};
+use opdev_helm::dependencies;
 use std::path::Path;
+
+/// Whether a chart of `watches.yaml` lacks a dependency.
+pub fn are_missing(project: &Project) -> bool {
+    watched_charts(project).iter().any(|path| lacks(&project.root.join(path)))
+}
+
+/// Whether a chart lists dependencies that it does not have. What cannot be read is told where charts are loaded.
+pub(super) fn lacks(folder: &Path) -> bool {
+    let Ok(files) = chart::read_dir(folder) else { return false };
+    Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
+}
 
 /// Writes a plan into a chart's folder. No link below it is followed; a file that is there already is not written.
 ///

@@ -133,7 +133,11 @@ impl Index {
     pub(super) fn choose(&self, chart: &str, version: &str) -> Result<&Entry> {
         let versions = self.charts.get(chart).ok_or_else(|| NotFound("no chart name found".to_owned()))?;
         let wanted = if version.is_empty() { "*" } else { version };
-        let constraint = Constraint::parse(wanted).map_err(anyhow::Error::msg)?;
+        let constraint = Constraint::parse(wanted).map_err(|why| {
+            anyhow!(
+                "{why}: what was asked for of the chart {chart} is neither a version nor a range such as ^1.2"
+            )
+        })?;
         let exact = versions.iter().find(|entry| !version.is_empty() && entry.version == version);
         let found = exact.or_else(|| versions.iter().find(|entry| constraint.check(&entry.parsed)));
         Ok(found.ok_or_else(|| NotFound(format!("no chart version found for {chart}-{version}")))?)

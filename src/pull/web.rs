@@ -110,7 +110,13 @@ impl Web {
                 .ok()
                 .and_then(|status| status.canonical_reason())
                 .unwrap_or_default();
-            bail!("failed to fetch {} : {} {reason}", answer.from, answer.status);
+            let hint = match answer.status {
+                401 | 403 => {
+                    "; --username with --password-stdin, or `helm repo add` with a login, says who you are"
+                }
+                _ => "",
+            };
+            bail!("failed to fetch {} : {} {reason}{hint}", answer.from, answer.status);
         }
         Ok(answer.body)
     }

@@ -1,6 +1,8 @@
 //! Charts from afar, as a user takes them: repositories, registries, dependencies; what is refused, what is never told.
 //! `peers` holds the results against real Helm and a real registry.
 
+mod at_start;
+mod errors;
 mod peers;
 mod shelf;
 

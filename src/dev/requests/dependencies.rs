@@ -3,16 +3,13 @@
 
 use super::Requests;
 use super::done::Done;
-use crate::dev::chart_dependencies;
+use crate::dev::chart_dependencies::{self, lacks};
 use crate::dev::files::watched_charts;
 use crate::dev::project::Project;
 use crate::event::{Event, Level, Notice};
 use crate::pull::{Access, Dependencies, Homes};
 use anyhow::{Context as _, Result, bail};
 use jiff::Timestamp;
-use opdev_helm::chart::{self, Chart};
-use opdev_helm::dependencies;
-use std::path::Path;
 use tokio::sync::mpsc;
 
 impl Requests {
@@ -62,10 +59,4 @@ fn fetch(project: &Project, say: &mpsc::Sender<String>) -> Result<Vec<String>> {
         bail!("no chart of watches.yaml lacks a dependency");
     }
     Ok(done)
-}
-
-/// Whether a chart lists dependencies that it does not have. What cannot be read is told where charts are loaded.
-fn lacks(folder: &Path) -> bool {
-    let Ok(files) = chart::read_dir(folder) else { return false };
-    Chart::load(&files).is_ok_and(|chart| !dependencies::missing(&chart).is_empty())
 }
