@@ -41,7 +41,7 @@ enum Format {
 /// The names and the reconciler of a kind.
 #[derive(Debug, Args)]
 struct KindArgs {
-    /// The API group without the domain; default with --helm-chart: charts
+    /// The API group without the domain; default with --helm-chart: the project's only one, else charts
     #[arg(long, value_name = "GROUP", default_value = "", hide_default_value = true)]
     group: String,
     /// The API version; default with --helm-chart: v1alpha1
@@ -107,11 +107,12 @@ pub(super) struct InitArgs {
     /// Allow several API groups
     #[arg(long)]
     multigroup: bool,
-    /// Types with scripts or templates in place of charts
+    /// Types with scripts or templates in place of charts; with --helm-chart beside one
     #[arg(long)]
     types: bool,
-    /// An operator in Go on controller-runtime, laid out as kubebuilder does it
-    #[arg(long, conflicts_with = "types")]
+    /// An operator in Go on controller-runtime, laid out as kubebuilder does it; with --helm-chart beside a chart. It has types,
+    /// so --types adds nothing to it
+    #[arg(long)]
     go: bool,
     /// The Go module; default: that of a go.mod without requirements, else DOMAIN/NAME
     #[arg(long, value_name = "MODULE", default_value = "", hide_default_value = true)]
@@ -163,12 +164,6 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
         multigroup: args.multigroup,
         repo: args.repo.clone(),
     };
-    if layout != Layout::Chart && args.kind.helm_chart.is_some() {
-        let flag = if layout == Layout::Go { "--go" } else { "--types" };
-        bail!(
-            "{flag} and --helm-chart exclude each other: make the project with one, add the other by `opdev create api`"
-        );
-    }
     let disk = OnDisk::new(&root);
     take_back(&root, &disk, &args.common)?;
     let mut draft = Draft::new(&disk, args.common.force);
@@ -179,6 +174,7 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
     if with_api {
         let reconciler = match layout {
             Layout::Chart => ReconcilerArg::Chart,
+            Layout::Typed | Layout::Go if kind.helm_chart.is_some() => ReconcilerArg::Chart,
             Layout::Typed => ReconcilerArg::Ts,
             Layout::Go => ReconcilerArg::Go,
         };
@@ -190,7 +186,24 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
         Layout::Chart => NEXT_CHART,
         Layout::Typed | Layout::Go => NEXT_TYPES,
     };
-    finish(&root, &args.common, &draft, next)
+    let copied = copied_from_here(kind, (&here, &root), &draft);
+    finish(&root, &args.common, &draft, &format!("{copied}{next}"))
+}
+
+/// What is said where the chart was the project's own folder: there are two copies of it now.
+fn copied_from_here(kind: &KindArgs, (here, root): (&Path, &Path), draft: &Draft<'_>) -> String {
+    let is_root = |chart: &str| {
+        here.join(chart).canonicalize().is_ok_and(|chart| root.canonicalize().is_ok_and(|root| chart == root))
+    };
+    if kind.helm_chart_repo.is_some() || !kind.helm_chart.as_deref().is_some_and(is_root) {
+        return String::new();
+    }
+    let folders = draft.files().keys().filter_map(|path| path.strip_suffix("/Chart.yaml"));
+    let folder = folders.filter(|path| path.starts_with("helm-charts/")).min_by_key(|path| path.len());
+    format!(
+        "The chart of this folder was copied: {} is the one that counts now. The files that were here are as they were\n",
+        folder.unwrap_or("helm-charts")
+    )
 }
 
 /// The layout that the flags ask for.
@@ -227,7 +240,9 @@ pub(super) fn create(args: &CreateArgs) -> Result<()> {
         None => ReconcilerArg::Ts,
     };
     scaffold::create_api(&api_options(&args.kind, reconciler, args.common.force, &here)?, &mut draft)?;
-    finish(&root, &args.common, &draft, if reconciler == ReconcilerArg::Go { NEXT_GO } else { NEXT_RUN })
+    let next = if reconciler == ReconcilerArg::Go { NEXT_GO } else { NEXT_RUN };
+    let copied = copied_from_here(&args.kind, (&here, &root), &draft);
+    finish(&root, &args.common, &draft, &format!("{copied}{next}"))
 }
 
 const NEXT_GO: &str = "Next: opdev run --embedded asks once whether it may build and start the program (the first build takes \

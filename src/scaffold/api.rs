@@ -2,9 +2,9 @@
 
 use super::draft::{Draft, ProjectFiles};
 use super::markers::{self, List};
-use super::options::{ApiOptions, GO_LAYOUT, Reconciler, fill};
+use super::options::{ApiOptions, GO_LAYOUT, Layout, Reconciler, fill};
 use super::project_file::{self, NewResource, ProjectFile, Resource, qualified};
-use super::{chart, names, typed};
+use super::{chart, dockerfile, names, typed};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
 use opdev_types::plural;
@@ -23,6 +23,11 @@ impl NewApi {
     /// Whether the project is a program in Go, which has to know its types.
     pub(super) fn is_go(&self) -> bool {
         self.project.layout.iter().any(|layout| layout == GO_LAYOUT)
+    }
+
+    /// Whether the project has the layout of types without a Go program.
+    pub(super) fn is_typed(&self) -> bool {
+        self.project.layout.iter().any(|layout| layout == Layout::Typed.plugin())
     }
 
     pub(super) fn lower(&self) -> String {
@@ -87,9 +92,6 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
         controller: matches!(options.reconciler, Reconciler::Go),
     };
     draft.update("PROJECT", project_file::with_resource(&text, &api.project, &resource));
-    if api.is_go() {
-        beside_the_program(&api, &options.reconciler, draft);
-    }
     match &options.reconciler {
         Reconciler::Chart(source) => {
             chart::add(&api, source.as_deref(), options.crd_schema, draft)?;
@@ -100,6 +102,11 @@ pub fn create_api(options: &ApiOptions, draft: &mut Draft<'_>) -> Result<()> {
         Reconciler::Nothing => typed::add(&api, typed::Body::Nothing, &options.year, draft)?,
     }
     roles_for_people(&api, draft);
+    if api.is_go() {
+        beside_the_program(&api, &options.reconciler, draft);
+    } else {
+        dockerfile::pack(&api.gvk.kind, draft);
+    }
     Ok(())
 }
 
@@ -144,7 +151,10 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
                     *value = default;
                 }
             };
-            default(&mut group, "charts".to_owned());
+            // A group that the project would refuse is no default.
+            let only = project.resources.first().filter(|_| !project.multigroup);
+            let usual = only.map_or("charts", |one| one.group.as_str());
+            default(&mut group, usual.to_owned());
             default(&mut version, "v1alpha1".to_owned());
             default(&mut kind, names::camel_case(source.chart.name()));
         }
@@ -164,7 +174,7 @@ fn named(options: &ApiOptions, project: ProjectFile) -> Result<NewApi> {
     let gvk = Gvk::new(qualified(&group, &project.domain), &version, &kind);
     names::check_kind(&gvk)?;
     // It stands in many files, and somebody else may have written PROJECT.
-    names::check_project(&project.project_name)?;
+    names::check_project(&project.project_name, "It is the projectName in PROJECT: change it there")?;
     let plural = match options.plural.as_str() {
         "" => plural::regular(&kind),
         given => given.to_owned(),

@@ -67,7 +67,7 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
         }
     }
     names::check_domain(&options.domain)?;
-    names::check_project(&options.project_name)?;
+    names::check_project(&options.project_name, "Choose another one with --project-name")?;
     let display = display_name(&options.project_name);
     let values = [
         ("PROJECT", options.project_name.as_str()),
@@ -101,7 +101,10 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
             draft.create("watches.yaml", include_str!("files/chart/watches.yaml"));
             draft.create_missing("helm-charts/.gitkeep", "");
         }
-        Layout::Typed => draft.create("Makefile", fill(include_str!("files/typed/Makefile"), &values)),
+        Layout::Typed => {
+            draft.create("Makefile", fill(include_str!("files/typed/Makefile"), &values));
+            draft.create("Dockerfile", include_str!("files/typed/Dockerfile"));
+        }
         Layout::Go => {}
     }
     Ok(())

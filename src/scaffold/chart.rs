@@ -87,6 +87,9 @@ fn ensure_chart_files(api: &NewApi, draft: &mut Draft<'_>) {
         ("DOMAIN", api.project.domain.as_str()),
         ("SDK", OPERATOR_SDK),
     ];
+    if api.is_typed() {
+        draft.create_missing("Dockerfile", include_str!("files/typed/Dockerfile"));
+    }
     draft.create_missing("Dockerfile", fill(include_str!("files/chart/Dockerfile"), &values));
 }
 

@@ -144,10 +144,13 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Plans a file that keeps what [`read`](Draft::read) gave and gains something.
+    /// Plans a file that keeps what [`read`](Draft::read) gave and gains something. Where that was a planned file which the
+    /// user's own is in the way of, it still is.
     pub(super) fn update(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         let content = content.into();
+        let in_the_way = self.files.get(path).is_some_and(|planned| planned.action == Action::Conflict);
         let action = match self.present.read(path) {
+            _ if in_the_way => Action::Conflict,
             PresentFile::Missing => Action::Create,
             PresentFile::Content(present) if present == content => Action::Keep,
             PresentFile::Content(present) if str::from_utf8(&present).is_ok() => Action::Update,
@@ -182,6 +185,13 @@ mod tests {
             draft.update("watches.yaml", format!("{text}- a\n"));
             assert_eq!(draft.conflicts(), ["watches.yaml"], "{present:?}");
         }
+        // What grows is our own plan, not the user's file.
+        let disk = One(PresentFile::Content(b"mine: true\n".to_vec()));
+        let mut draft = Draft::new(&disk, false);
+        draft.create("config/rbac/role.yaml", "rules:\n");
+        let planned = draft.read("config/rbac/role.yaml").unwrap();
+        draft.update("config/rbac/role.yaml", format!("{planned}- a\n"));
+        assert_eq!(draft.conflicts(), ["config/rbac/role.yaml"]);
         let disk = One(PresentFile::Unreadable);
         let mut draft = Draft::new(&disk, true);
         draft.create("PROJECT", "new\n");

@@ -5,6 +5,7 @@
 mod api;
 mod base;
 mod chart;
+mod dockerfile;
 mod draft;
 mod draft_files;
 mod go;
@@ -22,3 +23,4 @@ pub use base::init;
 pub use draft::{Action, Draft, PlannedFile, PresentFile, ProjectFiles};
 pub use names::camel_case;
 pub use options::{ApiOptions, ChartSource, CrdSchema, InitOptions, Layout, OPERATOR_SDK, Reconciler};
+pub use project_file::unreadable_for_operator_sdk;

@@ -23,14 +23,11 @@ pub fn camel_case(name: &str) -> String {
     out
 }
 
-/// Checks a project's name, which is also the first part of a namespace.
-pub(super) fn check_project(name: &str) -> Result<()> {
+/// Checks a project's name, which is also the first part of a namespace. `to_do` says where another one is given.
+pub(super) fn check_project(name: &str, to_do: &str) -> Result<()> {
     let wrong = names::dns1123_label(name);
     if !wrong.is_empty() {
-        bail!(
-            "project name {name:?} is invalid: {}. Choose another one with --project-name",
-            wrong.join("; ")
-        );
+        bail!("project name {name:?} is invalid: {}. {to_do}", wrong.join("; "));
     }
     Ok(())
 }
@@ -48,7 +45,7 @@ pub(super) fn check_chart(name: &str) -> Result<()> {
 pub(super) fn check_domain(domain: &str) -> Result<()> {
     let wrong = names::dns1123_subdomain(domain);
     if !domain.is_empty() && !wrong.is_empty() {
-        bail!("domain {domain:?} is invalid: {}", wrong.join("; "));
+        bail!("domain {domain:?} is invalid: {}. Choose another one with --domain", wrong.join("; "));
     }
     Ok(())
 }
@@ -56,7 +53,7 @@ pub(super) fn check_domain(domain: &str) -> Result<()> {
 /// Checks group with domain, version and kind.
 pub(super) fn check_kind(gvk: &Gvk) -> Result<()> {
     if gvk.group.is_empty() {
-        bail!("group cannot be empty if the domain is empty");
+        bail!("group cannot be empty if the domain is empty; give one such as --group cache");
     }
     let wrong = names::dns1123_subdomain(&gvk.group);
     if !wrong.is_empty() {
@@ -70,7 +67,7 @@ pub(super) fn check_kind(gvk: &Gvk) -> Result<()> {
     }
     let wrong = names::dns1035_label(&gvk.kind.to_lowercase());
     if !wrong.is_empty() {
-        bail!("invalid Kind {:?}: {}", gvk.kind, wrong.join("; "));
+        bail!("invalid Kind {:?}: {}. Choose another one with --kind", gvk.kind, wrong.join("; "));
     }
     if !gvk.kind.starts_with(|first: char| first.is_uppercase()) {
         bail!("invalid Kind {:?}: must start with an uppercase character", gvk.kind);
@@ -128,6 +125,11 @@ mod tests {
             assert!(check_chart(chart).unwrap_err().to_string().contains("is invalid"), "{chart:?}");
         }
         assert!(check_chart("kube-prometheus_2.0").is_ok());
-        assert!(check_project("My Project").unwrap_err().to_string().contains("--project-name"));
+        assert!(
+            check_project("My Project", "Choose another one with --project-name")
+                .unwrap_err()
+                .to_string()
+                .contains("--project-name")
+        );
     }
 }

@@ -106,7 +106,7 @@ pub enum CrdSchema {
 /// What `opdev create api` asks. An empty text means the default.
 #[derive(Clone, Debug)]
 pub struct ApiOptions {
-    /// The API group without the domain; default `charts` with a chart.
+    /// The API group without the domain; default with a chart: the only one that the project has and may have, else `charts`.
     pub group: String,
     /// The version; default `v1alpha1` with a chart.
     pub version: String,

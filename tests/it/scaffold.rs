@@ -1,6 +1,10 @@
 //! `opdev init` and `opdev create api`: the files they write (`tests/golden/scaffold`; `UPDATE_GOLDEN=1` writes them
 //! anew), that what they write runs, and that their messages help.
 
+mod errors;
+mod opened;
+mod shipped;
+
 use crate::inner_loop::Opdev;
 use crate::traced::go_is_there;
 use opdev::dev::cluster::Choice;
@@ -213,6 +217,10 @@ fn the_files_of_each_project() {
 
 /// The kind's sample is applied, and the first pass does what it should.
 async fn runs(commands: &[&[&str]], sample: &str, outcome: Outcome) {
+    run_samples(commands, &[(sample, outcome)]).await;
+}
+
+async fn run_samples(commands: &[&[&str]], samples: &[(&str, Outcome)]) {
     let embedded = Choice { embedded: true, ..Choice::default() };
     let mut running = Opdev::start_against(embedded, |root| {
         for part in ["charts", "config", "samples"] {
@@ -226,9 +234,11 @@ async fn runs(commands: &[&[&str]], sample: &str, outcome: Outcome) {
         _ => None,
     };
     assert_eq!(running.since(0).iter().find_map(failed), None);
-    let mark = running.mark();
-    running.ask(Request::Apply { path: format!("config/samples/{sample}") }).await;
-    running.reconcile("the sample's first pass", mark, |pass| pass.outcome == outcome).await;
+    for (sample, outcome) in samples {
+        let mark = running.mark();
+        running.ask(Request::Apply { path: format!("config/samples/{sample}") }).await;
+        running.reconcile("the sample's first pass", mark, |pass| pass.outcome == *outcome).await;
+    }
     running.stop().await;
 }
 
@@ -243,7 +253,18 @@ async fn a_scaffolded_type_makes_its_config_map() {
     runs(PROJECTS[2].1, "app_v1alpha1_greeting.yaml", Outcome::Applied).await;
     runs(PROJECTS[3].1, "app_v1alpha1_greeting.yaml", Outcome::Applied).await;
     runs(PROJECTS[3].1, "ops_v1_note.yaml", Outcome::Applied).await;
-    runs(PROJECTS[4].1, "cache_v1alpha1_backup.yaml", Outcome::Applied).await;
+}
+
+/// A chart and what stands beside it, in either order, are reconciled by one operator.
+#[tokio::test(flavor = "multi_thread")]
+async fn both_halves_of_a_scaffolded_hybrid_project_run() {
+    for (commands, chart, beside) in [
+        (PROJECTS[4].1, "cache_v1alpha1_memcached.yaml", "cache_v1alpha1_backup.yaml"),
+        (shipped::TEMPLATES_BESIDE_A_CHART, "cache_v1_cache.yaml", "cache_v1_backup.yaml"),
+        (shipped::CHART_BESIDE_TYPES, "app_v1alpha1_memcached.yaml", "app_v1_greeting.yaml"),
+    ] {
+        run_samples(commands, &[(chart, Outcome::Installed), (beside, Outcome::Applied)]).await;
+    }
 }
 
 fn go(folder: &Path, args: &[&str]) {
@@ -335,10 +356,8 @@ fn the_generators_agree_with_a_scaffolded_go_project() {
 #[test]
 fn go_and_its_neighbours_are_told_apart() {
     let folder = scratch();
-    let chart = chart();
     for (args, part) in [
-        (&["init", "--go", "--helm-chart", &chart][..], "--go and --helm-chart exclude each other"),
-        (&["init", "--repo", "example.com/a"], "it goes with --go"),
+        (&["init", "--repo", "example.com/a"][..], "it goes with --go"),
         (&["init", "--go", "--repo", "a b"], "the Go module \"a b\" is invalid"),
         (&["init", "--plugins", "quarkus"], "opdev lays out `helm` and `go/v4`"),
     ] {

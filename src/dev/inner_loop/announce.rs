@@ -3,6 +3,8 @@
 use crate::dev::cluster::Connection;
 use crate::dev::project::Project;
 use crate::event::{Cluster, Event, Level, Notice, Protection};
+use crate::process::small_text;
+use crate::scaffold;
 use crate::tap::EventSink;
 use jiff::Timestamp;
 
@@ -12,6 +14,9 @@ pub(super) async fn announce(project: &Project, connection: &Connection, events:
         let place = diagnostic.place.as_ref().map(ToString::to_string).unwrap_or_default();
         let message = format!("{place}: {}", diagnostic.message);
         notice(events, Level::Warn, message, diagnostic.hint.clone()).await;
+    }
+    for told in for_other_tools(project) {
+        notice(events, Level::Warn, told, None).await;
     }
     if let Some(warning) = &connection.warning {
         notice(events, Level::Warn, warning.clone(), None).await;
@@ -48,6 +53,12 @@ pub(super) async fn announce(project: &Project, connection: &Connection, events:
         let hint = format!("remove insecure-skip-tls-verify from the cluster of context {name}");
         notice(events, Level::Warn, message, Some(hint)).await;
     }
+}
+
+/// What another tool could not read in the project's `PROJECT`: opdev and newer releases of kubebuilder can.
+fn for_other_tools(project: &Project) -> Vec<String> {
+    let text = small_text(&project.root.join("PROJECT")).unwrap_or_default();
+    scaffold::unreadable_for_operator_sdk(&text)
 }
 
 /// Tells the user something.
