@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
-use opdev_object::yaml;
+use opdev_object::yaml::{self, Node};
 use serde_json::Value;
 
 /// An object of a file.
@@ -18,6 +18,14 @@ pub(super) struct Manifest {
 /// # Errors
 /// `file:line:column` and what is wrong, where it is no YAML or a document is no object.
 pub(super) fn manifests(text: &str, file: &str) -> Result<Vec<Manifest>> {
+    Ok(placed(text, file)?.into_iter().map(|(manifest, _)| manifest).collect())
+}
+
+/// The same, each with what knows the place of every part of it.
+///
+/// # Errors
+/// As [`manifests`].
+pub(super) fn placed(text: &str, file: &str) -> Result<Vec<(Manifest, Node)>> {
     let wrong =
         |error: yaml::Error| anyhow::anyhow!("{file}:{}:{}: {}", error.line, error.column, error.message);
     let mut found = Vec::new();
@@ -30,7 +38,7 @@ pub(super) fn manifests(text: &str, file: &str) -> Result<Vec<Manifest>> {
         if Gvk::of(&object).is_none() {
             bail!("{place}: an object has apiVersion and kind");
         }
-        found.push(Manifest { place, object });
+        found.push((Manifest { place, object }, node));
     }
     Ok(found)
 }

@@ -19,5 +19,5 @@ pub use junit::junit;
 pub use kuttl::KuttlTest;
 pub use program::{Ended, program};
 pub use report::{Case, Outcome, Report, Suite, annotations, text};
-pub use run::{CiInput, NoScenario, Pick, Scenario, Shard, run, scenarios};
+pub use run::{CiInput, KeptPlane, NoScenario, Pick, Scenario, Shard, run, scenarios};
 pub use sample::SampleFile;

@@ -3,7 +3,7 @@
 use super::kuttl::{self, How, KuttlTest};
 use super::report::{Report, Suite};
 use super::sample::{self, SampleFile};
-use super::world::Setup;
+use super::world::{Setup, World};
 use crate::dev::cluster::Choice;
 use crate::dev::plan;
 use crate::dev::project::Project;
@@ -43,6 +43,8 @@ pub struct CiInput {
     pub limit: Duration,
     /// Whether commands of test folders may run.
     pub run_commands: bool,
+    /// Whether the control planes of scenarios that failed go on; no other scenario begins then.
+    pub keep: bool,
     /// Fires when all is to end.
     pub shutdown: CancellationToken,
 }
@@ -55,6 +57,7 @@ impl CiInput {
             trust: self.trust.clone(),
             cluster: self.cluster.clone(),
             operator: self.operator.clone(),
+            keep: self.keep,
             shutdown: self.shutdown.clone(),
         }
     }
@@ -239,11 +242,33 @@ fn listed(samples: &[Scenario]) -> String {
     if paths.is_empty() { "none".to_owned() } else { paths.join(", ") }
 }
 
-/// Runs the scenarios.
+/// The control plane and the operator of a scenario that failed, as they were at that moment.
+pub struct KeptPlane {
+    /// The scenario.
+    pub name: String,
+    world: World,
+}
+
+impl KeptPlane {
+    /// How to reach it.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.world.kubeconfig
+    }
+
+    /// Ends it.
+    ///
+    /// # Errors
+    /// Why the operator could not run.
+    pub async fn stop(self) -> Result<()> {
+        self.world.stop().await
+    }
+}
+
+/// Runs the scenarios. Planes that are kept go on until they are stopped.
 ///
 /// # Errors
 /// Never of one scenario: what fails in one is in the report.
-pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<Report> {
+pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<(Report, Vec<KeptPlane>)> {
     let began = Instant::now();
     let setup = input.setup();
     let stop = CancellationToken::new();
@@ -268,24 +293,29 @@ pub async fn run(input: &CiInput, scenarios: &[Scenario]) -> Result<Report> {
                 shutdown.cancelled().await;
                 tokio::time::sleep(LAST_WAIT).await;
             };
-            let suite: Option<Suite> = tokio::select! {
+            let ended: Option<(Suite, Option<World>)> = tokio::select! {
                 ended = running => match ended {
-                    Ok(suite) => Some(suite),
-                    Err(error) => Some(broken(name, &anyhow!("{error}"))),
+                    Ok(ended) => Some(ended),
+                    Err(error) => Some((broken(name, &anyhow!("{error}")), None)),
                 },
                 () = too_late => None,
             };
-            if input.fail_fast && suite.as_ref().is_some_and(|suite| !suite.passed()) {
+            if (input.fail_fast || input.keep) && ended.as_ref().is_some_and(|(suite, _)| !suite.passed()) {
                 stop.cancel();
             }
-            suite
+            ended
         }
     };
     let runs = stream::iter(scenarios.iter().cloned()).map(one).buffered(input.parallel.max(1));
-    let suites: Vec<Option<Suite>> = runs.collect().await;
+    let ended: Vec<Option<(Suite, Option<World>)>> = runs.collect().await;
+    let (mut suites, mut kept) = (Vec::new(), Vec::new());
+    for (suite, world) in ended.into_iter().flatten() {
+        kept.extend(world.map(|world| KeptPlane { name: suite.name.clone(), world }));
+        suites.push(suite);
+    }
     let interrupted = input.shutdown.is_cancelled();
     let wanted = scenarios.len();
-    Ok(Report { suites: suites.into_iter().flatten().collect(), wanted, took: began.elapsed(), interrupted })
+    Ok((Report { suites, wanted, took: began.elapsed(), interrupted }, kept))
 }
 
 /// A scenario that tripped over a bug of opdev.

@@ -53,9 +53,10 @@ impl SampleFile {
 }
 
 /// Runs the scenario of a file of samples. `limit` bounds each of its steps.
-pub(super) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> Suite {
+pub(super) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> (Suite, Option<World>) {
     let began = Instant::now();
     let mut suite = Suite { name: sample.path.clone(), cases: Vec::new(), took: Duration::ZERO, error: None };
+    let mut kept = None;
     match World::start(setup).await {
         Ok(world) => {
             let objects = sample.objects.clone();
@@ -63,14 +64,15 @@ pub(super) async fn run(setup: &Setup, sample: &SampleFile, limit: Duration) -> 
             run.steps().await;
             let Run { world, cases, .. } = run;
             suite.cases = cases;
-            if let Err(error) = world.stop().await {
-                suite.error = Some(format!("{error:#}"));
+            match world.stop_unless_kept(setup, !suite.passed()).await {
+                Ok(world) => kept = world,
+                Err(error) => suite.error = Some(format!("{error:#}")),
             }
         }
         Err(error) => suite.error = Some(format!("{error:#}")),
     }
     suite.took = began.elapsed();
-    suite
+    (suite, kept)
 }
 
 struct Run<'a> {

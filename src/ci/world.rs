@@ -33,6 +33,8 @@ pub(super) struct Setup {
     pub(super) trust: Trust,
     pub(super) cluster: Choice,
     pub(super) operator: Settings,
+    /// Whether a world in which something failed is left as it is.
+    pub(super) keep: bool,
     /// Fires when all is to end.
     pub(super) shutdown: CancellationToken,
 }
@@ -230,6 +232,18 @@ impl World {
             line
         })
         .collect()
+    }
+
+    /// Stops the operator and the control plane, unless something `failed` in it and such worlds are kept.
+    ///
+    /// # Errors
+    /// Why the operator could not run.
+    pub(super) async fn stop_unless_kept(self, setup: &Setup, failed: bool) -> Result<Option<World>> {
+        // Once all is to end nobody looks at it any more.
+        if failed && setup.keep && !setup.shutdown.is_cancelled() {
+            return Ok(Some(self));
+        }
+        self.stop().await.map(|()| None)
     }
 
     /// Stops the operator and the control plane.

@@ -2,16 +2,17 @@
 //! does not load, the operator does not serve, nothing to run), 130 broken off; with a program that program's own.
 
 use super::webhooks::WebhookArgs;
-use crate::ci::{self, CiInput, NoScenario, Pick, Report, Shard};
+use crate::ci::{self, CiInput, KeptPlane, NoScenario, Pick, Report, Shard};
 use crate::dev::cluster::Choice;
 use crate::dev::owner::Owner;
 use crate::dev::private_folder::write_named;
 use crate::dev::project::Project;
 use crate::dev::trust::{self, Store, Trust};
+use crate::event::shell;
 use crate::event::words::visible;
 use crate::operator::end_programs;
 use crate::operator::manager::{HelmCompat, Settings};
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use opdev_controlplane::Webhooks;
 use regex::Regex;
 use std::io::Write as _;
@@ -57,6 +58,13 @@ pub(super) struct CiArgs {
     /// Let the steps of test folders run their commands
     #[arg(long, conflicts_with = "program")]
     run_commands: bool,
+    /// Once a scenario has failed, leave its control plane and the operator as they are, begin no other, print the kubeconfig
+    /// and wait for ctrl-c
+    #[arg(long, conflicts_with = "program")]
+    keep: bool,
+    /// The number that random functions of charts start from: the same one gives the same values; default: another one each time
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     /// No scenario at all is fine
     #[arg(long, conflicts_with = "program")]
     allow_empty: bool,
@@ -128,6 +136,7 @@ fn all(args: CiArgs) -> Result<ExitCode> {
         let properties = [
             ("opdev", env!("CARGO_PKG_VERSION").to_owned()),
             ("helm-compat", compat.to_owned()),
+            ("seed", input.operator.fresh_randomness.unwrap_or_default().to_string()),
             ("plane", "embedded".to_owned()),
         ];
         runtime.block_on(all_scenarios(&input, &files, empty, &properties))
@@ -158,18 +167,49 @@ async fn all_scenarios(
     if scenarios.is_empty() && !empty {
         return Err(NoScenario.into());
     }
-    let report = ci::run(input, &scenarios).await?;
-    tell(&mut std::io::stdout(), &ci::text(&report))?;
+    let (report, kept) = ci::run(input, &scenarios).await?;
+    let told = reported(&report, files, properties);
+    // Whoever looks at what is left wants the report first, and has it, whatever became of its files.
+    if told.is_ok() && !kept.is_empty() {
+        tell(&mut std::io::stderr(), &left(&kept))?;
+        input.shutdown.cancelled().await;
+    }
+    for plane in kept {
+        // It is over, and what was wrong with it stands in the report.
+        let _ = plane.stop().await;
+    }
+    told?;
+    Ok(ExitCode::from(code(&report)))
+}
+
+fn reported(report: &Report, files: &ReportFiles, properties: &[(&str, String)]) -> Result<()> {
+    tell(&mut std::io::stdout(), &ci::text(report))?;
+    if let Some((_, seed)) = properties.iter().find(|(name, _)| report.failed() && *name == "seed") {
+        tell(
+            &mut std::io::stdout(),
+            &format!("random functions of charts draw the same again with --seed {seed}\n"),
+        )?;
+    }
     if std::env::var_os("GITHUB_ACTIONS").is_some() {
-        tell(&mut std::io::stdout(), &ci::annotations(&report))?;
+        tell(&mut std::io::stdout(), &ci::annotations(report))?;
     }
     if let Some(path) = &files.junit {
-        write_named(path, ci::junit(&report, properties).as_bytes())?;
+        write_named(path, ci::junit(report, properties).as_bytes())?;
     }
     if let Some(path) = &files.html {
-        write_named(path, ci::html(&report, properties).as_bytes())?;
+        write_named(path, ci::html(report, properties).as_bytes())?;
     }
-    Ok(ExitCode::from(code(&report)))
+    Ok(())
+}
+
+/// How to reach what was left running.
+fn left(kept: &[KeptPlane]) -> String {
+    let mut text = String::new();
+    for plane in kept {
+        let path = shell::word(&plane.kubeconfig().display().to_string());
+        text.push_str(&format!("{} runs on: export KUBECONFIG={path}\n", visible(&plane.name)));
+    }
+    text + "ctrl-c ends opdev\n"
 }
 
 fn code(report: &Report) -> u8 {
@@ -209,6 +249,10 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
     }
     let mut webhooks = Webhooks::default();
     args.webhooks.apply(&mut webhooks);
+    let seed = match args.seed {
+        Some(seed) => seed,
+        None => getrandom::u32().map_err(|error| anyhow!("no randomness: {error}"))?.into(),
+    };
     // Programs share ports and folders.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let parallel = if project.has_program() { 1 } else { cores };
@@ -227,7 +271,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
         operator: Settings {
             helm_compat: args.helm_compat,
             on_save: project.settings.reload.release.unwrap_or_default(),
-            fresh_randomness: true,
+            fresh_randomness: Some(seed),
             ..Settings::default()
         },
         project,
@@ -237,6 +281,7 @@ fn input(args: CiArgs, here: &Path, shutdown: &CancellationToken) -> Result<CiIn
         fail_fast: args.fail_fast,
         limit: args.timeout,
         run_commands: args.run_commands,
+        keep: args.keep,
         shutdown: shutdown.clone(),
     })
 }

@@ -33,8 +33,9 @@ pub struct Settings {
     pub finish: Duration,
     /// How long they may take to end after that, when they wait for nothing more.
     pub leave: Duration,
-    /// Random functions of charts give something else in each pass, as in production; else a release keeps what it drew.
-    pub fresh_randomness: bool,
+    /// Where given, random functions of charts give something else in each pass, as in production, and the same again for the
+    /// same number; else a release keeps what it drew.
+    pub fresh_randomness: Option<u64>,
 }
 
 /// Whose rendering the charts get.
@@ -83,7 +84,7 @@ impl Default for Settings {
             pause_loops: true,
             finish: Duration::ZERO,
             leave: Duration::from_secs(5),
-            fresh_randomness: false,
+            fresh_randomness: None,
         }
     }
 }

@@ -1,10 +1,14 @@
 //! `opdev ci` as a user and a CI job run it: samples, other programs, reports and exit codes.
 
+mod broken;
+mod junit;
+
 use crate::inner_loop::demo_project;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 fn command(root: &Path, args: &[&str]) -> Command {
@@ -142,72 +146,68 @@ fn github_shows_the_file_of_what_failed() {
     );
 }
 
-/// One way to break a template; `None` where the template has nothing to break that way.
-type Break = fn(&str) -> Option<String>;
-
-fn instead(text: &str, what: &str, by: &str) -> Option<String> {
-    text.contains(what).then(|| text.replacen(what, by, 1))
+#[test]
+fn what_failed_can_be_kept_and_looked_at() {
+    let (_folder, root) = demo_project();
+    let service = root.join("charts/memcached/templates/service.yaml");
+    let text = fs::read_to_string(&service).unwrap();
+    fs::write(&service, text.replace("targetPort: memcached", "targetPort: {a: b}")).unwrap();
+    let args = ["samples/memcached.yaml", "--timeout", "5s", "--keep", "--junit", "junit.xml"];
+    let mut running = command(&root, &args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(running.stderr.take().unwrap()).lines();
+    let said = lines.find(|line| line.as_ref().unwrap().contains("KUBECONFIG=")).unwrap().unwrap();
+    assert!(said.starts_with("samples/memcached.yaml runs on: export KUBECONFIG="), "{said}");
+    assert_eq!(lines.next().unwrap().unwrap(), "ctrl-c ends opdev");
+    assert!(fs::read_to_string(root.join("junit.xml")).unwrap().contains("failures=\"1\""));
+    // The custom resource is there, and the plane answers.
+    let path = said.split_once('=').unwrap().1.trim_matches('\'');
+    let kubeconfig = fs::read_to_string(path).unwrap();
+    let server = kubeconfig.lines().find_map(|line| line.trim().strip_prefix("server: ")).unwrap();
+    let address = server.trim_matches('"').trim_start_matches("https://");
+    std::net::TcpStream::connect(address).unwrap();
+    let interrupt = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    assert!(interrupt.success());
+    assert_eq!(running.wait().unwrap().code(), Some(1));
+    assert!(!Path::new(path).exists(), "{path} is left behind");
+    // Nothing is kept of what is green.
+    fs::write(&service, text).unwrap();
+    assert_eq!(ci(&root, &["samples/memcached.yaml", "--keep"]).status.code(), Some(0));
 }
 
-/// Every way to break a template, by name.
-const BREAKS: [(&str, Break); 16] = [
-    ("an action that is not closed", |text| instead(text, " }}", " ")),
-    ("an unknown function", |text| instead(text, "include ", "inclde ")),
-    ("an unknown template", |text| instead(text, ".labels\"", ".lables\"")),
-    ("an end too many", |text| Some(format!("{text}{{{{ end }}}}\n"))),
-    ("an unknown kind", |text| instead(text, "\nkind: ", "\nkind: No")),
-    ("an unknown group", |text| instead(text, "apiVersion: ", "apiVersion: no.such.group/")),
-    ("a name with a capital letter", |text| instead(text, "  name: ", "  name: Upper_")),
-    ("no name", |text| instead(text, "  name: ", "  nome: ")),
-    ("wrong indentation", |text| instead(text, "\nmetadata:", "\n metadata:")),
-    ("a random label", |text| instead(text, "  labels:", "  labels:\n    a: {{ randAlphaNum 8 | quote }}")),
-    ("a namespace that is not there", |text| {
-        instead(text, "\nmetadata:", "\nmetadata:\n  namespace: nowhere")
-    }),
-    ("a label that is none", |text| instead(text, "  labels:", "  labels:\n    a: \"b c!\"")),
-    ("a list for a text", |text| instead(text, "  labels:", "  labels:\n    a: [1]")),
-    ("the number of the revision", |text| {
-        instead(text, "  labels:", "  labels:\n    a: r{{ .Release.Revision }}")
-    }),
-    ("a chart that refuses", |text| Some(format!("{{{{ fail \"refused\" }}}}\n{text}"))),
-    ("the same object twice", |text| Some(format!("{text}---\n{text}"))),
-];
-
 #[test]
-fn every_broken_chart_is_red() {
-    let of = |sample: &'static str, templates: &[&'static str]| -> Vec<(&'static str, &'static str)> {
-        templates.iter().map(|template| (sample, *template)).collect()
+fn random_functions_of_charts_draw_the_same_for_one_seed() {
+    let (_folder, root) = demo_project();
+    let account = root.join("charts/memcached/templates/serviceaccount.yaml");
+    let text = fs::read_to_string(&account).unwrap();
+    let random = text.replacen("  labels:", "  labels:\n    drawn: {{ fail (randAlphaNum 12) }}", 1);
+    assert_ne!(text, random);
+    fs::write(&account, random).unwrap();
+    let drawn = |seed: &str| {
+        let output =
+            ci(&root, &["samples/memcached.yaml", "--timeout", "5s", "--seed", seed, "--junit", "junit.xml"]);
+        assert_eq!(output.status.code(), Some(1), "{}", told(&output));
+        assert!(
+            told(&output).contains(&format!("draw the same again with --seed {seed}\n")),
+            "{}",
+            told(&output)
+        );
+        let junit = fs::read_to_string(root.join("junit.xml")).unwrap();
+        assert!(junit.contains(&format!("<property name=\"seed\" value=\"{seed}\"/>")), "{junit}");
+        // What each of the last reconciles has drawn, by its number.
+        let said = told(&output);
+        let lines = said.lines().filter_map(|line| line.trim().strip_prefix("reconcile #"));
+        let drawn = lines.map(|line| {
+            (line.split(' ').next().unwrap().to_owned(), line.rsplit(' ').next().unwrap().to_owned())
+        });
+        drawn.collect::<BTreeMap<_, _>>()
     };
-    let mut templates = of(
-        "samples/memcached.yaml",
-        &["charts/memcached/templates/deployment.yaml", "charts/memcached/templates/serviceaccount.yaml"],
-    );
-    templates.extend(of("samples/hello.yaml", &["charts/hello/templates/hello.yaml"]));
-    let all = templates.iter().flat_map(|at| BREAKS.iter().map(move |one| (*at, *one)));
-    let queue: Mutex<Vec<_>> = Mutex::new(all.collect());
-    let green: Mutex<Vec<String>> = Mutex::new(Vec::new());
-    let work = || {
-        let (_folder, root) = demo_project();
-        loop {
-            let Some(((sample, template), (name, make))) = queue.lock().unwrap().pop() else { break };
-            let path: PathBuf = root.join(template);
-            let good = fs::read_to_string(&path).unwrap();
-            let Some(broken) = make(&good) else { continue };
-            fs::write(&path, broken).unwrap();
-            let output = ci(&root, &[sample, "--timeout", "3s"]);
-            fs::write(&path, good).unwrap();
-            // One that does not even load is told so, and that is no green either.
-            if !matches!(output.status.code(), Some(1 | 3)) {
-                green.lock().unwrap().push(format!("{template}: {name}:\n{}", told(&output)));
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..4).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().for_each(|worker| worker.join().unwrap());
-    });
-    let green = green.into_inner().unwrap();
-    assert!(green.is_empty(), "{} broken charts are not red:\n{}", green.len(), green.join("\n"));
+    let (first, second, other) = (drawn("7"), drawn("7"), drawn("8"));
+    let both: Vec<_> = first.iter().filter(|(pass, _)| second.contains_key(*pass)).collect();
+    assert!(!both.is_empty(), "{first:?} {second:?}");
+    assert!(both.iter().all(|(pass, text)| second[*pass] == **text), "{first:?} {second:?}");
+    assert!(first.iter().all(|(pass, text)| other.get(pass) != Some(text)), "{first:?} {other:?}");
+    // Each reconcile draws anew, as in production.
+    assert_eq!(first.values().collect::<BTreeSet<_>>().len(), first.len(), "{first:?}");
 }
 
 /// A project with the tests of the repository's own kuttl folder.
@@ -292,6 +292,46 @@ fn a_step_that_is_otherwise_is_red_and_says_where() {
     assert!(writes.contains("01-scale.opdev.yaml:1: writes: wanted at most 0, were 1"), "{writes}");
     let outcome = wrong("00-install.opdev.yaml", "noLoops: true", "outcome: failed");
     assert!(outcome.contains("outcome: wanted failed, is "), "{outcome}");
+}
+
+/// Expressions of a `TestAssert`, as kuttl has them since 0.21.
+#[test]
+fn expressions_are_judged_and_say_where_they_stand() {
+    let (_folder, root, steps) = with_steps();
+    let refs = "apiVersion: kuttl.dev/v1beta1\nkind: TestAssert\nresourceRefs:\n- apiVersion: apps/v1\n  kind: Deployment\n  \
+                name: a-memcached\n  ref: web\n- {apiVersion: v1, kind: Service, name: a-memcached, ref: service}\n";
+    let all = "assertAny:\n- celExpr: web.status.readyReplicas > 7\n- celExpr: web.status.readyReplicas == 3\n\
+               assertAll:\n- celExpr: service.spec.selector.all(k, web.spec.template.metadata.labels[k] == service.spec.selector[k])\n";
+    let said = |text: &str, code: i32| {
+        fs::write(steps.join("01-assert-more.yaml"), text).unwrap();
+        let output = ci(&root, &["tests/e2e/memcached", "--timeout", "5s"]);
+        assert_eq!(output.status.code(), Some(code), "{}", told(&output));
+        told(&output)
+    };
+    // They hold only after the scaling, which the plane does meanwhile.
+    said(&format!("{refs}{all}"), 0);
+    let place = "tests/e2e/memcached/01-assert-more.yaml";
+    let any = said(&format!("{refs}{}", all.replace("== 3", "== 4")), 1);
+    assert!(any.contains(&format!("{place}:9: no expression of assertAny holds")), "{any}");
+    assert!(any.contains(&format!("{place}:11: web.status.readyReplicas == 4 is false")), "{any}");
+    let missing = said(&format!("{refs}assertAll:\n- celExpr: web.spec.nothing > 1\n"), 1);
+    let why = "web.spec.nothing > 1 cannot be evaluated: no such key: nothing";
+    assert!(missing.contains(&format!("{place}:10: {why}")), "{missing}");
+    let nobody = said(
+        &format!(
+            "{}assertAll:\n- celExpr: 'true'\n",
+            refs.replace("kind: Service, name: a", "kind: Service, name: b")
+        ),
+        1,
+    );
+    assert!(nobody.contains(&format!("{place}:8: Service b-memcached is not there")), "{nobody}");
+    let malformed = said(&format!("{refs}assertAll:\n- celExpr: web.status.\n"), 3);
+    assert!(malformed.contains(&format!("{place}:10: celExpr is no expression: ")), "{malformed}");
+    let unknown = said(&format!("{refs}assertAll:\n- celExpr: wep.status.readyReplicas > 1\n"), 3);
+    assert!(
+        unknown.contains("undeclared reference to 'wep'") && unknown.contains("web, service"),
+        "{unknown}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! What a test asks of the API server: create or patch, delete, look, and hear of changes.
 
+use super::expressions::Expressions;
 use super::files::{Deletion, Manifest};
 use super::subset::differences;
 use crate::dev::api::{NotServed, resource_of, without_secrets};
@@ -163,6 +164,20 @@ impl Cluster {
                 differing.iter().map(|line| format!("{}: {about} {line}", manifest.place)).collect()
             }
         }
+    }
+
+    /// What does not hold of the expressions of a `TestAssert`; empty where all of them do.
+    pub(super) async fn expressed(&self, expressions: &Expressions) -> Vec<String> {
+        let (mut found, mut wrong) = (Vec::new(), Vec::new());
+        for named in &expressions.objects {
+            let Manifest { place, object } = &named.wanted;
+            match self.candidates(object).await.map(|mut there| there.pop()) {
+                Ok(Some(there)) => found.push(there),
+                Ok(None) => wrong.push(format!("{place}: {} is not there", told(object))),
+                Err(error) => wrong.push(format!("{place}: {error:#}")),
+            }
+        }
+        if wrong.is_empty() { expressions.wrong(&found) } else { wrong }
     }
 
     /// The object that matches what must not be there.

@@ -1,12 +1,13 @@
 //! The files of kuttl: which folders are tests, and what their steps are. Reads; runs nothing.
 
 use super::expect::Expect;
+use super::expressions::Expressions;
 use crate::ci::manifest;
 pub(super) use crate::ci::manifest::Manifest;
 use crate::process::{small_text, unreadable};
 use anyhow::{Context as _, Result, bail};
 use opdev_object::meta::Gvk;
-use opdev_object::yaml;
+use opdev_object::yaml::{self, Node};
 use regex::Regex;
 use serde::Deserialize;
 use serde_json::Value;
@@ -86,8 +87,6 @@ pub(super) struct Deletion {
 struct TestAssert {
     timeout: u64,
     commands: Vec<Command>,
-    assert_any: Vec<Value>,
-    assert_all: Vec<Value>,
 }
 
 /// One step: all files with its number.
@@ -101,6 +100,7 @@ pub(super) struct Step {
     pub(super) asserts: Vec<Manifest>,
     pub(super) errors: Vec<Manifest>,
     pub(super) assert_commands: Vec<Command>,
+    pub(super) expressions: Vec<Expressions>,
     pub(super) timeout: Option<Duration>,
     pub(super) expects: Vec<(String, Expect)>,
 }
@@ -299,16 +299,21 @@ fn add(step: &mut Step, folder: &Path, (path, shown): (&Path, &str), name: Strin
 
 /// The objects of a file, or of the files of a folder.
 pub(super) fn manifests(path: &Path, shown: &str) -> Result<Vec<Manifest>> {
+    Ok(placed(path, shown)?.into_iter().map(|(manifest, _)| manifest).collect())
+}
+
+/// The same, each with the places of its parts.
+fn placed(path: &Path, shown: &str) -> Result<Vec<(Manifest, Node)>> {
     if path.is_dir() {
         let mut found = Vec::new();
         for name in names(path).into_iter().filter(|name| name.ends_with(".yaml") || name.ends_with(".yml")) {
-            found.extend(manifests(&path.join(name), shown)?);
+            found.extend(placed(&path.join(name), shown)?);
         }
         return Ok(found);
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let text = small_text(path).with_context(|| unreadable(&path.display().to_string()))?;
-    manifest::manifests(&text, &format!("{shown}/{name}"))
+    manifest::placed(&text, &format!("{shown}/{name}"))
 }
 
 fn is(manifest: &Manifest, kind: &str) -> bool {
@@ -345,18 +350,15 @@ fn applies(step: &mut Step, folder: &Path, path: &Path, shown: &str) -> Result<(
 }
 
 fn asserts(step: &mut Step, path: &Path, shown: &str) -> Result<()> {
-    for manifest in manifests(path, shown)? {
+    for (manifest, node) in placed(path, shown)? {
         if !is(&manifest, "TestAssert") {
             step.asserts.push(manifest);
             continue;
         }
         let Manifest { place, object } = manifest;
         let said: TestAssert = serde_json::from_value(object).with_context(|| place.clone())?;
-        if !said.assert_any.is_empty() || !said.assert_all.is_empty() {
-            bail!(
-                "{place}: assertAny and assertAll are not read here; `opdev ci -- kubectl kuttl test` runs kuttl itself"
-            );
-        }
+        let file = place.rsplit_once(':').map_or(place.as_str(), |(file, _)| file);
+        step.expressions.extend(Expressions::read(&node, file)?);
         step.assert_commands.extend(said.commands);
         if said.timeout > 0 {
             step.timeout = Some(Duration::from_secs(said.timeout));

@@ -1,8 +1,9 @@
 //! Tests of kuttl in this process: each folder on a control plane of its own, with the operator. What kuttl does with sleeps
-//! is done on changes here. Start at `run`; `files` reads folders, `cluster` talks to the API server.
+//! is done on changes here. Start at `run`; `files` reads folders, `expressions` judges CEL, `cluster` talks to the API server.
 
 mod cluster;
 mod expect;
+mod expressions;
 mod files;
 mod subset;
 
@@ -39,7 +40,7 @@ pub(super) struct How {
 }
 
 /// Runs one folder.
-pub(super) async fn run(setup: &Setup, test: &KuttlTest, how: How) -> Suite {
+pub(super) async fn run(setup: &Setup, test: &KuttlTest, how: How) -> (Suite, Option<World>) {
     let began = Instant::now();
     let mut suite = Suite { name: test.name.clone(), cases: Vec::new(), took: Duration::ZERO, error: None };
     let mut setup = setup.clone();
@@ -47,15 +48,19 @@ pub(super) async fn run(setup: &Setup, test: &KuttlTest, how: How) -> Suite {
         // Such suites expect what envtest does: pods stay as they are.
         setup.cluster.controllers = Controllers::None;
     }
-    match scenario(&setup, test, how, &mut suite.cases).await {
-        Ok(()) => {}
-        Err(error) => suite.error = Some(format!("{error:#}")),
-    }
+    let kept = match scenario(&setup, test, how, &mut suite).await {
+        Ok(kept) => kept,
+        Err(error) => {
+            suite.error = Some(format!("{error:#}"));
+            None
+        }
+    };
     suite.took = began.elapsed();
-    suite
+    (suite, kept)
 }
 
-async fn scenario(setup: &Setup, test: &KuttlTest, how: How, cases: &mut Vec<Case>) -> Result<()> {
+/// Runs the steps in a world of their own; what is returned is the world, where it is kept.
+async fn scenario(setup: &Setup, test: &KuttlTest, how: How, suite: &mut Suite) -> Result<Option<World>> {
     if let Some(command) = test.commands().next().filter(|_| !how.commands) {
         bail!(
             "a step runs `{}`; opdev runs commands of test folders only with --run-commands",
@@ -76,9 +81,10 @@ async fn scenario(setup: &Setup, test: &KuttlTest, how: How, cases: &mut Vec<Cas
         );
     }
     let world = World::start(setup).await?;
-    let ended = steps(&world, test, how, cases).await;
-    let stopped = world.stop().await;
-    ended.and(stopped)
+    if let Err(error) = steps(&world, test, how, &mut suite.cases).await {
+        suite.error = Some(format!("{error:#}"));
+    }
+    world.stop_unless_kept(setup, !suite.passed()).await
 }
 
 async fn steps(world: &World, test: &KuttlTest, how: How, cases: &mut Vec<Case>) -> Result<()> {
@@ -177,7 +183,8 @@ impl Run<'_> {
 
     /// Looks at each change until all asserts hold, or the time is over.
     async fn checked(&self, step: &Step, deadline: Instant) -> Vec<String> {
-        let all: Vec<&Manifest> = step.asserts.iter().chain(&step.errors).collect();
+        let named = step.expressions.iter().flat_map(|one| &one.objects).map(|named| &named.wanted);
+        let all: Vec<&Manifest> = step.asserts.iter().chain(&step.errors).chain(named).collect();
         let mut ticking = !step.assert_commands.is_empty();
         let (mut changes, mut missing) = self.cluster.changes(&all).await;
         loop {
@@ -202,6 +209,9 @@ impl Run<'_> {
         let mut wrong = Vec::new();
         for manifest in &step.asserts {
             wrong.extend(self.cluster.lacks(manifest).await);
+        }
+        for expressions in &step.expressions {
+            wrong.extend(self.cluster.expressed(expressions).await);
         }
         for manifest in &step.errors {
             wrong.extend(self.cluster.matches(manifest).await);

@@ -389,6 +389,12 @@ impl<'a> Evaluation<'a> {
 #[derive(Default)]
 pub struct Libraries(Library);
 
+impl Libraries {
+    pub(super) fn library(&self) -> &Library {
+        &self.0
+    }
+}
+
 impl std::fmt::Debug for Libraries {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Libraries").finish()

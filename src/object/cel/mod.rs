@@ -2,9 +2,10 @@
 //! against objects, with the texts and verdicts of a real API server and a budget of our own. Own parser, checker and
 //! evaluator; the functions of Kubernetes' types come from `kube-cel`. Never panics, whatever the rule.
 //! Read `rules` for a whole schema, `program` for one rule, `admission` and `conditions` for those of webhooks and
-//! policies, then `parse`, `check` and `eval`.
+//! policies, `asserts` for those of tests, then `parse`, `check` and `eval`.
 
 mod admission;
+mod asserts;
 mod ast;
 mod authorizer;
 mod authorizer_calls;
@@ -38,6 +39,7 @@ mod value;
 pub use admission::{
     BUDGET, CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Outcome, Spent, Wanted,
 };
+pub use asserts::Assert;
 pub use authorizer::{Asked, Authorizer, Verdict};
 pub use conditions::{Conditions, check_condition};
 pub use cost::expensive;
