@@ -117,7 +117,8 @@ pub(super) struct InitArgs {
     /// The Go module; default: that of a go.mod without requirements, else DOMAIN/NAME
     #[arg(long, value_name = "MODULE", default_value = "", hide_default_value = true)]
     repo: String,
-    /// The layout by its name for kubebuilder and the Operator SDK: helm or go/v4 (as --go)
+    /// The layout by its name for kubebuilder and the Operator SDK: helm, hybrid (charts, beside which `create api` puts scripts)
+    /// or go/v4 (as --go)
     #[arg(long, value_name = "PLUGIN", conflicts_with_all = ["go", "types"])]
     plugins: Option<String>,
     #[command(flatten)]
@@ -213,9 +214,10 @@ fn layout(args: &InitArgs) -> Result<Layout> {
         None if args.types => Ok(Layout::Typed),
         None | Some("helm" | "helm/v1" | "helm.sdk.operatorframework.io/v1") => Ok(Layout::Chart),
         Some("go" | "go/v4" | "go.kubebuilder.io/v4") => Ok(Layout::Go),
+        // Charts first, then what stands beside them: the layout that living tools still read.
+        Some("hybrid" | "hybrid.helm" | "hybrid.helm.sdk.operatorframework.io/v1-alpha") => Ok(Layout::Chart),
         Some(other) => bail!(
-            "--plugins {other}: opdev lays out `helm` and `go/v4`. For charts with code beside them make a chart project, then \
-             add scripts (docs/hybrid.md)"
+            "--plugins {other}: opdev lays out `helm`, `go/v4` and `hybrid` (charts with scripts beside them, docs/hybrid.md)"
         ),
     }
 }

@@ -275,6 +275,23 @@ fn go(folder: &Path, args: &[&str]) {
 /// Go may have to compile all of client-go.
 const BUILD: Duration = Duration::from_secs(900);
 
+/// A chart beside the program from the first command on, and a controller.
+const GO_BESIDE_A_CHART: &[&[&str]] = &[
+    &[
+        "init",
+        "--go",
+        "--project-name",
+        "greeter",
+        "--repo",
+        "example.com/greeter",
+        "--group",
+        "app",
+        "--helm-chart",
+        "CHART",
+    ],
+    &["create", "api", "--group", "app", "--version", "v1alpha1", "--kind", "Greeting"],
+];
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
     if !go_is_there() {
@@ -285,7 +302,7 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
         for part in ["charts", "config", "samples"] {
             fs::remove_dir_all(root.join(part)).unwrap();
         }
-        make(root, PROJECTS[5].1);
+        make(root, GO_BESIDE_A_CHART);
     })
     .await;
     let full = |event: &Event| match event {
@@ -309,6 +326,9 @@ async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
         pass.objects
     );
     assert!(pass.status.iter().any(|one| one.path.to_string().starts_with(".status")), "{:?}", pass.status);
+    let mark = running.mark();
+    running.ask(Request::Apply { path: "config/samples/app_v1alpha1_memcached.yaml".to_owned() }).await;
+    running.reconcile("the chart's first pass", mark, |pass| pass.outcome == Outcome::Installed).await;
     running.stop().await;
 }
 
@@ -359,7 +379,7 @@ fn go_and_its_neighbours_are_told_apart() {
     for (args, part) in [
         (&["init", "--repo", "example.com/a"][..], "it goes with --go"),
         (&["init", "--go", "--repo", "a b"], "the Go module \"a b\" is invalid"),
-        (&["init", "--plugins", "quarkus"], "opdev lays out `helm` and `go/v4`"),
+        (&["init", "--plugins", "quarkus"], "opdev lays out `helm`, `go/v4` and `hybrid`"),
     ] {
         let error = refused(folder.path(), args);
         assert!(error.contains(part), "{args:?}: {error}");

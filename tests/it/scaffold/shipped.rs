@@ -138,7 +138,8 @@ fn a_base_that_runs_no_scripts_is_told() {
 fn calls(text: &str) -> Vec<Vec<String>> {
     let after = text.lines().flat_map(|line| line.split("$(OPDEV) ").skip(1));
     let end = |word: &&str| !matches!(*word, ">" | "|" | "&&") && !word.starts_with('#');
-    after.map(|call| call.split_whitespace().take_while(end).map(str::to_owned).collect()).collect()
+    let word = |word: &str| word.trim_end_matches([')', ',']).trim_end_matches(",@true").to_owned();
+    after.map(|call| call.split_whitespace().take_while(end).map(word).collect()).collect()
 }
 
 #[test]
@@ -167,6 +168,19 @@ fn has_make() -> bool {
     Command::new("make").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
+fn make_target(words: &[&str], folder: &Path) -> std::process::Output {
+    Command::new("make")
+        .arg(format!("OPDEV={}", env!("CARGO_BIN_EXE_opdev")))
+        .arg("IMG=example.com/operator:v1")
+        .args(words)
+        .current_dir(folder)
+        .env("HOME", folder)
+        .env_remove("KUBECONFIG")
+        .env_remove("MAKEFLAGS")
+        .output()
+        .unwrap()
+}
+
 /// The targets that need neither a container tool nor a cluster of the user's, on the embedded control plane.
 #[test]
 fn the_targets_of_the_makefile_run() {
@@ -181,16 +195,7 @@ fn the_targets_of_the_makefile_run() {
         let folder = scratch();
         make(folder.path(), commands);
         let target = |words: &[&str]| {
-            let output = Command::new("make")
-                .args(words)
-                .arg(format!("OPDEV={}", env!("CARGO_BIN_EXE_opdev")))
-                .arg("IMG=example.com/operator:v1")
-                .current_dir(folder.path())
-                .env("HOME", folder.path())
-                .env_remove("KUBECONFIG")
-                .env_remove("MAKEFLAGS")
-                .output()
-                .unwrap();
+            let output = make_target(words, folder.path());
             let said = String::from_utf8_lossy(&output.stdout).into_owned()
                 + &String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{name}: make {words:?}: {said}");
@@ -215,6 +220,10 @@ fn the_targets_of_the_makefile_run() {
         target(&["undeploy", flags]);
         fs::remove_dir_all(folder.path().join(".opdev")).unwrap();
         let _ = fs::remove_dir_all(folder.path().join(".local"));
+        // The image that no registry has is refused, and no half of a file is left.
+        let refused = make_target(&["build-installer", "IMG=controller:latest"], folder.path());
+        assert!(!refused.status.success() && !folder.path().join("dist/install.yaml").exists(), "{name}");
+        target(&["manifests", "generate"]);
         target(&["build-installer"]);
         let installer = fs::read_to_string(folder.path().join("dist/install.yaml")).unwrap();
         assert!(
