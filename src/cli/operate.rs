@@ -72,8 +72,8 @@ pub(super) struct OperateArgs {
     /// Hide override values in Kubernetes events
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
     suppress_override_values: bool,
-    /// Accepted for helm-operator's sake: metrics are served with HTTP/1.1
-    #[arg(long, hide = true, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
+    /// No effect: helm-operator has it, and here metrics are always served with HTTP/1.1
+    #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
     enable_http2: bool,
     /// Text for people at level debug, instead of JSON at level info
     #[arg(long, num_args = 0..=1, default_value = "false", default_missing_value = "true", require_equals = true, value_parser = go_bool)]
@@ -84,8 +84,8 @@ pub(super) struct OperateArgs {
     /// How much is logged: debug, info, error, or a number above 0 for debug
     #[arg(long, value_name = "LEVEL")]
     zap_log_level: Option<LogLevel>,
-    /// Accepted for helm-operator's sake: there are no stack traces
-    #[arg(long, hide = true, value_name = "LEVEL", value_parser = ["info", "error", "panic"])]
+    /// No effect: helm-operator has it, and here there are no stack traces
+    #[arg(long, value_name = "LEVEL", value_parser = ["info", "error", "panic"])]
     zap_stacktrace_level: Option<String>,
     /// How times are written: epoch, millis, nano, iso8601, rfc3339 or rfc3339nano
     #[arg(long, value_name = "ENCODING", default_value = "rfc3339")]
@@ -141,6 +141,9 @@ pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
     let (servers, election) = flags(args).map_err(|why| WrongUsage(format!("{why:#}")))?;
     let input = input(args, servers, election, &shutdown)?;
     let (log, own) = (input.log.clone(), input.log.clone());
+    for (flag, why) in ignored(args) {
+        log.write_ignored(flag, why);
+    }
     super::logging::to_lines(move |level, target, message| own.write_own(level, target, message));
     let mut asked = false;
     super::signals::hear(move |_| {
@@ -160,6 +163,14 @@ pub(super) fn run(args: &OperateArgs) -> Result<ExitCode> {
     runtime.shutdown_timeout(LAST_WAIT);
     log.finish();
     Ok(if ended.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Flags of helm-operator that are given and do nothing, and why.
+fn ignored(args: &OperateArgs) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let http2 = args.enable_http2.then_some(("--enable-http2", "metrics are served with HTTP/1.1"));
+    let traces = args.zap_stacktrace_level.as_ref();
+    let traces = traces.map(|_| ("--zap-stacktrace-level", "there are no stack traces"));
+    http2.into_iter().chain(traces)
 }
 
 /// What flags say that belong together.

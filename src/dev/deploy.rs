@@ -50,6 +50,7 @@ pub async fn deploy(input: &DeployInput, options: &ApplyOptions, say: Say<'_>) -
         manifests::all(input, Goal::Apply, options.image.as_deref(), options.namespace.as_deref())?;
     image::check(&manifests.objects)?;
     image::warn_of_replicas(&manifests.objects, say);
+    image::warn_of_grace(&manifests.objects, say);
     bring(input, &manifests, options, input.wait, say).await?;
     if let (Some(reference), true) = (&options.image, options.save) {
         let file = manifests::save_image(&input.project, reference)?;

@@ -224,7 +224,13 @@ impl LogWriter {
         self.write(Line::new(level(of), "opdev", message).with("target", target));
     }
 
-    /// What ended the process.
+    /// Says that something on the command line does nothing here, and why.
+    pub fn write_ignored(&self, flag: &str, why: &str) {
+        let line = Line::new(LogLevel::Info, "cmd", format!("{flag} has no effect"));
+        self.write(line.with("why", why));
+    }
+
+    /// Says why the operator ends.
     pub fn write_end(&self, error: &anyhow::Error) {
         let line = Line::new(LogLevel::Error, "cmd", "the operator has ended");
         self.write(line.with("error", format!("{error:#}")));

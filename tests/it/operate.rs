@@ -1,5 +1,7 @@
 //! `opdev operate` as a Deployment runs it: a ServiceAccount's token and its roles, probes, metrics, leader election.
 
+mod token;
+
 use crate::inner_loop::demo_project;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
@@ -620,6 +622,13 @@ async fn what_cannot_work_is_said_at_once() {
     ];
     let (code, text) = ended(&all);
     assert!(code == Some(1) && text.contains("there is no cluster"), "{text}");
+    // What does nothing says so, and only where it is given.
+    for (flag, why) in [("--enable-http2", "HTTP/1.1"), ("--zap-stacktrace-level", "no stack traces")] {
+        let line = text.lines().find(|line| line.contains(&format!("{flag} has no effect")));
+        assert!(line.is_some_and(|line| line.contains(why)), "{text}");
+    }
+    let (_, text) = ended(&["--enable-http2=false"]);
+    assert!(!text.contains("has no effect"), "{text}");
     // A pod that lacks its token is told so.
     let mut command = opdev(&root, &["operate", "--watches-file=config/watches.yaml"]);
     let output = command.env("KUBERNETES_SERVICE_HOST", "10.0.0.1").output().unwrap();

@@ -2,10 +2,13 @@
 //! applied. Pure.
 
 use super::input::{Say, shown};
+use crate::event::words;
+use crate::sources::duration;
 use anyhow::{Result, anyhow, bail};
 use opdev_object::yaml::{self, Kind};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// The name that scaffolded Deployments use until somebody names an image.
 const PLACEHOLDER: &str = "controller";
@@ -157,10 +160,7 @@ pub(super) fn warn_of_replicas(objects: &[Value], say: Say<'_>) {
         let replicas = object["spec"]["replicas"].as_u64().unwrap_or(1);
         let is_manager = object["kind"] == "Deployment";
         let elects = containers(pod).any(|container| {
-            let words = ["command", "args"]
-                .into_iter()
-                .flat_map(|list| container[list].as_array().into_iter().flatten());
-            words.filter_map(Value::as_str).any(|word| {
+            words_of(container).any(|word| {
                 let name = word.trim_start_matches('-').split('=').next().unwrap_or_default();
                 matches!(name, "leader-elect" | "enable-leader-election") && !word.ends_with("=false")
             })
@@ -174,9 +174,61 @@ pub(super) fn warn_of_replicas(objects: &[Value], say: Say<'_>) {
     }
 }
 
+/// The words of a container's command line.
+fn words_of(container: &Value) -> impl Iterator<Item = &str> {
+    let lists = ["command", "args"].into_iter();
+    lists.flat_map(|list| container[list].as_array().into_iter().flatten()).filter_map(Value::as_str)
+}
+
+/// Reconciles have the time that the operator's flag gives them only where the kubelet lets the pod live that long.
+pub(super) fn warn_of_grace(objects: &[Value], say: Say<'_>) {
+    const FLAG: &str = "graceful-shutdown-timeout";
+    /// What Kubernetes gives a pod that does not say.
+    const DEFAULT: u64 = 30;
+    for (object, pod) in pods(objects) {
+        let grace = pod["terminationGracePeriodSeconds"].as_u64().unwrap_or(DEFAULT);
+        for container in containers(pod) {
+            let words: Vec<&str> = words_of(container).map(|word| word.trim_start_matches('-')).collect();
+            let given = words.iter().enumerate().find_map(|(at, word)| match word.strip_prefix(FLAG)? {
+                "" => words.get(at + 1).copied(),
+                rest => rest.strip_prefix('='),
+            });
+            let Some(timeout) = given.and_then(duration) else { continue };
+            if timeout >= Duration::from_secs(grace) {
+                say(&format!(
+                    "warning: {} has --{FLAG}={}, but its pods are killed after {grace} s\n  to do: raise \
+                     terminationGracePeriodSeconds in the manifests, or lower the flag",
+                    shown(object),
+                    words::visible_line(given.unwrap_or_default())
+                ));
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn a_pod_that_is_killed_before_its_reconciles_may_end_is_told_of() {
+        let said = |args: Value, grace: Value| {
+            let pod = json!({ "containers": [{ "image": "op:v1", "args": args }], "terminationGracePeriodSeconds": grace });
+            let object = json!({ "kind": "Deployment", "metadata": { "name": "m" }, "spec": { "template": { "spec": pod } } });
+            let lines = Mutex::new(Vec::new());
+            warn_of_grace(&[object], &|line: &str| lines.lock().unwrap().push(line.to_owned()));
+            lines.into_inner().unwrap().join("\n")
+        };
+        let short = said(json!(["--graceful-shutdown-timeout=25s"]), json!(10));
+        assert!(
+            short.contains("m has --graceful-shutdown-timeout=25s, but its pods are killed after 10 s"),
+            "{short}"
+        );
+        assert!(said(json!(["--graceful-shutdown-timeout", "1m"]), Value::Null).contains("after 30 s"));
+        assert_eq!(said(json!(["--graceful-shutdown-timeout=25s"]), json!(30)), "");
+        assert_eq!(said(json!(["--leader-elect"]), json!(10)), "");
+    }
 
     #[test]
     fn an_image_is_set_as_kustomize_edit_does() {
