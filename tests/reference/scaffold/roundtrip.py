@@ -207,6 +207,29 @@ def many_groups(args):
     builds(made, whose)
 
 
+def a_chart_and_go_in_one_command(args, web):
+    whose = "a Go project that began with a chart"
+    made = fresh(args, "go-chart")
+    made.opdev(f"{whose}: opdev init --go --helm-chart", "init", "--go", *GO, "--group", "app", "--version", "v1", "--helm-chart", web)
+    before = made.project()
+    made.kubebuilder(f"{whose}: an edit that changes nothing", "edit", "--multigroup=false")
+    step(f"{whose}: PROJECT is what it was", made.project() == before, made.project())
+    made.kubebuilder(f"{whose}: kubebuilder create api", "create", "api", *kind("Third"), *API)
+    made.opdev(f"{whose}: opdev create api", "create", "api", *kind("Fourth"))
+    listed(made, ["Web", "Third", "Fourth"], whose)
+    builds(made, whose)
+
+
+def scripts_beside_charts(args, web):
+    whose = "scripts beside charts"
+    made = fresh(args, "hybrid")
+    made.opdev(f"{whose}: opdev init", "init", "--plugins", "hybrid", "--domain", "my.domain", "--project-name", "made", "--group", "app", "--version", "v1", "--helm-chart", web)
+    made.opdev(f"{whose}: opdev create api --reconciler ts", "create", "api", *kind("Backup"), "--reconciler", "ts")
+    made.sdk(f"{whose}: operator-sdk create api", "create", "api", "--plugins", "helm.sdk.operatorframework.io/v1", *kind("Other"))
+    listed(made, ["Web", "Backup", "Other"], whose)
+    made.kustomize(f"{whose}: kubectl kustomize config/default")
+
+
 def their_go_goes_on_with_ours(args, cli):
     whose = f"the Go project of {cli}"
     made = fresh(args, f"go-{cli}")
@@ -304,6 +327,8 @@ def main():
     our_go_goes_on_with_kubebuilder(args)
     our_go_goes_on_with_the_sdk(args)
     many_groups(args)
+    a_chart_and_go_in_one_command(args, web)
+    scripts_beside_charts(args, web)
     for cli in ("kubebuilder", "operator-sdk"):
         their_go_goes_on_with_ours(args, cli)
     the_real_operator_reaches_the_same(args, web)

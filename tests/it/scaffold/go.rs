@@ -1,0 +1,174 @@
+//! Scaffolded operators in Go: that they build, reconcile, are as Go and the generators want them, and how they are told apart
+//! from what stands beside them. Those that need Go are skipped without it.
+
+use super::{PROJECTS, done, files, make, opdev, refused, scratch};
+use crate::inner_loop::Opdev;
+use crate::traced::go_is_there;
+use opdev::dev::cluster::Choice;
+use opdev::event::{Action, Event, Outcome, Request, TraceLevel};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+fn go(folder: &Path, args: &[&str]) {
+    let output = Command::new("go").args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "go {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Go may have to compile all of client-go.
+const BUILD: Duration = Duration::from_secs(900);
+
+/// A chart beside the program from the first command on, and a controller.
+const GO_BESIDE_A_CHART: &[&[&str]] = &[
+    &[
+        "init",
+        "--go",
+        "--project-name",
+        "greeter",
+        "--repo",
+        "example.com/greeter",
+        "--group",
+        "app",
+        "--helm-chart",
+        "CHART",
+    ],
+    &["create", "api", "--group", "app", "--version", "v1alpha1", "--kind", "Greeting"],
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scaffolded_go_operator_builds_and_reconciles_its_sample() {
+    if !go_is_there() {
+        return;
+    }
+    let embedded = Choice { embedded: true, ..Choice::default() };
+    let mut running = Opdev::start_against(embedded, |root| {
+        for part in ["charts", "config", "samples"] {
+            fs::remove_dir_all(root.join(part)).unwrap();
+        }
+        make(root, GO_BESIDE_A_CHART);
+    })
+    .await;
+    let full = |event: &Event| match event {
+        Event::ProcessChanged(changed) if changed.traced == Some(TraceLevel::Full) => Some(()),
+        _ => None,
+    };
+    running.wait_within(BUILD, "a start", 0, full).await;
+    let mark = running.mark();
+    running.ask(Request::Apply { path: "config/samples/app_v1alpha1_greeting.yaml".to_owned() }).await;
+    let made = |event: &Event| match event {
+        Event::Reconciled(pass) if pass.objects.iter().any(|one| one.action == Action::Created) => {
+            Some(std::sync::Arc::clone(pass))
+        }
+        _ => None,
+    };
+    let pass = running.wait_within(BUILD, "the sample's pass", mark, made).await;
+    assert_eq!((pass.object.gvk.kind.as_str(), &pass.failure), ("Greeting", &None));
+    assert!(
+        pass.objects.iter().any(|one| one.object.name == "greeting-sample-message"),
+        "{:?}",
+        pass.objects
+    );
+    assert!(pass.status.iter().any(|one| one.path.to_string().starts_with(".status")), "{:?}", pass.status);
+    let mark = running.mark();
+    running.ask(Request::Apply { path: "config/samples/app_v1alpha1_memcached.yaml".to_owned() }).await;
+    running.reconcile("the chart's first pass", mark, |pass| pass.outcome == Outcome::Installed).await;
+    running.stop().await;
+}
+
+/// Both layouts, with their tests, and as gofmt wants them.
+#[test]
+fn scaffolded_go_is_what_go_takes() {
+    if !go_is_there() {
+        return;
+    }
+    let names: &[&[&str]] = &[
+        &["init", "--go", "--multigroup", "--repo", "example.com/names"],
+        &["create", "api", "--group", "core", "--version", "v1", "--kind", "Thing"],
+        &["create", "api", "--group", "meta", "--version", "v1", "--kind", "Other"],
+        &["create", "api", "--group", "go", "--version", "v1", "--kind", "Word"],
+    ];
+    for (name, commands) in [PROJECTS[5], PROJECTS[6], ("names", names)] {
+        let folder = scratch();
+        make(folder.path(), commands);
+        go(folder.path(), &["vet", "./..."]);
+        go(folder.path(), &["vet", "-tags", "e2e", "./..."]);
+        let output = Command::new("gofmt").args(["-l", "."]).current_dir(folder.path()).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{name}");
+    }
+}
+
+#[test]
+fn the_generators_agree_with_a_scaffolded_go_project() {
+    for (name, commands) in [PROJECTS[5], PROJECTS[6]] {
+        let folder = scratch();
+        make(folder.path(), commands);
+        for generator in ["crd", "rbac"] {
+            let output = opdev(folder.path(), &[generator, "--check"]);
+            assert!(
+                output.status.success(),
+                "{name} {generator}: {}",
+                String::from_utf8_lossy(&output.stdout)
+            );
+        }
+        // Copy methods of a type that names one of Kubernetes need its source; the scaffold has its own facts.
+        let copies = files(&folder.path().join("api"));
+        assert!(copies.iter().any(|path| path.ends_with("zz_generated.deepcopy.go")), "{copies:?}");
+    }
+}
+
+#[test]
+fn go_and_its_neighbours_are_told_apart() {
+    let folder = scratch();
+    for (args, part) in [
+        (&["init", "--repo", "example.com/a"][..], "it goes with --go"),
+        (&["init", "--go", "--repo", "a b"], "the Go module \"a b\" is invalid"),
+        (&["init", "--plugins", "quarkus"], "opdev lays out `helm`, `go/v4` and `hybrid`"),
+    ] {
+        let error = refused(folder.path(), args);
+        assert!(error.contains(part), "{args:?}: {error}");
+    }
+    // A module that has nothing yet is taken; one with more is the user's.
+    let module = |text: &str| fs::write(folder.path().join("go.mod"), text).unwrap();
+    module("module example.com/mine\n\ngo 1.25\n\nrequire example.com/x v1.0.0\n");
+    let error = refused(folder.path(), &["init", "--go"]);
+    assert!(error.contains("nothing was written") && error.contains("\n  go.mod\n"), "{error}");
+    module("module example.com/mine\n\ngo 1.25\n\ntoolchain go1.25.3\n");
+    assert!(refused(folder.path(), &["init", "--go"]).contains("\n  go.mod\n"));
+    module("module example.com/mine\n\ngo 1.25\n");
+    done(folder.path(), &["init", "--go"]);
+    let project = fs::read_to_string(folder.path().join("PROJECT")).unwrap();
+    assert!(project.contains("\nrepo: example.com/mine\n"), "{project}");
+    // A second version has the controller of the first.
+    fn other<'a>(version: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+        [&["create", "api", "--group", "a", "--version", version, "--kind", "Bee"], more].concat()
+    }
+    done(folder.path(), &other("v1", &[]));
+    let error = refused(folder.path(), &other("v2", &[]));
+    assert!(error.contains("--reconciler none adds the types of this version alone"), "{error}");
+    let said = done(folder.path(), &other("v2", &["--reconciler", "none"]));
+    assert!(!said.contains("nothing reconciles"), "{said}");
+    // What the program does not reconcile is told.
+    let said = done(
+        folder.path(),
+        &["create", "api", "--group", "a", "--version", "v1", "--kind", "C", "--reconciler", "ts"],
+    );
+    assert!(said.contains("cmd/main.go does not reconcile C: `opdev run` does it with the script"), "{said}");
+    // A role that somebody wrote stays.
+    let role = folder.path().join("config/rbac/role.yaml");
+    fs::write(&role, "mine: true\n").unwrap();
+    let said = done(folder.path(), &["create", "api", "--group", "a", "--version", "v1", "--kind", "A"]);
+    assert!(said.contains("warning: config/rbac/role.yaml is not what"), "{said}");
+    assert_eq!(fs::read_to_string(&role).unwrap(), "mine: true\n");
+    // A program without the marker lines.
+    let main = folder.path().join("cmd/main.go");
+    fs::write(&main, "package main\n\nfunc main() {}\n").unwrap();
+    let said = done(folder.path(), &["create", "api", "--group", "a", "--version", "v1", "--kind", "B"]);
+    assert!(said.contains("cmd/main.go has no line `// +kubebuilder:scaffold:builder`"), "{said}");
+    // Another layout has no Go program.
+    let other = scratch();
+    done(other.path(), &["init", "--types"]);
+    let args = ["create", "api", "--group", "a", "--version", "v1", "--kind", "B", "--reconciler", "go"];
+    let error = refused(other.path(), &args);
+    assert!(error.contains("PROJECT has the layout opdev.dev/v1"), "{error}");
+}
