@@ -251,7 +251,9 @@ mod tests {
         assert!(!selects(&known, &json!({"app": "x"})));
         assert!(!selects(&known, &json!({"app": "y", "tier": ""})));
         assert!(!selects(&known, &Value::Null));
-        for selects_nothing in [json!({"selector": {}}), json!({"type": "ExternalName", "selector": {"app": "x"}})] {
+        for selects_nothing in
+            [json!({"selector": {}}), json!({"type": "ExternalName", "selector": {"app": "x"}})]
+        {
             let known = Attributes::of("services", &json!({"spec": selects_nothing}));
             assert!(!selects(&known, &json!({"app": "x"})));
         }

@@ -16,7 +16,7 @@ const fn gap(about: &'static str, instead: &'static str) -> Gap {
     Gap { about, instead }
 }
 
-const GAPS: [Gap; 14] = [
+const GAPS: [Gap; 13] = [
     gap(
         "containers",
         "pods are simulated: no image is pulled, nothing runs, there are no logs, exec or port-forward",
@@ -60,7 +60,6 @@ const GAPS: [Gap; 14] = [
         "without a data folder objects live in memory; with one they survive a restart, and watches start anew, as after a compaction of etcd",
     ),
     gap("metrics", "requests, how long they took, and stored objects; nothing of the runtime and of caches"),
-    gap("OpenAPI", "the schemas of built-in kinds have no descriptions"),
 ];
 
 /// All differences of a plane with or without RBAC, the ones that matter most first.

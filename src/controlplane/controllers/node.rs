@@ -101,8 +101,9 @@ fn new_node(node: &str) -> Value {
 
 fn node_status(node: &Value, node_name: &str, now: Timestamp) -> Map<String, Value> {
     let mut status = fields::status(node);
+    // There is one node. A rollout of a thousand custom resources has two pods of each for a while.
     let resources = json!({
-        "cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "500",
+        "cpu": "1k", "memory": "4Ti", "ephemeral-storage": "16Ti", "pods": "10k",
         "hugepages-1Gi": "0", "hugepages-2Mi": "0",
     });
     status.insert("capacity".into(), resources.clone());

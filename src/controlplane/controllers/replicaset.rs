@@ -135,7 +135,14 @@ impl Controller for ReplicaSets {
         let owned = claim(view, &set, "pods", &selector).owned;
         let active: Vec<_> = owned.iter().filter(|pod| pods::active(pod)).cloned().collect();
         let mut status = self.status(&set, &owned, &active, now);
-        conditions::set(&mut status, Says { kind: "ReplicaFailure", status: "True", reason, message }, now);
+        // The first refusal stays, as in Kubernetes: each one names another pod, and to tell of it would wake this controller.
+        if conditions::find(&status, "ReplicaFailure").is_none() {
+            conditions::set(
+                &mut status,
+                Says { kind: "ReplicaFailure", status: "True", reason, message },
+                now,
+            );
+        }
         if status != fields::status(&set) {
             let object = with_status(&set, status);
             writes.push(Write::UpdateStatus { resource: self.0.resource.into(), object });

@@ -14,6 +14,7 @@ use crate::contract::{Propagation, Refusal, View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 fn at_rest(simulation: &mut Simulation) {
@@ -271,11 +272,17 @@ fn pods_are_adopted_by_label_and_released_without_it() {
 #[test]
 fn a_refused_pod_shows_in_conditions_and_is_tried_again() {
     let mut cluster = Simulation::new();
-    cluster.refuse(|write| match write {
+    // Each refused pod has another name.
+    let refused = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&refused);
+    cluster.refuse(move |write| match write {
         Write::Create { resource, .. } if resource == "pods" => Some(Refusal {
             code: 403,
             reason: "Forbidden".into(),
-            message: "pods \"x\" is forbidden: exceeded quota".into(),
+            message: format!(
+                "pods \"x{}\" is forbidden: exceeded quota",
+                count.fetch_add(1, Ordering::Relaxed)
+            ),
             namespace_terminating: false,
         }),
         _ => None,
@@ -283,13 +290,19 @@ fn a_refused_pod_shows_in_conditions_and_is_tried_again() {
     cluster.create("apps/deployments", deployment(1, json!({})));
     cluster.settle();
     let set = &cluster.list("apps/replicasets")[0];
-    let failure = "pods \"x\" is forbidden: exceeded quota";
+    let failure = "pods \"x0\" is forbidden: exceeded quota";
     let status = super::fields::status(set);
     let condition = conditions::find(&status, "ReplicaFailure").unwrap();
     assert_eq!((text(condition, "/reason"), text(condition, "/message")), ("FailedCreate", failure));
     assert!(cluster.told(name(set)).contains(&format!("FailedCreate Error creating: {failure}")));
     let status = super::fields::status(&cluster.get("apps/deployments", "web").unwrap());
     assert!(conditions::is(&status, "ReplicaFailure", "True"));
+    let version = meta::resource_version(set).map(str::to_owned);
+    cluster.pass(Duration::from_secs(5));
+    let tries = refused.load(Ordering::Relaxed);
+    assert!((2..20).contains(&tries), "it is tried again after pauses: {tries} times");
+    let set = &cluster.list("apps/replicasets")[0];
+    assert_eq!(meta::resource_version(set), version.as_deref(), "a further refusal changes nothing");
     cluster.refuse(|_| None);
     cluster.pass(Duration::from_secs(5));
     assert_eq!(cluster.list("pods").len(), 1);

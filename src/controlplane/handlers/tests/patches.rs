@@ -136,6 +136,26 @@ async fn a_load_balancer_gets_its_port_of_health_checks() {
     assert_eq!(cluster["spec"].get("healthCheckNodePort"), None);
 }
 
+/// A service that is reached by addresses of the cluster's surroundings says how its callers are passed on, as others do.
+#[tokio::test]
+async fn a_service_with_external_addresses_has_a_policy_for_them() {
+    let api = api();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "out"},
+        "spec": {"ports": [{"port": 80}], "externalIPs": ["192.0.2.1"]}});
+    let made = post(&api, "/api/v1/namespaces/default/services", service).await.expect(StatusCode::CREATED);
+    assert_eq!(
+        (&made["spec"]["type"], &made["spec"]["externalTrafficPolicy"]),
+        (&json!("ClusterIP"), &json!("Cluster"))
+    );
+    let path = "/api/v1/namespaces/default/services/out";
+    let inside = json!({"spec": {"externalIPs": null}});
+    let inside = ask_as(&api, "PATCH", path, MERGE, inside).await.expect(StatusCode::OK);
+    assert_eq!(inside["spec"].get("externalTrafficPolicy"), None);
+    let outside = json!({"spec": {"externalIPs": ["192.0.2.2"]}});
+    let outside = ask_as(&api, "PATCH", path, MERGE, outside).await.expect(StatusCode::OK);
+    assert_eq!(outside["spec"]["externalTrafficPolicy"], "Cluster");
+}
+
 #[tokio::test]
 async fn a_patch_that_takes_the_name_away_is_told_of_that_first() {
     let api = super::definitions::with_widgets().await;

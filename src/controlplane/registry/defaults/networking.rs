@@ -24,7 +24,8 @@ pub(super) fn service(object: &mut Value) {
             port["targetPort"] = number;
         }
     }
-    if kind == "NodePort" || kind == "LoadBalancer" {
+    let external = spec.get("externalIPs").and_then(Value::as_array).is_some_and(|ips| !ips.is_empty());
+    if kind == "NodePort" || kind == "LoadBalancer" || (kind == "ClusterIP" && external) {
         put(spec, "externalTrafficPolicy", "Cluster");
     }
     if kind == "LoadBalancer" {
