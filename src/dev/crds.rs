@@ -391,7 +391,7 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
         place,
         hint: Some(
             match () {
-                () if is_forbidden(error) => "give the CustomResourceDefinition to an administrator (`opdev crd` writes it), then press R",
+                () if is_forbidden(error) => "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can apply, this CustomResourceDefinition with it; then press R",
                 () if !is_final(error) => "opdev tries again by itself",
                 () => "correct the type and save it; the API server keeps it as it was until then",
             }

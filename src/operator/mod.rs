@@ -8,6 +8,7 @@ mod echo;
 mod foresight;
 mod loops;
 pub mod manager;
+pub(crate) mod missing_right;
 mod queue;
 pub mod read_only;
 mod reconcile;

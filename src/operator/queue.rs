@@ -4,6 +4,7 @@
 
 mod gate;
 
+use super::missing_right::FORBIDDEN_PAUSE;
 use crate::event::{Cause, CauseKind, FieldChange, QueueChanged, WatchEvent};
 use gate::Gate;
 use opdev_object::meta::ObjectKey;
@@ -77,8 +78,29 @@ pub(crate) struct Taken {
 pub(crate) enum Ended {
     /// Well; runs again after a while, where it says so.
     Done(Option<(Duration, CauseKind)>),
-    /// With an error; runs again after the back-off, unless a retry cannot help.
-    Failed { error: String, retry: bool },
+    /// With an error; runs again after a pause, unless a retry cannot help.
+    Failed { error: String, retry: Option<Retry> },
+}
+
+/// How soon a failed pass is tried again. Each further failure doubles the pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Retry {
+    /// As controller-runtime does.
+    Soon,
+    /// Rarely: an administrator has to do something first.
+    Rarely,
+}
+
+impl Retry {
+    /// The pause after so many failures in a row.
+    pub(crate) fn pause(self, failures: u32) -> Duration {
+        let (first, longest) = match self {
+            Retry::Soon => (FIRST_BACKOFF, LONGEST_BACKOFF),
+            Retry::Rarely => FORBIDDEN_PAUSE,
+        };
+        let doublings = failures.saturating_sub(1).min(18);
+        (first * 2_u32.pow(doublings)).min(longest)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -261,7 +283,7 @@ impl Queue {
             Ended::Failed { error, retry } => {
                 entry.failures = entry.failures.saturating_add(1);
                 let why = CauseKind::Retry { attempt: entry.failures, error };
-                retry.then(|| (backoff(entry.failures), why, true))
+                retry.map(|retry| (retry.pause(entry.failures), why, true))
             }
         };
         let failed = again.as_ref().is_some_and(|(.., backoff)| *backoff);
@@ -337,12 +359,6 @@ impl Queue {
         }
         counts
     }
-}
-
-/// How long to wait after so many failures in a row.
-pub(crate) fn backoff(failures: u32) -> Duration {
-    let doublings = failures.saturating_sub(1).min(18);
-    (FIRST_BACKOFF * 2_u32.pow(doublings)).min(LONGEST_BACKOFF)
 }
 
 /// Joins updates of one object by one writer: the first old value and the last new one of each field.
@@ -447,7 +463,7 @@ mod tests {
         }
 
         fn fail(&mut self, name: &str) {
-            self.end(name, Ended::Failed { error: "no".into(), retry: true });
+            self.end(name, Ended::Failed { error: "no".into(), retry: Some(Retry::Soon) });
         }
     }
 
@@ -482,15 +498,15 @@ mod tests {
 
     #[test]
     fn failures_back_off_doubling_and_success_forgets_them() {
-        assert_eq!(backoff(1), Duration::from_millis(5));
-        assert_eq!(backoff(3), Duration::from_millis(20));
-        assert_eq!(backoff(60), Duration::from_secs(1000));
+        assert_eq!(Retry::Soon.pause(1), Duration::from_millis(5));
+        assert_eq!(Retry::Soon.pause(3), Duration::from_millis(20));
+        assert_eq!(Retry::Soon.pause(60), Duration::from_secs(1000));
         let mut world = World::new(1);
         world.add("a", CauseKind::Start, Urgency::Now);
         for attempt in 1..=3 {
             assert_eq!(world.take().as_deref(), Some("a"), "attempt {attempt}");
             world.fail("a");
-            world.pass_time(backoff(attempt).checked_sub(Duration::from_millis(1)).unwrap());
+            world.pass_time(Retry::Soon.pause(attempt).checked_sub(Duration::from_millis(1)).unwrap());
             assert!(world.take().is_none());
             assert_eq!(world.queue.counts().backing_off, 1);
             world.pass_time(Duration::from_millis(1));
@@ -597,7 +613,7 @@ mod tests {
         world.take();
         world.queue.forget_kind(&("g".into(), "K".into()));
         assert!(world.take().is_none());
-        world.end("a", Ended::Failed { error: "gone".into(), retry: false });
+        world.end("a", Ended::Failed { error: "gone".into(), retry: None });
         assert_eq!(world.queue.counts(), QueueChanged::default());
         assert_eq!(world.queue.next_deadline(), None);
     }

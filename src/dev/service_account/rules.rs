@@ -1,4 +1,4 @@
-//! From a refusal to the rule that is missing, and from the rule to the text of a role file. Pure.
+//! From what was refused to the rule that is missing, and from the rule to the text of a role file. Pure.
 
 use crate::event::MissingRule;
 use anyhow::{Context as _, Result, bail};
@@ -9,36 +9,6 @@ use serde_json::{Value, json};
 const READ: [&str; 3] = ["get", "list", "watch"];
 /// What who keeps objects needs.
 const WRITE: [&str; 7] = ["create", "delete", "get", "list", "patch", "update", "watch"];
-
-/// A call that the API server refused, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) verb: String,
-    pub(super) group: String,
-    pub(super) resource: String,
-    /// Empty where it was for the whole cluster.
-    pub(super) namespace: String,
-    pub(super) message: String,
-}
-
-impl Refusal {
-    /// Reads `… cannot list resource "pods" in API group "" in the namespace "a"`; `None` where the message is
-    /// another one, as those of admission are.
-    pub(super) fn parse(message: &str) -> Option<Refusal> {
-        let (_, rest) = message.split_once("\" cannot ")?;
-        let (verb, rest) = rest.split_once(" resource \"")?;
-        let (resource, rest) = rest.split_once("\" in API group \"")?;
-        let (group, rest) = rest.split_once('"')?;
-        let namespace = rest.strip_prefix(" in the namespace \"").and_then(|rest| rest.split_once('"'));
-        Some(Refusal {
-            verb: verb.to_owned(),
-            group: group.to_owned(),
-            resource: resource.to_owned(),
-            namespace: namespace.map(|(namespace, _)| namespace.to_owned()).unwrap_or_default(),
-            message: message.to_owned(),
-        })
-    }
-}
 
 /// The verbs to allow where these were refused: a few calls later the others would be refused, too.
 pub(super) fn verbs(refused: &[String], resource: &str) -> Vec<String> {
@@ -198,20 +168,6 @@ mod tests {
             role: String::new(),
             file: String::new(),
         }
-    }
-
-    #[test]
-    fn a_refusal_is_read_off_its_words() {
-        let text = r#"ingresses.networking.k8s.io "x" is forbidden: User "system:serviceaccount:system:controller-manager" cannot patch resource "ingresses/status" in API group "networking.k8s.io" in the namespace "default": RBAC: x"#;
-        let found = Refusal::parse(text).unwrap();
-        assert_eq!(
-            (found.verb.as_str(), found.group.as_str(), found.resource.as_str(), found.namespace.as_str()),
-            ("patch", "networking.k8s.io", "ingresses/status", "default")
-        );
-        let text =
-            r#"pods is forbidden: User "u" cannot list resource "pods" in API group "" at the cluster scope"#;
-        assert_eq!(Refusal::parse(text).unwrap().namespace, "");
-        assert_eq!(Refusal::parse("pods \"x\" is forbidden: exceeded quota: q"), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A client in front of another: asks in somebody's name where it is told to, and tells of every call that was refused
 //! for want of a rule. Never changes an answer.
 
-use super::rules::Refusal;
+use crate::operator::missing_right::MissingRight;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
@@ -23,7 +23,7 @@ pub(super) struct Witness {
     pub(super) own: Client,
     /// Whom to impersonate.
     pub(super) impersonate: Option<HeaderValue>,
-    pub(super) refused: mpsc::Sender<Refusal>,
+    pub(super) refused: mpsc::Sender<MissingRight>,
 }
 
 impl Service<Request<Body>> for Witness {
@@ -53,7 +53,7 @@ impl Service<Request<Body>> for Witness {
             let (parts, body) = response.into_parts();
             let body = body.collect().await?.to_bytes();
             let status: Value = serde_json::from_slice(&body).unwrap_or_default();
-            if let Some(refusal) = status["message"].as_str().and_then(Refusal::parse) {
+            if let Some(refusal) = status["message"].as_str().and_then(MissingRight::parse) {
                 // Somebody who does not keep up has been told of as many already.
                 let _ = refused.try_send(refusal);
             }

@@ -4,12 +4,13 @@
 
 use super::wakes::{self, Readers, Wake};
 use crate::event::WatchEvent;
+use crate::operator::missing_right::FORBIDDEN_HINT;
 use crate::operator::queue::Kind;
 use crate::operator::reconcile::CHART_LABEL;
 use crate::operator::watch::cache::{Happened, Raw};
 use crate::operator::watch::hub::{Hub, Shared};
 use crate::operator::watch::mapping::{Primary, primaries_of};
-use crate::operator::watch::stream::{FORBIDDEN_HINT, Follow, Said, Streams};
+use crate::operator::watch::stream::{Follow, Said, Streams};
 use crate::sources::{Reconciler, Sources, TypeReconciler, Watch};
 use opdev_object::meta::{self, Gvk, ObjectKey, ObjectRef};
 use opdev_types::contract::Read;

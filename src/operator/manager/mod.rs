@@ -193,6 +193,8 @@ struct Manager {
     told: QueueChanged,
     told_pauses: Vec<Paused>,
     loops: Loops,
+    /// Rights that were told to be missing, each with the object that it was missing for.
+    missing_rights: HashMap<String, ObjectKey>,
     checks: HashMap<ObjectKey, loops::Check>,
     /// Whether the API server does not answer.
     lost: bool,
@@ -249,6 +251,7 @@ impl Manager {
             told: QueueChanged::default(),
             told_pauses: Vec::new(),
             loops: Loops::default(),
+            missing_rights: HashMap::new(),
             checks: HashMap::new(),
             lost: false,
             awake,

@@ -4,7 +4,8 @@ use super::Manager;
 use super::kinds::Seen;
 use crate::event::{Cause, CauseKind, Event, Failure, Level, LogLine, Outcome, Reconcile, Requeue, mask};
 use crate::operator::echo::mark;
-use crate::operator::queue::{Ended, Mark, Origin, Taken, backoff};
+use crate::operator::missing_right::FORBIDDEN_HINT;
+use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken};
 use crate::operator::reconcile::Report;
 use crate::tap::Recorder;
 use jiff::Timestamp;
@@ -47,7 +48,8 @@ impl Manager {
         let key = running.taken.key.clone();
         let failed = report.failure.is_some();
         self.say_warnings(&running, &report, &known).await;
-        let (ended, requeue) = next_turn(&report, running.taken.failures);
+        self.say_missing_right(&running, &report).await;
+        let (ended, requeue) = next_turn(&report, running.taken.failures, self.api.user.is_none());
         let echo = Arc::clone(&self.api.echo);
         let read = report.known.iter().filter(|(_, wrote)| !wrote);
         let read: HashSet<Mark> = read.filter_map(|(object, _)| mark(object, false)).collect();
@@ -130,6 +132,25 @@ impl Manager {
             self.notice(Level::Warn, message.clone(), hint.clone(), object.clone()).await;
         }
     }
+
+    /// A right that the kubeconfig's user lacks is told once, until the object that it was missing for is reconciled again.
+    async fn say_missing_right(&mut self, running: &Running, report: &Report) {
+        let Some(failure) = &report.failure else {
+            self.missing_rights.retain(|_, object| *object != running.taken.key);
+            return;
+        };
+        let Some(missing) = failure.missing.as_ref().filter(|_| self.api.user.is_none()) else { return };
+        let words = missing.words();
+        if self.missing_rights.contains_key(&words) {
+            return;
+        }
+        let kind = &running.object.gvk.kind;
+        let message =
+            format!("missing rights: you may not {words}, which reconciling a {kind} needs; all else works");
+        self.missing_rights.insert(words, running.taken.key.clone());
+        let object = Some(running.object.clone());
+        self.notice(Level::Warn, message, Some(FORBIDDEN_HINT.to_owned()), object).await;
+    }
 }
 
 /// Masks known secrets in the fields and errors of causes.
@@ -151,13 +172,16 @@ pub(super) fn cover_causes(causes: &mut [Cause], known: &[String]) {
     }
 }
 
-fn next_turn(report: &Report, failures: u32) -> (Ended, Option<Requeue>) {
+fn next_turn(report: &Report, failures: u32, ourselves: bool) -> (Ended, Option<Requeue>) {
     match &report.failure {
         Some(failure) => {
             let error = failure.chain.first().cloned().unwrap_or_default();
-            let after = backoff(failures.saturating_add(1));
-            let requeue = failure.retry.then(|| Requeue { after, why: "retry".to_owned() });
-            (Ended::Failed { error, retry: failure.retry }, requeue)
+            // Where opdev acts as the operator's ServiceAccount, whoever may add the rule is the one who looks.
+            let pace = if failure.missing.is_some() && ourselves { Retry::Rarely } else { Retry::Soon };
+            let retry = failure.retry.then_some(pace);
+            let after = |retry: Retry| retry.pause(failures.saturating_add(1));
+            let requeue = retry.map(|retry| Requeue { after: after(retry), why: "retry".to_owned() });
+            (Ended::Failed { error, retry }, requeue)
         }
         None => {
             let again = report.requeue.as_ref().map(|requeue| {
@@ -194,9 +218,9 @@ mod tests {
         let error = tokio::spawn(async { panic!("no {}", "luck") }).await.unwrap_err();
         assert_eq!(panic_chain(error).last().map(String::as_str), Some("no luck"));
         let report = Report::failed(vec!["outer".to_owned(), "inner".to_owned()]);
-        let (ended, requeue) = next_turn(&report, 2);
-        assert!(matches!(ended, Ended::Failed { retry: true, error } if error == "outer"));
-        assert_eq!(requeue.unwrap().after, backoff(3));
+        let (ended, requeue) = next_turn(&report, 2, true);
+        assert!(matches!(ended, Ended::Failed { retry: Some(Retry::Soon), error } if error == "outer"));
+        assert_eq!(requeue.unwrap().after, Retry::Soon.pause(3));
     }
 
     #[test]

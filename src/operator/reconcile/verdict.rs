@@ -3,6 +3,7 @@
 use super::memory::Memory;
 use super::status::{IRRECONCILABLE, RELEASE_FAILED};
 use crate::event::{Diagnostic, Level, ObjectChange, Outcome, ReleaseChange, Requeue, Step, mask};
+use crate::operator::missing_right::MissingRight;
 use opdev_object::diff::{Change, diff};
 use opdev_object::meta::Gvk;
 use opdev_types::contract::Read;
@@ -47,6 +48,8 @@ pub(in crate::operator) struct Failed {
     pub(in crate::operator) diagnostic: Option<Diagnostic>,
     /// Whether trying again can help.
     pub(in crate::operator) retry: bool,
+    /// The right that was missing, where that is why.
+    pub(in crate::operator) missing: Option<MissingRight>,
 }
 
 impl Report {
@@ -80,7 +83,7 @@ impl Report {
 
     /// A pass that could not even begin, or that broke off.
     pub(in crate::operator) fn failed(chain: Vec<String>) -> Report {
-        let failure = Some(Failed { chain, diagnostic: None, retry: true });
+        let failure = Some(Failed { missing: missing_right(&chain), chain, diagnostic: None, retry: true });
         Report { failure, ..Report::of(Outcome::Failed) }
     }
 
@@ -185,8 +188,14 @@ impl Fault {
         }
         let blamed = || self.error.downcast_ref::<Blamed>().map(|blamed| blamed.0.clone());
         let diagnostic = self.diagnostic.map(|diagnostic| *diagnostic).or_else(blamed);
-        Failed { chain, diagnostic, retry: self.retry }
+        Failed { missing: missing_right(&chain), chain, diagnostic, retry: self.retry }
     }
+}
+
+/// The right that one of the causes names. By its words: on its way here an answer of the API server becomes text in places,
+/// such as in scripts.
+fn missing_right(chain: &[String]) -> Option<MissingRight> {
+    chain.iter().rev().find_map(|cause| MissingRight::parse(cause))
 }
 
 /// An error that names a place in a chart.

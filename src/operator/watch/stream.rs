@@ -6,6 +6,7 @@ use super::merged::Merged;
 use super::pauses::Pauses;
 use crate::operator::api::ApiError;
 use crate::operator::discovery::{Discovery, Resource};
+use crate::operator::missing_right::FORBIDDEN_PAUSE;
 use futures::StreamExt;
 use futures::stream::select_all;
 use kube::api::{Api, DynamicObject};
@@ -55,12 +56,6 @@ pub(crate) struct Streams {
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 /// The first and the longest pause after a failure.
 const BROKEN_PAUSE: (Duration, Duration) = (FIRST_PAUSE, Duration::from_secs(10));
-/// How long a refusal for want of a right stands before it is tried again: the first time, and at most. A right is often given
-/// a moment after whoever needs it has started.
-pub(crate) const FORBIDDEN_PAUSE: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(300));
-/// What to do about such a refusal.
-pub(crate) const FORBIDDEN_HINT: &str = "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can give you; \
-                                         opdev asks again by itself, after 5 minutes at the latest";
 /// How often a kind that is not served is looked for although no CRD has changed.
 const LOOK_AGAIN: Duration = Duration::from_secs(5);
 

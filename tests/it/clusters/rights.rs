@@ -8,6 +8,7 @@ use opdev::event::{Event, KindHealth, Outcome, Request};
 use opdev_controlplane::{Config, ControlPlane, Listen};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::time::Duration;
 
 const JANE: &str = "system:serviceaccount:dev:jane";
 
@@ -118,6 +119,39 @@ async fn what_is_missing_is_said_once_and_what_an_administrator_gives_is_enough(
         "{told:?}"
     );
     assert_eq!(notices(&opdev, "with another type than your files"), Vec::<String>::new());
+
+    // A right that is taken away later: said once, tried again rarely, and all is well once it is back.
+    const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/dev/rolebindings";
+    send(&plane, "DELETE", BINDINGS, &json!({})).await;
+    let mark = opdev.mark();
+    let scaled = json!({"apiVersion": "cache.my.domain/v1alpha1", "kind": "Memcached",
+        "metadata": {"name": "memcached-sample"}, "spec": {"replicaCount": 2}});
+    let memcached = "/apis/cache.my.domain/v1alpha1/namespaces/dev/memcacheds/memcached-sample";
+    send(&plane, "PATCH", &format!("{memcached}?fieldManager=admin&force=true"), &scaled).await;
+    let failed = opdev.reconcile("a refused pass", mark, |pass| pass.outcome == Outcome::Failed).await;
+    let again = failed.requeue.as_ref().unwrap();
+    assert!(again.after >= Duration::from_secs(5), "{again:?} {:?}", failed.failure);
+    opdev
+        .wait("a word about the right", mark, |event| match event {
+            Event::Noticed(notice) if notice.message.contains("which reconciling a Memcached needs") => {
+                Some(())
+            }
+            _ => None,
+        })
+        .await;
+    opdev.ask(Request::Reconcile { object: failed.object.clone() }).await;
+    opdev.reconcile("a second one", opdev.mark(), |pass| pass.outcome == Outcome::Failed).await;
+    let told = notices(&opdev, "which reconciling a Memcached needs");
+    assert_eq!(told.len(), 1, "{told:#?}");
+    assert!(
+        told[0].starts_with("missing rights: you may not ") && told[0].contains(" in namespace dev"),
+        "{told:?}"
+    );
+    send(&plane, "POST", BINDINGS, &edit).await;
+    give(&plane, &opdev.root).await;
+    let mark = opdev.mark();
+    opdev.ask(Request::Reconcile { object: failed.object.clone() }).await;
+    opdev.reconcile("an upgrade", mark, |pass| pass.outcome == Outcome::Upgraded).await;
     opdev.stop().await;
     drop(listening);
     plane.stop().await;
