@@ -17,6 +17,7 @@ mod supervised;
 mod webhooks;
 
 use super::data::{self, DataFolder};
+use super::identity::Identity;
 use super::lock::Lock;
 use super::owner::Owner;
 use super::private_folder::PrivateFolder;
@@ -331,24 +332,30 @@ impl Connection {
     }
 
     /// Traces a program of this machine; with it the kubeconfigs of a program without and with added files. The embedded
-    /// control plane takes the program for its admin. To a cluster its calls go with the credentials of the kubeconfig,
-    /// through a socket on loopback with a token of its own. `None` where the control plane does not listen.
+    /// control plane takes the program for its admin, or for the ServiceAccount that it acts as. To a cluster its calls go
+    /// with the credentials of the kubeconfig, which impersonate that account, through a socket on loopback with a token of
+    /// its own. `None` where the control plane does not listen.
     ///
     /// # Errors
     /// Where a socket cannot be made.
     pub(super) async fn trace(
         &self,
         socket: &Path,
-        events: EventSink,
-        numbers: PassNumbers,
+        acting: Option<&Identity>,
+        (events, numbers): (EventSink, PassNumbers),
     ) -> Result<Option<(Tracing, [String; 2])>> {
         let (tracing, listening) = match &self.plane {
             Some((_, None)) => return Ok(None),
             Some((plane, Some(listening))) => {
-                (Tracing::start(socket, plane, User::admin(), events, numbers)?, Some(listening))
+                let tracing = match acting {
+                    Some(identity) => Tracing::start_as(socket, plane, identity, (events, numbers)),
+                    None => Tracing::start(socket, plane, User::admin(), events, numbers),
+                };
+                (tracing?, Some(listening))
             }
             None => {
-                let upstream = proxy::upstream(self.client.clone());
+                let client = acting.map_or(&self.client, |identity| &identity.client);
+                let upstream = proxy::upstream(client.clone());
                 (Tracing::relayed(socket, upstream, events, numbers).await?, None)
             }
         };

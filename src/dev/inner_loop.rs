@@ -261,12 +261,14 @@ impl Running {
         tasks.spawn(follow_files(reloader, first, shutdown.clone()));
         // Of its own: who leaves may need it to answer finalizers.
         let operator_stop = CancellationToken::new();
-        let (client, roles) = acting.unzip();
+        let (identity, roles) = acting.unzip();
         let rules = roles.as_ref().map(RoleSync::rules);
         let settings = settings_here(input, &namespace, read_only);
         let watched = settings.watched();
         let manager = ManagerInput {
-            client: client.unwrap_or_else(|| connection.reconcilers_client()),
+            client: identity
+                .as_ref()
+                .map_or_else(|| connection.reconcilers_client(), |identity| identity.client.clone()),
             sources: sources.clone(),
             events: events.clone(),
             numbers: numbers.clone(),
@@ -304,7 +306,8 @@ impl Running {
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
-        let program = program.start(place(input, opened, &sources, &numbers)).await;
+        let place = place(input, opened, &sources, &numbers);
+        let program = program.start(program::Place { acting: identity.as_ref(), ..place }).await;
         Running {
             handler,
             sources,
@@ -446,6 +449,7 @@ fn place<'a>(
         trust: &input.trust,
         poll: input.poll,
         disturb: (&input.disturb, input.disturb_seed),
+        acting: None,
     }
 }
 

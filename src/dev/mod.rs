@@ -20,6 +20,7 @@ mod forbidden;
 mod git_index;
 mod go_types;
 mod guard;
+mod identity;
 pub mod image;
 pub mod inner_loop;
 pub mod journal;

@@ -8,6 +8,7 @@ mod notices;
 mod serving;
 
 use super::cluster::{Choice, Connection};
+use super::identity::Identity;
 use super::private_folder::PrivateFolder;
 use super::project::Project;
 use super::traced::Tracing;
@@ -116,6 +117,8 @@ pub(super) struct Place<'a> {
     pub(super) poll: bool,
     /// Which faults its calls get from the start, and which are hit by chance.
     pub(super) disturb: (&'a [FaultRule], u64),
+    /// Whom its calls are made as, where not as the user.
+    pub(super) acting: Option<&'a Identity>,
 }
 
 /// A program that is looked after.
@@ -244,7 +247,8 @@ async fn begin(mut plan: Plan, permission: Permission, place: &Place<'_>) -> Res
 /// what the files that are added to its build tell.
 async fn trace(place: &Place<'_>, environment: &mut Environment) -> Option<Arc<Tracing>> {
     let socket = process::trace::socket_path(place.state_folder.path());
-    let traced = place.connection.trace(&socket, place.events.clone(), place.numbers.clone()).await;
+    let told = (place.events.clone(), place.numbers.clone());
+    let traced = place.connection.trace(&socket, place.acting, told).await;
     let traced = traced.and_then(|traced| {
         let Some((tracing, [plain, added])) = traced else { return Ok(None) };
         let ways = [

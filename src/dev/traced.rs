@@ -2,6 +2,7 @@
 //! its calls, and the task that makes passes of them. Never decides what belongs to what: `tap::attribute` does.
 
 use crate::event::{Event, FaultRule, Level, Notice, Reconcile};
+use crate::operator::missing_right::MissingRight;
 use crate::process::trace::{AUTH_PROVIDER, Listener};
 use crate::tap::attribute::Attribution;
 use crate::tap::observed::{ObservedCall, ObservedEvent, Seen};
@@ -13,6 +14,7 @@ use opdev_controlplane::{
     Asked, ControlPlane, Delivery, Exchange, Listening, Observation, ObservedToken, Observer, Relay,
     Treatment, Upstream, User,
 };
+use serde_json::Value;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,6 +24,10 @@ use tokio::sync::{broadcast, watch};
 use tokio::task::JoinHandle;
 
 use super::faults::Faults;
+use super::identity::Identity;
+
+/// HTTP status of a refusal.
+const FORBIDDEN: u16 = 403;
 
 /// Observations that wait for the task.
 const ROOM: usize = 4096;
@@ -67,6 +73,30 @@ impl Tracing {
         numbers: PassNumbers,
     ) -> Result<Tracing> {
         let (heard, copies) = TraceInput::listen(socket, true)?;
+        Self::admitted(heard, copies, (plane, user), (events, numbers))
+    }
+
+    /// The same as this ServiceAccount. Rights that it lacks are told to whoever keeps its roles.
+    ///
+    /// # Errors
+    /// As of `start`.
+    pub(super) fn start_as(
+        socket: &Path,
+        plane: &ControlPlane,
+        identity: &Identity,
+        told: (EventSink, PassNumbers),
+    ) -> Result<Tracing> {
+        let (heard, copies) = TraceInput::listen(socket, true)?;
+        let copies = Copies { refused: Some(identity.refused.clone()), ..copies };
+        Self::admitted(heard, copies, (plane, identity.user.clone()), told)
+    }
+
+    fn admitted(
+        heard: TraceInput,
+        copies: Copies,
+        (plane, user): (&ControlPlane, User),
+        (events, numbers): (EventSink, PassNumbers),
+    ) -> Result<Tracing> {
         let token = plane.observed_token(user, Arc::new(copies)).context("no token for the operator")?;
         Ok(Self::begin(heard, Way::Plane(token), events, numbers))
     }
@@ -166,7 +196,8 @@ impl TraceInput {
         let (observations, seen) = mpsc::channel(ROOM);
         let (dropped, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Faults::default()));
         let disturbing = disturbs.then(|| Arc::clone(&faults));
-        let copies = Copies { observations, faults: disturbing, dropped: Arc::clone(&dropped) };
+        let copies =
+            Copies { observations, faults: disturbing, dropped: Arc::clone(&dropped), refused: None };
         Ok((TraceInput { listener, records, seen, dropped, faults }, copies))
     }
 }
@@ -177,6 +208,29 @@ struct Copies {
     /// None where nothing is ever disturbed.
     faults: Option<Arc<Faults>>,
     dropped: Arc<AtomicU64>,
+    /// Where rights go that it lacks, where somebody keeps its roles.
+    refused: Option<Sender<MissingRight>>,
+}
+
+impl Copies {
+    fn note_refusal(&self, exchange: &Exchange) {
+        let Some(refused) = self.refused.as_ref().filter(|_| exchange.status == FORBIDDEN) else { return };
+        if let Some(missing) = missing_right(&exchange.answer.bytes) {
+            // Somebody who does not keep up has been told of as many already.
+            let _ = refused.try_send(missing);
+        }
+    }
+}
+
+/// The right that a refusal names, in JSON or in protobuf, whose texts stand between the bytes of their lengths.
+fn missing_right(body: &[u8]) -> Option<MissingRight> {
+    if let Ok(status) = serde_json::from_slice::<Value>(body) {
+        return MissingRight::parse(status["message"].as_str()?);
+    }
+    let text = String::from_utf8_lossy(body);
+    let texts = text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER);
+    // The tag of the next field is a quotation mark.
+    texts.filter_map(|text| MissingRight::parse(text.strip_suffix('"').unwrap_or(text))).next()
 }
 
 impl Observer for Copies {
@@ -185,6 +239,9 @@ impl Observer for Copies {
     }
 
     fn seen(&self, observation: Observation) {
+        if let Observation::Answered(exchange) = &observation {
+            self.note_refusal(exchange);
+        }
         // What keeps caches filled says nothing but by its events, and discovery says nothing at all.
         let dull = match &observation {
             Observation::Answered(exchange) => {
@@ -329,4 +386,33 @@ fn delivered(delivery: &Delivery) -> Vec<ObservedEvent> {
     let events = delivery.chunk.events().into_iter();
     let path = &delivery.asked.path;
     events.map(|(kind, object)| ObservedEvent { at: delivery.at, kind, path: path.clone(), object }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_right_is_read_off_json_and_protobuf() {
+        let message =
+            r#"pods is forbidden: User "u" cannot list resource "pods" in API group "" in the namespace "a""#;
+        let json = serde_json::to_vec(&serde_json::json!({"kind": "Status", "message": message})).unwrap();
+        let length = u8::try_from(message.len()).unwrap();
+        let protobuf = [
+            b"k8s\0\n\x06\x12\x07Failure\x1a",
+            [length].as_slice(),
+            message.as_bytes(),
+            b"\"\x09Forbidden0\x93\x03",
+        ]
+        .concat();
+        for body in [json, protobuf] {
+            let missing = missing_right(&body).unwrap();
+            assert_eq!(
+                (missing.verb.as_str(), missing.resource.as_str(), missing.namespace.as_str()),
+                ("list", "pods", "a")
+            );
+            assert!(missing.message.ends_with(message), "{}", missing.message);
+        }
+        assert_eq!(missing_right(b"{}"), None);
+    }
 }

@@ -189,7 +189,7 @@ fn reload_failed(failed: &ReloadFailed) -> String {
         None => words::diagnostic(diagnostic),
     });
     let goes_on =
-        if failed.build { "the last good program goes on" } else { "the last good sources keep serving" };
+        if failed.build { "a program that runs goes on" } else { "the last good sources keep serving" };
     format!("reload     failed, {goes_on}: {}", problems.collect::<Vec<_>>().join("; "))
 }
 

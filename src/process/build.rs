@@ -127,7 +127,7 @@ impl Builder {
                 return Ok(Outcome::Broken(vec![found]));
             }
         };
-        let mut warning = None;
+        let (mut warning, first) = (None, self.rung);
         loop {
             let overlay = self.overlay(package)?;
             let said = self.go_build(package, flags, ldflags, (&version, overlay.as_ref())).await?;
@@ -146,7 +146,7 @@ impl Builder {
                 && let Some(rung) = self.rung
             {
                 // The user has made no mistake: less is added, and what was tried is said once.
-                tracing::warn!(
+                tracing::debug!(
                     "what opdev adds to the build ({}) does not compile: {}",
                     rung.name(),
                     own.message
@@ -159,6 +159,9 @@ impl Builder {
                 ));
                 continue;
             }
+            // Less did not help: the mistake is the project's own (a sum that go.sum lacks is told at our file, too), and the
+            // next build adds as much as this one began with.
+            self.rung = first;
             if found.is_empty() {
                 found.push(problem(format!("go build {package} ended with {}", said.status)));
             }

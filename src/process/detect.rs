@@ -354,7 +354,8 @@ impl Sources {
         }
     }
 
-    /// The only main package that makes a manager, or the only one.
+    /// The only main package that makes a manager, or the only one. Of several: the one that the Dockerfile builds, or the only
+    /// one that stands where scaffolds put it.
     fn only_main(&self, dir: &Path) -> Result<(String, String)> {
         let name = |folder: &PathBuf| package_of(&folder.display().to_string());
         let managers: Vec<&PathBuf> =
@@ -365,17 +366,74 @@ impl Sources {
             ([one], _) => Ok((name(one), said("the main package with a manager"))),
             ([], [one]) => Ok((name(one), said("the only main package"))),
             ([], []) => bail!("the Go module in {} has no main package", dir.display()),
-            ([], several) | (several, _) => bail!(
-                "the project has several main packages: {}; name the operator's with `go` under `operator` in opdev.yaml",
-                several.iter().map(|folder| name(folder)).collect::<Vec<_>>().join(", ")
-            ),
+            ([], several) | (several, _) => {
+                let dockerfile = small_text(&dir.join("Dockerfile")).unwrap_or_default();
+                let built: BTreeSet<PathBuf> = built_by(&dockerfile).collect();
+                let of = |wanted: &dyn Fn(&Path) -> bool| {
+                    let mut found = several.iter().filter(|folder| wanted(folder));
+                    found.next().filter(|_| found.next().is_none())
+                };
+                if let Some(one) = of(&|folder| built.contains(folder)) {
+                    return Ok((
+                        name(one),
+                        format!("the main package that {} builds", dir.join("Dockerfile").display()),
+                    ));
+                }
+                if let Some(one) = of(&|folder| USUAL_MAINS.iter().any(|usual| folder == Path::new(usual))) {
+                    return Ok((name(one), said("of several main packages the one at the usual place")));
+                }
+                bail!(
+                    "the project has several main packages: {}; name the operator's with `go` under `operator` in opdev.yaml",
+                    several.iter().map(|folder| name(folder)).collect::<Vec<_>>().join(", ")
+                )
+            }
         }
     }
+}
+
+/// Where kubebuilder's layouts, newest and oldest, put the main package.
+const USUAL_MAINS: [&str; 3] = ["", "cmd", "cmd/manager"];
+
+/// The folders of the packages that a Dockerfile gives to `go build`, each without `./` and the name of a file.
+fn built_by(dockerfile: &str) -> impl Iterator<Item = PathBuf> {
+    let joined = dockerfile.replace("\\\n", " ");
+    let commands: Vec<String> =
+        joined.lines().filter_map(|line| Some(line.split_once("go build ")?.1.to_owned())).collect();
+    commands.into_iter().filter_map(|command| {
+        let package = command.split(['&', ';', '|']).next()?.split_whitespace().last()?.to_owned();
+        let package = package.strip_prefix("./").unwrap_or(&package);
+        let path = Path::new(package);
+        let folder = if package.ends_with(".go") { path.parent()? } else { path };
+        Some(if folder == Path::new(".") { PathBuf::new() } else { folder.to_owned() })
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_several_main_packages_the_dockerfile_or_the_usual_place_decides() {
+        let main = "package main\n\nfunc main() { ctrl.NewManager(nil, ctrl.Options{}) }\n";
+        let mains = [("main.go", main), ("bootstrap/main.go", main)];
+        let chosen = |more: &[(&str, &str)]| {
+            let go_mod =
+                ("go.mod", "module example.com/x\n\nrequire sigs.k8s.io/controller-runtime v0.24.1\n");
+            let files: Vec<(&str, &str)> =
+                [go_mod].into_iter().chain(mains).chain(more.iter().copied()).collect();
+            let folder = project(&files);
+            Sources::read(folder.path()).only_main(folder.path()).map(|(package, _)| package)
+        };
+        assert_eq!(chosen(&[]).unwrap(), ".");
+        let dockerfile = "RUN CGO_ENABLED=0 \\\n    go build -a -o manager ./bootstrap && strip manager\n";
+        assert_eq!(chosen(&[("Dockerfile", dockerfile)]).unwrap(), "./bootstrap");
+        assert_eq!(
+            chosen(&[("Dockerfile", "RUN go build -o manager bootstrap/main.go\n")]).unwrap(),
+            "./bootstrap"
+        );
+        let both = chosen(&[("cmd/main.go", main)]).unwrap_err().to_string();
+        assert!(both.contains("several main packages: ., ./bootstrap, ./cmd; name"), "{both}");
+    }
 
     fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

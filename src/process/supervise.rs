@@ -2,21 +2,20 @@
 //! succeeded, started again after a crash, stopped with opdev. One at a time: the old one has ended before the new one
 //! starts. While a build is broken, the last good program goes on.
 
+mod tell;
+
 use super::build::{Builder, Built, Outcome};
 use super::child::{Child, GroupEnd, Launch, status_words};
 use super::crash::{self, Crashes};
 use super::lines::{self, Tail, Told};
 use super::missing_kinds::MissingKind;
-use super::plan::Plan;
+use super::plan::{Build, Plan};
 use super::small_file::small_text;
 use super::trace::Rung;
 use super::tree::Tree;
 use super::vet::Vet;
 use super::{debugger, gobuild, tree};
-use crate::event::{
-    BuildChanged, BuildState, Diagnostic, Event, Level, Notice, ProcessChanged, ProcessExit, ProcessState,
-    ReloadFailed, TraceLevel, words,
-};
+use crate::event::{BuildState, Event, Level, Notice, ProcessExit, ProcessState, words};
 use crate::tap::EventSink;
 use crate::tap::observed::Seen;
 use anyhow::{Context as _, Result};
@@ -128,6 +127,8 @@ struct Building {
     /// Dropping it ends the build.
     work: AbortOnDropHandle<(Option<Rung>, Outcome)>,
     began: Instant,
+    /// When the user is told that it still runs; never where that has been said.
+    told_at: Option<Instant>,
 }
 
 /// What changes while a program is looked after.
@@ -156,6 +157,8 @@ struct Life {
     state: ProcessState,
 }
 
+/// How long a build may take before the user is told that it still runs.
+const LONG_BUILD: Duration = Duration::from_secs(120);
 /// How long the rest of the output is waited for after the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What client-go says where a client is made before the added files are ready.
@@ -187,6 +190,10 @@ impl Supervisor {
             rung: self.plan.trace.injects().then_some(Rung::Full),
             replace: BTreeMap::new(),
         };
+        let first_step = match self.plan.build {
+            Build::None => "its start",
+            Build::Go { .. } | Build::Command(_) => "its first build",
+        };
         let life = Life {
             builder,
             tree,
@@ -203,7 +210,7 @@ impl Supervisor {
             saved_at: None,
             rung: None,
             plain_clients: false,
-            state: ProcessState::Waiting { why: "its first build".to_owned() },
+            state: ProcessState::Waiting { why: first_step.to_owned() },
             input: self,
         };
         life.run(stop).await;
@@ -216,11 +223,20 @@ enum Next {
     Stop,
     Asked(Option<Ask>),
     Built(Result<(Option<Rung>, Outcome), JoinError>),
+    LongBuild,
     Ended(Option<ExitStatus>),
     Stands(String),
     Vetted(Vec<Notice>),
     Ready(bool),
     Retry,
+}
+
+/// Ends at that time, never without one.
+async fn wait_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Life {
@@ -241,21 +257,19 @@ impl Life {
                 };
                 let built = async {
                     match building {
-                        Some(building) => (&mut building.work).await,
+                        Some(Building { work, told_at, .. }) => tokio::select! {
+                            done = work => Next::Built(done),
+                            () = wait_until(*told_at) => Next::LongBuild,
+                        },
                         None => std::future::pending().await,
                     }
                 };
-                let again = async {
-                    match retry {
-                        Some(at) => tokio::time::sleep_until((*at).into()).await,
-                        None => std::future::pending().await,
-                    }
-                };
+                let again = wait_until(*retry);
                 tokio::select! {
                     biased;
                     () = stop.cancelled() => Next::Stop,
                     asked = input.asked.recv() => Next::Asked(asked),
-                    built = built => Next::Built(built),
+                    next = built => next,
                     next = ended => next,
                     found = vet.found() => Next::Vetted(found),
                     changed = input.ready.changed(), if ready_lives => Next::Ready(changed.is_ok()),
@@ -270,6 +284,7 @@ impl Life {
                     let rung = self.builder.rung;
                     self.built(rung, Outcome::failed(format!("the build has stopped: {error}"))).await;
                 }
+                Next::LongBuild => self.tell_long_build().await,
                 Next::Ended(status) => self.ended(status).await,
                 Next::Stands(reason) => self.stands(&reason).await,
                 Next::Vetted(found) => {
@@ -328,8 +343,11 @@ impl Life {
             let outcome = builder.build().await;
             (builder.rung, outcome)
         };
-        self.building =
-            Some(Building { work: AbortOnDropHandle::new(tokio::spawn(work)), began: Instant::now() });
+        self.building = Some(Building {
+            work: AbortOnDropHandle::new(tokio::spawn(work)),
+            began: Instant::now(),
+            told_at: Some(Instant::now() + LONG_BUILD),
+        });
         self.tell_build(BuildState::Building).await;
         self.tell().await;
     }
@@ -552,35 +570,6 @@ impl Life {
         };
         self.state = ProcessState::Failed { exit };
         self.tell().await;
-    }
-
-    async fn tell(&self) {
-        let changed = ProcessChanged {
-            at: Timestamp::now(),
-            program: self.builder.plan.words.clone(),
-            starts: self.starts,
-            state: self.state.clone(),
-            // Of a program that tells nothing, its calls do.
-            traced: self.rung.map(Rung::level).or(self.input.traced.as_ref().map(|_| TraceLevel::Wire)),
-        };
-        self.input.events.emit(Event::ProcessChanged(Arc::new(changed))).await;
-    }
-
-    async fn tell_build(&self, state: BuildState) {
-        let Some(build) = self.builder.plan.build_words() else { return };
-        let changed = BuildChanged { at: Timestamp::now(), build, files: self.files.clone(), state };
-        self.input.events.emit(Event::BuildChanged(Arc::new(changed))).await;
-    }
-
-    async fn tell_broken(&self, diagnostics: Vec<Diagnostic>) {
-        let failed =
-            ReloadFailed { at: Timestamp::now(), files: self.files.clone(), diagnostics, build: true };
-        self.input.events.emit(Event::ReloadFailed(failed)).await;
-    }
-
-    async fn notice(&self, level: Level, message: String) {
-        let notice = Notice { at: Timestamp::now(), level, message, hint: None, object: None };
-        self.input.events.emit(Event::Noticed(notice)).await;
     }
 }
 

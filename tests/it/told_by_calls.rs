@@ -116,3 +116,42 @@ async fn a_program_that_tells_nothing_has_passes_all_the_same() {
     );
     opdev.stop().await;
 }
+
+/// With `--as-serviceaccount` the program has the rights of that account and no more, and the rule that it lacks is told.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_program_runs_as_the_service_account_of_its_operator() {
+    let choice = Choice { embedded: true, service_account: Some(String::new()), ..Choice::default() };
+    let opdev = Opdev::start_against(choice, |root| {
+        crate::service_account::scaffold(root);
+        let settings = "operator:\n  command: [sh, op.sh]\n  stopAfter: 1s\n";
+        std::fs::write(root.join("opdev.yaml"), settings).unwrap();
+        std::fs::write(root.join("op.sh"), "exec sleep 1000\n").unwrap();
+    })
+    .await;
+    opdev
+        .wait("the program", 0, |event| match event {
+            Event::ProcessChanged(run) if matches!(run.state, ProcessState::Running { .. }) => Some(()),
+            _ => None,
+        })
+        .await;
+    let own = client(&opdev.root.join(".opdev/process.kubeconfig")).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(own.clone());
+    maps.list(&Default::default()).await.unwrap();
+    let mark = opdev.mark();
+    let ingresses: Api<k8s_openapi::api::networking::v1::Ingress> = Api::default_namespaced(own);
+    let refused = ingresses.list(&Default::default()).await.unwrap_err();
+    assert!(refused.to_string().contains("system:serviceaccount:system:controller-manager"), "{refused}");
+    let rule = opdev
+        .wait("the missing rule", mark, |event| match event {
+            Event::RulesMissing { missing } => {
+                missing.iter().find(|rule| rule.resource == "ingresses").cloned()
+            }
+            _ => None,
+        })
+        .await;
+    assert_eq!(
+        (rule.verbs.as_slice(), rule.file.as_str()),
+        (["list".to_owned()].as_slice(), "config/rbac/role.yaml")
+    );
+    opdev.stop().await;
+}

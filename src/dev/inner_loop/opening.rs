@@ -3,6 +3,7 @@
 
 use super::Input;
 use crate::dev::cluster::{Choice, Connection};
+use crate::dev::identity::Identity;
 use crate::dev::private_folder::PrivateFolder;
 use crate::dev::service_account::RoleSync;
 use crate::event::{Destination, OnExit, RequestId};
@@ -10,7 +11,6 @@ use crate::tap::EventSink;
 use anyhow::Result;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use kube::Client;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Opened {
     pub(super) connection: Connection,
     /// The operator's own client and roles, where it runs as its ServiceAccount.
-    pub(super) acting: Option<(Client, RoleSync)>,
+    pub(super) acting: Option<(Identity, RoleSync)>,
     /// What is told of this cluster; held back until it is worked on.
     pub(super) events: EventSink,
     /// What it was chosen by.

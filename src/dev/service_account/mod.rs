@@ -8,18 +8,20 @@ mod rules;
 mod witness;
 
 use super::cluster::Connection;
+use super::identity::Identity;
 use super::watcher::{WatchSet, Watcher};
 use crate::dev::api::MANAGER;
 use crate::dev::api::send;
 use crate::event::{Event, Level, MissingRule, Notice, words};
 use crate::operator::manager::ManagerRequest;
+use crate::operator::missing_right::MissingRight;
 use crate::tap::EventSink;
 use anyhow::{Context as _, Result, bail};
 use files::{Account, FOLDER, Home, RoleFiles, path_of};
 use http::HeaderValue;
 use jiff::Timestamp;
 use kube::Client;
-use rules::Refusal;
+use opdev_controlplane::User;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -105,14 +107,14 @@ pub(super) struct RoleSync {
     /// Asks and writes in the user's name.
     admin: Client,
     events: EventSink,
-    refused: mpsc::Receiver<Refusal>,
+    refused: mpsc::Receiver<MissingRight>,
     /// What was applied last, by path.
     applied: BTreeMap<String, Value>,
     home: Home,
 }
 
 impl RoleSync {
-    /// The client for the operator, and who keeps its roles. The role files are applied before it returns.
+    /// Whom the operator calls as, and who keeps its roles. The role files are applied before it returns.
     ///
     /// # Errors
     /// Where the ServiceAccount may not be impersonated, or the API server refuses the namespace or the account.
@@ -121,7 +123,7 @@ impl RoleSync {
         root: &Path,
         named: &str,
         events: EventSink,
-    ) -> Result<(Client, RoleSync)> {
+    ) -> Result<(Identity, RoleSync)> {
         let files = read(root).await?;
         let account = files.account(named);
         let applies = connection.cluster.embedded;
@@ -135,8 +137,10 @@ impl RoleSync {
         };
         let impersonate = (!applies).then(|| HeaderValue::from_str(&account.user())).transpose()?;
         let (sender, refused) = mpsc::channel(WAITING);
-        let witness = Witness { client, own: admin.clone(), impersonate, refused: sender };
+        let witness = Witness { client, own: admin.clone(), impersonate, refused: sender.clone() };
         let client = Client::new(witness, connection.namespace.clone());
+        let user = User::service_account(&account.namespace, &account.name);
+        let identity = Identity { client, user, refused: sender };
         let home = files.home(&account);
         let rules = Rules { root: root.to_owned(), account, applies, missing: Arc::default() };
         let mut role_sync = RoleSync { rules, admin, events, refused, applied: BTreeMap::new(), home };
@@ -144,7 +148,7 @@ impl RoleSync {
         if applies {
             role_sync.apply(&files).await;
         }
-        Ok((client, role_sync))
+        Ok((identity, role_sync))
     }
 
     /// For who adds rules.
@@ -274,7 +278,7 @@ impl RoleSync {
     }
 
     /// A call was refused: which rule it wants, told once for each verb and namespace.
-    async fn lacks(&mut self, refusal: Refusal) {
+    async fn lacks(&mut self, refusal: MissingRight) {
         if self.rules.applies && self.is_allowed(&self.of(&refusal)).await {
             // The roles were mended while the refusal was on its way.
             return;
@@ -310,7 +314,7 @@ impl RoleSync {
     }
 
     /// The rule that one refusal asks for.
-    fn of(&self, refusal: &Refusal) -> MissingRule {
+    fn of(&self, refusal: &MissingRight) -> MissingRule {
         MissingRule {
             at: Timestamp::now(),
             verbs: vec![refusal.verb.clone()],
