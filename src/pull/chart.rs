@@ -71,7 +71,8 @@ pub fn download(request: &ChartRequest, homes: &Homes) -> Result<Downloaded> {
             homes.repositories.display()
         );
     };
-    let base = address(&found.url)?;
+    let base = address(&found.url)
+        .with_context(|| format!("the url of the repository {name} in {}", homes.repositories.display()))?;
     let web = Web::new(&merged(access, found.clone()))?;
     // As Helm does: what `helm repo update` has seen counts. What it never saw is looked up.
     let index = match std::fs::read(homes.cached_index(name)) {

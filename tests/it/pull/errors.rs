@@ -127,6 +127,41 @@ const DEPENDENCIES: &[(&str, &str, &str)] = &[
     ("a list of no chart", "- {name: web, version: ^1, repository: URL/charts}", "list helm"),
 ];
 
+/// What is wrong with a file of Helm's or Docker's, its path, its text, and the words after `opdev init --project p`.
+const FILES: &[(&str, &str, &str, &str)] = &[
+    (
+        "a list of repositories that is no YAML",
+        "helm/repositories.yaml",
+        "repositories: [\n",
+        "--helm-chart known/web",
+    ),
+    (
+        "a repository without an address",
+        "helm/repositories.yaml",
+        "apiVersion: \"\"\nrepositories:\n- {name: known, url: \"\"}\n",
+        "--helm-chart known/web",
+    ),
+    ("a cached index that is none", "cache/repository/known-index.yaml", "- a\n", "--helm-chart known/web"),
+    (
+        "logins that are no JSON",
+        "helm/registry/config.json",
+        "{",
+        "--helm-chart oci://HOST/charts/locked --plain-http",
+    ),
+    (
+        "a keeper of passwords whose name is a path",
+        "helm/registry/config.json",
+        "{\"credsStore\": \"../x\"}",
+        "--helm-chart oci://HOST/charts/locked --plain-http",
+    ),
+    (
+        "a keeper of passwords that is not there",
+        "helm/registry/config.json",
+        "{\"credHelpers\": {\"HOST\": \"nobody-has-this\"}}",
+        "--helm-chart oci://HOST/charts/locked --plain-http",
+    ),
+];
+
 fn desk(shelf: &Shelf, dependencies: &str) -> Desk {
     let desk = Desk::new(dependencies);
     desk.repositories(&format!("- {{name: known, url: {}/charts}}\n", shelf.url));
@@ -173,6 +208,13 @@ fn every_error_of_charts_from_afar_has_its_text() {
     for (about, words) in CHARTS {
         let words: Vec<&str> = ["init", "--project", "p"].into_iter().chain(words.split(' ')).collect();
         got.push_str(&told(&desk(&shelf, ""), &shelf, about, &words));
+    }
+    got.push_str("## Files of Helm and Docker\n\n");
+    for (about, path, text, words) in FILES {
+        let desk = desk(&shelf, "");
+        desk.write(path, &text.replace("HOST", &host));
+        let words: Vec<&str> = ["init", "--project", "p"].into_iter().chain(words.split(' ')).collect();
+        got.push_str(&told(&desk, &shelf, about, &words));
     }
     got.push_str("## Dependencies\n\n");
     for (about, dependency, words) in DEPENDENCIES {
