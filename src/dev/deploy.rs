@@ -12,6 +12,7 @@ mod remove;
 mod rights;
 mod rollout;
 mod session;
+mod stand_in;
 
 use super::crds;
 use crate::event::words;
@@ -117,7 +118,7 @@ async fn take_away(
     say: Say<'_>,
 ) -> Result<()> {
     let session = Session::open(input, true, say).await?;
-    let done = remove::remove(&session, manifests, options, input.wait, say).await;
+    let done = remove::remove(&session, input, manifests, options, say).await;
     session.close().await;
     done
 }

@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 /// A server of its own and a project of the demo's chart.
 struct Stage {
@@ -233,6 +234,47 @@ async fn the_steps_of_the_tutorials() {
     assert_eq!(stage.get("/api/v1/namespaces/cache-operator-system").await, None);
     assert!(stage.refused(&["undeploy"]).contains("--ignore-not-found"));
     stage.done(&["undeploy", "--ignore-not-found"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn releases_are_uninstalled_where_no_operator_is_left_to_do_it() {
+    let stage = Stage::new();
+    stage.done(&["install"]);
+    let mut operator = Command::new(env!("CARGO_BIN_EXE_opdev"))
+        .args(["operate", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--kubeconfig"])
+        .arg(stage.kubeconfig())
+        .current_dir(&stage.root)
+        .env("HOME", stage.folder.path())
+        .env_remove("KUBERNETES_SERVICE_HOST")
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let client = stage.client().await;
+    let resource = ApiResource::from_gvk(&stage.kind());
+    let memcacheds: Api<DynamicObject> = Api::namespaced_with(client.clone(), "default", &resource);
+    let mut object = DynamicObject::new("mine", &resource);
+    object.data = json!({ "spec": {} });
+    memcacheds.create(&PostParams::default(), &object).await.unwrap();
+    let deployed = |there: Option<&DynamicObject>| {
+        there.is_some_and(|there| there.data.pointer("/status/deployedRelease/name").is_some())
+    };
+    let waiting = kube::runtime::wait::await_condition(memcacheds, "mine", deployed);
+    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("the release").unwrap();
+    operator.kill().unwrap();
+    operator.wait().unwrap();
+    let made = "/apis/apps/v1/namespaces/default/deployments";
+    assert_ne!(stage.get(made).await.unwrap()["items"], json!([]));
+    // Who does not wait that long is told what to do, as before.
+    let said = stage.refused(&["uninstall", "--yes", "--wait", "1s"]);
+    assert!(said.contains("default/mine") && said.contains("start the operator"), "{said}");
+    let said = stage.done(&["uninstall", "--yes"]);
+    assert!(
+        said.contains("opdev uninstalls their releases itself") && said.contains("memcacheds."),
+        "{said}"
+    );
+    assert_eq!(stage.get(made).await.unwrap()["items"], json!([]));
+    let secrets = stage.get("/api/v1/namespaces/default/secrets?labelSelector=owner%3Dhelm").await.unwrap();
+    assert_eq!(secrets["items"], json!([]), "the release's records are gone");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,11 +1,12 @@
 //! Away from a cluster: custom resources first, while somebody may still answer their finalizers, then the rest in reverse
 //! order. What nobody has named is listed, and stays until the user says that it may go.
 
-use super::input::{RemoveOptions, Say, gvk, is_crd, shown};
+use super::input::{DeployInput, RemoveOptions, Say, gvk, is_crd, shown};
 use super::kinds::Kinds;
 use super::manifests::Manifests;
 use super::rights::{self, Thing};
 use super::session::Session;
+use super::stand_in::StandIn;
 use crate::dev::api::{MANAGER, is_not_found, object_path, plural_path, send};
 use crate::event::words;
 use anyhow::{Context as _, Result, bail};
@@ -76,11 +77,12 @@ impl Own {
 /// Deletes the objects and waits until they are gone.
 pub(super) async fn remove(
     session: &Session,
+    input: &DeployInput,
     manifests: &Manifests,
     options: &RemoveOptions,
-    longest: Duration,
     say: Say<'_>,
 ) -> Result<()> {
+    let longest = input.wait;
     let client = &session.connection.client;
     let mut kinds = Kinds::default();
     let named = without_foreign(client, manifests, say).await?;
@@ -96,7 +98,10 @@ pub(super) async fn remove(
     let until = Instant::now() + longest;
     // Also those that the files name: their finalizers need the operator.
     for kind in &dependents {
-        delete_objects(client, kind, until, say).await?;
+        let mut stand_in = StandIn::new(session, input, options, &kind.resource);
+        let deleted = delete_objects(client, kind, &mut stand_in, until, say).await;
+        stand_in.stop().await;
+        deleted?;
     }
     let went = |object: &&Value| {
         let is_it = |other: &Value| {
@@ -432,7 +437,13 @@ fn finalizers(object: &Value) -> String {
 }
 
 /// Deletes custom resources and waits while their operator answers the finalizers.
-async fn delete_objects(client: &Client, kind: &Dependents, until: Instant, say: Say<'_>) -> Result<()> {
+async fn delete_objects(
+    client: &Client,
+    kind: &Dependents,
+    stand_in: &mut StandIn<'_>,
+    until: Instant,
+    say: Say<'_>,
+) -> Result<()> {
     for object in kind.all() {
         let path =
             object_path(&kind.resource, meta::namespace(object), meta::name(object).unwrap_or_default());
@@ -448,12 +459,15 @@ async fn delete_objects(client: &Client, kind: &Dependents, until: Instant, say:
         if Instant::now() >= until {
             let named =
                 named(&left, |object| format!("  {} {}{}", kind.kind, place(object), finalizers(object)));
+            let why = stand_in.failure().map(|why| format!("\n  why: {}", words::visible_line(&why)));
             bail!(
-                "these objects are still there, so their definition and the operator stay:\n{}\n  to do: start the operator \
+                "these objects are still there, so their definition and the operator stay:\n{}{}\n  to do: start the operator \
                  (`opdev run`), which answers the finalizers, and try again; or take them off",
-                named.join("\n")
+                named.join("\n"),
+                why.unwrap_or_default()
             );
         }
+        stand_in.see(&left, say).await?;
         tokio::time::sleep(PAUSE).await;
     }
 }
