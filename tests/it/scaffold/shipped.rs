@@ -29,6 +29,9 @@ pub(super) const CHART_BESIDE_TYPES: &[&[&str]] = &[
     &["create", "api", "--helm-chart", "CHART"],
 ];
 
+const TYPES_WITH_A_CHART: &[&[&str]] =
+    &[&["init", "--types", "--project-name", "pods", "--helm-chart", "CHART"]];
+
 /// Copies what a Dockerfile copies into its HOME.
 fn copied(project: &Path, image: &Path) {
     let text = fs::read_to_string(project.join("Dockerfile")).unwrap();
@@ -59,6 +62,7 @@ fn the_dockerfile_copies_what_the_operator_reads() {
         PROJECTS[4],
         ("templates beside a chart", TEMPLATES_BESIDE_A_CHART),
         ("a chart beside types", CHART_BESIDE_TYPES),
+        ("types that begin with a chart", TYPES_WITH_A_CHART),
     ] {
         let (folder, image) = (scratch(), scratch());
         make(folder.path(), commands);
@@ -198,6 +202,7 @@ fn the_targets_of_the_makefile_run() {
         ("chart", PROJECTS[1].1, "sites.web.example.com"),
         ("types", PROJECTS[2].1, "greetings.app.my.domain"),
         ("hybrid", TEMPLATES_BESIDE_A_CHART, "backups.cache.my.domain"),
+        ("types that begin with a chart", TYPES_WITH_A_CHART, "memcacheds.charts.my.domain"),
     ] {
         let folder = scratch();
         make(folder.path(), commands);
@@ -208,10 +213,8 @@ fn the_targets_of_the_makefile_run() {
             assert!(output.status.success(), "{name}: make {words:?}: {said}");
             said
         };
-        if name == "types" {
-            // Of such a project the role belongs to `make manifests`.
-            done(folder.path(), &["rbac"]);
-        }
+        // Of a project of types the role belongs to this target.
+        target(&["manifests"]);
         let before = super::tree(folder.path());
         let help = target(&["help"]);
         for word in
