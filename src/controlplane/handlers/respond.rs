@@ -63,8 +63,11 @@ impl Shape {
         objects: impl Iterator<Item = &'a Value>,
         headers: bool,
     ) -> Value {
-        let wanted = Wanted { version, include: self.include, headers, now: self.registry.now() };
-        answer::table(&*self.tables, &self.resource, objects, meta, wanted)
+        answer::table(&*self.tables, &self.resource, objects, meta, self.wanted(version, headers))
+    }
+
+    fn wanted(&self, version: &'static str, headers: bool) -> Wanted {
+        Wanted { version, include: self.include, headers, now: self.registry.now() }
     }
 
     /// One stored object as a response, at the version asked for.
@@ -99,23 +102,13 @@ impl Shape {
                     Err(why) => return unencodable(kind, &why),
                 }
             }
-            Form::Object if self.agreed.encoding == Encoding::Json => return self.list_text(meta, items),
-            Form::Object => Parts::new(self, meta, items).collect::<Vec<_>>().concat().into(),
-            Form::Metadata(version) | Form::MetadataList(version) => {
-                let objects = self.served(items);
-                let objects = objects.iter().map(AsRef::as_ref);
-                answer::metadata_list(objects, &Value::Object(meta), version).to_string().into()
-            }
-            Form::Table(version) => {
-                let objects = self.served(items);
-                let objects = objects.iter().map(AsRef::as_ref);
-                self.table(version, &Value::Object(meta), objects, true).to_string().into()
-            }
+            _ if self.agreed.encoding == Encoding::Json => return self.list_text(meta, items),
+            _ => Parts::new(self, meta, items).collect::<Vec<_>>().concat().into(),
         };
         encoded(StatusCode::OK, &text, self.agreed.encoding)
     }
 
-    /// A list of objects in JSON: whole where it is short, and otherwise in parts, each made when the client takes it.
+    /// A list in JSON, whatever it holds of its objects: whole where they are short, and otherwise in parts, each made when the client takes it.
     fn list_text(&self, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Response<Body> {
         let parts = Parts::new(self, meta, items);
         let size: usize = items.iter().map(|object| object.size()).sum();
@@ -137,19 +130,44 @@ const WHOLE: usize = 256 * 1024;
 /// About how many bytes each part of an answer has.
 pub(super) const PART: usize = 64 * 1024;
 
-/// The text of a list, part by part.
+/// The text of a list, part by part: a tree is made of one object at a time, if at all.
 struct Parts {
     shape: Shape,
     items: std::vec::IntoIter<Arc<Stored>>,
     out: Vec<u8>,
-    /// How the text of an item begins that says what it is.
-    front: Option<String>,
+    each: Each,
     first: bool,
     over: bool,
 }
 
+/// What a list holds of each of its objects.
+enum Each {
+    /// All of it; here, how the text of an object begins that a list does not repeat.
+    Object(Option<String>),
+    /// Its metadata, in this version of `meta.k8s.io`.
+    Metadata(&'static str),
+    /// A row.
+    Row(Wanted),
+}
+
 impl Parts {
     fn new(shape: &Shape, meta: Map<String, Value>, items: &[Arc<Stored>]) -> Self {
+        let (out, each) = match shape.agreed.form {
+            Form::Object => Self::objects(shape, meta),
+            Form::Metadata(version) | Form::MetadataList(version) => {
+                (answer::metadata_list_head(&Value::Object(meta), version), Each::Metadata(version))
+            }
+            Form::Table(version) => {
+                let wanted = shape.wanted(version, true);
+                let head = answer::table_head(&*shape.tables, &shape.resource, &Value::Object(meta), wanted);
+                (head, Each::Row(wanted))
+            }
+        };
+        let items = Vec::from(items).into_iter();
+        Parts { shape: shape.clone(), items, out: out.into(), each, first: true, over: false }
+    }
+
+    fn objects(shape: &Shape, meta: Map<String, Value>) -> (String, Each) {
         let resource = &shape.resource;
         let version = Value::from(resource.api_version());
         let kind = Value::from(resource.list_kind.as_str());
@@ -163,21 +181,27 @@ impl Parts {
             let kind = Value::from(resource.kind.as_str());
             format!("{{\"kind\":{kind},\"apiVersion\":{version}")
         });
-        let items = Vec::from(items).into_iter();
-        Parts { shape: shape.clone(), items, out: out.into(), front, first: true, over: false }
+        (out, Each::Object(front))
     }
 
-    fn item(&mut self, text: &[u8]) {
+    fn item(&mut self, object: &Stored) {
         if !std::mem::take(&mut self.first) {
             self.out.push(b',');
         }
-        let Some(front) = &self.front else { return self.out.extend_from_slice(text) };
+        let Shape { registry, resource, tables, .. } = &self.shape;
+        let served = || registry.served(resource, object);
+        let (text, front) = match &self.each {
+            Each::Object(front) => (self.shape.object_text(object), front.as_ref()),
+            Each::Metadata(version) => (text(&metadata_only(&served(), version)), None),
+            Each::Row(wanted) => (text(&answer::row(&**tables, resource, &served(), *wanted)), None),
+        };
+        let Some(front) = front else { return self.out.extend_from_slice(&text) };
         match text.strip_prefix(front.as_bytes()) {
             Some(rest) => {
                 self.out.push(b'{');
                 self.out.extend_from_slice(rest.strip_prefix(b",").unwrap_or(rest));
             }
-            None => self.out.extend_from_slice(&without_kind(text)),
+            None => self.out.extend_from_slice(&without_kind(&text)),
         }
     }
 }
@@ -192,8 +216,7 @@ impl Iterator for Parts {
         while self.out.len() < PART
             && let Some(object) = self.items.next()
         {
-            let text = self.shape.object_text(&object);
-            self.item(&text);
+            self.item(&object);
         }
         if self.items.len() == 0 {
             self.over = true;

@@ -68,7 +68,8 @@ pub(crate) fn table<'a>(
     })
 }
 
-fn row(tables: &dyn Tables, resource: &Resource, object: &Value, wanted: Wanted) -> Value {
+/// A row of a Table.
+pub(crate) fn row(tables: &dyn Tables, resource: &Resource, object: &Value, wanted: Wanted) -> Value {
     let carried = match wanted.include {
         Include::Metadata => metadata_only(object, wanted.version),
         Include::Object => object.clone(),
@@ -90,17 +91,21 @@ pub(crate) fn metadata_only(object: &Value, version: &str) -> Value {
     })
 }
 
-/// `PartialObjectMetadataList` of a list's objects.
-pub(crate) fn metadata_list<'a>(
-    objects: impl IntoIterator<Item = &'a Value>,
+/// How the text of a `PartialObjectMetadataList` begins, up to its items.
+pub(crate) fn metadata_list_head(metadata: &Value, version: &str) -> String {
+    format!(
+        "{{\"kind\":\"PartialObjectMetadataList\",\"apiVersion\":\"meta.k8s.io/{version}\",\"metadata\":{metadata},\"items\":["
+    )
+}
+
+/// How the text of a Table begins, up to its rows.
+pub(crate) fn table_head(
+    tables: &dyn Tables,
+    resource: &Resource,
     metadata: &Value,
-    version: &str,
-) -> Value {
-    let items: Vec<Value> = objects.into_iter().map(|object| metadata_only(object, version)).collect();
-    json!({
-        "kind": "PartialObjectMetadataList",
-        "apiVersion": format!("meta.k8s.io/{version}"),
-        "metadata": metadata,
-        "items": items,
-    })
+    wanted: Wanted,
+) -> String {
+    let empty = table(tables, resource, std::iter::empty(), metadata, wanted).to_string();
+    // The rows stand last.
+    empty.strip_suffix("]}").map(str::to_owned).unwrap_or(empty)
 }

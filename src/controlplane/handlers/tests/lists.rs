@@ -112,3 +112,54 @@ async fn tables_and_metadata() {
     assert_eq!(metadata["kind"], "PartialObjectMetadataList");
     assert!(metadata["items"][0].get("data").is_none());
 }
+
+/// What is long is sent in parts, and is the same as one page at a time.
+#[tokio::test]
+async fn long_tables_and_metadata_lists_come_in_parts() {
+    let api = api();
+    for at in 0..40 {
+        let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": format!("long-{at:02}"),
+            "annotations": {"note": "n".repeat(4_000)}}, "data": {"text": "t".repeat(10_000)}});
+        post(&api, MAPS, map).await.expect(StatusCode::CREATED);
+    }
+    for (accept, list, rows) in [
+        ("application/json;as=Table;v=v1;g=meta.k8s.io", "Table", "rows"),
+        (
+            "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
+            "PartialObjectMetadataList",
+            "items",
+        ),
+    ] {
+        let read = async |uri: &str| {
+            let request = Request::builder().uri(uri).header("accept", accept);
+            let request = request.body(Full::new(Bytes::new())).unwrap();
+            let mut body = api.call(&User::admin(), request).await.into_body();
+            let (mut bytes, mut parts) = (Vec::new(), 0);
+            while let Some(frame) = body.frame().await {
+                bytes.extend_from_slice(&frame.unwrap().into_data().unwrap());
+                parts += 1;
+            }
+            (serde_json::from_slice::<Value>(&bytes).unwrap(), parts)
+        };
+        let (whole, parts) = read(MAPS).await;
+        assert!(parts > 1, "{accept}: {parts}");
+        let mut paged = Vec::new();
+        let mut next = String::new();
+        loop {
+            let (page, parts) = read(&format!("{MAPS}?limit=7&continue={next}")).await;
+            assert_eq!((&page["kind"], parts), (&json!(list), 1));
+            paged.extend(page[rows].as_array().unwrap().iter().cloned());
+            next = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+            if next.is_empty() {
+                break;
+            }
+        }
+        assert_eq!((whole["kind"].as_str(), paged.len()), (Some(list), 40));
+        // Ages are those of the moment of asking.
+        let steady = |row: &Value| {
+            (row["object"]["metadata"].clone(), row["metadata"].clone(), row["cells"][0].clone())
+        };
+        let whole: Vec<_> = whole[rows].as_array().unwrap().iter().map(steady).collect();
+        assert_eq!(whole, paged.iter().map(steady).collect::<Vec<_>>());
+    }
+}
