@@ -313,11 +313,16 @@ impl Connection {
 
     /// The client of the reconcilers. On the embedded control plane they do not wait for the disk: they end with it, and
     /// what the disk has is always a state that they have seen.
-    pub(super) fn reconcilers_client(&self) -> Client {
+    fn reconcilers_client(&self) -> Client {
         match &self.plane {
             Some((plane, _)) => Client::new(plane.service().ahead_of_disk(), self.namespace.clone()),
             None => self.client.clone(),
         }
+    }
+
+    /// The client of the reconcilers, which call as the operator's ServiceAccount where there is one.
+    pub(super) fn client_of(&self, identity: Option<&Identity>) -> Client {
+        identity.map_or_else(|| self.reconcilers_client(), |identity| identity.client.clone())
     }
 
     /// Writes a certificate for the webhooks of a program on this machine; the answer is the authority, PEM. `None`

@@ -266,9 +266,7 @@ impl Running {
         let settings = settings_here(input, &namespace, read_only);
         let watched = settings.watched();
         let manager = ManagerInput {
-            client: identity
-                .as_ref()
-                .map_or_else(|| connection.reconcilers_client(), |identity| identity.client.clone()),
+            client: connection.client_of(identity.as_ref()),
             sources: sources.clone(),
             events: events.clone(),
             numbers: numbers.clone(),
