@@ -6,4 +6,5 @@ pub mod compare;
 pub mod entry;
 pub mod generate;
 pub mod http;
+pub mod pull;
 pub mod random;

@@ -1,9 +1,9 @@
-//! `soak yaml|template|chart|go|http SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
+//! `soak yaml|template|chart|go|http|pull SECONDS [SEED]` mutates seeds and runs an entry function on each until the time is over.
 //! A panic, a case of more than ten seconds of work or more than 2 GiB of memory ends it with the input written to
 //! `artifacts`.
 
 use opdev_fuzz::random::Random;
-use opdev_fuzz::{entry, generate, http};
+use opdev_fuzz::{entry, generate, http, pull};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -63,7 +63,7 @@ fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().collect();
     let (kind, seconds) = match arguments.get(1..3) {
         Some([kind, seconds]) => (kind.clone(), seconds.parse::<u64>()?),
-        _ => return Err("usage: soak yaml|template|chart|go|http SECONDS [SEED]".into()),
+        _ => return Err("usage: soak yaml|template|chart|go|http|pull SECONDS [SEED]".into()),
     };
     let seed = arguments.get(3).map_or(Ok(1), |seed| seed.parse())?;
     let current: Arc<Mutex<Vec<u8>>> = Arc::default();
@@ -93,6 +93,7 @@ fn main() -> Result<(), Failure> {
             "template" => entry::template(&input),
             "go" => entry::go(&input),
             "http" => http::request(&input),
+            "pull" => pull::pull(&input),
             _ => entry::chart(&input),
         };
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
@@ -158,6 +159,7 @@ fn input(kind: &str, random: &mut Random) -> Vec<u8> {
     let seed = random.next();
     let mut bytes = match kind {
         "yaml" => generate::yaml::text(seed).into_bytes(),
+        "pull" => generate::pull::text(random),
         "template" => {
             let case = generate::case("template", seed);
             let text = case.pointer("/files/templates~1NOTES.txt").and_then(serde_json::Value::as_str);

@@ -4,6 +4,7 @@ pub mod functions;
 pub mod go;
 pub mod http;
 mod pools;
+pub mod pull;
 pub mod template;
 pub mod yaml;
 
