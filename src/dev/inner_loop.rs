@@ -12,6 +12,7 @@ use super::contexts;
 use super::copies::{Copies, Marks};
 use super::files;
 use super::guard::Guard;
+use super::identity::Identity;
 use super::kind_table::KindTables;
 use super::observe::Observer;
 use super::pod_logs::PodLogs;
@@ -304,8 +305,7 @@ impl Running {
             tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
         }
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
-        let place = place(input, opened, &sources, &numbers);
-        let program = program.start(program::Place { acting: identity.as_ref(), ..place }).await;
+        let program = program.start(place(input, opened, (&sources, &numbers), identity.as_ref())).await;
         Running {
             handler,
             sources,
@@ -433,8 +433,8 @@ impl Running {
 fn place<'a>(
     input: &'a Input,
     opened: &'a Opened,
-    sources: &'a watch::Receiver<Arc<Sources>>,
-    numbers: &'a PassNumbers,
+    (sources, numbers): (&'a watch::Receiver<Arc<Sources>>, &'a PassNumbers),
+    acting: Option<&'a Identity>,
 ) -> program::Place<'a> {
     program::Place {
         project: &input.project,
@@ -447,7 +447,7 @@ fn place<'a>(
         trust: &input.trust,
         poll: input.poll,
         disturb: (&input.disturb, input.disturb_seed),
-        acting: None,
+        acting,
     }
 }
 
