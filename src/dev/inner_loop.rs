@@ -219,7 +219,8 @@ fn looked_at(
 
 /// The operator's settings on this cluster.
 fn settings_here(input: &Input, namespace: &Option<String>, read_only: ReadOnly) -> Settings {
-    Settings { namespace: namespace.clone(), read_only, ..input.operator.clone() }
+    let roles_kept = input.cluster.service_account.is_some();
+    Settings { namespace: namespace.clone(), read_only, roles_kept, ..input.operator.clone() }
 }
 
 impl Running {

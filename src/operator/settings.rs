@@ -36,6 +36,8 @@ pub struct Settings {
     /// Where given, random functions of charts give something else in each pass, as in production, and the same again for the
     /// same number; else a release keeps what it drew.
     pub fresh_randomness: Option<u64>,
+    /// Calls are made as a ServiceAccount whose roles somebody keeps, who tells what they lack.
+    pub roles_kept: bool,
 }
 
 /// Whose rendering the charts get.
@@ -85,6 +87,7 @@ impl Default for Settings {
             finish: Duration::ZERO,
             leave: Duration::from_secs(5),
             fresh_randomness: None,
+            roles_kept: false,
         }
     }
 }

@@ -106,6 +106,11 @@ async fn a_rule_that_is_missing_is_told_and_a_saved_role_cures_it() {
     ] {
         assert!(line.contains(part), "{line}");
     }
+    // The rule is told with where it belongs, and not once more as a right that an administrator gives.
+    let retried = |pass: &Reconcile| pass.failure.as_ref().is_some_and(|failure| failure.attempt > 2);
+    opdev.reconcile("a retry", mark, retried).await;
+    let given = |event: &Event| matches!(event, Event::Noticed(notice) if notice.message.starts_with("missing rights"));
+    assert!(!opdev.since(mark).iter().any(given));
     let mark = opdev.mark();
     opdev.edit("config/rbac/role.yaml", |text| {
         format!("{text}- apiGroups: [networking.k8s.io]\n  resources: [ingresses]\n  verbs: [\"*\"]\n")

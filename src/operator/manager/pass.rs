@@ -49,7 +49,7 @@ impl Manager {
         let failed = report.failure.is_some();
         self.say_warnings(&running, &report, &known).await;
         self.say_missing_right(&running, &report).await;
-        let (ended, requeue) = next_turn(&report, running.taken.failures, self.api.user.is_none());
+        let (ended, requeue) = next_turn(&report, running.taken.failures, self.settings.roles_kept);
         let echo = Arc::clone(&self.api.echo);
         let read = report.known.iter().filter(|(_, wrote)| !wrote);
         let read: HashSet<Mark> = read.filter_map(|(object, _)| mark(object, false)).collect();
@@ -139,7 +139,7 @@ impl Manager {
             self.missing_rights.retain(|_, object| *object != running.taken.key);
             return;
         };
-        let Some(missing) = failure.missing.as_ref().filter(|_| self.api.user.is_none()) else { return };
+        let Some(missing) = failure.missing.as_ref().filter(|_| !self.settings.roles_kept) else { return };
         let words = missing.words();
         if self.missing_rights.contains_key(&words) {
             return;
@@ -172,12 +172,12 @@ pub(super) fn cover_causes(causes: &mut [Cause], known: &[String]) {
     }
 }
 
-fn next_turn(report: &Report, failures: u32, ourselves: bool) -> (Ended, Option<Requeue>) {
+fn next_turn(report: &Report, failures: u32, roles_kept: bool) -> (Ended, Option<Requeue>) {
     match &report.failure {
         Some(failure) => {
             let error = failure.chain.first().cloned().unwrap_or_default();
             // Where opdev acts as the operator's ServiceAccount, whoever may add the rule is the one who looks.
-            let pace = if failure.missing.is_some() && ourselves { Retry::Rarely } else { Retry::Soon };
+            let pace = if failure.missing.is_some() && !roles_kept { Retry::Rarely } else { Retry::Soon };
             let retry = failure.retry.then_some(pace);
             let after = |retry: Retry| retry.pause(failures.saturating_add(1));
             let requeue = retry.map(|retry| Requeue { after: after(retry), why: "retry".to_owned() });
@@ -212,15 +212,28 @@ fn panic_chain(error: JoinError) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[tokio::test]
     async fn a_panic_is_told_with_its_message() {
         let error = tokio::spawn(async { panic!("no {}", "luck") }).await.unwrap_err();
         assert_eq!(panic_chain(error).last().map(String::as_str), Some("no luck"));
         let report = Report::failed(vec!["outer".to_owned(), "inner".to_owned()]);
-        let (ended, requeue) = next_turn(&report, 2, true);
+        let (ended, requeue) = next_turn(&report, 2, false);
         assert!(matches!(ended, Ended::Failed { retry: Some(Retry::Soon), error } if error == "outer"));
         assert_eq!(requeue.unwrap().after, Retry::Soon.pause(3));
+    }
+
+    #[test]
+    fn a_missing_right_is_asked_for_rarely_unless_somebody_keeps_the_roles() {
+        let refusal =
+            r#"pods is forbidden: User "u" cannot list resource "pods" in API group "" in the namespace "a""#;
+        let report = Report::failed(vec!["could not read".to_owned(), refusal.to_owned()]);
+        let (ended, requeue) = next_turn(&report, 1, false);
+        assert!(matches!(ended, Ended::Failed { retry: Some(Retry::Rarely), .. }));
+        assert_eq!(requeue.unwrap().after, Duration::from_secs(10), "the second failure");
+        let (ended, _) = next_turn(&report, 1, true);
+        assert!(matches!(ended, Ended::Failed { retry: Some(Retry::Soon), .. }));
     }
 
     #[test]
