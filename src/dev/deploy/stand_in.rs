@@ -113,10 +113,10 @@ impl<'a> StandIn<'a> {
         if plan::running(&self.input.project.root).is_ok_and(|kubeconfig| kubeconfig.is_some()) {
             return true;
         }
-        // A project that has no manifests deploys nothing.
+        // A project that has no manifests deploys nothing; of those that cannot be read nothing is known.
         let Ok(all) = manifests::all(self.input, Goal::Remove, None, self.options.namespace.as_deref())
         else {
-            return false;
+            return self.input.project.root.join("config/default").exists();
         };
         let client = &self.session.connection.client;
         let resource = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());

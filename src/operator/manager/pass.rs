@@ -237,6 +237,15 @@ mod tests {
     }
 
     #[test]
+    fn a_secret_in_the_words_of_a_refusal_is_masked() {
+        let refusal = r#"User "u" cannot list resource "hunter2" in API group "" in the namespace "a""#;
+        let mut report = Report::failed(vec![refusal.to_owned()]);
+        report.cover(&["hunter2".to_owned()]);
+        let missing = report.failure.unwrap().missing;
+        assert!(missing.is_none_or(|missing| !missing.words().contains("hunter2")));
+    }
+
+    #[test]
     fn known_secrets_show_neither_in_reports_nor_in_causes() {
         use opdev_object::diff::diff;
         use serde_json::json;

@@ -103,6 +103,8 @@ impl Report {
         }
         let Some(failure) = &mut self.failure else { return };
         failure.chain.iter_mut().for_each(|cause| *cause = mask::text(cause, secrets));
+        // A script may write any text, also one that reads like a refusal.
+        failure.missing = missing_right(&failure.chain);
         if let Some(diagnostic) = &mut failure.diagnostic {
             diagnostic.message = mask::text(&diagnostic.message, secrets);
             diagnostic.excerpt = diagnostic.excerpt.as_deref().map(|excerpt| mask::text(excerpt, secrets));
