@@ -299,7 +299,13 @@ SCENARIOS = {
     ),
     "template-error-mended": dict(
         templates={"all": CONFIG, "broken": config("broken", "{{ required \"a size is required\" .Values.size }}", ".Values.strict")},
+        steps=[("patch", {"spec": {"strict": True}}), ("patch", {"spec": {"size": "big"}})],
+    ),
+    # A number is no text for a ConfigMap: rendered at last, and then refused by the server.
+    "template-error-refused": dict(
+        templates={"all": CONFIG, "broken": config("broken", "{{ required \"a size is required\" .Values.size }}", ".Values.strict")},
         steps=[("patch", {"spec": {"strict": True}}), ("patch", {"spec": {"size": 1}})],
+        known={**RETRIES, "Irreconcilable": WORDS, "ReleaseFailed": WORDS, "records": GROWS},
     ),
     "twins": dict(
         templates={"all": CONFIG, "twin": CONFIG.replace("hello", "twin")},
