@@ -45,6 +45,47 @@ pub enum ServiceField {
     Selector,
 }
 
+/// Which objects of a resource are looked for, as far as they are found without looking at each.
+#[derive(Clone, Debug)]
+pub enum Lookup<'a> {
+    /// All of them.
+    All,
+    /// Those with a controller of this uid.
+    ControlledBy(&'a str),
+    /// Those with a controller of this uid, and those without a controller.
+    ClaimableBy(&'a str),
+    /// Those with all of these labels.
+    Labelled(Vec<(&'a str, &'a str)>),
+    /// The services that may select a pod with these labels.
+    Selecting(&'a Map<String, Value>),
+}
+
+/// By what the objects of a table are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Indexed {
+    /// By name only.
+    Not,
+    /// By controller and by label.
+    OwnersAndLabels,
+    /// By the labels that their selector asks for.
+    Selectors,
+}
+
+impl Indexed {
+    /// What controllers look for in a table.
+    pub(crate) fn of(table: &str) -> Self {
+        match table {
+            "pods"
+            | "apps/replicasets"
+            | "apps/controllerrevisions"
+            | "batch/jobs"
+            | "discovery.k8s.io/endpointslices" => Indexed::OwnersAndLabels,
+            "services" => Indexed::Selectors,
+            _ => Indexed::Not,
+        }
+    }
+}
+
 /// Between two fields. No field that is kept here can contain it.
 const END: char = '\0';
 
@@ -114,14 +155,18 @@ impl Attributes {
         self.fields.split(END).nth(field as usize).unwrap_or_default()
     }
 
+    /// The labels that a service's selector asks for. A service without a selector has none.
+    pub fn service_selector(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pairs = self.service(ServiceField::Selector).split_terminator(',');
+        pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+    }
+
     /// Whether it is a service whose selector selects these labels of a pod. A service without a selector selects nothing.
     pub fn service_selects(&self, labels: Option<&Map<String, Value>>) -> bool {
-        let selector = self.service(ServiceField::Selector);
-        let holds = |pair: &str| {
-            let (label, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let holds = |(label, value): (&str, &str)| {
             labels.and_then(|labels| labels.get(label)).is_some_and(|has| has == value)
         };
-        !selector.is_empty() && selector.split_terminator(',').all(holds)
+        !self.service(ServiceField::Selector).is_empty() && self.service_selector().all(holds)
     }
 
     /// Whether it is a pod that has ended, well or not.

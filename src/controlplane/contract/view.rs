@@ -1,7 +1,7 @@
 //! What a controller can see: objects by resource, namespace and name, always the newest state.
 //! Never writes. The registry implements [`View`]; tests implement it in memory.
 
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use opdev_object::meta;
 use serde_json::Value;
 use std::fmt;
@@ -33,18 +33,28 @@ pub trait View {
     fn list(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Value>>;
 
     /// Those objects of a resource of which what is known without reading them is wanted; the others are not read.
+    /// `among` says which are asked about; a view may ask about more.
     fn select(
         &self,
         resource: &str,
         namespace: Option<&str>,
+        among: &Lookup<'_>,
         wanted: &dyn Fn(&Attributes) -> bool,
     ) -> Vec<Arc<Value>> {
+        let _ = among;
         let wanted = |object: &Arc<Value>| wanted(&Attributes::of(resource, object));
         self.list(resource, namespace).into_iter().filter(wanted).collect()
     }
 
-    /// Looks at what is known of each object of a resource without reading it.
-    fn each(&self, resource: &str, namespace: Option<&str>, look: &mut dyn FnMut(&Attributes)) {
+    /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may show more.
+    fn each(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        among: &Lookup<'_>,
+        look: &mut dyn FnMut(&Attributes),
+    ) {
+        let _ = among;
         self.list(resource, namespace).iter().for_each(|object| look(&Attributes::of(resource, object)));
     }
 

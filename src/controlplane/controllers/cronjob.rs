@@ -8,6 +8,7 @@ use super::fields::{
 };
 use super::owners::owner_keys;
 use super::pods;
+use crate::attributes::Lookup;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write};
 use crate::schedule::Schedule;
 use jiff::Timestamp;
@@ -45,7 +46,8 @@ impl Controller for CronJobs {
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(cron) = key.read(view).filter(|cron| !deleting(cron)) else { return Sync::done() };
-        let jobs = view.select(JOBS, key.namespace.as_deref(), &|job| {
+        let own = Lookup::ControlledBy(uid(&cron));
+        let jobs = view.select(JOBS, key.namespace.as_deref(), &own, &|job| {
             job.controller().is_some_and(|owner| owner.uid == uid(&cron))
         });
         let status = fields::status(&cron);

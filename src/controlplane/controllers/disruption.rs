@@ -5,6 +5,7 @@ use super::conditions::{self, Says};
 use super::fields::{self, deleting, int, put_count, scaled, with_status};
 use super::pods;
 use super::selector::Selector;
+use crate::attributes::Lookup;
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -58,7 +59,8 @@ impl Controller for Disruptions {
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(budget) = key.read(view).filter(|budget| !deleting(budget)) else { return Sync::done() };
         let selector = Selector::of(budget.pointer("/spec/selector"));
-        let covered = view.select("pods", key.namespace.as_deref(), &|pod| {
+        let labelled = selector.as_ref().map_or(Lookup::All, Selector::lookup);
+        let covered = view.select("pods", key.namespace.as_deref(), &labelled, &|pod| {
             selector.as_ref().is_some_and(|selector| selector.selects(pod)) && !pod.pod_finished()
         });
         let status = status(view, &budget, &covered, now);

@@ -6,7 +6,7 @@ use super::fields::{
 };
 use super::pods;
 use super::selector::Selector;
-use crate::attributes::{Attributes, PodField};
+use crate::attributes::{Attributes, Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Key, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -41,11 +41,25 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
             {
                 return Vec::new();
             }
-            let states = [&change.before, &change.after].map(|pod| map(pod.as_deref()?, "/metadata/labels"));
-            let selects = |service: &Attributes| states.iter().any(|labels| service.service_selects(*labels));
-            // Each change of a pod asks all Services of its namespace: only those that select it are read.
-            let services = view.select("services", meta::namespace(object), &selects);
-            services.iter().map(|service| Key::of("services", service)).collect()
+            let mut states =
+                [&change.before, &change.after].map(|pod| map(pod.as_deref()?, "/metadata/labels"));
+            if states[0] == states[1] {
+                states[0] = None;
+            }
+            let selecting = |labels| {
+                let among = Lookup::Selecting(labels);
+                let selects = |service: &Attributes| service.service_selects(Some(labels));
+                view.select("services", meta::namespace(object), &among, &selects)
+            };
+            // Each change of a pod asks for the Services that select it: only those are read.
+            let mut keys = Vec::new();
+            for service in states.into_iter().flatten().flat_map(selecting) {
+                let key = Key::of("services", &service);
+                if !keys.contains(&key) {
+                    keys.push(key);
+                }
+            }
+            keys
         }
         resource if resource == own => {
             let service = meta::label(object, SERVICE_NAME).unwrap_or_else(|| name(object));
@@ -82,7 +96,7 @@ fn selector(service: &Value) -> Option<Selector> {
 
 /// Pods behind a service that have an address and have not ended.
 fn backends(view: &dyn View, service: &Value, selector: &Selector) -> Vec<Arc<Value>> {
-    view.select("pods", meta::namespace(service), &|pod| {
+    view.select("pods", meta::namespace(service), &selector.lookup(), &|pod| {
         selector.selects(pod) && !pod.pod(PodField::Address).is_empty() && !pod.pod_finished()
     })
 }
@@ -160,7 +174,8 @@ impl Controller for EndpointSlices {
 
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let Some(service) = key.read(view).filter(|service| !deleting(service)) else { return Sync::done() };
-        let existing = view.select(SLICES, key.namespace.as_deref(), &|slice| {
+        let own = Lookup::Labelled(vec![(SERVICE_NAME, &key.name)]);
+        let existing = view.select(SLICES, key.namespace.as_deref(), &own, &|slice| {
             slice.labels()[SERVICE_NAME] == key.name
                 && slice.labels()[MANAGED_BY] == MANAGER
                 && !slice.deleting()

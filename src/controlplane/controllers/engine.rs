@@ -4,7 +4,7 @@
 
 use super::lanes::{Job, Lanes};
 use super::recorder::Recorder;
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use crate::contract::{Actor, Change, Controller, Key, Note, Refusal, ResourceInfo, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -108,13 +108,20 @@ impl View for Indexed<'_> {
         &self,
         resource: &str,
         namespace: Option<&str>,
+        among: &Lookup<'_>,
         wanted: &dyn Fn(&Attributes) -> bool,
     ) -> Vec<Arc<Value>> {
-        self.plane.select(resource, namespace, wanted)
+        self.plane.select(resource, namespace, among, wanted)
     }
 
-    fn each(&self, resource: &str, namespace: Option<&str>, look: &mut dyn FnMut(&Attributes)) {
-        self.plane.each(resource, namespace, look);
+    fn each(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        among: &Lookup<'_>,
+        look: &mut dyn FnMut(&Attributes),
+    ) {
+        self.plane.each(resource, namespace, among, look);
     }
 
     fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {

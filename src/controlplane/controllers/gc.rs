@@ -4,7 +4,7 @@
 use super::fields::{self, deleting, flag, list, text, uid};
 use super::owners::patch_references;
 use super::pods::note;
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk, OwnerReference};
@@ -104,7 +104,7 @@ fn waits(object: &Value) -> bool {
 fn owners_unknown(view: &dyn View) -> Vec<Key> {
     let mut keys = Vec::new();
     for info in view.resources().iter().filter(|info| info.deletable && info.resource != "events") {
-        let owned = view.select(&info.resource, None, &|known| !known.owners().is_empty());
+        let owned = view.select(&info.resource, None, &Lookup::All, &|known| !known.owners().is_empty());
         keys.extend(owned.iter().map(|object| Key::of(&info.resource, object)));
     }
     keys
@@ -152,7 +152,7 @@ fn lives_elsewhere(view: &dyn View, owner: &OwnerReference) -> bool {
         return false;
     };
     let mut lives = false;
-    view.each(&info.resource, None, &mut |found| lives |= found.uid() == owner.uid);
+    view.each(&info.resource, None, &Lookup::All, &mut |found| lives |= found.uid() == owner.uid);
     lives
 }
 

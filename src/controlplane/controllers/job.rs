@@ -8,6 +8,7 @@ use super::fields::{
 };
 use super::owners::owner_keys;
 use super::pods;
+use crate::attributes::Lookup;
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Propagation, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -58,7 +59,8 @@ impl Controller for Jobs {
     fn sync(&self, view: &dyn View, key: &Key, now: Timestamp) -> Sync {
         let job = if key.resource == RESOURCE { key.read(view) } else { None };
         let Some(job) = job else { return release_orphans(view, key) };
-        let pods = view.select("pods", key.namespace.as_deref(), &|pod| {
+        let own = Lookup::ControlledBy(uid(&job));
+        let pods = view.select("pods", key.namespace.as_deref(), &own, &|pod| {
             pod.controller().is_some_and(|controller| controller.uid == uid(&job))
         });
         let status = fields::status(&job);

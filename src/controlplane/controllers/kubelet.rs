@@ -7,7 +7,7 @@ use super::node::NODE_ADDRESS;
 use super::pods;
 use super::references::{self, Missing};
 use super::stage::{self, Stage};
-use crate::attributes::PodField;
+use crate::attributes::{Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Hold, Key, Note, NoteKind, Sync, View, Write};
 use crate::qos;
 use jiff::Timestamp;
@@ -77,7 +77,7 @@ impl Kubelet {
     /// The pods that may wait for a ConfigMap, a Secret or a ServiceAccount which has come.
     fn waiting(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(object) = &change.after else { return Vec::new() };
-        let pods = view.select("pods", meta::namespace(object), &|pod| {
+        let pods = view.select("pods", meta::namespace(object), &Lookup::All, &|pod| {
             matches!(pod.pod(PodField::Phase), "" | "Pending") && pod.pod(PodField::Node) == self.node
         });
         pods.iter().map(|pod| Key::of("pods", pod)).collect()
@@ -507,7 +507,7 @@ fn image_id(container: &Value) -> String {
 /// The lowest address of 10.244.0.0/16 that no living pod has.
 fn free_address(view: &dyn View) -> String {
     let mut taken: BTreeSet<u32> = BTreeSet::new();
-    view.each("pods", None, &mut |pod| {
+    view.each("pods", None, &Lookup::All, &mut |pod| {
         if !pod.pod_finished() {
             taken.extend(pod.pod(PodField::Address).parse::<Ipv4Addr>().ok().map(u32::from));
         }

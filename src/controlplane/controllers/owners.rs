@@ -3,7 +3,7 @@
 
 use super::fields::{controller_reference, deleting, name, uid};
 use super::selector::Selector;
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use crate::contract::{Change, Key, View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ pub(crate) fn claim(view: &dyn View, owner: &Value, resource: &str, selector: &S
         Some(controller) => controller.uid == own,
         None => selector.selects(known),
     };
-    for object in view.select(resource, meta::namespace(owner), &concerns) {
+    for object in view.select(resource, meta::namespace(owner), &Lookup::ClaimableBy(own), &concerns) {
         match meta::controller(&object) {
             Some(controller) if controller.uid != own => {}
             Some(_) if selector.matches(&object) => claim.owned.push(object),

@@ -6,7 +6,7 @@ use super::fields::{self, count, deleting, int, map, put_count, stamp, text, tim
 use super::owners::{claim, owner_keys_by};
 use super::pods;
 use super::selector::Selector;
-use crate::attributes::PodField;
+use crate::attributes::{Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Key, NoteKind, Refusal, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -182,7 +182,8 @@ fn related_per_node(view: &dyn View, resource: &str, set: &Value) -> BTreeMap<St
     let controller = meta::controller(set).map(|controller| controller.uid);
     let namespace = meta::namespace(set);
     let mut siblings: Vec<String> = Vec::new();
-    view.each(resource, namespace, &mut |other| {
+    let related = controller.as_deref().map_or(Lookup::All, Lookup::ControlledBy);
+    view.each(resource, namespace, &related, &mut |other| {
         if other.uid() == uid(set)
             || (controller.is_some() && other.controller().map(|owner| &owner.uid) == controller.as_ref())
         {
@@ -190,14 +191,16 @@ fn related_per_node(view: &dyn View, resource: &str, set: &Value) -> BTreeMap<St
         }
     });
     let mut per_node = BTreeMap::new();
-    view.each("pods", namespace, &mut |pod| {
-        if !pod.pod_finished()
-            && !pod.deleting()
-            && pod.controller().is_some_and(|controller| siblings.contains(&controller.uid))
-        {
-            *per_node.entry(pod.pod(PodField::Node).to_owned()).or_insert(0) += 1;
-        }
-    });
+    for sibling in &siblings {
+        view.each("pods", namespace, &Lookup::ControlledBy(sibling), &mut |pod| {
+            if !pod.pod_finished()
+                && !pod.deleting()
+                && pod.controller().is_some_and(|controller| controller.uid == *sibling)
+            {
+                *per_node.entry(pod.pod(PodField::Node).to_owned()).or_insert(0) += 1;
+            }
+        });
+    }
     per_node
 }
 

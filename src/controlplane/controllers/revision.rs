@@ -2,6 +2,7 @@
 //! Never writes; gives the writes back.
 
 use super::fields::{controller_reference, count, map_copy, name, put, same, text, uid};
+use crate::attributes::Lookup;
 use crate::contract::{View, Write};
 use opdev_object::meta;
 use serde_json::{Value, json};
@@ -59,7 +60,8 @@ pub(crate) fn template_of(revision: &Value) -> Option<Value> {
 
 /// Finds or makes the revision of the template as it is now.
 pub(crate) fn revisions(view: &dyn View, owner: &Value, hash_label: &str) -> Revisions {
-    let mut all = view.select(RESOURCE, meta::namespace(owner), &|revision| {
+    let own = Lookup::ControlledBy(uid(owner));
+    let mut all = view.select(RESOURCE, meta::namespace(owner), &own, &|revision| {
         revision.controller().is_some_and(|controller| controller.uid == uid(owner))
     });
     all.sort_by_key(|revision| (count(revision, "/revision"), name(revision).to_owned()));

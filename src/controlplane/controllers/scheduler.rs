@@ -6,7 +6,7 @@ use super::fields::{self, flag, list, map, name, text, uid, with_status};
 use super::pods;
 use super::quantity;
 use super::selector::{Selector, requirement_holds};
-use crate::attributes::{Attributes, PodField};
+use crate::attributes::{Attributes, Lookup, PodField};
 use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
 use opdev_object::meta;
@@ -31,7 +31,7 @@ impl Controller for Scheduler {
         let waits = |pod: &Value| pods::active(pod) && text(pod, "/spec/nodeName").is_empty();
         let all_waiting = || {
             let unplaced = |known: &Attributes| known.pod(PodField::Node).is_empty() && !known.pod_finished();
-            let pods = view.select("pods", None, &unplaced);
+            let pods = view.select("pods", None, &Lookup::All, &unplaced);
             pods.iter().filter(|pod| waits(pod)).map(|pod| Key::of("pods", pod)).collect()
         };
         match change.resource.as_str() {
@@ -102,7 +102,7 @@ fn place(view: &dyn View, pod: &Value) -> Result<String, String> {
     claims_bound(view, pod)
         .map_err(|why| format!("0/{all} nodes are available: {why}. {}", not_helpful(all)))?;
     let mut taken: BTreeMap<&str, Taken> = nodes.iter().map(|node| (name(node), Taken::default())).collect();
-    view.each("pods", None, &mut |other| {
+    view.each("pods", None, &Lookup::All, &mut |other| {
         if !other.pod_finished()
             && let Some(taken) = taken.get_mut(other.pod(PodField::Node))
         {

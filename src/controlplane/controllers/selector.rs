@@ -2,7 +2,7 @@
 //! Never parses the text form of requests; `opdev_object::selector` does that and the matching of labels.
 
 use super::fields::{list, map, text};
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use opdev_object::selector::LabelSelector;
 use serde_json::{Map, Value, json};
 
@@ -26,6 +26,12 @@ impl Selector {
     /// Whether it selects everything.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// Where the objects are found that it selects.
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        let labels: Vec<_> = self.0.required().collect();
+        if labels.is_empty() { Lookup::All } else { Lookup::Labelled(labels) }
     }
 
     /// Whether the labels match of an object that is not read.

@@ -5,6 +5,7 @@
 use super::fields::{self, deleting, list, name, put, text, uid, with_status};
 use super::pods;
 use super::quantity;
+use crate::attributes::Lookup;
 use crate::classes::{DEFAULT_STORAGE_CLASS, default_class};
 use crate::contract::{Actor, Change, Controller, Key, Note, NoteKind, Sync, View, Write};
 use jiff::Timestamp;
@@ -366,7 +367,7 @@ fn protect((resource, object): (&str, &Value), finalizer: &str, in_use: impl FnO
 }
 
 fn in_use(view: &dyn View, claim: &Value) -> bool {
-    let left = view.select("pods", meta::namespace(claim), &|pod| !pod.pod_finished());
+    let left = view.select("pods", meta::namespace(claim), &Lookup::All, &|pod| !pod.pod_finished());
     left.iter().any(|pod| {
         let mut volumes = list(pod, "/spec/volumes").iter();
         volumes.any(|volume| text(volume, "/persistentVolumeClaim/claimName") == name(claim))

@@ -2,7 +2,7 @@
 
 use super::{Catalog, definitions};
 use crate::admission::{self, Admission};
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, Lookup};
 use crate::contract::{ResourceInfo, View};
 use crate::resource::Resource;
 use crate::storage::{Key, Store, Stored};
@@ -48,6 +48,13 @@ impl Registry {
         let served = self.catalog.served();
         let Some(found) = served.by_id(resource) else { return Vec::new() };
         self.store.list(&found.table, namespace.filter(|_| found.namespaced)).items
+    }
+
+    /// The objects of a resource among which those are that are looked for.
+    fn among(&self, resource: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Vec<Arc<Stored>> {
+        let served = self.catalog.served();
+        let Some(found) = served.by_id(resource) else { return Vec::new() };
+        self.store.find(&found.table, namespace.filter(|_| found.namespaced), wanted)
     }
 
     /// Held while a service is written, so that no two get the same address or port.
@@ -117,15 +124,22 @@ impl View for Registry {
         &self,
         resource: &str,
         namespace: Option<&str>,
+        among: &Lookup<'_>,
         wanted: &dyn Fn(&Attributes) -> bool,
     ) -> Vec<Arc<Value>> {
-        let mut found = self.stored(resource, namespace);
+        let mut found = self.among(resource, namespace, among);
         found.retain(|object| wanted(object.attributes()));
         found.iter().map(Stored::value).collect()
     }
 
-    fn each(&self, resource: &str, namespace: Option<&str>, look: &mut dyn FnMut(&Attributes)) {
-        self.stored(resource, namespace).iter().for_each(|object| look(object.attributes()));
+    fn each(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        among: &Lookup<'_>,
+        look: &mut dyn FnMut(&Attributes),
+    ) {
+        self.among(resource, namespace, among).iter().for_each(|object| look(object.attributes()));
     }
 
     fn attributes(&self, resource: &str, namespace: Option<&str>, name: &str) -> Option<Attributes> {

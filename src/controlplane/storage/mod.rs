@@ -6,6 +6,7 @@
 mod database;
 mod disk;
 mod history;
+mod index;
 mod pack;
 mod record;
 mod salvage;
@@ -21,8 +22,10 @@ pub(crate) use stored::text;
 pub use stored::{Key, Stored};
 pub use watch::Watch;
 
+use crate::attributes::Lookup;
 use disk::Disk as _;
 use history::{History, Readers};
+use index::Index;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
@@ -68,6 +71,7 @@ pub struct Listing {
 #[derive(Debug)]
 struct Table {
     objects: BTreeMap<Key, Arc<Stored>>,
+    index: Index,
     history: History,
     trees: Arc<Trees>,
 }
@@ -109,6 +113,7 @@ impl Store {
             let found = inner.table(table).1;
             let object = Stored::read_back(key.clone(), text, revision, &found.trees);
             object.is_some_and(|object| {
+                found.index.replace(None, Some(&object));
                 found.objects.insert(key, object);
                 true
             })
@@ -189,6 +194,15 @@ impl Store {
         Listing { revision: inner.revision, items }
     }
 
+    /// The objects of a table, or of one namespace of it, among which those are that are looked for: as few as can be
+    /// found without looking at each. By namespace and name.
+    pub fn find(&self, table: &str, namespace: Option<&str>, wanted: &Lookup<'_>) -> Vec<Arc<Stored>> {
+        let inner = self.read();
+        let Some(found) = inner.tables.get(table) else { return Vec::new() };
+        let indexed = namespace.and_then(|namespace| found.index.find(namespace, wanted));
+        indexed.unwrap_or_else(|| items(&found.objects, namespace))
+    }
+
     /// The state as it was at `revision`, as long as the history reaches back to it.
     pub fn list_at(&self, table: &str, namespace: Option<&str>, revision: u64) -> Result<Listing, Expired> {
         let inner = self.read();
@@ -221,6 +235,7 @@ impl Store {
         let (table, found) = inner.table(table);
         let previous = found.check(key, expected)?;
         let object = Stored::new(key, value, next, &found.trees);
+        found.index.replace(previous.as_ref(), Some(&object));
         found.objects.insert(key.clone(), object.clone());
         if let Some(writer) = &self.writer {
             writer.object((&table, || found.history.readers()), key, next, Some(object.clone()));
@@ -246,6 +261,7 @@ impl Store {
         let next = inner.revision + 1;
         let (table, found) = inner.table(table);
         let previous = found.check(key, Expected::Revision(expected))?;
+        found.index.replace(previous.as_ref(), None);
         found.objects.remove(key);
         if let Some(writer) = &self.writer {
             writer.object((&table, || found.history.readers()), key, next, None);
@@ -340,8 +356,8 @@ impl Inner {
             None => {
                 let name: Arc<str> = name.into();
                 let history = History::new(TABLE_HISTORY, self.base);
-                let trees = Trees::new(name.clone(), self.trees.clone());
-                self.tables.insert(name.clone(), Table { objects: BTreeMap::new(), history, trees });
+                let (index, trees) = (Index::new(&name), Trees::new(name.clone(), self.trees.clone()));
+                self.tables.insert(name.clone(), Table { objects: BTreeMap::new(), index, history, trees });
                 name
             }
         };

@@ -89,6 +89,16 @@ impl LabelSelector {
         self.requirements.is_empty() && !self.nothing
     }
 
+    /// The labels that everything selected has with one certain value.
+    pub fn required(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.requirements.iter().filter_map(|requirement| match requirement.operator {
+            Operator::Equals | Operator::In if requirement.values.len() == 1 => {
+                Some((requirement.key.as_str(), requirement.values[0].as_str()))
+            }
+            _ => None,
+        })
+    }
+
     /// Whether all requirements hold.
     pub fn matches<L: Labels + ?Sized>(&self, labels: &L) -> bool {
         !self.nothing && self.requirements.iter().all(|r| r.matches(labels.label(&r.key)))

@@ -3,6 +3,7 @@
 
 use super::sets::{Set, max_surge, max_unavailable, removable};
 use super::{Rollout, conditions};
+use crate::attributes::Lookup;
 use crate::controllers::fields::{count, int, name, text, uid};
 use crate::controllers::replicaset::age_order;
 use opdev_object::meta;
@@ -140,10 +141,11 @@ impl Rollout<'_> {
     fn old_pods_run(&self) -> bool {
         let old: Vec<_> = self.sets.old().into_iter().map(|at| uid(&self.sets.all[at].object)).collect();
         let mut run = false;
-        self.view.each("pods", meta::namespace(self.object), &mut |pod| {
-            run |= !pod.pod_finished()
-                && pod.controller().is_some_and(|owner| old.contains(&owner.uid.as_str()));
-        });
+        for set in old {
+            self.view.each("pods", meta::namespace(self.object), &Lookup::ControlledBy(set), &mut |pod| {
+                run |= !pod.pod_finished() && pod.controller().is_some_and(|owner| owner.uid == set);
+            });
+        }
         run
     }
 
