@@ -1,5 +1,6 @@
-//! What the Kubernetes API says about its built-in definitions and their fields, in the words of `kubectl explain`.
-//! Apart from the facts, for hardly anybody asks: they are decoded for each who does, and not kept.
+//! What the Go types of Kubernetes say about its built-in definitions and their fields, line by line, and what the API makes
+//! of that, in the words of `kubectl explain`. Apart from the facts, for hardly anybody asks: they are decoded for each who
+//! does, and not kept.
 
 use crate::facts::inflate;
 use std::collections::HashMap;
@@ -9,35 +10,77 @@ static DESCRIPTIONS: &[u8] = include_bytes!("assets/descriptions.tsv.gz");
 /// All descriptions.
 #[derive(Debug)]
 pub struct Descriptions {
-    by_definition: HashMap<String, HashMap<String, String>>,
+    by_definition: HashMap<String, HashMap<String, About>>,
+}
+
+#[derive(Debug)]
+struct About {
+    comment: String,
+    /// The API says it, too.
+    told: bool,
 }
 
 impl Descriptions {
     /// Decodes them: a megabyte, some milliseconds.
     pub fn read() -> Descriptions {
         let text = String::from_utf8(inflate(DESCRIPTIONS)).expect("embedded descriptions are UTF-8");
-        let mut by_definition: HashMap<String, HashMap<String, String>> = HashMap::new();
+        let mut by_definition: HashMap<String, HashMap<String, About>> = HashMap::new();
         for line in text.lines() {
-            let mut parts = line.splitn(3, '\t');
-            let (Some(definition), Some(field), Some(text)) = (parts.next(), parts.next(), parts.next())
+            let mut parts = line.split('\t');
+            let (Some(definition), Some(path), Some(text)) = (parts.next(), parts.next(), parts.next())
             else {
                 continue;
             };
-            let text = serde_json::from_str(text).expect("embedded descriptions are JSON texts");
-            by_definition.entry(definition.to_owned()).or_default().insert(field.to_owned(), text);
+            let comment = serde_json::from_str(text).expect("embedded descriptions are JSON texts");
+            let about = About { comment, told: parts.next().is_none() };
+            by_definition.entry(definition.to_owned()).or_default().insert(path.to_owned(), about);
         }
         Descriptions { by_definition }
     }
 
-    /// Of a definition, such as `io.k8s.api.core.v1.Pod`.
-    pub fn definition(&self, name: &str) -> Option<&str> {
+    /// What the API says of a definition, such as `io.k8s.api.core.v1.Pod`.
+    pub fn definition(&self, name: &str) -> Option<String> {
         self.field(name, "")
     }
 
-    /// Of a field of a definition.
-    pub fn field(&self, definition: &str, field: &str) -> Option<&str> {
-        self.by_definition.get(definition)?.get(field).map(String::as_str)
+    /// What the API says of a field of a definition.
+    pub fn field(&self, definition: &str, field: &str) -> Option<String> {
+        let about = self.by_definition.get(definition)?.get(field)?;
+        about.told.then(|| spoken(&about.comment))
     }
+
+    /// The comment of the Go type behind a definition (an empty path), a field of it, `field[]` for the items of a list or
+    /// `field.*` for the values of a map; without markers.
+    pub fn comment(&self, definition: &str, path: &str) -> Option<&str> {
+        Some(&self.by_definition.get(definition)?.get(path)?.comment)
+    }
+}
+
+/// What the API makes of a comment: one line for each paragraph, and for each line that is indented.
+fn spoken(comment: &str) -> String {
+    let mut out = String::with_capacity(comment.len());
+    for line in comment.lines() {
+        let line = line.trim_end_matches(' ');
+        if line == "---" {
+            break;
+        }
+        if line.trim_start_matches(' ').starts_with("TODO") {
+            continue;
+        }
+        if line.is_empty() {
+            out.pop();
+            out.push_str("\n\n");
+        } else if line.starts_with([' ', '\t']) {
+            out.pop();
+            out.push('\n');
+            out.push_str(line);
+            out.push('\n');
+        } else {
+            out.push_str(line);
+            out.push(' ');
+        }
+    }
+    out.trim().to_owned()
 }
 
 #[cfg(test)]
@@ -54,5 +97,20 @@ mod tests {
         assert_eq!(silent, [""; 0]);
         let pod = "io.k8s.api.core.v1.Pod";
         assert!(descriptions.field(pod, "spec").is_some() && descriptions.field(pod, "no").is_none());
+    }
+
+    #[test]
+    fn the_api_joins_the_lines_of_a_paragraph_and_leaves_notes_out() {
+        let comment = "One\ntwo.\n\nTODO: more.\nThree:\n\tfour\n---\nfive";
+        assert_eq!(spoken(comment), "One two.\n\nThree:\n\tfour");
+    }
+
+    #[test]
+    fn what_the_api_does_not_say_is_in_the_comments_alone() {
+        let descriptions = Descriptions::read();
+        let capabilities = "io.k8s.api.core.v1.Capabilities";
+        assert_eq!(descriptions.field(capabilities, "add[]"), None);
+        let items = descriptions.comment(capabilities, "add[]");
+        assert_eq!(items, Some("Capability represent POSIX capabilities type"));
     }
 }

@@ -12,6 +12,7 @@ use super::sources::Loader;
 use super::syntax::{SourceFile, TypeDecl, TypeExpr, TypeKind};
 use super::{Crd, Options, flatten, foreign, known};
 use crate::diagnostic::Diagnostic;
+use opdev_object::descriptions::Descriptions;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -94,6 +95,8 @@ pub(crate) struct Builder<'a> {
     optional_packages: HashMap<Arc<str>, bool>,
     /// Modules whose source is missing and whose built-in facts were used.
     pub(crate) without_source: HashSet<String>,
+    /// What is said of built-in types, once one without source was met.
+    pub(crate) descriptions: Option<Descriptions>,
 }
 
 /// Where a type expression stands.
@@ -144,6 +147,7 @@ impl<'a> Builder<'a> {
             open: Vec::new(),
             optional_packages: HashMap::new(),
             without_source: HashSet::new(),
+            descriptions: None,
         }
     }
 

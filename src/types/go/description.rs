@@ -8,13 +8,19 @@ use super::profile::{Level, Profile};
 pub(crate) fn describe(text: &str, group: &Group, profile: &Profile) -> String {
     let comments = group.comments.iter().filter_map(|comment| text.get(comment.start..comment.end));
     let comments: Vec<&str> = comments.filter(|comment| !is_marker(comment)).collect();
-    let starred = comments.iter().any(|comment| comment.starts_with("/*"));
+    let mut lines = comment_lines(&comments);
+    if comments.iter().any(|comment| comment.starts_with("/*")) {
+        lines.iter_mut().for_each(|line| *line = line.trim());
+    }
+    of_lines(&lines, profile)
+}
+
+/// The description that the lines of a comment make.
+pub(crate) fn of_lines(lines: &[&str], profile: &Profile) -> String {
     let conventions = profile.at_least(Level::V0_16);
     let mut out: Vec<&str> = Vec::new();
     let mut fenced = false;
-    let lines = comment_lines(&comments);
     for line in lines {
-        let line = if starred { line.trim() } else { line };
         if line.starts_with("```") || line.starts_with("~~~") {
             fenced = !fenced;
         }

@@ -1,14 +1,17 @@
-//! Types whose source is not on the machine: built-in Kubernetes types from the schema facts (which know no
-//! descriptions), types of the standard library by name, and for the rest a diagnostic that names the module.
+//! Types whose source is not on the machine: built-in Kubernetes types from the facts and descriptions of one release, types
+//! of the standard library by name, and for the rest a diagnostic that names the module.
 
 mod markers;
 
 use super::build::Builder;
+use super::description::of_lines;
 use super::imports::Missing;
 use super::known;
 use super::package::TypeId;
+use super::profile::Profile;
 use super::schema::{Additional, Schema};
 use crate::diagnostic::Diagnostic;
+use opdev_object::descriptions::Descriptions;
 use opdev_object::facts::facts;
 use serde_json::Value;
 use std::sync::Arc;
@@ -27,12 +30,18 @@ pub(crate) fn schema(builder: &mut Builder<'_>, id: &TypeId, missing: &Missing) 
             open()
         });
     }
-    if let Some(schema) = built_in(package, name) {
+    let profile = &builder.options.profile;
+    let known = built_in(package, name, || Said {
+        descriptions: builder.descriptions.get_or_insert_with(Descriptions::read),
+        definition: definition_of(package, name).unwrap_or_default(),
+        profile,
+    });
+    if let Some(schema) = known {
         let module = module_of(package, missing);
         if builder.without_source.insert(module.0.clone()) {
             let version = if module.1.is_empty() { String::new() } else { format!(" {}", module.1) };
             let message = format!(
-                "the source of {}{version} is not on this machine: its types have the schemas of Kubernetes {} instead, without descriptions",
+                "the source of {}{version} is not on this machine: its types have the schemas and descriptions of Kubernetes {} instead",
                 module.0,
                 opdev_object::facts::KUBERNETES_MINOR
             );
@@ -70,9 +79,49 @@ fn module_of(package: &str, missing: &Missing) -> (String, String) {
     })
 }
 
+/// What is said of a built-in type.
+struct Said<'a> {
+    descriptions: &'a Descriptions,
+    definition: String,
+    profile: &'a Profile,
+}
+
+impl Said<'_> {
+    /// At a place in the type, as in `Descriptions::comment`.
+    fn at(&self, path: &str) -> Option<Arc<str>> {
+        let comment = self.descriptions.comment(&self.definition, path)?;
+        let lines: Vec<&str> = comment.split('\n').collect();
+        Some(of_lines(&lines, self.profile).into()).filter(|text: &Arc<str>| !text.is_empty())
+    }
+
+    /// The type and each of its fields are described.
+    fn fill(&self, schema: &mut Schema) {
+        schema.description = self.at("");
+        for (name, field) in &mut schema.properties {
+            self.field(name, Arc::make_mut(field));
+        }
+    }
+
+    /// A field, its items and its values.
+    fn field(&self, path: &str, schema: &mut Schema) {
+        if let Some(items) = &mut schema.items {
+            self.field(&format!("{path}[]"), Arc::make_mut(items));
+        }
+        if let Some(Additional::Schema(values)) = &mut schema.additional {
+            self.field(&format!("{path}.*"), Arc::make_mut(values));
+        }
+        schema.description = self.at(path);
+    }
+}
+
 /// A built-in type of Kubernetes.
-fn built_in(package: &str, name: &str) -> Option<Schema> {
-    let rest = package.strip_prefix("k8s.io/")?;
+fn built_in<'a>(package: &str, name: &str, said: impl FnOnce() -> Said<'a>) -> Option<Schema> {
+    let mut schema = undescribed(package, name)?;
+    said().fill(&mut schema);
+    Some(schema)
+}
+
+fn undescribed(package: &str, name: &str) -> Option<Schema> {
     if package == "k8s.io/apimachinery/pkg/apis/meta/v1" && name == "Condition" {
         return Some(condition());
     }
@@ -91,8 +140,7 @@ fn built_in(package: &str, name: &str) -> Option<Schema> {
             ..Schema::of("object")
         });
     }
-    let definition = format!("io.k8s.{}.{name}", rest.replace('/', "."));
-    let mut schema = from_json(facts().raw(&definition)?, true, 0);
+    let mut schema = from_json(facts().raw(&definition_of(package, name)?)?, true, 0);
     markers::amend(name, &mut schema);
     Some(schema)
 }
@@ -184,6 +232,11 @@ fn condition() -> Schema {
 fn type_of(definition: &str) -> Option<TypeId> {
     let (package, name) = definition.strip_prefix("io.k8s.")?.rsplit_once('.')?;
     Some(TypeId { package: format!("k8s.io/{}", package.replace('.', "/")).into(), name: name.into() })
+}
+
+/// A Go type as `io.k8s.api.core.v1.PodSpec`.
+fn definition_of(package: &str, name: &str) -> Option<String> {
+    Some(format!("io.k8s.{}.{name}", package.strip_prefix("k8s.io/")?.replace('/', ".")))
 }
 
 #[cfg(test)]

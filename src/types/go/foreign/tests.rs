@@ -1,4 +1,4 @@
-//! Built-in types without source have the schemas that their source gives, descriptions aside: all types of k8s.io/api and
+//! Built-in types without source have the schemas and descriptions that their source gives: all types of k8s.io/api and
 //! of apimachinery's meta/v1, where the module cache of this machine has the release that the facts are of.
 
 #![allow(clippy::disallowed_methods)]
@@ -79,7 +79,7 @@ fn types() -> String {
 }
 
 #[test]
-fn types_without_source_have_the_schemas_of_their_source() {
+fn types_without_source_have_the_schemas_and_descriptions_of_their_source() {
     let disk = || Disk("/".into());
     let cache = disk().module_cache();
     let there = cache.as_ref().is_some_and(|cache| {
@@ -96,10 +96,9 @@ fn types_without_source_have_the_schemas_of_their_source() {
         ("api/v1/types.go".to_owned(), types().into()),
     ]
     .into();
-    let options = Options { max_desc_len: Some(0), ..Options::default() };
     let made = |cache: Option<String>| {
         let files = Project { texts: texts.clone(), disk: disk(), cache };
-        let made = Generator::new().generate(&files, &["./...".to_owned()], &options);
+        let made = Generator::new().generate(&files, &["./...".to_owned()], &Options::default());
         let crds = made.crds.into_iter();
         let name = |crd: &Value| crd["metadata"]["name"].as_str().unwrap_or_default().to_owned();
         crds.map(|crd| (name(&crd.object), crd.object)).collect::<BTreeMap<_, _>>()
