@@ -10,6 +10,7 @@ pub(super) use ahead::foresee;
 
 use super::requests::told;
 use crate::dev::api::{MANAGER, is_forbidden, is_not_found, send};
+use crate::dev::backoff::{AGAIN, may_pass};
 use crate::event::{
     Diagnostic, Event, Held, HeldChange, Place, Released, Severity, TypeChanged, Verdict, Weight,
 };
@@ -392,7 +393,7 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
         hint: Some(
             match () {
                 () if is_forbidden(error) => "`opdev rbac --for USER -n NAMESPACE` writes what an administrator can apply, this CustomResourceDefinition with it; then press R",
-                () if !is_final(error) => "opdev tries again by itself",
+                () if !is_final(error) => AGAIN,
                 () => "correct the type and save it; the API server keeps it as it was until then",
             }
             .to_owned(),
@@ -401,13 +402,9 @@ fn refusal(definition: &Definition, error: &anyhow::Error) -> Diagnostic {
     }
 }
 
-/// Whether trying again cannot help: the API server has refused it. One that is busy (429), or fails itself (5xx), may take
-/// it the next time, as may one that does not answer.
+/// Whether trying again cannot help: the API server has refused it.
 fn is_final(error: &anyhow::Error) -> bool {
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => status.code < 500 && status.code != 429,
-        _ => false,
-    }
+    matches!(error.downcast_ref::<kube::Error>(), Some(kube::Error::Api(_))) && !may_pass(error)
 }
 
 async fn get(client: &Client, name: &str) -> Result<Option<Value>> {

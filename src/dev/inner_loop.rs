@@ -192,6 +192,8 @@ struct Running {
     /// What becomes of custom resources; nothing where the cluster goes with opdev.
     on_exit: Option<OnExit>,
     apply_on_start: Vec<(RequestId, (String, Option<Permission>))>,
+    /// Whether CRDs are tried again that failed for a moment.
+    crds_awaited: watch::Receiver<bool>,
     /// The cluster that is worked on, as it was chosen, and the way to another one.
     here: Choice,
     embedded: bool,
@@ -215,6 +217,14 @@ fn looked_at(
         PodLogs::new(client(), events.clone(), tasks.clone(), shutdown.clone()),
         KindTables::new(client(), place, events.clone(), tasks.clone(), shutdown.clone()),
     )
+}
+
+/// Copies of the operator are looked for where there may be any.
+fn look_for_copies(handler: &Requests, tasks: &TaskTracker, shutdown: &CancellationToken) {
+    if !handler.embedded {
+        let copies = handler.copies.clone();
+        tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
+    }
 }
 
 /// The operator's settings on this cluster.
@@ -241,6 +251,7 @@ impl Running {
         events.open(Event::Started(Arc::new(started(input, opened, all)))).await;
         announce(project, connection, events).await;
         let (publish, sources) = watch::channel(Arc::new(Sources::default()));
+        let (awaited, crds_awaited) = watch::channel(false);
         let (to_reloader, asked) = mpsc::channel(16);
         let (to_manager, from_user) = mpsc::channel(64);
         let (die, fatal) = mpsc::channel(1);
@@ -256,6 +267,7 @@ impl Running {
             cautious: connection.cluster.protection != Protection::Local,
             operator: to_manager.clone(),
             publish: publish.clone(),
+            awaited,
             asked,
             poll: input.poll || project.settings.reload.poll,
             hold: input.hold,
@@ -301,10 +313,7 @@ impl Running {
         );
         let (pod_logs, kind_tables) = looked_at(opened, &namespace, &tasks, shutdown);
         let handler = Requests { rules, ..handler(input, opened, to_manager, to_reloader, sources.clone()) };
-        if !connection.cluster.embedded {
-            let copies = handler.copies.clone();
-            tasks.spawn(shutdown.clone().run_until_cancelled_owned(async move { copies.look().await }));
-        }
+        look_for_copies(&handler, &tasks, shutdown);
         tasks.spawn(shutdown.clone().run_until_cancelled_owned(follow_preferences(input, events)));
         let program = program.start(place(input, opened, (&sources, &numbers), identity.as_ref())).await;
         Running {
@@ -324,6 +333,7 @@ impl Running {
             scope: namespace,
             on_exit: input.on_exit.filter(|_| !connection.cluster.embedded),
             apply_on_start: (0..=u64::MAX).rev().zip(trust::applied_on_start(project)).collect(),
+            crds_awaited,
             here: opened.choice.clone(),
             embedded: connection.cluster.embedded,
             server: connection.cluster.server.clone(),
@@ -413,7 +423,14 @@ impl Running {
         // Asked again, the user may allow it.
         self.apply_on_start = refused;
         for (id, (path, _)) in now {
-            self.dispatch(id, Request::Apply { path });
+            let handler = Requests { at_start: true, ..self.handler.clone() };
+            let mut awaited = self.crds_awaited.clone();
+            let applying = async move {
+                // Who is gone keeps nobody waiting.
+                let _ = awaited.wait_for(|waits| !waits).await;
+                handler.carry_out(id, Request::Apply { path }).await;
+            };
+            self.tasks.spawn(self.shutdown.clone().run_until_cancelled_owned(applying));
         }
     }
 
@@ -521,6 +538,7 @@ fn handler(
         trust: input.trust.clone(),
         drafts: Drafts::default(),
         undo: UndoList::default(),
+        at_start: false,
         rules: None,
     }
 }

@@ -4,6 +4,7 @@
 
 pub(crate) mod api;
 mod ask;
+mod backoff;
 pub mod bus;
 pub mod chart_dependencies;
 pub mod cluster;

@@ -1,6 +1,7 @@
 //! From a burst of file events to a new set of sources: read once, load, bring CRDs to the API server, publish.
 //! One load at a time, the newest files win, and a broken edit never takes away what serves.
 
+use super::backoff::Backoff;
 use super::crds::{Crds, Origin, Outcome};
 use super::files;
 use super::project::Project;
@@ -27,7 +28,7 @@ use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,8 @@ pub(super) struct Reloader {
     pub(super) cautious: bool,
     /// Where the newest set goes.
     pub(super) publish: watch::Sender<Arc<Sources>>,
+    /// Whether CRDs are tried again that failed for a moment.
+    pub(super) awaited: watch::Sender<bool>,
     /// Who tries new programs.
     pub(super) operator: mpsc::Sender<ManagerRequest>,
     /// What the user asks for.
@@ -62,32 +65,13 @@ pub(super) struct Reloader {
 struct Memory {
     files: files::Memory,
     crds: Crds,
-    /// When CRDs that failed for a moment are tried again, and how often they were.
-    retry: Option<(tokio::time::Instant, u32)>,
+    /// When CRDs that failed for a moment are tried again.
+    retry: Backoff,
     /// Whether saved charts wait for the user's word.
     hold: bool,
     /// Reconcilers and charts that wait for the user's word, by the names of the questions.
     held: Vec<(String, Gvk)>,
     plurals: Vec<(Gvk, String)>,
-}
-
-impl Memory {
-    /// Plans the next try where something failed for a moment: after 0.2 s, then twice as long each time, up to 30 s.
-    fn retry_after(&mut self, again: bool) {
-        let tries = self.retry.map_or(0, |(_, tries)| tries);
-        self.retry = again.then(|| {
-            let pause = Duration::from_millis(200 << tries.min(8)).min(Duration::from_secs(30));
-            (tokio::time::Instant::now() + pause, tries + 1)
-        });
-    }
-}
-
-/// Waits until a try is due; for ever where none is planned.
-async fn due(retry: Option<(tokio::time::Instant, u32)>) {
-    match retry {
-        Some((at, _)) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
-    }
 }
 
 impl Reloader {
@@ -100,7 +84,8 @@ impl Reloader {
         let (files, loaded) = first;
         let crds = Crds::new(self.cautious);
         let hold = self.hold;
-        let mut memory = Memory { files, crds, retry: None, hold, held: Vec::new(), plurals: Vec::new() };
+        let mut memory =
+            Memory { files, crds, retry: Backoff::default(), hold, held: Vec::new(), plurals: Vec::new() };
         if hold {
             self.events.emit(Event::HoldChanged { on: true }).await;
         }
@@ -116,7 +101,7 @@ impl Reloader {
             let (batch, forced) = tokio::select! {
                 () = shutdown.cancelled() => return Ok(()),
                 batch = watcher.next(&self.project.root) => (Some(batch), false),
-                () = due(memory.retry) => {
+                () = memory.retry.due() => {
                     self.retry_crds(&mut memory).await;
                     continue;
                 }
@@ -357,17 +342,23 @@ impl Reloader {
             let origin = Origin { sources: loaded.sources.number, files: &files, since };
             let outcome = memory.crds.apply(&self.client, &loaded.sources.definitions, origin).await;
             let told = self.tell(outcome).await;
-            memory.retry_after(told.again);
+            self.retry_after(memory, told.again);
             loaded.errors.extend(told.errors);
             stale = told.stale;
         }
         self.publish_set(memory, loaded, files, stale).await;
     }
 
+    /// Plans the next try where CRDs failed for a moment.
+    fn retry_after(&self, memory: &mut Memory, again: bool) {
+        memory.retry.plan(again);
+        self.awaited.send_replace(again);
+    }
+
     /// CRDs that the server was too busy for are sent once more, without reading files anew.
     async fn retry_crds(&self, memory: &mut Memory) {
         if self.read_only.holds() {
-            memory.retry = None;
+            self.retry_after(memory, false);
             return;
         }
         let sources = Arc::clone(&self.publish.borrow());
@@ -379,7 +370,7 @@ impl Reloader {
         });
         let came: Vec<Gvk> = came.collect();
         let told = self.tell(outcome).await;
-        memory.retry_after(told.again);
+        self.retry_after(memory, told.again);
         if came.is_empty() && told.errors.is_empty() {
             return;
         }

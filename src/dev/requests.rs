@@ -86,6 +86,8 @@ pub(super) struct Requests {
     pub(super) undo: UndoList,
     /// What the operator's role lacks, where it runs as its ServiceAccount.
     pub(super) rules: Option<Rules>,
+    /// Whether nobody waits for the answer: what fails for a moment is tried again.
+    pub(super) at_start: bool,
 }
 
 /// How many requests of a bundle run at once.

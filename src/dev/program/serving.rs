@@ -5,6 +5,7 @@
 
 use super::notices::tell;
 use crate::dev::api::{MANAGER, is_not_found, send};
+use crate::dev::backoff::{AGAIN, until_refused};
 use crate::dev::private_folder::PrivateFolder;
 use crate::event::Level;
 use crate::process::Start;
@@ -154,7 +155,7 @@ impl Serving {
         for name in &self.webhooks.conversion {
             let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
             let patch = json!({ "spec": { "conversion": conversion } });
-            send(&self.client, "PATCH", &path, "application/merge-patch+json", Some(&patch)).await?;
+            self.write(&path, "application/merge-patch+json", &patch).await?;
             names.push(format!("conversion of {name}"));
         }
         Ok(names)
@@ -162,8 +163,18 @@ impl Serving {
 
     async fn apply(&self, path: &str, object: &Value) -> Result<()> {
         let uri = format!("{path}?fieldManager={MANAGER}&force=true");
-        send(&self.client, "PATCH", &uri, "application/apply-patch+yaml", Some(object)).await?;
-        Ok(())
+        self.write(&uri, "application/apply-patch+yaml", object).await
+    }
+
+    /// A first write: what fails for a moment is tried again.
+    async fn write(&self, uri: &str, content_type: &str, object: &Value) -> Result<()> {
+        let tell = |error: &anyhow::Error| {
+            let path = uri.split('?').next().unwrap_or_default();
+            let message = format!("the program's webhooks miss {path} for now: {error:#}");
+            tell(&self.events, Level::Warn, message, Some(AGAIN.to_owned()))
+        };
+        let attempt = || send(&self.client, "PATCH", uri, content_type, Some(object));
+        until_refused(attempt, tell).await.map(|_| ())
     }
 
     /// Takes the registered configurations and the mounted files away: nobody answers any more.
@@ -188,7 +199,12 @@ pub(super) async fn make_namespace(client: &Client, name: &str) {
     let object = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } });
     let uri = format!("/api/v1/namespaces/{name}?fieldManager={MANAGER}&force=true");
     let content_type = "application/apply-patch+yaml";
-    if let Err(error) = send(client, "PATCH", &uri, content_type, Some(&object)).await {
+    let attempt = || send(client, "PATCH", &uri, content_type, Some(&object));
+    let tell = |error: &anyhow::Error| {
+        tracing::warn!("the namespace {name} of the program is not made yet: {error:#}");
+        std::future::ready(())
+    };
+    if let Err(error) = until_refused(attempt, tell).await {
         tracing::warn!("the namespace {name} of the program is not made: {error:#}");
     }
 }

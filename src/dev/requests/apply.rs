@@ -6,9 +6,12 @@ use super::undo_list::Undo;
 use super::write::shown;
 use super::{Requests, words};
 use crate::dev::api::{is_not_found, object_path, without_secrets};
+use crate::dev::backoff::{AGAIN, until_refused};
 use crate::dev::yaml_files::yaml_files;
 use crate::dev::{api::MANAGER, requests::done::Done};
+use crate::event::{Event, Level, Notice};
 use anyhow::{Context as _, Result, anyhow, bail};
+use jiff::Timestamp;
 use opdev_object::meta::{self, Gvk, ObjectRef};
 use opdev_object::yaml::{self, Node};
 use serde_json::Value;
@@ -53,7 +56,20 @@ impl Requests {
         if object.is_null() {
             return Ok(None);
         }
-        match self.apply_object(&object).await {
+        let applied = match self.at_start {
+            true => {
+                let tell = |error: &anyhow::Error| {
+                    let message = format!("{place} is not applied yet: {}", words::told(error));
+                    let hint = Some(AGAIN.to_owned());
+                    let notice =
+                        Notice { at: Timestamp::now(), level: Level::Warn, message, hint, object: None };
+                    self.events.emit(Event::Noticed(notice))
+                };
+                until_refused(|| self.apply_object(&object), tell).await
+            }
+            false => self.apply_object(&object).await,
+        };
+        match applied {
             Ok((words, warnings, undo)) => {
                 done.warnings.extend(warnings);
                 done.undo.extend(undo);

@@ -101,7 +101,7 @@ impl RoleFiles {
         }
     }
 
-    fn take(&mut self, file: &str, text: &str) {
+    pub(super) fn take(&mut self, file: &str, text: &str) {
         let mut line = 1;
         for document in text.split("\n---") {
             match yaml::from_str(document.trim_start_matches("---")) {

@@ -12,6 +12,7 @@ use super::identity::Identity;
 use super::watcher::{WatchSet, Watcher};
 use crate::dev::api::MANAGER;
 use crate::dev::api::send;
+use crate::dev::backoff::{AGAIN, Backoff, may_pass};
 use crate::event::{Event, Level, MissingRule, Notice, words};
 use crate::operator::manager::ManagerRequest;
 use crate::operator::missing_right::MissingRight;
@@ -23,7 +24,7 @@ use jiff::Timestamp;
 use kube::Client;
 use opdev_controlplane::User;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -110,6 +111,9 @@ pub(super) struct RoleSync {
     refused: mpsc::Receiver<MissingRight>,
     /// What was applied last, by path.
     applied: BTreeMap<String, Value>,
+    /// What failed for a moment, by path, and when it is tried again.
+    failing: BTreeSet<String>,
+    backoff: Backoff,
     home: Home,
 }
 
@@ -143,12 +147,23 @@ impl RoleSync {
         let identity = Identity { client, user, refused: sender };
         let home = files.home(&account);
         let rules = Rules { root: root.to_owned(), account, applies, missing: Arc::default() };
-        let mut role_sync = RoleSync { rules, admin, events, refused, applied: BTreeMap::new(), home };
+        let mut role_sync = RoleSync::new(rules, admin, events, refused, home);
         role_sync.announce(&files, &connection.cluster.name).await;
         if applies {
             role_sync.apply(&files).await;
         }
         Ok((identity, role_sync))
+    }
+
+    fn new(
+        rules: Rules,
+        admin: Client,
+        events: EventSink,
+        refused: mpsc::Receiver<MissingRight>,
+        home: Home,
+    ) -> RoleSync {
+        let (applied, failing, backoff) = (BTreeMap::new(), BTreeSet::new(), Backoff::default());
+        RoleSync { rules, admin, events, refused, applied, failing, backoff, home }
     }
 
     /// For who adds rules.
@@ -203,6 +218,7 @@ impl RoleSync {
                         None => return,
                     },
                     _ = &mut saved => break,
+                    () = self.backoff.due() => break,
                 }
             }
         }
@@ -252,21 +268,27 @@ impl RoleSync {
         }
         let mut wanted = BTreeMap::new();
         let mut changed = Vec::new();
+        let mut all = BTreeSet::new();
         for object in files.objects(&self.rules.account) {
             let path = path_of(&object);
+            all.insert(path.clone());
             let known = self.applied.get(&path) == Some(&object);
             if !known {
-                match put(&self.admin, &path, &object).await {
-                    Ok(()) => changed.push(name_of(&object)),
-                    Err(error) => {
-                        let message = format!("{} is refused: {error:#}", name_of(&object));
-                        self.notice(Level::Error, message, Some(format!("correct it in {FOLDER}"))).await;
-                        continue;
+                if let Err(error) = put(&self.admin, &path, &object).await {
+                    self.failed(&path, &object, &error).await;
+                    // What was there before stays.
+                    if let Some(before) = self.applied.remove(&path) {
+                        wanted.insert(path, before);
                     }
+                    continue;
                 }
+                changed.push(name_of(&object));
             }
+            self.failing.remove(&path);
             wanted.insert(path, object);
         }
+        self.failing.retain(|path| all.contains(path));
+        self.backoff.plan(!self.failing.is_empty());
         for (path, object) in std::mem::replace(&mut self.applied, wanted) {
             let role = path.starts_with("/apis/");
             if role && !self.applied.contains_key(&path) {
@@ -275,6 +297,20 @@ impl RoleSync {
             }
         }
         changed
+    }
+
+    /// An object was not taken. A failure that may pass is told once.
+    async fn failed(&mut self, path: &str, object: &Value, error: &anyhow::Error) {
+        let name = name_of(object);
+        if !may_pass(error) {
+            self.failing.remove(path);
+            let message = format!("{name} is refused: {error:#}");
+            return self.notice(Level::Error, message, Some(format!("correct it in {FOLDER}"))).await;
+        }
+        if self.failing.insert(path.to_owned()) {
+            let message = format!("{name} is not applied yet: {error:#}");
+            self.notice(Level::Warn, message, Some(AGAIN.to_owned())).await;
+        }
     }
 
     /// A call was refused: which rule it wants, told once for each verb and namespace.
@@ -408,4 +444,74 @@ async fn may_impersonate(admin: &Client, account: &Account, context: &str) -> Re
          --as-serviceaccount, or with --embedded\n    - apiGroups: [\"\"]\n      resources: [serviceaccounts]\n      \
          resourceNames: [{name}]\n      verbs: [impersonate]"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    const ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/manager-role";
+
+    /// An API server that takes everything, but no ClusterRole while it is `busy`; what is deleted is noted.
+    fn server(busy: &Arc<AtomicBool>, deleted: &Arc<Mutex<Vec<String>>>) -> Client {
+        let (busy, deleted) = (Arc::clone(busy), Arc::clone(deleted));
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            let fails = busy.load(Ordering::SeqCst) && path == ROLE;
+            if *request.method() == Method::DELETE {
+                deleted.lock().unwrap().push(path);
+            }
+            let body = if fails {
+                json!({"kind": "Status", "status": "Failure", "code": 500, "message": "etcd has no leader"})
+            } else {
+                json!({})
+            };
+            let mut response = Response::new(Body::from(body.to_string().into_bytes()));
+            *response.status_mut() = if fails { 500 } else { 200 }.try_into().unwrap();
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        Client::new(service, "default")
+    }
+
+    fn files(rules: &str) -> RoleFiles {
+        let mut files = RoleFiles::default();
+        files.take(
+            "config/rbac/role.yaml",
+            &format!("kind: ClusterRole\nmetadata: {{name: manager-role}}\nrules: [{rules}]\n"),
+        );
+        files
+    }
+
+    #[tokio::test]
+    async fn a_role_that_a_busy_server_did_not_take_is_applied_later_and_the_one_before_stays() {
+        let (busy, deleted) = (Arc::new(AtomicBool::new(true)), Arc::default());
+        let (events, mut told) = EventSink::channel(64);
+        let (_refusals, refused) = mpsc::channel(1);
+        let before = files("");
+        let account = before.account("");
+        let home = before.home(&account);
+        let rules = Rules { root: PathBuf::new(), account, applies: true, missing: Arc::default() };
+        let mut roles = RoleSync::new(rules, server(&busy, &deleted), events, refused, home);
+        for _ in 0..2 {
+            let changed = roles.apply(&before).await;
+            assert!(!changed.iter().any(|name| name == "ClusterRole manager-role"), "{changed:?}");
+        }
+        let mut notices = Vec::new();
+        while let Ok(event) = told.try_recv() {
+            notices.extend(if let Event::Noticed(notice) = event { Some(notice) } else { None });
+        }
+        let [notice] = notices.as_slice() else { panic!("{notices:?}") };
+        assert_eq!((notice.level, notice.hint.as_deref()), (Level::Warn, Some(AGAIN)), "said once");
+        busy.store(false, Ordering::SeqCst);
+        // A try is due.
+        roles.backoff.due().await;
+        assert_eq!(roles.apply(&before).await, ["ClusterRole manager-role"]);
+        busy.store(true, Ordering::SeqCst);
+        roles.apply(&files("{apiGroups: [apps], resources: [deployments], verbs: [get]}")).await;
+        assert_eq!(*deleted.lock().unwrap(), [""; 0], "it serves as it was");
+    }
 }

@@ -4,7 +4,7 @@
 use super::door::{Answer, Door};
 use crate::inner_loop::Opdev;
 use http::Method;
-use opdev::event::{Event, KindHealth, KindStatus, Outcome, Request, TroubleKind};
+use opdev::event::{Event, KindHealth, KindStatus, Outcome, Request, RequestOutcome, TroubleKind};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -282,5 +282,66 @@ async fn a_definition_that_a_busy_server_did_not_take_is_sent_again() {
         .await;
     let failed = |event: &&Event| matches!(event, Event::ReloadFailed(_));
     assert_eq!(opdev.since(0).iter().filter(failed).count(), 1, "each try is no failure of its own");
+    opdev.stop().await;
+}
+
+/// What is to be applied at the start, as a setting says.
+fn applies_on_start(root: &std::path::Path) {
+    std::fs::write(root.join("config/opdev.yaml"), "applyOnStart: [samples/memcached.yaml]\n").unwrap();
+}
+
+async fn outcome_of_start(opdev: &Opdev) -> RequestOutcome {
+    opdev
+        .wait("the end of what is applied at the start", 0, |event| match event {
+            Event::RequestFinished(finished) => Some(finished.outcome.clone()),
+            _ => None,
+        })
+        .await
+}
+
+/// Neither the definition nor the object is taken at first: both are tried again, and nothing counts as failed.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_applied_on_start_waits_for_a_server_that_fails() {
+    let door = Door::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut left = [2, 2];
+    door.fault(move |method, path| {
+        let at = ["/customresourcedefinitions/memcacheds.", "/memcacheds/"]
+            .iter()
+            .position(|part| path.contains(part))?;
+        if *method != Method::PATCH || left[at] == 0 || path.ends_with("/status") {
+            return None;
+        }
+        left[at] -= 1;
+        Some(Answer::Refuse(500, "InternalError", None))
+    });
+    let choice = door.choice(folder.path(), "opdev", &json!({}));
+    let opdev = Opdev::start_against(choice, applies_on_start).await;
+    let outcome = outcome_of_start(&opdev).await;
+    assert!(matches!(outcome, RequestOutcome::Done { .. }), "{outcome:?}");
+    let waits = |event: &&Event| match event {
+        Event::Noticed(notice) => notice.message.starts_with("samples/memcached.yaml:1 is not applied yet"),
+        _ => false,
+    };
+    assert_eq!(opdev.since(0).iter().filter(waits).count(), 1, "said once");
+    opdev.reconcile("an install", 0, |pass| pass.outcome == Outcome::Installed).await;
+    opdev.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_on_start_is_not_tried_again() {
+    let door = Door::open().await;
+    let folder = tempfile::tempdir().unwrap();
+    door.fault(|method, path| {
+        (*method == Method::PATCH && path.contains("/memcacheds/")).then_some(Answer::Refuse(
+            403,
+            "Forbidden",
+            None,
+        ))
+    });
+    let choice = door.choice(folder.path(), "opdev", &json!({}));
+    let opdev = Opdev::start_against(choice, applies_on_start).await;
+    let outcome = outcome_of_start(&opdev).await;
+    assert!(matches!(outcome, RequestOutcome::Failed { .. }), "{outcome:?}");
     opdev.stop().await;
 }
