@@ -159,15 +159,12 @@ fn loop_found(found: &LoopFound) -> String {
     format!("loop       {}: {}{paused}", found.object, words::one_line(&found.to_string()))
 }
 
+/// What serves. Why a kind does not, or not in its newest version, is told where it failed.
 fn sources(sources: &SourcesChanged) -> String {
     let kinds = sources.kinds.iter().map(|kind| match &kind.health {
         KindHealth::Serving => format!("{} ({})", kind.gvk.kind, kind.source),
-        KindHealth::Stale { problem } => {
-            format!("{} ({}, last good version: {})", kind.gvk.kind, kind.source, words::diagnostic(problem))
-        }
-        KindHealth::Disabled { problem } => {
-            format!("{} ({}, disabled: {})", kind.gvk.kind, kind.source, words::diagnostic(problem))
-        }
+        KindHealth::Stale { .. } => format!("{} ({}, last good version)", kind.gvk.kind, kind.source),
+        KindHealth::Disabled { .. } => format!("{} ({}, disabled)", kind.gvk.kind, kind.source),
         KindHealth::Process { program } => format!("{} (reconciled by {program})", kind.gvk.kind),
         KindHealth::Shown { why } => format!("{} ({}, not reconciled: {why})", kind.gvk.kind, kind.source),
     });
