@@ -13,6 +13,7 @@ mod persistence;
 mod plugins;
 #[allow(clippy::needless_pass_by_value)]
 mod policies;
+mod policy_types;
 mod rbac;
 mod run_webhooks;
 mod serve;

@@ -21,6 +21,7 @@ mod namespace;
 mod node;
 mod owners;
 mod pods;
+mod policy_types;
 mod quantity;
 mod quota;
 mod recorder;
@@ -110,6 +111,7 @@ pub fn all(settings: &Settings) -> Vec<Box<dyn Controller>> {
         Box::new(endpoints::Endpoints),
         Box::new(volumes::Binder),
         Box::new(disruption::Disruptions),
+        Box::new(policy_types::PolicyTypes),
         Box::new(volumes::ClaimProtection),
         Box::new(volumes::VolumeProtection),
         Box::new(node::Node { node: settings.node.clone() }),

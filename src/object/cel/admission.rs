@@ -10,6 +10,7 @@ use super::library::Library;
 use super::meter::Meter;
 use super::program::checked;
 use super::runtime::Runtime;
+use super::shape::shape;
 use super::value::{Key, Stop, Val};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -83,6 +84,8 @@ impl Expression {
 #[derive(Debug, Default)]
 pub struct Compiler {
     params: bool,
+    /// What `object` and `oldObject`, and what `params` are known to be; anything where that is not known.
+    types: [Option<Kind>; 2],
     /// The variables that were compiled; `None` where there are none to be named.
     variables: Option<Vec<(String, Kind)>>,
 }
@@ -90,7 +93,15 @@ pub struct Compiler {
 impl Compiler {
     /// One for expressions that can name `params`, or cannot.
     pub fn new(params: bool) -> Self {
-        Compiler { params, variables: None }
+        Compiler { params, ..Compiler::default() }
+    }
+
+    /// The same for expressions about objects, and parameters, that have these schemas (with no references in them).
+    #[must_use]
+    pub fn typed(self, kind: &str, object: &Value, params: Option<&Value>) -> Self {
+        let of = |schema: &Value, name: &str| shape(schema, name, false, 0).kind;
+        let params = params.and_then(|schema| of(schema, "params"));
+        Compiler { types: [of(object, kind), params], ..self }
     }
 
     /// The same for expressions that can name `variables`, if there are none.
@@ -122,20 +133,27 @@ impl Compiler {
         Expression { text: text.to_owned(), made }
     }
 
+    /// What a check of types finds in an expression, whatever it has to come to; in a server's words.
+    pub fn misuse(&self, text: &str) -> Option<String> {
+        let wrong = self.checked(text, true, false).err()?;
+        Some(wrong.strip_prefix("compilation failed: ").map_or_else(|| wrong.clone(), str::to_owned))
+    }
+
     fn checked(&self, text: &str, authorizer: bool, builds: bool) -> Result<(Expr, Kind), String> {
         checked(text, self.scope(authorizer), builds).map_err(|wrong| wrong.message)
     }
 
     /// What can be named.
     fn scope(&self, authorizer: bool) -> Vec<(String, Kind)> {
+        let [object, params] = self.types.clone().map(|kind| kind.unwrap_or(Kind::Dyn));
         let mut scope = vec![
-            ("object", Kind::Dyn),
-            ("oldObject", Kind::Dyn),
+            ("object", object.clone()),
+            ("oldObject", object),
             ("request", request_kind()),
             ("namespaceObject", namespace_kind()),
         ];
         if self.params {
-            scope.push(("params", Kind::Dyn));
+            scope.push(("params", params));
         }
         if authorizer {
             scope.push(("authorizer", Kind::Opaque(AUTHORIZER)));
