@@ -41,8 +41,8 @@ pub(super) struct RunArgs {
     /// Start the embedded control plane empty, instead of with the objects of the last run
     #[arg(long)]
     fresh: bool,
-    /// Let simulated pods wait for the ConfigMaps, Secrets and ServiceAccounts that they name, with the kubelet's reasons;
-    /// only with the embedded control plane
+    /// Let simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons, and refuse them
+    /// where their ServiceAccount is not there; only with the embedded control plane
     #[arg(long)]
     strict_pods: bool,
     /// Let the operator's calls go out as its ServiceAccount with the roles of config/rbac and no more: enforced by the

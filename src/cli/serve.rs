@@ -34,8 +34,8 @@ pub struct ServeArgs {
     /// Roles decide who may do what, as on a real cluster, instead of letting whoever is known do everything
     #[arg(long)]
     rbac: bool,
-    /// Pods wait for the ConfigMaps, Secrets and ServiceAccounts that they name, with the kubelet's reasons (CreateContainerConfigError,
-    /// FailedMount), instead of running without them
+    /// Pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons (CreateContainerConfigError,
+    /// FailedMount), instead of running without them; one whose ServiceAccount is not there is refused
     #[arg(long)]
     strict_pods: bool,
     /// Keep objects, keys and the address in this folder, so that they are there at the next start and the kubeconfig

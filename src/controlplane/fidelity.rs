@@ -23,7 +23,7 @@ const GAPS: [Gap; 13] = [
     ),
     gap(
         "pods",
-        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image; an Event, Simulated, says so; what they name need not be there (with --strict-pods, or strictPods in opdev.yaml, they wait for their ConfigMaps, Secrets and ServiceAccount)",
+        "ready at once; with restartPolicy Never or OnFailure they succeed, a Job's at once, others after a second, whatever their image; an Event, Simulated, says so; what they name need not be there (with --strict-pods, or strictPods in opdev.yaml, they wait for their ConfigMaps and Secrets)",
     ),
     gap("controllers", "autoscalers keep their bounds and have no metrics; load balancers stay pending"),
     gap(
@@ -40,7 +40,7 @@ const GAPS: [Gap; 13] = [
     ),
     gap(
         "admission policies",
-        "in force from the moment they are written; nothing is audited, their expressions are not checked against the schemas of what they match (status.typeChecking), and who writes one need not be able to read its parameters",
+        "in force from the moment they are written; nothing is audited, and who writes one need not be able to read its parameters",
     ),
     gap(
         "validation",
@@ -50,7 +50,10 @@ const GAPS: [Gap; 13] = [
         "admission",
         "the plugins that are on by default, but nodes are not tainted and pods get no labels of topology, PodSecurity audits nothing, and signing requests are not read",
     ),
-    gap("service accounts", "a pod may name one that is not there, and no token is mounted into it"),
+    gap(
+        "service accounts",
+        "a pod may name one that is not there (with --strict-pods, or strictPods in opdev.yaml, it is refused), and no token is mounted into it",
+    ),
     gap(
         "error texts",
         "refusals of a changed pod or claim do not list what changed, and values are shown as JSON where a real server prints a Go struct",

@@ -40,7 +40,8 @@ pub struct Config {
     /// The folder that keeps objects, keys and revisions over a restart, made where it is missing; memory where none
     /// is given.
     pub data_dir: Option<PathBuf>,
-    /// Simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons.
+    /// Simulated pods wait for the ConfigMaps and Secrets that they name, with the kubelet's reasons, and are refused where
+    /// their ServiceAccount is not there.
     pub strict_pods: bool,
     /// How webhooks that are configured by a service are reached.
     pub webhooks: Webhooks,
@@ -108,7 +109,7 @@ impl ControlPlane {
             Registry::boot_on(store, clock, config.rbac).map_err(|status| Error(Box::new(status)))?;
         let mut webhooks = config.webhooks;
         webhooks.authority = authority.certificate().into();
-        let registry = Arc::new(registry.with_webhooks(webhooks));
+        let registry = Arc::new(registry.with_webhooks(webhooks).with_strict_pods(config.strict_pods));
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let chosen = config.controllers.make(&settings);

@@ -32,6 +32,12 @@ fn map_of<'a>(value: &'a mut Value, field: &str) -> Option<&'a mut Map<String, V
 }
 
 impl Registry {
+    /// The same, but pods need the ServiceAccount that they name, or do not.
+    pub(crate) fn with_strict_pods(mut self, strict: bool) -> Self {
+        self.strict_pods = strict;
+        self
+    }
+
     /// Has the plugins change an object that is to be created, before webhooks do.
     ///
     /// # Errors
@@ -39,6 +45,7 @@ impl Registry {
     pub(super) fn complete_created(&self, resource: &Resource, object: &mut Value) -> Result<(), Status> {
         match resource.id() {
             "pods" => {
+                self.check_account(resource, object)?;
                 self.set_priority(resource, object)?;
                 self.set_by_runtime_class(resource, object)
             }
@@ -67,6 +74,24 @@ impl Registry {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The plugin ServiceAccount, where pods are to be that strict: the account of a pod has to be there. A controller makes
+    /// the one called `default` in every namespace, and a static pod has none.
+    fn check_account(&self, resource: &Resource, pod: &Value) -> Result<(), Status> {
+        let account = pod["spec"]["serviceAccountName"].as_str().unwrap_or_default();
+        let is_static = pod["metadata"]["annotations"].get("kubernetes.io/config.mirror").is_some();
+        if !self.strict_pods || matches!(account, "" | "default") || is_static {
+            return Ok(());
+        }
+        let namespace = metadata::text(pod, "namespace");
+        if self.store.get("serviceaccounts", &Key::new(namespace, account)).is_some() {
+            return Ok(());
+        }
+        let why = format!(
+            "error looking up service account {namespace}/{account}: serviceaccount {account:?} not found"
+        );
+        Err(forbidden(resource, pod, &why))
     }
 
     /// The class with this name; without a name the default one, where there is one.

@@ -22,6 +22,8 @@ pub struct Registry {
     pub(super) services: Mutex<()>,
     pub(super) quotas: Mutex<()>,
     pub(super) rbac: bool,
+    /// Pods are refused whose ServiceAccount is not there.
+    pub(super) strict_pods: bool,
     pub(super) admission: Admission,
 }
 
@@ -35,7 +37,16 @@ impl Registry {
     /// A store with these resources served.
     pub fn new(store: Store, catalog: Catalog, clock: Clock) -> Self {
         let (services, quotas, admission) = (Mutex::new(()), Mutex::new(()), Admission::default());
-        Registry { store: Arc::new(store), catalog, clock, services, quotas, rbac: false, admission }
+        Registry {
+            store: Arc::new(store),
+            catalog,
+            clock,
+            services,
+            quotas,
+            rbac: false,
+            strict_pods: false,
+            admission,
+        }
     }
 
     /// The time it is.

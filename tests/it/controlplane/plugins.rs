@@ -461,13 +461,57 @@ async fn strict_pods_wait_for_what_they_name() {
     for path in [&env, &volume] {
         until(&plane, path, |_, pod| pod["status"]["phase"] == "Running").await;
     }
-    made(&plane, PODS, pod("account", json!({"serviceAccountName": "robot"}))).await;
+    let (code, _, refused) =
+        ask(&plane, "POST", PODS, pod("account", json!({"serviceAccountName": "robot"}))).await;
+    assert_eq!(
+        (code, message(&refused)),
+        (
+            403,
+            "pods \"account\" is forbidden: error looking up service account default/robot: serviceaccount \"robot\" not \
+             found"
+        )
+    );
+    let robot = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
+    let accounts = "/api/v1/namespaces/default/serviceaccounts";
+    made(&plane, accounts, robot.clone()).await;
+    let late =
+        json!({"volumes": [{"name": "v", "secret": {"secretName": "late"}}], "serviceAccountName": "robot"});
+    made(&plane, PODS, pod("account", late)).await;
+    until(&plane, events, told("MountVolume.SetUp failed for volume \"v\" : secret \"late\" not found"))
+        .await;
+    // The kubelet looks for it again.
+    ask(&plane, "DELETE", &format!("{accounts}/robot"), Value::Null).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "late"}});
+    made(&plane, "/api/v1/namespaces/default/secrets", secret).await;
     let message = "MountVolume.SetUp failed for volume \"kube-api-access\" : failed to fetch token: \
                    serviceaccounts \"robot\" not found";
     until(&plane, events, told(message)).await;
+    made(&plane, accounts, robot).await;
+    until(&plane, &format!("{PODS}/account"), |_, pod| pod["status"]["phase"] == "Running").await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_workload_makes_its_pods_once_their_account_is_there() {
+    let mut config = opdev_controlplane::Config::default();
+    config.strict_pods = true;
+    let plane = ControlPlane::start_with(config).await.unwrap();
+    let labels = json!({"app": "a"});
+    let set = json!({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "a"}, "spec": {
+        "replicas": 1, "selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": {
+            "serviceAccountName": "robot", "containers": [{"name": "a", "image": "x"}]}}}});
+    made(&plane, "/apis/apps/v1/namespaces/default/replicasets", set).await;
+    let is_told = |_: u16, list: &Value| {
+        let events = list["items"].as_array().unwrap();
+        events.iter().any(|event| {
+            event["reason"] == "FailedCreate" && message(event).contains("serviceaccount \"robot\" not found")
+        })
+    };
+    until(&plane, "/api/v1/namespaces/default/events", is_told).await;
     let robot = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot"}});
     made(&plane, "/api/v1/namespaces/default/serviceaccounts", robot).await;
-    until(&plane, &format!("{PODS}/account"), |_, pod| pod["status"]["phase"] == "Running").await;
+    let path = "/apis/apps/v1/namespaces/default/replicasets/a";
+    until(&plane, path, |_, set| set["status"]["readyReplicas"] == 1).await;
     plane.stop().await;
 }
 
