@@ -1,6 +1,7 @@
 //! `Status` errors with the reasons, codes, details and texts of a real API server.
 //! Clients branch on `reason` and `code`, people read `message`: all three are exact. Never builds a response.
 
+use opdev_object::cel::NO_PROGRAM;
 use serde_json::{Map, Value, json};
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +34,14 @@ impl Cause {
             field,
             with_detail(&format!("Invalid value: {}", printed(value)), detail),
         )
+    }
+
+    /// What is wrong with an expression; an internal error where it is right and makes no program all the same.
+    pub fn expression(field: impl Into<String>, text: &str, why: &str) -> Self {
+        if why.starts_with(NO_PROGRAM) {
+            return Cause::text("InternalError", field, format!("Internal error: {why}"));
+        }
+        Cause::invalid(field, &Value::from(text), why)
     }
 
     /// `Unsupported value: <value>: supported values: "a", "b"`.

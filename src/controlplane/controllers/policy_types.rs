@@ -66,13 +66,18 @@ impl Kinds {
         let schemas: Vec<(Gvk, Value)> =
             kinds.filter_map(|gvk| self.schema(&gvk).map(|schema| (gvk, schema))).collect();
         let params = policy.pointer("/spec/paramKind").filter(|kind| kind.is_object());
-        let param_schema =
-            params.and_then(Gvk::of).filter(|gvk| !gvk.kind.is_empty()).and_then(|gvk| self.schema(&gvk));
+        let param_kind = params.and_then(Gvk::of).filter(|gvk| !gvk.kind.is_empty());
+        let param_schema = param_kind.and_then(|gvk| {
+            let schema = self.schema(&gvk)?;
+            Some((format!("{}2", gvk.kind), schema))
+        });
         let compilers: Vec<(&Gvk, Compiler)> = schemas
             .iter()
             .map(|(gvk, schema)| {
-                let compiler = Compiler::new(params.is_some()).composed();
-                let mut compiler = compiler.typed(&gvk.kind, schema, param_schema.as_ref());
+                let params_type = param_schema.as_ref().map(|(name, schema)| (name.as_str(), schema));
+                // The kind of the parameters may be that of the object: numbers tell them apart.
+                let object = (&*format!("{}1", gvk.kind), schema);
+                let mut compiler = Compiler::new(params.is_some()).composed().typed(object, params_type);
                 for variable in list(policy, "/spec/variables") {
                     compiler.variable(text(variable, "/name"), text(variable, "/expression"));
                 }
@@ -240,11 +245,9 @@ fn in_place(schema: &Value, inside: &mut Vec<String>) -> Value {
         };
         out.insert(key.clone(), value);
     }
-    // Both are written in several ways; the first is anything, and the second a text to expressions.
+    // A number or a text is anything; a quantity has no type at all, so that no expression can name it.
     if known.get("format").is_some_and(|format| format == "int-or-string") {
         out.insert("x-kubernetes-int-or-string".to_owned(), Value::Bool(true));
-    } else if known.contains_key("oneOf") {
-        out.insert("type".to_owned(), Value::from("string"));
     }
     Value::Object(out)
 }

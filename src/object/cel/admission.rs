@@ -8,7 +8,7 @@ use super::kind::{Bound, Kind, Object};
 use super::lazy::Lazy;
 use super::library::Library;
 use super::meter::Meter;
-use super::program::checked;
+use super::program::{checked, constant_fault};
 use super::runtime::Runtime;
 use super::shape::shape;
 use super::value::{Key, Stop, Val};
@@ -20,6 +20,8 @@ use std::sync::Arc;
 pub const BUDGET: u64 = 10_000_000;
 /// What all conditions of a webhook or a policy may cost together.
 pub const CONDITIONS_BUDGET: u64 = 2_500_000;
+/// How the text begins that says why an expression that is right makes no program.
+pub const NO_PROGRAM: &str = "program instantiation failed";
 const SPENT: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
@@ -96,12 +98,12 @@ impl Compiler {
         Compiler { params, ..Compiler::default() }
     }
 
-    /// The same for expressions about objects, and parameters, that have these schemas (with no references in them).
+    /// The same for expressions about objects, and parameters, that have these schemas (with no references in them). Types
+    /// with different names are never the same.
     #[must_use]
-    pub fn typed(self, kind: &str, object: &Value, params: Option<&Value>) -> Self {
-        let of = |schema: &Value, name: &str| shape(schema, name, false, 0).kind;
-        let params = params.and_then(|schema| of(schema, "params"));
-        Compiler { types: [of(object, kind), params], ..self }
+    pub fn typed(self, object: (&str, &Value), params: Option<(&str, &Value)>) -> Self {
+        let of = |(name, schema): (&str, &Value)| shape(schema, name, false, 0).kind;
+        Compiler { types: [of(object), params.and_then(of)], ..self }
     }
 
     /// The same for expressions that can name `variables`, if there are none.
@@ -115,7 +117,10 @@ impl Compiler {
         let known = self.variables.get_or_insert_default();
         known.retain(|(other, _)| other != name);
         let (made, kind) = match self.checked(text, true, false) {
-            Ok((expr, kind)) => (Ok(expr), kind),
+            Ok((expr, kind)) => match instantiated(expr) {
+                Ok(expr) => (Ok(expr), kind),
+                Err(why) => (Err(why), Kind::Dyn),
+            },
             Err(why) => (Err(why), Kind::Dyn),
         };
         self.variables.get_or_insert_default().push((name.to_owned(), stored(kind)));
@@ -128,7 +133,7 @@ impl Compiler {
         let made =
             self.checked(text, authorizer, builds).and_then(|(expr, kind)| match wanted.refuses(&kind) {
                 Some(why) => Err(why),
-                None => Ok(expr),
+                None => instantiated(expr),
             });
         Expression { text: text.to_owned(), made }
     }
@@ -166,6 +171,14 @@ impl Compiler {
             ));
         }
         scope.into_iter().map(|(name, kind)| (name.to_owned(), kind)).collect()
+    }
+}
+
+/// An expression of which a program can be made: what is constant in it has a value.
+fn instantiated(expr: Expr) -> Result<Expr, String> {
+    match constant_fault(&expr) {
+        Some(why) => Err(format!("{NO_PROGRAM}: {why}")),
+        None => Ok(expr),
     }
 }
 

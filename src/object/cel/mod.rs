@@ -37,7 +37,8 @@ mod time;
 mod value;
 
 pub use admission::{
-    BUDGET, CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, Outcome, Spent, Wanted,
+    BUDGET, CONDITIONS_BUDGET, Compiler, Evaluation, Expression, Given, Libraries, NO_PROGRAM, Outcome,
+    Spent, Wanted,
 };
 pub use asserts::Assert;
 pub use authorizer::{Asked, Authorizer, Verdict};

@@ -106,7 +106,8 @@ fn literals(expr: &Expr, faults: &mut Vec<Fault>) {
     expr.each(&mut |part| {
         let Node::Call { target, function, args } = &part.node else { return };
         let argument = match (function.as_str(), target, args.as_slice()) {
-            ("matches", _, [.., pattern]) => Some(pattern),
+            // Called as a function, it is read with the program.
+            ("matches", Some(_), [pattern]) => Some(pattern),
             ("timestamp" | "duration", None, [text]) => Some(text),
             _ => None,
         };
@@ -123,7 +124,7 @@ fn literals(expr: &Expr, faults: &mut Vec<Fault>) {
 }
 
 /// A conversion of a literal that fails every time.
-fn constant_fault(expr: &Expr) -> Option<String> {
+pub(super) fn constant_fault(expr: &Expr) -> Option<String> {
     const CONVERSIONS: [&str; 8] =
         ["bool", "bytes", "double", "duration", "int", "string", "timestamp", "uint"];
     let mut found = None;
@@ -156,7 +157,11 @@ fn constant_fault(expr: &Expr) -> Option<String> {
                 }
             }
             (Some(_), [Expr { node: Node::Text(pattern), .. }, ..])
-                if matches!(function.as_str(), "find" | "findAll") =>
+            | (None, [_, Expr { node: Node::Text(pattern), .. }])
+                if match target {
+                    Some(_) => matches!(function.as_str(), "find" | "findAll"),
+                    None => function == "matches",
+                } =>
             {
                 Pattern::new(pattern).regex().err().map(|error| format!("error parsing regexp: {error}"))
             }

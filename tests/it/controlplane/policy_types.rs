@@ -85,11 +85,20 @@ async fn expressions_are_checked_against_the_built_in_kinds_that_they_match() {
     assert_eq!(place, "spec.validations[0].expression");
     assert!(warning.contains("'_==_' applied to '(int, string)'"), "{warning}");
     assert!(warning.contains("undefined field 'nothing'"), "{warning}");
-    // What is a number or a text is left to the request; quantities and times are texts and times.
-    let values = json!({"validations": [{"expression":
-        "object.spec.template.spec.containers.all(c, c.resources.limits['cpu'] == '1') && \
-         object.spec.strategy.rollingUpdate.maxSurge == 1 && object.metadata.creationTimestamp < timestamp('2026-01-01T00:00:00Z')"}]});
-    assert_eq!(found(&plane, "values", deployments, values).await, []);
+    // What is a number or a text is left to the request; times are times, and quantities cannot be named.
+    let values = json!({"validations": [
+        {"expression": "object.spec.strategy.rollingUpdate.maxSurge == 1 && \
+            object.metadata.creationTimestamp < timestamp('2026-01-01T00:00:00Z')"},
+        {"expression": "has(object.spec.template.spec.containers[0].resources.limits)"},
+    ]});
+    let [(place, warning)] = found(&plane, "values", deployments.clone(), values).await.try_into().unwrap();
+    assert_eq!(place, "spec.validations[1].expression");
+    assert!(warning.contains("undefined field 'limits'"), "{warning}");
+    // Two types are never the same, though the kinds are.
+    let twice = json!({"paramKind": {"apiVersion": "apps/v1", "kind": "Deployment"},
+        "validations": [{"expression": "object == params"}, {"expression": "params.spec.replicas == 1"}]});
+    let [(_, warning)] = found(&plane, "twice", deployments, twice).await.try_into().unwrap();
+    assert!(warning.contains("applied to '(Deployment1, Deployment2)'"), "{warning}");
     plane.stop().await;
 }
 
@@ -152,5 +161,43 @@ async fn custom_resources_are_checked_against_their_schemas() {
         "{first}"
     );
     assert!(second.contains("undefined field 'a'"), "{second}");
+    plane.stop().await;
+}
+
+/// A policy whose expression makes no program is not kept, as a definition with such a rule is not.
+#[tokio::test]
+async fn an_expression_with_a_constant_that_has_no_value_is_refused() {
+    let plane = ControlPlane::start().await.unwrap();
+    let regexp = "error parsing regexp: missing closing ]: `[`";
+    for (expression, why) in [
+        ("int('a') == 1", "type conversion error from 'string' to 'int'"),
+        ("bool('maybe')", "type conversion error from 'string' to 'bool'"),
+        ("object.metadata.name.find('[') == ''", regexp),
+        ("matches(object.metadata.name, '[')", regexp),
+    ] {
+        let spec = json!({"matchConstraints": {"resourceRules": [rule("apps", "v1", &["deployments"])]},
+            "variables": [{"name": "v", "expression": expression}],
+            "matchConditions": [{"name": "c", "expression": expression}],
+            "validations": [{"expression": expression}]});
+        let policy = json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": "p"}, "spec": spec});
+        let (code, _, body) = ask(&plane, "POST", POLICIES, policy).await;
+        assert_eq!(code, 422, "{body:#}");
+        let causes = body["details"]["causes"].as_array().unwrap();
+        assert_eq!(causes.len(), 3, "{body:#}");
+        for cause in causes {
+            let message = format!("Internal error: program instantiation failed: {why}");
+            assert_eq!((&cause["reason"], &cause["message"]), (&json!("InternalError"), &json!(message)));
+        }
+    }
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "string", "maxLength": 5,
+        "x-kubernetes-validations": [{"rule": "matches(self, '[')"}]}}});
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "xs.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "xs", "singular": "x", "kind": "X"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}});
+    let (code, _, body) = ask(&plane, "POST", DEFINITIONS, crd).await;
+    let message = body["message"].as_str().unwrap();
+    assert!(code == 422 && message.contains(&format!("program instantiation failed: {regexp}")), "{message}");
     plane.stop().await;
 }

@@ -216,7 +216,7 @@ fn variable(found: &Value, place: &str, compiler: &mut Compiler, causes: &mut Ve
 /// Says what is wrong with an expression.
 fn fault(expression: &Expression, place: &str, text: &str, causes: &mut Vec<Cause>) {
     if let Some(why) = expression.fault() {
-        causes.push(Cause::invalid(place, &json!(text), why));
+        causes.push(Cause::expression(place, text, why));
     }
 }
 

@@ -250,7 +250,7 @@ pub(super) fn conditions(list: &[Value], params: bool, place: &str, causes: &mut
         if text.is_empty() {
             causes.push(Cause::required(at("expression"), ""));
         } else if let Err(why) = check_condition(text, params) {
-            causes.push(Cause::invalid(at("expression"), &json!(text), &why));
+            causes.push(Cause::expression(at("expression"), text, &why));
         }
         let name = condition["name"].as_str().unwrap_or_default();
         if name.is_empty() {
