@@ -128,16 +128,53 @@ pub(crate) fn hard(quota: &Value) -> impl Iterator<Item = (&str, &str)> {
     hard.into_iter().flatten().filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
 }
 
-/// Whether a quota looks at an object at all: its scopes. They are about pods (and claims) only.
+/// Whether a quota looks at an object at all: its scopes. They are about pods and claims only.
 pub(crate) fn covers(quota: &Value, resource: &str, object: &Value) -> bool {
     let scopes = items(quota, "/spec/scopes").iter().filter_map(Value::as_str);
     let plain = scopes.map(|scope| (scope, "Exists", &[][..]));
     let selected = items(quota, "/spec/scopeSelector/matchExpressions").iter().map(|expression| {
         (text(expression, "/scopeName"), text(expression, "/operator"), items(expression, "/values"))
     });
-    plain
-        .chain(selected)
-        .all(|(scope, operator, values)| resource == "pods" && in_scope(scope, operator, values, object))
+    plain.chain(selected).all(|(scope, operator, values)| match resource {
+        "pods" => in_scope(scope, operator, values, object),
+        "persistentvolumeclaims" => {
+            scope == "VolumeAttributesClass" && named(&attribute_classes(object), operator, values)
+        }
+        _ => false,
+    })
+}
+
+/// Whether one of the names is as a selector of a scope wants it; none at all are as one that is absent.
+fn named(names: &BTreeSet<&str>, operator: &str, values: &[Value]) -> bool {
+    let listed = |name: &&str| values.iter().any(|value| value == *name);
+    match operator {
+        "In" => names.iter().any(listed),
+        "NotIn" => names.is_empty() || !names.iter().all(listed),
+        "DoesNotExist" => names.is_empty(),
+        _ => !names.is_empty(),
+    }
+}
+
+/// The classes that a claim has, is to have and is on its way to.
+fn attribute_classes(claim: &Value) -> BTreeSet<&str> {
+    let places = [
+        "/spec/volumeAttributesClassName",
+        "/status/currentVolumeAttributesClassName",
+        "/status/modifyVolumeStatus/targetVolumeAttributesClassName",
+    ];
+    places.iter().map(|place| text(claim, place)).filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether a pod wants to be near to, or far from, pods of namespaces that it names.
+fn looks_across(pod: &Value) -> bool {
+    ["podAffinity", "podAntiAffinity"].iter().any(|kind| {
+        let at = |list: &str| items(pod, &format!("/spec/affinity/{kind}/{list}"));
+        let preferred = at("preferredDuringSchedulingIgnoredDuringExecution");
+        let mut terms = at("requiredDuringSchedulingIgnoredDuringExecution")
+            .iter()
+            .chain(preferred.iter().filter_map(|weighted| weighted.get("podAffinityTerm")));
+        terms.any(|term| !items(term, "/namespaces").is_empty() || term["namespaceSelector"].is_object())
+    })
 }
 
 fn in_scope(scope: &str, operator: &str, values: &[Value], pod: &Value) -> bool {
@@ -148,15 +185,10 @@ fn in_scope(scope: &str, operator: &str, values: &[Value], pod: &Value) -> bool 
         "NotTerminating" => !ends,
         "BestEffort" => best_effort,
         "NotBestEffort" => !best_effort,
+        "CrossNamespacePodAffinity" => looks_across(pod),
         "PriorityClass" => {
             let class = text(pod, "/spec/priorityClassName");
-            let listed = values.iter().any(|value| value == class);
-            match operator {
-                "In" => listed,
-                "NotIn" => !listed,
-                "DoesNotExist" => class.is_empty(),
-                _ => !class.is_empty(),
-            }
+            named(&Some(class).filter(|class| !class.is_empty()).into_iter().collect(), operator, values)
         }
         _ => false,
     }
@@ -213,6 +245,8 @@ pub(crate) fn refusal(
     if !covers(quota, resource, object) {
         return None;
     }
+    // What it did not look at before is new to it.
+    let counted = current.filter(|current| covers(quota, resource, current));
     let name = meta::name(quota).unwrap_or_default();
     if resource == "pods"
         && current.is_none()
@@ -222,7 +256,7 @@ pub(crate) fn refusal(
     }
     let (mut requested, mut used_now, mut limited) = (Vec::new(), Vec::new(), Vec::new());
     for (limit, allowed) in hard(quota).filter(|(limit, _)| consumer(limit).as_deref() == Some(resource)) {
-        let before = current.map_or(0, |current| used(limit, current));
+        let before = counted.map_or(0, |counted| used(limit, counted));
         let more = used(limit, object) - before;
         let most = nano(allowed).unwrap_or(i128::MAX);
         let total = total(limit) + before;
@@ -309,5 +343,52 @@ mod tests {
         let mut scoped = quota(&json!({"pods": "1"}));
         scoped["spec"]["scopes"] = json!(["BestEffort"]);
         assert_eq!(told(&scoped, &pod("250m", "1Mi")), None);
+    }
+
+    #[test]
+    fn claims_count_for_the_classes_they_have_and_want() {
+        let quota = |operator: &str, values: &Value| {
+            json!({"metadata": {"name": "q"}, "spec": {"hard": {"persistentvolumeclaims": "1"}, "scopeSelector":
+                {"matchExpressions": [{"scopeName": "VolumeAttributesClass", "operator": operator, "values": values}]}}})
+        };
+        let claims = "persistentvolumeclaims";
+        let bare = json!({"spec": {}});
+        let moving = json!({"spec": {"volumeAttributesClassName": "silver"},
+            "status": {"currentVolumeAttributesClassName": "gold",
+                "modifyVolumeStatus": {"targetVolumeAttributesClassName": "bronze"}}});
+        let gold = json!(["gold"]);
+        for (operator, values, covered) in [
+            ("In", &gold, [false, true]),
+            ("In", &json!(["silver"]), [false, true]),
+            ("In", &json!(["bronze"]), [false, true]),
+            ("In", &json!(["other"]), [false, false]),
+            ("NotIn", &gold, [true, true]),
+            ("Exists", &json!([]), [false, true]),
+            ("DoesNotExist", &json!([]), [true, false]),
+        ] {
+            let quota = quota(operator, values);
+            let found = [&bare, &moving].map(|claim| covers(&quota, claims, claim));
+            assert_eq!(found, covered, "{operator} {values}");
+        }
+        assert!(!covers(&quota("In", &gold), "services", &moving));
+        // A claim that comes into the scope is new there.
+        let told = refusal(&quota("In", &gold), claims, &moving, Some(&bare), |_| ONE);
+        assert!(told.is_some_and(|told| told.contains("requested: persistentvolumeclaims=1")));
+        assert_eq!(refusal(&quota("In", &gold), claims, &moving, Some(&moving), |_| ONE), None);
+    }
+
+    #[test]
+    fn pods_that_look_into_other_namespaces_have_a_scope() {
+        let quota = json!({"spec": {"hard": {"pods": "1"}, "scopes": ["CrossNamespacePodAffinity"]}});
+        let near = |term: Value| {
+            json!({"spec": {"affinity": {"podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [term]}}}})
+        };
+        let far = json!({"spec": {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 1, "podAffinityTerm": {"topologyKey": "a", "namespaceSelector": {}}}]}}}});
+        assert!(covers(&quota, "pods", &near(json!({"topologyKey": "a", "namespaces": ["b"]}))));
+        assert!(covers(&quota, "pods", &far));
+        assert!(!covers(&quota, "pods", &near(json!({"topologyKey": "a"}))));
+        assert!(!covers(&quota, "pods", &json!({"spec": {}})));
     }
 }

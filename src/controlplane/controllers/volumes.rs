@@ -224,6 +224,11 @@ fn provision(claim: &Value, class: &Value) -> Vec<Write> {
 
 fn bound(claim: &Value, volume: &Value) -> Vec<Write> {
     let mut status = fields::status(claim);
+    // Afterwards it is the driver that says which class the volume has.
+    let class = text(volume, "/spec/volumeAttributesClassName");
+    if text(claim, "/status/phase") == "Pending" && !class.is_empty() {
+        status.insert("currentVolumeAttributesClassName".into(), class.into());
+    }
     status.insert("phase".into(), "Bound".into());
     status.insert("accessModes".into(), list(volume, "/spec/accessModes").to_vec().into());
     status.insert("capacity".into(), Value::Object(fields::map_copy(volume, "/spec/capacity")));
