@@ -10,6 +10,7 @@ use crate::body::{Body, full};
 use crate::discovery::Discovery;
 use crate::error::Status;
 use crate::handlers::Api;
+use crate::handlers::path::Query;
 use crate::identity::User;
 use crate::openapi::OpenApi;
 use crate::random;
@@ -143,6 +144,12 @@ impl Front {
     {
         let path = request.uri().path().to_owned();
         let query = request.uri().query().unwrap_or_default().to_owned();
+        // Of resources it counts only where the request ends soon, which they know best.
+        if !Api::serves(&path)
+            && let Some(why) = Query::parse(&query).wrong_timeout()
+        {
+            return status(&Status::bad_request(why));
+        }
         let registry = self.api.registry();
         let user = match self.admitted(user, request.method(), request.headers(), &path, &query) {
             Ok(user) => user,

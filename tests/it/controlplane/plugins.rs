@@ -559,3 +559,16 @@ async fn a_new_image_restarts_its_container_and_a_simulated_success_is_said() {
     until(&plane, &format!("{PODS}/once"), |_, pod| pod["status"]["phase"] == "Succeeded").await;
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn a_timeout_that_is_none_is_told_whatever_is_asked_for() {
+    let plane = bare_plane().await;
+    for path in ["/version", "/healthz", "/api", "/apis/apps/v1", "/openapi/v2", PODS, "/nowhere"] {
+        let (code, _, body) = ask(&plane, "GET", &format!("{path}?timeout=invalid"), Value::Null).await;
+        let text = "invalid timeout specified in the request URL - time: invalid duration \"invalid\"";
+        assert_eq!((code, message(&body)), (400, text), "{path}");
+        let (code, _, _) = ask(&plane, "GET", &format!("{path}?timeout=0s"), Value::Null).await;
+        assert_eq!(code, if path == "/nowhere" { 404 } else { 200 }, "{path}");
+    }
+    plane.stop().await;
+}
