@@ -208,7 +208,7 @@ fn note_write(planned: &Planned, after: Value, effects: &mut Effects) {
             taken_from: Vec::new(),
         }),
         Some(before) => {
-            let changed = changes(before, &after);
+            let changed = changes(before, &after, HELM_MANAGER);
             let mut taken_from: Vec<String> = changed
                 .iter()
                 .filter(|change| change.old.is_some())

@@ -1,6 +1,8 @@
 //! Whether a live object already says everything an object of the release wants, so that nothing need be written.
 //! In doubt it says no: the write that follows then changes nothing on the server. Pure.
 
+use crate::operator::api::OWN_MANAGER;
+use crate::tap::change::managers_of;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use opdev_object::diff::{Change, diff};
@@ -66,9 +68,16 @@ fn drop_nulls(value: &mut Value) {
     }
 }
 
-/// What a write changed: all differences but the API server's bookkeeping and the status.
-pub(super) fn changes(before: &Value, after: &Value) -> Vec<Change> {
-    diff(before, after).into_iter().filter(|change| !is_bookkeeping(&change.path)).collect()
+/// What a write of `manager` changed: all differences but the API server's bookkeeping, the status, and what others have
+/// written since `before` was read.
+pub(super) fn changes(before: &Value, after: &Value, manager: &str) -> Vec<Change> {
+    let is_ours = |change: &Change| {
+        let owners = if change.new.is_some() { managers_of(after, &change.path, "") } else { Vec::new() };
+        // A default of the API server has no owner; what is replaced as a whole is OWN_MANAGER's.
+        owners.is_empty() || owners.iter().any(|owner| owner == manager || owner == OWN_MANAGER)
+    };
+    let all = diff(before, after).into_iter();
+    all.filter(|change| !is_bookkeeping(&change.path) && is_ours(change)).collect()
 }
 
 fn is_bookkeeping(path: &Path) -> bool {
@@ -126,7 +135,31 @@ mod tests {
     fn bookkeeping_is_no_change() {
         let before = json!({"metadata": {"resourceVersion": "1", "generation": 1}, "spec": {"replicas": 5}, "status": {"a": 1}});
         let after = json!({"metadata": {"resourceVersion": "2", "generation": 2}, "spec": {"replicas": 3}, "status": {"a": 2}});
-        let paths: Vec<String> = changes(&before, &after).iter().map(|c| c.path.to_string()).collect();
+        let paths: Vec<String> =
+            changes(&before, &after, "helm").iter().map(|c| c.path.to_string()).collect();
         assert_eq!(paths, [".spec.replicas"]);
+    }
+
+    /// The deployment controller writes its annotation between a pass's read and its write.
+    #[test]
+    fn what_others_wrote_meanwhile_is_not_told_as_ours() {
+        let owned = |manager: &str, fields: Value| json!({"manager": manager, "fieldsV1": fields});
+        let mut before = json!({"metadata": {}, "spec": {"replicas": 5, "paused": true}});
+        let mut after = json!({
+            "metadata": {"annotations": {"deployment.kubernetes.io/revision": "1"}},
+            "spec": {"replicas": 3, "strategy": "default"},
+        });
+        let helm = owned("helm", json!({"f:spec": {"f:replicas": {}}}));
+        before["metadata"]["managedFields"] = json!([helm]);
+        let controller = owned(
+            "kube-controller-manager",
+            json!({"f:metadata": {"f:annotations": {".": {}, "f:deployment.kubernetes.io/revision": {}}}}),
+        );
+        after["metadata"]["managedFields"] = json!([helm, controller]);
+        let paths = |manager: &str| -> Vec<String> {
+            changes(&before, &after, manager).iter().map(|change| change.path.to_string()).collect()
+        };
+        assert_eq!(paths("helm"), [".spec.paused", ".spec.replicas", ".spec.strategy"]);
+        assert_eq!(paths("opdev/web"), [".spec.paused", ".spec.strategy"]);
     }
 }

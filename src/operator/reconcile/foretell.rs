@@ -149,7 +149,7 @@ fn change(intent: &Intent<'_>, after: &Value) -> Option<ObjectChange> {
             taken_from: Vec::new(),
         });
     };
-    let changed = changes(live, after);
+    let changed = changes(live, after, intent.manager);
     let mut taken_from: Vec<String> = changed
         .iter()
         .filter(|change| change.old.is_some())

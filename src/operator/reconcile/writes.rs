@@ -41,7 +41,7 @@ pub(super) fn updated(
     after: &Value,
     manager: &str,
 ) -> Option<ObjectChange> {
-    let changed = changes(before, after);
+    let changed = changes(before, after, manager);
     let mut taken_from: Vec<String> = changed
         .iter()
         .filter(|change| change.old.is_some())
