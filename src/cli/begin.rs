@@ -17,8 +17,8 @@ use std::path::Path;
 pub(super) fn offer(folder: &Path) -> Result<bool> {
     let Some((what, arguments)) = proposal(folder) else { return Ok(false) };
     let said = format!(
-        "There is no operator project here. {what}\n\n  opdev init {}\n\nmakes one. Press enter to run that now and go on, or \
-         n and enter to leave: ",
+        "There is no operator project here. {what}\n\n  opdev init {}\n\n\
+         Press enter to run that now and go on, or n and enter to leave: ",
         arguments.join(" ")
     );
     let _ = write!(std::io::stderr(), "{}", visible(&said));
@@ -35,26 +35,36 @@ pub(super) fn offer(folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// What the folder is, and the words after `opdev init`; `None` where the user has something else in it.
+/// What the folder is, in lines that fit 80 columns, and the words after `opdev init`; `None` where the user has something else
+/// in it.
 fn proposal(folder: &Path) -> Option<(String, Vec<String>)> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
     if folder.join("Chart.yaml").is_file() {
-        return Some(("This folder is a chart.".to_owned(), words(&["--helm-chart", "."])));
+        return Some((
+            "This folder is a chart.\nThis makes one of it:".to_owned(),
+            words(&["--helm-chart", "."]),
+        ));
     }
     let entries = std::fs::read_dir(folder).ok()?.flatten();
     let mut names = entries.map(|entry| entry.file_name()).filter(|name| !is_hidden(name));
     let Some(only) = names.next() else {
         let kind = kind_of(folder);
         let what = format!(
-            "The folder is empty. `opdev init --go` begins an operator in Go, `opdev init --types` a Go type with a script, and \
-             `opdev init --helm-chart CHART` takes a chart that exists. A new small chart for a kind {kind}, to begin with:"
+            "The folder is empty.\n\n  \
+             opdev init --helm-chart CHART   begins with a chart that exists\n  \
+             opdev init --types              with a Go type and a script\n  \
+             opdev init --go                 with an operator in Go\n\n\
+             This begins with a new small chart, for the kind {kind}:"
         );
         return Some((what, words(&["--group", "app", "--version", "v1alpha1", "--kind", &kind])));
     };
     let path = folder.join(&only);
     let is_chart = path.join("Chart.yaml").is_file() || path.extension().is_some_and(|end| end == "tgz");
     let name = only.to_str().filter(|_| is_chart && names.next().is_none())?;
-    Some((format!("It holds the chart {name}."), words(&["--helm-chart", &format!("./{name}")])))
+    Some((
+        format!("It holds the chart {name}.\nThis makes one of it:"),
+        words(&["--helm-chart", &format!("./{name}")]),
+    ))
 }
 
 fn is_hidden(name: &OsStr) -> bool {

@@ -326,10 +326,15 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
     for warning in draft.warnings() {
         let _ = writeln!(said, "warning: {}", visible(warning));
     }
-    let _ = std::io::stderr().lock().write_all(said.as_bytes());
-    if !args.dry_run {
-        disk::write(root, draft)?;
+    // After the list of files, which may be longer than the screen.
+    let warn = || std::io::stderr().lock().write_all(said.as_bytes());
+    if !args.dry_run
+        && let Err(error) = disk::write(root, draft)
+    {
+        let _ = warn();
+        return Err(error);
     }
+    let mut last = "";
     match args.output {
         Format::Json => {
             let files: Vec<_> = draft
@@ -354,10 +359,19 @@ fn finish(root: &Path, args: &CommonArgs, draft: &Draft<'_>, next: &str) -> Resu
                     let _ = writeln!(out, "{} {path}", file.action.word());
                 }
             }
-            out.push_str(next);
+            last = next;
         }
     }
-    std::io::stdout().lock().write_all(out.as_bytes()).context("the result cannot be printed")?;
+    let print = |text: &str| {
+        let mut stdout = std::io::stdout().lock();
+        stdout
+            .write_all(text.as_bytes())
+            .and_then(|()| stdout.flush())
+            .context("the result cannot be printed")
+    };
+    print(&out)?;
+    let _ = warn();
+    print(last)?;
     // After the differences: they show what is in the way.
     disk::check(draft)
 }
