@@ -1,6 +1,8 @@
 //! The release record: what Helm keeps of an installed revision, and how it is stored in a Secret.
 //! Helm 3 and 4 read what this writes; this reads what they write.
 
+pub mod chunked;
+
 use crate::chart::{Chart, File, Metadata};
 use crate::manifest::{Hook, HookEvent};
 use base64::Engine;
@@ -319,20 +321,28 @@ pub fn config_map(release: &Release, stamp: (&str, Timestamp)) -> Value {
 
 /// The record as base64 of gzip of JSON: the content of the Secret's `release` key.
 pub fn encode(release: &Release) -> String {
+    STANDARD.encode(pack(release))
+}
+
+/// gzip of JSON with Go's numbers.
+fn pack(record: &impl Serialize) -> Vec<u8> {
     let mut json = Vec::new();
     let mut serializer = serde_json::Serializer::with_formatter(&mut json, GoNumbers);
     // A record holds nothing that JSON cannot.
-    if release.serialize(&mut serializer).is_err() {
+    if record.serialize(&mut serializer).is_err() {
         json.clear();
     }
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    let packed = encoder.write_all(&json).and_then(|()| encoder.finish()).unwrap_or_default();
-    STANDARD.encode(packed)
+    encoder.write_all(&json).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
 /// What a Secret's `release` key holds, once Kubernetes' own base64 is taken off.
 pub fn decode(data: &[u8]) -> Result<Release, String> {
-    let packed = STANDARD.decode(data.trim_ascii()).map_err(|error| format!("release record: {error}"))?;
+    unpack(STANDARD.decode(data.trim_ascii()).map_err(|error| format!("release record: {error}"))?)
+}
+
+/// A record from JSON, or from gzip of it.
+fn unpack(packed: Vec<u8>) -> Result<Release, String> {
     let json = if packed.starts_with(&[0x1f, 0x8b, 0x08]) {
         let mut json = Vec::new();
         flate2::read::GzDecoder::new(packed.as_slice())
@@ -345,8 +355,11 @@ pub fn decode(data: &[u8]) -> Result<Release, String> {
     serde_json::from_slice(&json).map_err(|error| format!("release record: {error}"))
 }
 
-/// The record in a Secret, or in a ConfigMap.
+/// The record in a Secret, in a ConfigMap, or in the whole of several Secrets.
 pub fn from_secret(secret: &Value) -> Result<Release, String> {
+    if chunked::is_index(secret) {
+        return chunked::read(secret);
+    }
     let name = secret["metadata"]["name"].as_str().unwrap_or_default();
     let text =
         secret["data"]["release"].as_str().ok_or_else(|| format!("Secret {name} has no data.release"))?;

@@ -2,6 +2,7 @@
 //! and of a script's `release()`. Read with the place of each value that makes no sense. Pure.
 
 use super::go_duration;
+use opdev_helm::release::chunked::Chunking;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{Kind, Node};
 use std::time::Duration;
@@ -41,6 +42,8 @@ pub struct ChartOptions {
     pub storage_namespace: Option<String>,
     /// What holds its records.
     pub storage: Option<Storage>,
+    /// How records are split where several Secrets hold each.
+    pub chunked: Option<Chunking>,
     /// Whether the custom resource owns the records.
     pub storage_owner: Option<bool>,
     /// The ServiceAccount that objects are written as: a name, or namespace/name.
@@ -79,6 +82,8 @@ pub enum Storage {
     ConfigMap,
     /// This process.
     Memory,
+    /// Several Secrets for each, as the chunked driver of the helm-operator-plugins library does.
+    Chunked,
 }
 
 /// Options of one of Helm's actions.
@@ -153,7 +158,7 @@ impl Annotations {
 }
 
 /// The keys of all options.
-pub(crate) const KEYS: [&str; 15] = [
+pub(crate) const KEYS: [&str; 16] = [
     "engine",
     "waitForDeletionTimeout",
     "maxReleaseHistory",
@@ -166,6 +171,7 @@ pub(crate) const KEYS: [&str; 15] = [
     "releaseNamespace",
     "storageNamespace",
     "storage",
+    "chunkedSecrets",
     "storageOwnerReference",
     "serviceAccountName",
     "status",
@@ -227,8 +233,9 @@ impl ChartOptions {
             rollback_force: flag(map, "rollbackForce")?,
             release_namespace: text(map, "releaseNamespace")?,
             storage_namespace: text(map, "storageNamespace")?,
-            storage: words("storage", &["secret", "configmap", "memory"])?
-                .map(|at| [Storage::Secret, Storage::ConfigMap, Storage::Memory][at]),
+            storage: words("storage", &["secret", "configmap", "memory", "chunked"])?
+                .map(|at| [Storage::Secret, Storage::ConfigMap, Storage::Memory, Storage::Chunked][at]),
+            chunked: chunked(map)?,
             storage_owner: flag(map, "storageOwnerReference")?,
             service_account: text(map, "serviceAccountName")?,
             status: flag(map, "status")?,
@@ -255,6 +262,7 @@ impl ChartOptions {
             release_namespace: self.release_namespace.or(below.release_namespace),
             storage_namespace: self.storage_namespace.or(below.storage_namespace),
             storage: self.storage.or(below.storage),
+            chunked: self.chunked.or(below.chunked),
             storage_owner: self.storage_owner.or(below.storage_owner),
             service_account: self.service_account.or(below.service_account),
             status: self.status.or(below.status),
@@ -371,6 +379,36 @@ fn action(node: &Node, name: &str) -> Result<ActionOptions, Wrong> {
     })
 }
 
+/// How records are split; the words are those of the library's `ChunkedSecretsConfig`.
+fn chunked(map: &Node) -> Read<Chunking> {
+    let Some(node) = map.get("chunkedSecrets").filter(|node| node.kind != Kind::Null) else {
+        return Ok(None);
+    };
+    only(node, "chunkedSecrets", &["owner", "chunkSize", "maxReadChunks", "maxWriteChunks"])?;
+    let number = |key: &str, least: i64, most: i64| match node.get(key).map(|node| &node.kind) {
+        None | Some(Kind::Null) => Ok(None),
+        Some(Kind::Int(number)) if (least..=most).contains(number) => Ok(usize::try_from(*number).ok()),
+        Some(_) => Err(wrong(node, key, &format!("must be a whole number from {least} to {most}"))),
+    };
+    let plain = Chunking::default();
+    let owner = text(node, "owner")?;
+    let is_label = |text: &String| {
+        let word = |c: u8| c.is_ascii_alphanumeric();
+        let ends = text.bytes().next().is_some_and(word) && text.bytes().last().is_some_and(word);
+        ends && text.len() <= 63 && text.bytes().all(|c| word(c) || b"-_.".contains(&c))
+    };
+    if owner.as_ref().is_some_and(|owner| !is_label(owner)) {
+        return Err(wrong(node, "owner", "must be what a label may hold"));
+    }
+    Ok(Some(Chunking {
+        owner: owner.unwrap_or(plain.owner),
+        // A Secret holds 1 MiB, and an index the names of the other parts, too.
+        size: number("chunkSize", 1024, 1_048_000)?.unwrap_or(plain.size),
+        most_read: number("maxReadChunks", 0, 1000)?.unwrap_or(plain.most_read),
+        most_written: number("maxWriteChunks", 0, 1000)?.unwrap_or(plain.most_written),
+    }))
+}
+
 fn annotations(map: &Node) -> Read<Annotations> {
     let Some(node) = map.get("annotations").filter(|node| node.kind != Kind::Null) else { return Ok(None) };
     only(node, "annotations", &["install", "upgrade", "uninstall"])?;
@@ -429,7 +467,8 @@ mod tests {
     fn every_option_is_read() {
         let text = "engine: hybrid\nwaitForDeletionTimeout: 5s\nmaxReleaseHistory: 0\npauseAnnotation: my.domain/pause\n\
                     onHookError: fail\nfailureRollbacks: false\nrollbackForce: false\nreleaseNamespace: a\n\
-                    storageNamespace: b\nstorage: configmap\nstorageOwnerReference: false\nserviceAccountName: c\n\
+                    storageNamespace: b\nstorage: chunked\nchunkedSecrets: {owner: c, chunkSize: 2000, maxReadChunks: 3, \
+                    maxWriteChunks: 2}\nstorageOwnerReference: false\nserviceAccountName: c\n\
                     status: true\nannotations: {upgrade: [force, {disable-hooks: my.domain/no-hooks}]}\nhelm:\n  install: \
                     {wait: true, waitForJobs: true, timeout: 1m, disableHooks: true, skipCRDs: true, \
                     disableOpenAPIValidation: true, description: d}\n";
@@ -439,6 +478,8 @@ mod tests {
         let told = format!("{found:?}");
         assert_eq!(told.matches("None").count(), 7 * 3, "all but the actions that are not named: {told}");
         assert_eq!(found.max_history, Some(0));
+        let chunked = Chunking { owner: "c".to_owned(), size: 2000, most_read: 3, most_written: 2 };
+        assert_eq!((found.storage, found.chunked.clone()), (Some(Storage::Chunked), Some(chunked)));
         let annotations = found.annotations.clone().unwrap();
         assert_eq!(
             annotations.upgrade,
@@ -474,6 +515,15 @@ mod tests {
             "3:13 annotation \"a/b\" already exists (give each its own name: `{disable-hooks: my.domain/no-hooks}`)"
         );
         assert!(error("annotations: {install: [force]}\n").contains("known are disable-hooks, description"));
+        assert_eq!(
+            error("chunkedSecrets: {chunkSize: 9999999}\n"),
+            "1:29 chunkSize must be a whole number from 1024 to 1048000"
+        );
+        assert_eq!(
+            error("chunkedSecrets: {size: 2000}\n"),
+            "1:18 chunkedSecrets has no option `size` (known are owner, chunkSize, maxReadChunks, maxWriteChunks)"
+        );
+        assert_eq!(error("chunkedSecrets: {owner: a/b}\n"), "1:25 owner must be what a label may hold");
         assert_eq!(error("failureRollbacks: maybe\n"), "1:19 failureRollbacks must be true or false");
     }
 }

@@ -275,7 +275,7 @@ fn is_release(object: &Value) -> bool {
 
 /// A release record says how it stands; its name says which revision it is.
 fn secret(object: &Value) -> Health {
-    if text(object, "/type") == "helm.sh/release.v1" {
+    if matches!(text(object, "/type"), "helm.sh/release.v1" | "operatorframework.io/index.v1") {
         return Health::new(Level::Plain, meta::label(object, "status").unwrap_or("release"));
     }
     Health::new(Level::Plain, keys(object))

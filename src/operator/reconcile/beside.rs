@@ -76,9 +76,9 @@ impl Pass {
         let engine = &self.engine;
         let own = || self.own_namespace();
         let namespace = engine.options.storage_namespace.clone().unwrap_or_else(own);
-        let storage = engine.options.storage;
-        let records =
-            Records::of(&engine.api.as_operator(), &namespace, storage, &engine.memory.records).await?;
+        let (storage, chunked) = (engine.options.storage, &engine.options.chunked);
+        let api = engine.api.as_operator();
+        let records = Records::of(&api, &namespace, (storage, chunked), &engine.memory.records).await?;
         let name = &self.parent.reference.name;
         History::read(&engine.api, records, name, engine.options.storage_owner)
             .await

@@ -3,6 +3,7 @@
 use super::annotations;
 use crate::operator::settings::Settings;
 use crate::sources::chart_options::{ActionOptions, Annotations, ChartOptions, Choice, OnHookError, Storage};
+use opdev_helm::release::chunked::Chunking;
 use opdev_object::meta;
 use serde_json::Value;
 use std::time::Duration;
@@ -19,6 +20,8 @@ pub(super) struct ReleaseOptions {
     /// Whether a failed install is uninstalled and a failed upgrade rolled back.
     pub(super) failure_rollbacks: bool,
     pub(super) storage: Storage,
+    /// How `Storage::Chunked` splits records.
+    pub(super) chunked: Chunking,
     pub(super) storage_namespace: Option<String>,
     /// Whether the custom resource owns the records.
     pub(super) storage_owner: bool,
@@ -98,6 +101,7 @@ impl ReleaseOptions {
             max_history: options.max_history.unwrap_or(settings.max_history),
             failure_rollbacks: options.failure_rollbacks != Some(false),
             storage: options.storage.unwrap_or_default(),
+            chunked: options.chunked.clone().unwrap_or_default(),
             storage_namespace: options.storage_namespace.clone(),
             storage_owner: options.storage_owner != Some(false),
             force,

@@ -1,13 +1,14 @@
-//! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, or this process. Decides nothing about
-//! revisions; read `release`.
+//! What holds the records of a release: Secrets as Helm writes them, ConfigMaps, several Secrets for each, or this process.
+//! Decides nothing about revisions; read `release`.
 
 use crate::operator::api::{Api, At};
 use crate::operator::discovery::Resource;
 use crate::sources::chart_options::Storage;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
+use opdev_helm::release::chunked::{self, Chunking};
 use opdev_helm::release::{self, Release};
 use opdev_object::meta::{self, Gvk};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,6 +26,7 @@ pub(super) struct Records {
 enum Holder {
     Secrets(Arc<Resource>),
     ConfigMaps(Arc<Resource>),
+    Chunked(Chunks),
     Memory(Kept),
 }
 
@@ -33,13 +35,17 @@ impl Records {
     pub(super) async fn of(
         api: &Api,
         namespace: &str,
-        storage: Storage,
+        (storage, how): (Storage, &Chunking),
         kept: &Kept,
     ) -> anyhow::Result<Records> {
         let resource = async |kind: &str| api.resource(&Gvk::new("", "v1", kind)).await;
         let holder = match storage {
             Storage::Secret => Holder::Secrets(resource("Secret").await?),
             Storage::ConfigMap => Holder::ConfigMaps(resource("ConfigMap").await?),
+            Storage::Chunked => {
+                let resource = resource("Secret").await?;
+                Holder::Chunked(Chunks { resource, namespace: namespace.to_owned(), how: how.clone() })
+            }
             Storage::Memory => Holder::Memory(Arc::clone(kept)),
         };
         Ok(Records { namespace: namespace.to_owned(), holder })
@@ -47,7 +53,11 @@ impl Records {
 
     /// The same kind of storage in another namespace.
     pub(super) fn elsewhere(&self, namespace: &str) -> Records {
-        Records { namespace: namespace.to_owned(), holder: self.holder.clone() }
+        let holder = match self.holder.clone() {
+            Holder::Chunked(chunks) => Holder::Chunked(Chunks { namespace: namespace.to_owned(), ..chunks }),
+            other => other,
+        };
+        Records { namespace: namespace.to_owned(), holder }
     }
 
     /// The namespace of the records.
@@ -61,6 +71,7 @@ impl Records {
         let mut record = match &self.holder {
             Holder::Secrets(_) | Holder::Memory(_) => release::secret(release, stamp),
             Holder::ConfigMaps(_) => release::config_map(release, stamp),
+            Holder::Chunked(chunks) => chunked::record(release, stamp, &chunks.how.owner),
         };
         record["metadata"]["namespace"] = Value::from(self.namespace.as_str());
         record
@@ -71,8 +82,12 @@ impl Records {
         let api = api.as_operator();
         match &self.holder {
             Holder::Secrets(resource) | Holder::ConfigMaps(resource) => {
-                Ok(api.list(resource, Some(&self.namespace), &format!("name={name},owner=helm")).await?)
+                let selector = format!("name={name},owner=helm");
+                let mut found = api.list(resource, Some(&self.namespace), &selector).await?;
+                found.retain(|record| !chunked::is_index(record));
+                Ok(found)
             }
+            Holder::Chunked(chunks) => chunks.list(&api, name).await,
             Holder::Memory(kept) => {
                 let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let of = |record: &&Value| {
@@ -92,6 +107,7 @@ impl Records {
                 let created = api.create(resource, Some(&self.namespace), &record).await;
                 created.context("create: failed to create")
             }
+            Holder::Chunked(chunks) => chunks.create(&api, record).await,
             Holder::Memory(kept) => {
                 put(kept, &record);
                 Ok(record)
@@ -99,8 +115,13 @@ impl Records {
         }
     }
 
-    /// Writes a record anew.
-    pub(super) async fn update(&self, api: &Api, record: Value) -> anyhow::Result<()> {
+    /// Writes a record anew; `before` is what it was.
+    pub(super) async fn update(
+        &self,
+        api: &Api,
+        record: Value,
+        before: Option<&Value>,
+    ) -> anyhow::Result<()> {
         let api = api.as_operator();
         match &self.holder {
             Holder::Secrets(resource) | Holder::ConfigMaps(resource) => {
@@ -108,6 +129,7 @@ impl Records {
                 let at = At { resource, namespace: Some(&self.namespace), name: &name };
                 api.update(&at, "", &record).await.context("update: failed to update")?;
             }
+            Holder::Chunked(chunks) => chunks.update(&api, record, before).await?,
             Holder::Memory(kept) => put(kept, &record),
         }
         Ok(())
@@ -123,10 +145,122 @@ impl Records {
                 let deleted = api.delete(&at, meta::uid(record)).await;
                 deleted.with_context(|| format!("failed to delete stale release version: {name}"))?;
             }
+            Holder::Chunked(chunks) => {
+                let deleted = chunks.delete(&api, record).await;
+                deleted.with_context(|| format!("failed to delete stale release version: {name}"))?;
+            }
             Holder::Memory(kept) => {
                 let key = (self.namespace.clone(), name.to_owned());
                 kept.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
             }
+        }
+        Ok(())
+    }
+}
+
+/// Records of several Secrets each, in one namespace. The index is written first and goes first, for it owns the others; when a
+/// record is written anew, its new parts are there before the index names them.
+#[derive(Clone)]
+struct Chunks {
+    resource: Arc<Resource>,
+    namespace: String,
+    how: Chunking,
+}
+
+impl Chunks {
+    fn at<'a>(&'a self, secret: &'a Value) -> At<'a> {
+        let name = meta::name(secret).unwrap_or_default();
+        At { resource: &self.resource, namespace: Some(&self.namespace), name }
+    }
+
+    async fn list(&self, api: &Api, name: &str) -> anyhow::Result<Vec<Value>> {
+        let owner = &self.how.owner;
+        let selector = format!("name={name},owner={owner},type=index");
+        let mut found = api.list(&self.resource, Some(&self.namespace), &selector).await?;
+        let has_more = |index: &Value| chunked::further_names(index).is_ok_and(|names| !names.is_empty());
+        let keys: Vec<&str> = found.iter().filter(|index| has_more(index)).filter_map(meta::name).collect();
+        let parts = if keys.is_empty() { Vec::new() } else { self.parts(api, &keys).await? };
+        let parts = parts.iter().filter_map(|part| Some((meta::name(part)?, part))).collect();
+        found.iter_mut().for_each(|index| chunked::join(index, &parts, &self.how));
+        Ok(found)
+    }
+
+    /// The further parts of some records.
+    async fn parts(&self, api: &Api, keys: &[&str]) -> anyhow::Result<Vec<Value>> {
+        let selector = format!("owner={},type=chunk,key in ({})", self.how.owner, keys.join(","));
+        Ok(api.list(&self.resource, Some(&self.namespace), &selector).await?)
+    }
+
+    fn split(&self, record: &Value) -> anyhow::Result<(Value, Vec<Value>)> {
+        let name = meta::label(record, "name").unwrap_or_default();
+        chunked::split(record, &self.how)
+            .map_err(|why| anyhow!(why).context(format!("failed to encode release {name:?}")))
+    }
+
+    async fn create(&self, api: &Api, record: Value) -> anyhow::Result<Value> {
+        let (index, parts) = self.split(&record).context("create")?;
+        let created = api.create(&self.resource, Some(&self.namespace), &index).await;
+        let mut created = created.context("create: failed to create")?;
+        for part in parts {
+            if let Err(error) = self.put(api, part, &created).await {
+                // Half a record is worse than none; what went wrong first is what counts.
+                let _ = api.delete(&self.at(&created), meta::uid(&created)).await;
+                return Err(error.context("create: failed to create"));
+            }
+        }
+        created["data"] = record["data"].clone();
+        Ok(created)
+    }
+
+    /// Writes a part, which its index owns. One of the same name is what an index left behind that is gone.
+    async fn put(&self, api: &Api, mut part: Value, index: &Value) -> anyhow::Result<()> {
+        part["metadata"]["ownerReferences"] = json!([{
+            "apiVersion": "v1", "kind": "Secret", "name": meta::name(index), "uid": meta::uid(index),
+            "controller": true, "blockOwnerDeletion": false,
+        }]);
+        let namespace = Some(self.namespace.as_str());
+        match api.create(&self.resource, namespace, &part).await {
+            Err(error) if error.already_exists() => {
+                let there = api.get(&self.at(&part)).await?;
+                let owner = there.as_ref().and_then(meta::controller).map(|controller| controller.uid);
+                if owner.is_some() && owner.as_deref() == meta::uid(index) {
+                    return Ok(());
+                }
+                if let Some(there) = &there {
+                    api.delete(&self.at(&part), meta::uid(there)).await?;
+                }
+                api.create(&self.resource, namespace, &part).await?;
+            }
+            created => drop(created?),
+        }
+        Ok(())
+    }
+
+    async fn update(&self, api: &Api, mut record: Value, before: Option<&Value>) -> anyhow::Result<()> {
+        let created = before.and_then(|before| before.pointer("/metadata/labels/createdAt"));
+        let (mut index, parts) = self.split(&record).context("update")?;
+        if let Some(created) = created {
+            index["metadata"]["labels"]["createdAt"] = created.clone();
+        }
+        record["metadata"]["uid"] = before.and_then(meta::uid).into();
+        let names: Vec<String> = parts.iter().filter_map(meta::name).map(str::to_owned).collect();
+        for part in parts {
+            self.put(api, part, &record).await.context("update: failed to update")?;
+        }
+        api.update(&self.at(&index), "", &index).await.context("update: failed to update")?;
+        let key = meta::name(&index).unwrap_or_default();
+        for old in self.parts(api, &[key]).await? {
+            if !names.iter().any(|name| Some(name.as_str()) == meta::name(&old)) {
+                api.delete(&self.at(&old), meta::uid(&old)).await.context("update: failed to update")?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, api: &Api, index: &Value) -> anyhow::Result<()> {
+        api.delete(&self.at(index), meta::uid(index)).await?;
+        for part in self.parts(api, &[meta::name(index).unwrap_or_default()]).await? {
+            api.delete(&self.at(&part), meta::uid(&part)).await?;
         }
         Ok(())
     }
@@ -140,8 +274,9 @@ fn put(kept: &Kept, record: &Value) {
 
 /// Whether an object is the record of a release.
 pub(super) fn is_record(object: &Value) -> bool {
-    let secret =
-        object.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("helm.sh/release"));
+    let secret = object.get("type").and_then(Value::as_str).is_some_and(|kind| {
+        kind.starts_with("helm.sh/release") || kind == chunked::INDEX_TYPE || kind == chunked::CHUNK_TYPE
+    });
     let named = || meta::name(object).is_some_and(|name| name.starts_with("sh.helm.release."));
     secret || (meta::label(object, "owner") == Some("helm") && named())
 }

@@ -9,7 +9,7 @@ use super::render::Rendered;
 use crate::operator::api::Api;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
-use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook};
+use opdev_helm::release::{self, Release, Status, StoredChart, StoredHook, chunked};
 use opdev_object::meta::{self, Gvk};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -21,6 +21,8 @@ pub(super) struct History {
     /// Whether the custom resource owns its records.
     owned: bool,
     entries: Vec<Entry>,
+    /// Records whose Secrets are not all there: whoever stored them was ended in between, before anything was installed.
+    torn: Vec<Value>,
 }
 
 struct Entry {
@@ -44,9 +46,14 @@ impl History {
         owned: bool,
     ) -> anyhow::Result<History> {
         let found = records.list(api, name).await?;
+        let is_torn = |record: &Value| {
+            let status = meta::label(record, "status").unwrap_or_default();
+            chunked::is_torn(record) && status.starts_with("pending-")
+        };
+        let (torn, found): (Vec<Value>, Vec<Value>) = found.into_iter().partition(is_torn);
         let mut entries: Vec<Entry> = found.into_iter().filter_map(Entry::of).collect();
         entries.sort_by_key(|entry| entry.revision);
-        Ok(History { name: name.to_owned(), records, owned, entries })
+        Ok(History { name: name.to_owned(), records, owned, entries, torn })
     }
 
     /// The releases that some records hold, by namespace and name.
@@ -60,7 +67,7 @@ impl History {
         let history = |((namespace, name), mut entries): ((String, String), Vec<Entry>)| {
             entries.sort_by_key(|entry| entry.revision);
             let owned = entries.iter().any(|entry| meta::controller(&entry.secret).is_some());
-            History { name, records: records.elsewhere(&namespace), owned, entries }
+            History { name, records: records.elsewhere(&namespace), owned, entries, torn: Vec::new() }
         };
         releases.into_iter().map(history).collect()
     }
@@ -165,6 +172,12 @@ impl History {
     /// An operation that was broken off leaves a pending revision, which is marked as failed. The Operator SDK's
     /// operator deletes it, whoever began it. Gives a notice where that was somebody else.
     pub(super) async fn heal(&mut self, api: &Api, owner: &Owner) -> anyhow::Result<Option<String>> {
+        if let Some(torn) = self.torn.first() {
+            let why = release::from_secret(torn).err().unwrap_or_default();
+            let notice = format!("{why}. The revision was broken off while it was stored, and is dropped");
+            self.drop_torn(api).await?;
+            return Ok(Some(notice));
+        }
         let Some(newest) = self.entries.last() else { return Ok(None) };
         if !newest.status.starts_with("pending-") {
             return Ok(None);
@@ -295,7 +308,8 @@ impl History {
     /// Writes a revision anew.
     pub(super) async fn replace(&self, api: &Api, owner: &Owner, stored: &mut Stored) -> anyhow::Result<()> {
         let record = self.owned(self.records.record(&stored.release, "modifiedAt"), owner);
-        self.records.update(api, record).await
+        let before = self.entries.iter().find(|entry| entry.revision == stored.release.version);
+        self.records.update(api, record, before.map(|entry| &entry.secret)).await
     }
 
     /// Marks the newest revision as being uninstalled.
@@ -341,8 +355,17 @@ impl History {
 
     /// Deletes every revision.
     pub(super) async fn purge(&mut self, api: &Api) -> anyhow::Result<()> {
+        self.drop_torn(api).await?;
         while !self.entries.is_empty() {
             self.drop_at(api, self.entries.len() - 1).await?;
+        }
+        Ok(())
+    }
+
+    async fn drop_torn(&mut self, api: &Api) -> anyhow::Result<()> {
+        while let Some(torn) = self.torn.last() {
+            self.records.delete(api, torn).await?;
+            self.torn.pop();
         }
         Ok(())
     }

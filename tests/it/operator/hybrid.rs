@@ -6,7 +6,7 @@ use kube::api::{Api, ApiResource, DynamicObject, ListParams};
 use kube::core::GroupVersionKind;
 use opdev::event::{Event, Outcome};
 use opdev::sources::chart_options::{
-    ActionOptions, Annotations, ChartEngine, ChartOptions, Choice, OnHookError, Storage,
+    ActionOptions, Annotations, ChartEngine, ChartOptions, Choice, OnHookError,
 };
 use opdev::sources::{Reconciler, TypeReconciler, Watch};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-config\ndata:\n  greeting: \
+pub(super) const CONFIG: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}-config\ndata:\n  greeting: \
                       {{ .Values.greeting | default \"hello\" | quote }}\n";
 
 fn hook(event: &str) -> String {
@@ -24,18 +24,18 @@ fn hook(event: &str) -> String {
     )
 }
 
-fn hybrid() -> ChartOptions {
+pub(super) fn hybrid() -> ChartOptions {
     ChartOptions { engine: Some(ChartEngine::Hybrid), ..ChartOptions::default() }
 }
 
-fn web(files: &[(&str, &str)], options: ChartOptions) -> Watch {
+pub(super) fn web(files: &[(&str, &str)], options: ChartOptions) -> Watch {
     let mut watch = watch_of("Web", chart("web", files));
     fed_by(&mut watch).options = options;
     watch
 }
 
 /// The script beside the chart of a watch.
-fn beside(mut watch: Watch, text: &str) -> Watch {
+pub(super) fn beside(mut watch: Watch, text: &str) -> Watch {
     let path = format!("config/reconcilers/{}.ts", watch.gvk.kind.to_lowercase());
     let files = BTreeMap::from([(path.clone(), Arc::<str>::from(text))]);
     let program = opdev_types::program::load(&path, &files).unwrap();
@@ -45,7 +45,7 @@ fn beside(mut watch: Watch, text: &str) -> Watch {
     watch
 }
 
-fn plain() -> [(&'static str, &'static str); 1] {
+pub(super) fn plain() -> [(&'static str, &'static str); 1] {
     [("templates/config.yaml", CONFIG)]
 }
 
@@ -69,7 +69,7 @@ async fn status(world: &World, name: &str, done: impl Fn(&Value) -> bool) -> Val
 }
 
 /// The revisions of a release with their words, from Secrets or ConfigMaps.
-async fn revisions(world: &World, kind: &str, name: &str) -> Vec<String> {
+pub(super) async fn revisions(world: &World, kind: &str, name: &str) -> Vec<String> {
     let selector = format!("owner=helm,name={name}");
     let found = world.api("", kind).list(&ListParams::default().labels(&selector)).await.unwrap();
     let word = |object: &DynamicObject| {
@@ -81,12 +81,12 @@ async fn revisions(world: &World, kind: &str, name: &str) -> Vec<String> {
     all
 }
 
-fn at(world: &World, namespace: &str, kind: &str) -> Api<DynamicObject> {
+pub(super) fn at(world: &World, namespace: &str, kind: &str) -> Api<DynamicObject> {
     let gvk = GroupVersionKind::gvk("", "v1", kind);
     Api::namespaced_with(world.client.clone(), namespace, &ApiResource::from_gvk(&gvk))
 }
 
-async fn namespace(world: &World, name: &str) {
+pub(super) async fn namespace(world: &World, name: &str) {
     let all = world.cluster_api("", "Namespace");
     world.create(&all, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
 }
@@ -445,71 +445,6 @@ async fn skip_crds_and_disable_hooks_leave_parts_of_the_chart_out() {
     let crds = world.cluster_api("apiextensions.k8s.io", "CustomResourceDefinition");
     assert!(world.get(&crds, "things.a.test").await.is_none());
     assert!(world.get(&world.api("", "ConfigMap"), "a-pre-install").await.is_none());
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn release_namespace_storage_namespace_and_storage_owner_reference() {
-    let options = ChartOptions {
-        release_namespace: Some("apps".to_owned()),
-        storage_namespace: Some("records".to_owned()),
-        storage_owner: Some(false),
-        ..hybrid()
-    };
-    let script =
-        "export function namespaces(self) { return self.spec.own ? { release: self.spec.own } : null; }\n";
-    let mut world = World::start(vec![beside(web(&plain(), options), script)]).await;
-    for name in ["apps", "records", "special"] {
-        namespace(&world, name).await;
-    }
-    world.create_web("a", json!({})).await;
-    world.outcome("a", Outcome::Installed).await;
-    let found = world.get(&at(&world, "apps", "ConfigMap"), "a-config").await.unwrap();
-    assert_eq!(found["metadata"]["annotations"]["operator-sdk/primary-resource"], "default/a");
-    let record = world.get(&at(&world, "records", "Secret"), "sh.helm.release.v1.a.v1").await.unwrap();
-    assert!(record["metadata"]["ownerReferences"].is_null());
-    // Elsewhere: a new revision, and nothing stays behind.
-    world.patch(&world.webs(), "a", json!({"spec": {"own": "special"}})).await;
-    world.outcome("a", Outcome::Upgraded).await;
-    assert!(world.get(&at(&world, "special", "ConfigMap"), "a-config").await.is_some());
-    assert!(world.get(&at(&world, "apps", "ConfigMap"), "a-config").await.is_none());
-    world.delete(&world.webs(), "a").await;
-    world.outcome("a", Outcome::Uninstalled).await;
-    assert!(world.get(&at(&world, "special", "ConfigMap"), "a-config").await.is_none());
-    assert!(world.get(&at(&world, "records", "Secret"), "sh.helm.release.v1.a.v2").await.is_none());
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn storage_is_a_config_map_or_this_process() {
-    let mut shop = watch_of("Shop", chart("shop", &plain()));
-    fed_by(&mut shop).options = ChartOptions { storage: Some(Storage::Memory), ..hybrid() };
-    let options = ChartOptions { storage: Some(Storage::ConfigMap), ..hybrid() };
-    let mut world = World::start(vec![web(&plain(), options), shop]).await;
-    world.create_web("a", json!({})).await;
-    world.outcome("a", Outcome::Installed).await;
-    world.patch(&world.webs(), "a", json!({"spec": {"greeting": "two"}})).await;
-    world.outcome("a", Outcome::Upgraded).await;
-    assert_eq!(revisions(&world, "ConfigMap", "a").await, ["1 superseded", "2 deployed"]);
-    assert!(revisions(&world, "Secret", "a").await.is_empty());
-    let shops = world.api("test.my.domain", "Shop");
-    world
-        .create(
-            &shops,
-            json!({"apiVersion": "test.my.domain/v1", "kind": "Shop", "metadata": {"name": "b"}, "spec": {}}),
-        )
-        .await;
-    world.outcome("b", Outcome::Installed).await;
-    world.patch(&shops, "b", json!({"spec": {"greeting": "two"}})).await;
-    let pass = world.outcome("b", Outcome::Upgraded).await;
-    assert_eq!(pass.releases[0].revision, 2);
-    assert!(
-        revisions(&world, "Secret", "b").await.is_empty()
-            && revisions(&world, "ConfigMap", "b").await.is_empty()
-    );
-    world.delete(&shops, "b").await;
-    world.outcome("b", Outcome::Uninstalled).await;
-    assert!(world.get(&world.api("", "ConfigMap"), "b-config").await.is_none());
     world.stop().await;
 }
 

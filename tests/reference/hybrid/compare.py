@@ -64,8 +64,15 @@ class Side(model.Side):
         kind = {"configmap": "configmaps", "memory": None}.get(self.it.spec.get("options", {}).get("storage"), "secrets")
         if kind is None:
             return []
-        found = self.api.call("GET", f"{self.core}/{kind}?labelSelector=owner%3Dhelm,name%3D{self.name}")["items"]
+        owner = self.it.spec.get("options", {}).get("chunkedSecrets", {}).get("owner", "helm")
+        found = self.api.call("GET", f"{self.core}/{kind}?labelSelector=owner%3D{owner},name%3D{self.name}")["items"]
         return sorted(found, key=lambda record: int(record["metadata"]["labels"]["version"]))
+
+    def parts(self):
+        """The further Secrets of records that are chunked, by name."""
+        found = self.api.call("GET", f"{self.core}/secrets?labelSelector=type%3Dchunk")["items"]
+        mine = lambda part: part["metadata"]["labels"]["key"].rpartition(".v")[0] == f"sh.helm.release.v1.{self.name}"
+        return {part["metadata"]["name"]: part for part in found if mine(part)}
 
     def seen(self):
         plain = lambda text: text.replace(self.namespace, "NAMESPACE") if isinstance(text, str) else text
@@ -83,12 +90,24 @@ class Side(model.Side):
                 fields[condition["type"]] = plain(" ".join(word for word in words if word))
             fields["manifest"] = plain(documents((status.get("deployedRelease") or {}).get("manifest", ""), uid))
         records, revisions = [], []
-        for record in self.records():
-            release = read(record)
+        parts, stored = self.parts(), self.records()
+        named = [name for record in stored for name in further(record)]
+        fields["chunks"] = "those that the records name" if sorted(named) == sorted(parts) else f"{len(parts)}, named are {len(named)}"
+        for record in stored:
+            release = read(record, parts)
+            if release is None:
+                fields["chunks"] = "some are missing"
+                continue
             labels = record["metadata"]["labels"]
             revisions.append(f"{labels['version']} {labels['status']}")
             owners = [owner["kind"] for owner in record["metadata"].get("ownerReferences", [])]
             about = [release["info"]["description"], release.get("config") or {}, documents(release["manifest"], uid), owners]
+            if record.get("type", "").startswith("operatorframework.io"):
+                about += [record["type"], record.get("immutable"), sorted(labels)]
+                mine = [parts[name] for name in further(record)]
+                about.append(sorted({json.dumps([part["type"], part["immutable"], sorted(part["metadata"]["labels"])]) for part in mine}))
+                owners = {owner["uid"] for part in mine for owner in part["metadata"]["ownerReferences"]}
+                about.append(owners <= {record["metadata"]["uid"]})
             records.append(plain(json.dumps([revisions[-1], about], sort_keys=True)))
         fields["revisions"], fields["records"] = ", ".join(revisions) or "none", "\n".join(records)
         objects = {}
@@ -113,7 +132,19 @@ class Side(model.Side):
         return self.records()
 
 
-def read(record):
+def further(record):
+    """The names of the Secrets that hold the rest of a record."""
+    return json.loads(base64.b64decode(record["data"]["extraChunks"])) if "extraChunks" in record["data"] else []
+
+
+def read(record, parts):
+    names = further(record)
+    if "extraChunks" in record["data"]:
+        # A record that is just being written.
+        if not all(name in parts for name in names):
+            return None
+        all_of_it = [record, *(parts[name] for name in names)]
+        return json.loads(gzip.decompress(b"".join(base64.b64decode(one["data"]["chunk"]) for one in all_of_it)))
     data = record["data"]["release"]
     if record.get("kind") != "ConfigMap" and record.get("type"):
         data = base64.b64decode(data)

@@ -15,9 +15,12 @@ import (
 	"github.com/operator-framework/helm-operator-plugins/pkg/annotation"
 	helmclient "github.com/operator-framework/helm-operator-plugins/pkg/client"
 	"github.com/operator-framework/helm-operator-plugins/pkg/reconciler"
+	"github.com/operator-framework/helm-operator-plugins/pkg/storage"
 	"github.com/operator-framework/helm-operator-plugins/pkg/watches"
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/storage/driver"
+	core "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -54,7 +57,11 @@ type options struct {
 	StorageNamespace      string `json:"storageNamespace"`
 	Storage               string `json:"storage"`
 	StorageOwnerReference *bool  `json:"storageOwnerReference"`
-	Helm                  struct {
+	ChunkedSecrets        struct {
+		Owner                                    string
+		ChunkSize, MaxReadChunks, MaxWriteChunks int
+	} `json:"chunkedSecrets"`
+	Helm struct {
 		Install, Upgrade, Uninstall, Rollback helm
 	} `json:"helm"`
 }
@@ -220,6 +227,22 @@ func actions(mgr ctrl.Manager, watch watches.Watch, own options) helmclient.Acti
 				made := driver.NewConfigMaps(core.ConfigMaps(object.GetNamespace()))
 				made.Log = func(string, ...interface{}) {}
 				return made, nil
+			}))
+	case "chunked":
+		config = append(config, helmclient.StorageDriverMapper(
+			func(_ context.Context, object client.Object, rest *rest.Config) (driver.Driver, error) {
+				clients, err := corev1.NewForConfig(rest)
+				if err != nil {
+					return nil, err
+				}
+				// The custom resource owns the index, and the index the rest, as in OLM's operator-controller.
+				owners := []metav1.OwnerReference{*metav1.NewControllerRef(object, watch.GroupVersionKind)}
+				isIndex := func(secret *core.Secret) bool { return secret.Type == storage.SecretTypeChunkedIndex }
+				secrets := helmclient.NewOwnerRefSecretClient(clients.Secrets(object.GetNamespace()), owners, isIndex)
+				how := own.ChunkedSecrets
+				return storage.NewChunkedSecrets(secrets, how.Owner, storage.ChunkedSecretsConfig{
+					ChunkSize: how.ChunkSize, MaxReadChunks: how.MaxReadChunks, MaxWriteChunks: how.MaxWriteChunks,
+				}), nil
 			}))
 	case "memory":
 		kept := driver.NewMemory()

@@ -3,6 +3,8 @@
 The kind of a scenario is made of its name; the words Translated, Asked, Before, After, Throwing and Rendered in it give the
 kind the Go function of scripts.go, and `script` is what opdev is given for it.
 """
+import random
+import string
 
 CONFIG = """apiVersion: v1
 kind: ConfigMap
@@ -102,6 +104,9 @@ def annotated(**annotations):
     return {PREFIX + name.replace("_", "-"): value for name, value in annotations.items()}
 
 
+# A record of this does not fit into one part.
+NOISE = "noise: " + "".join(random.Random(1).choices(string.ascii_letters, k=9000)) + "\n"
+CHUNKED = {"storage": "chunked", "chunkedSecrets": {"owner": "helm", "chunkSize": 2000}}
 BOTH = {"all": CONFIG, "service": SERVICE}
 HOOKED = {"all": CONFIG, "pre": hook("pre-install"), "up": hook("pre-upgrade"), "down": hook("pre-delete")}
 
@@ -263,6 +268,26 @@ SCENARIOS = {
         templates={"all": CONFIG}, options={"storage": "configmap"}, steps=[say("two")], known={"records": UNOWNED}
     ),
     "config-maps-deleted": dict(templates={"all": CONFIG}, options={"storage": "configmap"}, steps=[("delete",)]),
+    "chunked": dict(templates={"all": CONFIG}, values=NOISE, options=CHUNKED, steps=[say("two"), say("three")]),
+    "chunked-small": dict(templates={"all": CONFIG}, options={"storage": "chunked", "chunkedSecrets": {"owner": "mine", "chunkSize": 100000}}, steps=[say("two")]),
+    "chunked-history": dict(
+        templates={"all": CONFIG}, values=NOISE, options={**CHUNKED, "maxReleaseHistory": 1}, steps=[say("two"), say("three")]
+    ),
+    "chunked-failed": dict(
+        templates=BOTH,
+        values=NOISE,
+        options=CHUNKED,
+        steps=[bad(greeting="two"), good(greeting="three")],
+        known={"revisions": GROWS, "records": GROWS},
+    ),
+    "chunked-deleted": dict(templates={"all": CONFIG}, values=NOISE, options=CHUNKED, steps=[say("two"), ("delete",)]),
+    "chunked-too-large": dict(
+        templates={"all": CONFIG},
+        values=NOISE,
+        options={"storage": "chunked", "chunkedSecrets": {**CHUNKED["chunkedSecrets"], "maxWriteChunks": 1}},
+        steps=[],
+        known={"rest": GROWS},
+    ),
     "memory": dict(templates={"all": CONFIG}, options={"storage": "memory"}, steps=[say("two")]),
     "no-owner": dict(templates={"all": CONFIG}, options={"storageOwnerReference": False}, steps=[say("two")]),
     "keep": dict(

@@ -19,6 +19,7 @@ use crate::sources::ChartReconciler;
 use crate::sources::chart_options::{ChartOptions, Storage};
 use anyhow::{Context, anyhow};
 use opdev_helm::chart::Chart;
+use opdev_helm::release::chunked::Chunking;
 use opdev_object::meta::Gvk;
 use opdev_object::yaml;
 use opdev_types::contract::{Desired, Release, ReleaseState};
@@ -52,6 +53,7 @@ impl Pass {
             if storage == Storage::ConfigMap {
                 self.own.config_maps = Some(!found.is_empty());
             }
+            let storage = (storage, &Chunking::default());
             let records = Records::of(&self.api, "", storage, &Kept::default()).await?;
             histories.extend(History::all(&records, found));
         }
@@ -157,6 +159,7 @@ impl Pass {
         if storage == Storage::ConfigMap {
             self.own.config_maps = Some(true);
         }
+        let storage = (storage, &release_options.chunked);
         let records = Records::of(&self.api, &namespace, storage, &Kept::default()).await;
         let read =
             History::read(&self.api, records.map_err(Fault::plain)?, name, release_options.storage_owner);
@@ -201,10 +204,12 @@ impl Pass {
         let wrong = |why: String| Fault::plain(anyhow!("release {:?}: {why}", release.name));
         let node = yaml::parse(&release.options.to_string()).map_err(|error| wrong(error.message))?;
         let options = ChartOptions::read(&node).map_err(|found| wrong(found.message))?;
-        if options.storage == Some(Storage::Memory) {
-            return Err(wrong("storage memory is not known here; use secret or configmap".to_owned()));
-        }
-        Ok(options)
+        let unknown = match options.storage {
+            Some(Storage::Memory) => "memory",
+            Some(Storage::Chunked) => "chunked",
+            None | Some(Storage::Secret | Storage::ConfigMap) => return Ok(options),
+        };
+        Err(wrong(format!("storage {unknown} is not known here; use secret or configmap")))
     }
 
     /// Takes a release off the cluster.
