@@ -66,10 +66,10 @@ fn samples(typed: &str, index: usize, state: &State, view: &ViewState, buffer: &
         });
     }
     if choices.is_empty() {
-        let text = if state.samples().is_empty() {
-            " The project has no samples; type the path of a file."
-        } else {
-            " No sample matches; a path ends in .yaml."
+        let text = match state.samples() {
+            [_, ..] => " No sample matches; a path ends in .yaml.",
+            [] if state.reload.live.is_none() => " The project is not read yet; type the path of a file.",
+            [] => " The project has no samples; type the path of a file.",
         };
         rows.push(Row::new(Role::Dim, text));
     }

@@ -276,7 +276,11 @@ fn empty(state: &State, view: &ViewState, area: Rect) -> Vec<Row> {
         return words_of(&["Starting. Custom resources of the project's kinds show here.".to_owned()], area);
     }
     if state.reload.live.is_none() {
-        return words_of(&["The project is being read.".to_owned()], area);
+        let text = match state.trust {
+            Some(_) => format!("The project waits for your word: {} shows what it wants.", key(Do::Held)),
+            None => "The project is being read.".to_owned(),
+        };
+        return words_of(&[text], area);
     }
     if state.kinds().is_empty() {
         let text = "No kinds yet. Name a kind and its chart in watches.yaml; opdev takes it in as you save.";

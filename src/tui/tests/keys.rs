@@ -156,6 +156,11 @@ fn what_the_project_wants_is_asked_and_refusing_has_the_focus() {
     assert!(text(&screen(&state, &mut view, "", SIZE)).contains("Trust this project?"));
     let shown = text(&screen(&state, &mut view, "esc", SIZE));
     assert!(!shown.contains("Trust this project?") && shown.contains("not trusted yet"), "{shown}");
+    let unread = of(vec![started(), trust_asked()]);
+    let shown = text(&screen(&unread, &mut ViewState::default(), "esc", SIZE));
+    assert!(shown.contains("The project waits for your word: H shows"), "{shown}");
+    let shown = text(&screen(&unread, &mut ViewState::default(), "esc a", SIZE));
+    assert!(shown.contains("The project is not read yet"), "{shown}");
     state.reduce(Event::TrustAnswered(Arc::new(TrustAnswered {
         at: now(),
         answer: TrustAnswer::Once,
