@@ -141,8 +141,10 @@ fn the_page_of_armada_is_true() {
 }
 
 /// The blocks of the README that no test runs, by how they begin, and why.
-const NOT_RUN: [(&str, &str); 1] =
-    [("cargo run --release", "builds opdev itself, and runs all tests, this one among them")];
+const NOT_RUN: [(&str, &str); 2] = [
+    ("cargo install --path .", "builds opdev itself, and puts it on this machine's PATH"),
+    ("cargo run --release", "builds opdev itself, and runs all tests, this one among them"),
+];
 
 #[test]
 #[cfg_attr(not(oracles), ignore = "needs OPDEV_ORACLES")]
