@@ -4,6 +4,7 @@
 
 use crate::contract::Key;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A controller, by its place in the engine's list, and what it has to look at.
@@ -26,8 +27,10 @@ pub(super) struct Lanes {
     lanes: Vec<Lane>,
     /// Whose turn it is.
     turn: usize,
-    timers: BTreeMap<Duration, Vec<Job>>,
-    alarms: HashMap<Job, Duration>,
+    /// By when they are due. Each Event has one for an hour: there are many of them.
+    timers: BTreeMap<Duration, Vec<Arc<Job>>>,
+    /// When the next timer of a job is due.
+    alarms: HashMap<Arc<Job>, Duration>,
 }
 
 impl Lanes {
@@ -52,8 +55,10 @@ impl Lanes {
         if self.alarms.get(job).is_some_and(|planned| *planned <= at) {
             return;
         }
-        self.alarms.insert(job.clone(), at);
-        self.timers.entry(at).or_default().push(job.clone());
+        let shared =
+            self.alarms.get_key_value(job).map_or_else(|| Arc::new(job.clone()), |(job, _)| job.clone());
+        self.alarms.insert(shared.clone(), at);
+        self.timers.entry(at).or_default().push(shared);
     }
 
     /// When the next timer is due.
@@ -71,7 +76,7 @@ impl Lanes {
                 // A timer that was overtaken by an earlier one has no alarm of its own any more.
                 if self.alarms.get(&job) == Some(&at) {
                     self.alarms.remove(&job);
-                    self.enqueue(job);
+                    self.enqueue(Arc::unwrap_or_clone(job));
                 }
             }
         }
