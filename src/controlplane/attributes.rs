@@ -3,6 +3,7 @@
 //! Never reads the store.
 
 use opdev_object::meta::{self, OwnerReference};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -115,6 +116,15 @@ impl Attributes {
         }
     }
 
+    /// The same, read off the text of an object: only the fields that are needed become a tree. `None` where the text is no
+    /// JSON.
+    pub(crate) fn of_text(table: &str, text: &[u8], shared: &Shared) -> Option<Self> {
+        let partial = serde_json::from_slice::<Partial>(text).and_then(serde_json::to_value);
+        // A custom resource may have something else under the same names.
+        let object = partial.or_else(|_| serde_json::from_slice(text)).ok()?;
+        Some(Attributes::shared(table, &object, shared))
+    }
+
     /// `metadata.uid`, empty where there is none.
     pub fn uid(&self) -> &str {
         &self.uid
@@ -219,6 +229,52 @@ fn service_fields(service: &Value) -> String {
     fields
 }
 
+/// The fields of an object that attributes are made of.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Partial {
+    api_version: Option<Value>,
+    metadata: Option<PartialMetadata>,
+    spec: Option<PartialSpec>,
+    status: Option<PartialStatus>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PartialMetadata {
+    uid: Option<Value>,
+    labels: Option<Value>,
+    owner_references: Option<Value>,
+    deletion_timestamp: Option<Value>,
+}
+
+/// Of pods and services.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PartialSpec {
+    node_name: Option<Value>,
+    containers: Option<Vec<PartialContainer>>,
+    #[serde(rename = "clusterIP")]
+    cluster_ip: Option<Value>,
+    ports: Option<Value>,
+    health_check_node_port: Option<Value>,
+    selector: Option<Value>,
+    r#type: Option<Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct PartialContainer {
+    resources: Option<Value>,
+}
+
+/// Of pods.
+#[derive(Serialize, Deserialize)]
+struct PartialStatus {
+    phase: Option<Value>,
+    #[serde(rename = "podIP")]
+    pod_ip: Option<Value>,
+}
+
 /// What many objects have in common.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -281,6 +337,29 @@ mod tests {
         assert!(known.pod_finished());
         assert_eq!(Attributes::of("configmaps", &pod("n")).pod(PodField::Node), "");
         assert_eq!(Attributes::of("pods", &json!({})).labels(), &Value::Null);
+    }
+
+    #[test]
+    fn the_text_of_an_object_says_what_its_tree_says() {
+        let service = json!({"apiVersion": "v1", "spec": {"clusterIP": "10.96.0.7", "healthCheckNodePort": 30003,
+            "type": "NodePort", "ports": [{"nodePort": 30001}], "selector": {"app": "x"}}});
+        let others = [
+            json!({"spec": "text", "metadata": {"uid": "3"}}),
+            json!({"spec": {"containers": 1}}),
+            json!(null),
+        ];
+        for object in [pod("n"), service].into_iter().chain(others) {
+            for table in ["pods", "services", "configmaps"] {
+                let text = object.to_string();
+                let read = Attributes::of_text(table, text.as_bytes(), &Shared::default()).unwrap();
+                assert_eq!(
+                    format!("{read:?}"),
+                    format!("{:?}", Attributes::of(table, &object)),
+                    "{table} {text}"
+                );
+            }
+        }
+        assert!(Attributes::of_text("pods", b"{", &Shared::default()).is_none());
     }
 
     #[test]

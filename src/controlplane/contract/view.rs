@@ -46,6 +46,18 @@ pub trait View {
         self.list(resource, namespace).into_iter().filter(wanted).collect()
     }
 
+    /// The keys of the same objects: none of them is read.
+    fn select_keys(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        among: &Lookup<'_>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Key> {
+        let found = self.select(resource, namespace, among, wanted);
+        found.iter().map(|object| Key::of(resource, object)).collect()
+    }
+
     /// Looks at what is known of each object of a resource without reading it. `among` says which; a view may show more.
     fn each(
         &self,

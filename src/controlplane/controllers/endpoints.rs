@@ -49,12 +49,10 @@ fn service_keys(view: &dyn View, change: &Change, own: &str) -> Vec<Key> {
             let selecting = |labels| {
                 let among = Lookup::Selecting(labels);
                 let selects = |service: &Attributes| service.service_selects(Some(labels));
-                view.select("services", meta::namespace(object), &among, &selects)
+                view.select_keys("services", meta::namespace(object), &among, &selects)
             };
-            // Each change of a pod asks for the Services that select it: only those are read.
             let mut keys = Vec::new();
-            for service in states.into_iter().flatten().flat_map(selecting) {
-                let key = Key::of("services", &service);
+            for key in states.into_iter().flatten().flat_map(selecting) {
                 if !keys.contains(&key) {
                     keys.push(key);
                 }

@@ -114,6 +114,16 @@ impl View for Indexed<'_> {
         self.plane.select(resource, namespace, among, wanted)
     }
 
+    fn select_keys(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        among: &Lookup<'_>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<Key> {
+        self.plane.select_keys(resource, namespace, among, wanted)
+    }
+
     fn each(
         &self,
         resource: &str,

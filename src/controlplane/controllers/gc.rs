@@ -78,6 +78,9 @@ impl Controller for GarbageCollector {
     }
 
     fn sync(&self, view: &dyn View, key: &Key, _now: Timestamp) -> Sync {
+        if stays(view, key) {
+            return Sync::done();
+        }
         let Some(object) = key.read(view) else { return Sync::done() };
         let writes = if deleting(&object) && has(&object, ORPHAN) {
             orphan(view, key, &object)
@@ -104,8 +107,9 @@ fn waits(object: &Value) -> bool {
 fn owners_unknown(view: &dyn View) -> Vec<Key> {
     let mut keys = Vec::new();
     for info in view.resources().iter().filter(|info| info.deletable && info.resource != "events") {
-        let owned = view.select(&info.resource, None, &Lookup::All, &|known| !known.owners().is_empty());
-        keys.extend(owned.iter().map(|object| Key::of(&info.resource, object)));
+        keys.extend(
+            view.select_keys(&info.resource, None, &Lookup::All, &|known| !known.owners().is_empty()),
+        );
     }
     keys
 }
@@ -123,13 +127,19 @@ fn known(view: &dyn View, key: &Key) -> Option<Attributes> {
     view.attributes(&key.resource, key.namespace.as_deref(), &key.name)
 }
 
-fn classify(view: &dyn View, object: &Value, owner: &OwnerReference) -> Owner {
+/// Whether all owners are there, so that the object stays as it is. Told without reading the object: of nearly all that is so.
+fn stays(view: &dyn View, key: &Key) -> bool {
+    let solid =
+        |owner: &OwnerReference| matches!(classify(view, key.namespace.as_deref(), owner), Owner::Solid);
+    known(view, key).is_some_and(|known| !known.deleting() && known.owners().iter().all(solid))
+}
+
+fn classify(view: &dyn View, namespace: Option<&str>, owner: &OwnerReference) -> Owner {
     if view.has_gone(&owner.uid) {
         return Owner::Absent;
     }
     let gvk = Gvk::from_api_version(&owner.api_version, &owner.kind);
     let Some(info) = view.resource_of(&gvk.group, &gvk.kind) else { return Owner::Unknown };
-    let namespace = meta::namespace(object);
     if info.namespaced && namespace.is_none() {
         // A cluster-scoped object cannot be owned from within a namespace: that never resolves.
         return Owner::Unknown;
@@ -163,7 +173,7 @@ fn collect(view: &dyn View, key: &Key, object: &Value) -> Vec<Write> {
     }
     let (mut solid, mut absent, mut waiting) = (0, Vec::new(), Vec::new());
     for owner in &owners {
-        match classify(view, object, owner) {
+        match classify(view, meta::namespace(object), owner) {
             Owner::Solid => solid += 1,
             Owner::Absent => absent.push(owner),
             Owner::Waiting => waiting.push(owner),

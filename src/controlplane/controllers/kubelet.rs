@@ -77,10 +77,9 @@ impl Kubelet {
     /// The pods that may wait for a ConfigMap, a Secret or a ServiceAccount which has come.
     fn waiting(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let Some(object) = &change.after else { return Vec::new() };
-        let pods = view.select("pods", meta::namespace(object), &Lookup::All, &|pod| {
+        view.select_keys("pods", meta::namespace(object), &Lookup::All, &|pod| {
             matches!(pod.pod(PodField::Phase), "" | "Pending") && pod.pod(PodField::Node) == self.node
-        });
-        pods.iter().map(|pod| Key::of("pods", pod)).collect()
+        })
     }
 
     /// Says why a pod cannot be started, in its status and, once, in an Event.

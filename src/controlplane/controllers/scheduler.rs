@@ -30,9 +30,10 @@ impl Controller for Scheduler {
     fn keys(&self, view: &dyn View, change: &Change) -> Vec<Key> {
         let waits = |pod: &Value| pods::active(pod) && text(pod, "/spec/nodeName").is_empty();
         let all_waiting = || {
-            let unplaced = |known: &Attributes| known.pod(PodField::Node).is_empty() && !known.pod_finished();
-            let pods = view.select("pods", None, &Lookup::All, &unplaced);
-            pods.iter().filter(|pod| waits(pod)).map(|pod| Key::of("pods", pod)).collect()
+            let unplaced = |known: &Attributes| {
+                known.pod(PodField::Node).is_empty() && !known.pod_finished() && !known.deleting()
+            };
+            view.select_keys("pods", None, &Lookup::All, &unplaced)
         };
         match change.resource.as_str() {
             "pods" => match &change.after {

@@ -3,7 +3,7 @@
 use super::{Catalog, definitions};
 use crate::admission::{self, Admission};
 use crate::attributes::{Attributes, Lookup};
-use crate::contract::{ResourceInfo, View};
+use crate::contract::{self, ResourceInfo, View};
 use crate::resource::Resource;
 use crate::storage::{Key, Store, Stored};
 use serde_json::Value;
@@ -141,6 +141,22 @@ impl View for Registry {
         let mut found = self.among(resource, namespace, among);
         found.retain(|object| wanted(object.attributes()));
         found.iter().map(Stored::value).collect()
+    }
+
+    fn select_keys(
+        &self,
+        resource: &str,
+        namespace: Option<&str>,
+        among: &Lookup<'_>,
+        wanted: &dyn Fn(&Attributes) -> bool,
+    ) -> Vec<contract::Key> {
+        let found = self.among(resource, namespace, among);
+        let wanted = found.iter().filter(|object| wanted(object.attributes())).map(|object| object.key());
+        let key = |key: &Key| {
+            let namespace = Some(&*key.namespace).filter(|namespace| !namespace.is_empty());
+            contract::Key::new(resource, namespace, &key.name)
+        };
+        wanted.map(key).collect()
     }
 
     fn each(

@@ -76,10 +76,9 @@ impl Stored {
         Stored::of((key, 0, attributes), value, Weak::new())
     }
 
-    /// An object as it was read back. Its tree was needed for what is known of it, and is not kept.
+    /// An object as it was read back. It has no tree yet.
     pub(super) fn read_back(key: Key, text: &[u8], revision: u64, trees: &Arc<Trees>) -> Option<Arc<Self>> {
-        let value: Value = serde_json::from_slice(text).ok()?;
-        let attributes = trees.attributes(&value);
+        let attributes = trees.attributes_of_text(text)?;
         let text = trees.pack(text).map_or_else(|| Text::Whole(Bytes::copy_from_slice(text)), Text::Packed);
         let content = Mutex::new(Content { text, tree: None, forms: Vec::new() });
         let (asked, trees) = (AtomicBool::new(false), Arc::downgrade(trees));

@@ -50,6 +50,11 @@ impl Trees {
         Attributes::shared(&self.table, object, &self.all.shared)
     }
 
+    /// The same, read off its text; `None` where that is no JSON.
+    pub(super) fn attributes_of_text(&self, text: &[u8]) -> Option<Attributes> {
+        Attributes::of_text(&self.table, text, &self.all.shared)
+    }
+
     /// A text in less space; `None` where that is not worth it.
     pub(super) fn pack(&self, text: &[u8]) -> Option<Packed> {
         self.dictionaries.pack(text)
