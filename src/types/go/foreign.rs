@@ -38,14 +38,21 @@ pub(crate) fn schema(builder: &mut Builder<'_>, id: &TypeId, missing: &Missing) 
     });
     if let Some(schema) = known {
         let module = module_of(package, missing);
-        if builder.without_source.insert(module.0.clone()) {
+        let hint = match &missing.module {
+            Some(_) => Some("Run `go mod download`.".to_owned()),
+            // Without a go.mod the project names no release: these are its schemas.
+            None => builder.loader.in_a_module().then(|| format!("Run `go get {}`.", module.0)),
+        };
+        if let Some(hint) = hint
+            && builder.without_source.insert(module.0.clone())
+        {
             let version = if module.1.is_empty() { String::new() } else { format!(" {}", module.1) };
             let message = format!(
                 "the source of {}{version} is not on this machine: its types have the schemas and descriptions of Kubernetes {} instead",
                 module.0,
                 opdev_object::facts::KUBERNETES_MINOR
             );
-            builder.loader.notes.push(Diagnostic::warning(message, None).with_hint("Run `go mod download`."));
+            builder.loader.notes.push(Diagnostic::warning(message, None).with_hint(hint));
         }
         return schema;
     }

@@ -197,6 +197,11 @@ impl Modules {
         modules
     }
 
+    /// Whether there is a `go.mod`.
+    pub(crate) fn are_named(&self) -> bool {
+        !self.main.path.is_empty() || !self.work.is_empty()
+    }
+
     /// The texts that say where packages lie.
     pub(crate) fn texts(&self, files: &dyn Files) -> Vec<Option<Arc<str>>> {
         let work = self.work_dir.as_ref().map(|dir| join(dir, "go.work"));

@@ -181,6 +181,11 @@ impl<'a> Loader<'a> {
         Some(package)
     }
 
+    /// Whether a `go.mod` says which modules the project takes.
+    pub(crate) fn in_a_module(&self) -> bool {
+        self.modules.are_named()
+    }
+
     /// The package of an import, seen from a folder.
     pub(crate) fn import(&mut self, path: &Arc<str>, from: &str) -> Result<Arc<Package>, Missing> {
         if let Some(loaded) = self.loaded.get(path) {

@@ -253,6 +253,22 @@ fn without_source_the_facts_or_the_module_are_named() {
 }
 
 #[test]
+fn a_project_without_go_is_not_told_to_download_modules() {
+    let api = [("api/v1/thing.go", KIND), ("api/v1/part.go", PART)];
+    let said = |more: &[(&str, &str)]| {
+        let all: Vec<(&str, &str)> = api.iter().chain(more).copied().collect();
+        let made = generate(&Memory::of(&all));
+        assert!(!made.crds[0].broken, "{:?}", made.diagnostics);
+        made.diagnostics.into_iter().filter_map(|one| one.hint).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&[]), [""; 0]);
+    let go_mod = "module example.com/op\n";
+    assert_eq!(said(&[("go.mod", go_mod)]), ["Run `go get k8s.io/apimachinery`."]);
+    let go_mod = format!("{go_mod}require k8s.io/apimachinery v0.34.1\n");
+    assert_eq!(said(&[("go.mod", &go_mod)]), ["Run `go mod download`."]);
+}
+
+#[test]
 fn standard_types_are_known() {
     let text = KIND.replace("import metav1", "import (\n\t\"encoding/json\"\n\t\"time\"\n)\nimport metav1");
     let text = text
