@@ -15,6 +15,9 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+/// How often an object is replaced while others write it.
+const REPLACEMENTS: u32 = 5;
+
 /// What a pass did to other objects.
 #[derive(Debug, Default)]
 pub(super) struct Effects {
@@ -189,12 +192,22 @@ async fn write(api: &Api, planned: &Planned, force: Force) -> anyhow::Result<Val
     }
 }
 
+/// Replaces whatever is there, as Helm does: also what a controller has changed since it was looked at.
 async fn replace(api: &Api, wanted: &Wanted, live: &Value) -> Result<Value, ApiError> {
     let mut object = wanted.object.clone();
-    if let Some(version) = meta::resource_version(live) {
-        object["metadata"]["resourceVersion"] = Value::from(version);
+    let (mut newest, mut left) = (None, REPLACEMENTS);
+    loop {
+        if let Some(version) = meta::resource_version(newest.as_ref().unwrap_or(live)) {
+            object["metadata"]["resourceVersion"] = Value::from(version);
+        }
+        left -= 1;
+        match api.update(&wanted.at(), "", &object).await {
+            Err(error) if error.is_conflict() && left > 0 => {
+                newest = Some(api.get(&wanted.at()).await?.ok_or(error)?);
+            }
+            answer => return answer,
+        }
     }
-    api.update(&wanted.at(), "", &object).await
 }
 
 fn note_write(planned: &Planned, after: Value, effects: &mut Effects) {
