@@ -2,6 +2,7 @@
 //! programs, and the CRDs. One stream for each thing to follow, whoever asks for it, ended when nobody does any more.
 //! Never queues by itself; `wakes` says which objects an event wakes.
 
+use super::unread::{During, Unread};
 use super::wakes::{self, Readers, Wake};
 use crate::event::WatchEvent;
 use crate::operator::missing_right::FORBIDDEN_HINT;
@@ -76,6 +77,7 @@ pub(super) struct Kinds {
     /// Kinds of charts' objects, by the charts' label.
     dependents: HashSet<Gvk>,
     readers: Readers,
+    unread: Unread,
     open: HashMap<Follow, Stream>,
     ids: HashMap<u64, Follow>,
     next: u64,
@@ -126,6 +128,7 @@ impl Kinds {
             primaries: HashMap::new(),
             dependents: HashSet::new(),
             readers: Readers::default(),
+            unread: Unread::default(),
             open: HashMap::new(),
             ids: HashMap::new(),
             next: 0,
@@ -187,8 +190,14 @@ impl Kinds {
         }
     }
 
-    /// Follows what a pass needs and takes in what it has seen.
-    pub(super) fn follow(&mut self, key: &ObjectKey, seen: Seen) {
+    /// A pass begins; what is returned is for `follow`, at its end.
+    pub(super) fn pass_begins(&mut self) -> u64 {
+        self.unread.begin()
+    }
+
+    /// Follows what a pass needs and takes in what it has seen. Returns what has changed since it read it.
+    pub(super) fn follow(&mut self, key: &ObjectKey, seen: Seen, began: u64) -> Vec<Wake> {
+        let before = self.readers.reads_of(key);
         self.dependents.extend(seen.dependents);
         if let Some(served) = self.primaries.get_mut(&(key.group.clone(), key.kind.clone())) {
             served.children.extend(seen.children);
@@ -212,6 +221,18 @@ impl Kinds {
             }
         }
         self.sweep();
+        let reads = self.readers.reads_of(key);
+        let missed = match self.unread.during(began) {
+            During::All(changes) => {
+                changes.iter().filter_map(|(gvk, happened)| reads.wake(&before, key, gvk, happened)).collect()
+            }
+            // Rather one pass too many than one that never comes.
+            During::Much => {
+                reads.are_more_than(&before).then(|| Wake::again(key.clone())).into_iter().collect()
+            }
+        };
+        self.unread.end(began);
+        missed
     }
 
     /// Nobody reads for an object any more.
@@ -415,6 +436,9 @@ impl Kinds {
             for served in self.primaries.values_mut().filter(|served| served.follow == follow) {
                 served.namespaced = namespaced;
             }
+        }
+        if follow.selector.is_empty() {
+            self.unread.hear(&follow.gvk, &happened);
         }
         let mapping = self.mapping();
         let view = wakes::View { primaries: &self.primaries, mapping: &mapping, readers: &self.readers };

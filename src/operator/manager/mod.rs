@@ -8,6 +8,7 @@ mod mapped;
 mod pass;
 mod pause;
 mod reload;
+mod unread;
 mod wakes;
 
 use super::api::Api;
@@ -509,6 +510,7 @@ impl Manager {
                 object,
                 taken,
                 sources: self.sources.number,
+                began: self.kinds.pass_begins(),
                 recorder,
                 secrets,
                 cancel,

@@ -5,7 +5,7 @@ use super::kinds::Seen;
 use crate::event::{Cause, CauseKind, Event, Failure, Level, LogLine, Outcome, Reconcile, Requeue, mask};
 use crate::operator::echo::mark;
 use crate::operator::missing_right::FORBIDDEN_HINT;
-use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken};
+use crate::operator::queue::{Ended, Mark, Origin, Retry, Taken, Urgency};
 use crate::operator::reconcile::Report;
 use crate::tap::Recorder;
 use jiff::Timestamp;
@@ -23,6 +23,8 @@ pub(super) struct Running {
     pub(super) object: ObjectRef,
     pub(super) taken: Taken,
     pub(super) sources: u64,
+    /// Where the changes begin that it may not have seen.
+    pub(super) began: u64,
     pub(super) recorder: Arc<Recorder>,
     /// The secrets that were known when it began; a pass that panics tells none.
     pub(super) secrets: Vec<String>,
@@ -60,7 +62,7 @@ impl Manager {
             known: report.known,
             buried: report.buried,
         };
-        self.kinds.follow(&key, seen);
+        let mut unread = self.kinds.follow(&key, seen, running.began);
         for (level, message) in report.logs {
             let target = running.object.gvk.kind.clone();
             self.events.log(LogLine {
@@ -102,6 +104,12 @@ impl Manager {
             false if read.contains(mark) => Origin::Read,
             false => Origin::Other,
         };
+        // What the pass has read in that state, or wrote itself, is no news to it.
+        unread.retain(|wake| wake.mark.as_ref().is_none_or(|mark| judge(mark) == Origin::Other));
+        for wake in unread {
+            let cause = Cause { at: Timestamp::now(), kind: wake.kind };
+            self.queue.add(&key, cause, Urgency::Wait, None, Instant::now());
+        }
         self.queue.end(&key, ended, judge, Instant::now());
         if !matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled) {
             self.memories.insert(key.clone(), report.memory);

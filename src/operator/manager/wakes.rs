@@ -37,6 +37,14 @@ pub(super) struct Wake {
     pub(super) listed: bool,
 }
 
+impl Wake {
+    /// A pass more, for a change that is not known any more.
+    pub(super) fn again(key: ObjectKey) -> Wake {
+        let kind = CauseKind::Period;
+        Wake { key, kind, mark: None, gone: false, leaving: false, echo: true, listed: false }
+    }
+}
+
 /// Who has read what.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
@@ -58,6 +66,11 @@ impl Readers {
         self.by_object.insert(key.clone(), parsed.collect());
     }
 
+    /// The reads of an object.
+    pub(super) fn reads_of(&self, key: &ObjectKey) -> Reads {
+        Reads(self.by_object.get(key).cloned().unwrap_or_default())
+    }
+
     /// Forgets an object; whether it had read anything.
     pub(super) fn forget(&mut self, key: &ObjectKey) -> bool {
         self.by_object.remove(key).is_some()
@@ -75,18 +88,52 @@ impl Readers {
 
     /// Who has read an object of a kind.
     fn of<'a>(&'a self, gvk: &'a Gvk, object: &'a Value) -> impl Iterator<Item = &'a ObjectKey> {
-        let reads = move |(read, selector): &(Read, Option<LabelSelector>)| {
-            let inside = read.namespace.is_none() || read.namespace.as_deref() == meta::namespace(object);
-            let labels = || object.pointer("/metadata/labels").and_then(Value::as_object).cloned();
-            read.gvk == *gvk
-                && inside
-                && match &read.name {
-                    Some(name) => meta::name(object) == Some(name),
-                    None => selector.as_ref().is_some_and(|s| s.matches(&labels().unwrap_or_default())),
-                }
-        };
+        let reads = move |read: &(Read, Option<LabelSelector>)| is_read(read, gvk, object);
         self.by_object.iter().filter(move |(_, all)| all.iter().any(reads)).map(|(key, _)| key)
     }
+}
+
+/// What one object's pass has read.
+#[derive(Debug, Default)]
+pub(super) struct Reads(Vec<(Read, Option<LabelSelector>)>);
+
+impl Reads {
+    /// Whether what happened to an object concerns a read.
+    fn concern(&self, gvk: &Gvk, happened: &Happened) -> bool {
+        let states = happened.old.as_deref().into_iter().chain([&*happened.object]);
+        states.into_iter().any(|state| self.0.iter().any(|read| is_read(read, gvk, state)))
+    }
+
+    /// Whether something was read that was not read before.
+    pub(super) fn are_more_than(&self, before: &Reads) -> bool {
+        self.0.iter().any(|(read, _)| !before.0.iter().any(|(known, _)| known == read))
+    }
+
+    /// The wake for a change that came while the pass ran which says only now that it has read such an object; `before` is
+    /// what the passes before had read: that has woken already.
+    pub(super) fn wake(
+        &self,
+        before: &Reads,
+        key: &ObjectKey,
+        gvk: &Gvk,
+        happened: &Happened,
+    ) -> Option<Wake> {
+        let news = counts(happened).1 && self.concern(gvk, happened) && !before.concern(gvk, happened);
+        let mut object = ObjectRef::of(&happened.object).filter(|_| news)?;
+        object.gvk = gvk.clone();
+        Some(other_wake(happened, object, key.clone(), Relation::Related))
+    }
+}
+
+fn is_read((read, selector): &(Read, Option<LabelSelector>), gvk: &Gvk, object: &Value) -> bool {
+    let inside = read.namespace.is_none() || read.namespace.as_deref() == meta::namespace(object);
+    let labels = || object.pointer("/metadata/labels").and_then(Value::as_object).cloned();
+    read.gvk == *gvk
+        && inside
+        && match &read.name {
+            Some(name) => meta::name(object) == Some(name),
+            None => selector.as_ref().is_some_and(|s| s.matches(&labels().unwrap_or_default())),
+        }
 }
 
 /// What the manager knows of who is who.
@@ -234,4 +281,43 @@ pub(super) fn with_own_write(mut kind: CauseKind, own: bool) -> CauseKind {
         *own_write = own;
     }
     kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn readers(name: Option<&str>, selector: &str) -> Reads {
+        let mut readers = Readers::default();
+        let read = Read {
+            gvk: Gvk::new("", "v1", "ConfigMap"),
+            namespace: Some("a".to_owned()),
+            name: name.map(str::to_owned),
+            selector: selector.to_owned(),
+        };
+        readers.set(&ObjectKey::default(), vec![read]);
+        readers.reads_of(&ObjectKey::default())
+    }
+
+    #[test]
+    fn a_change_that_came_after_a_first_read_wakes_whoever_has_read() {
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"namespace": "a", "name": "size", "uid": "1", "resourceVersion": "7", "labels": {"x": "y"}}});
+        let happened =
+            Happened { event: WatchEvent::Added, old: None, object: Arc::new(object), initial: false };
+        let (gvk, key, none) = (Gvk::new("", "v1", "ConfigMap"), ObjectKey::default(), Reads::default());
+        let wake = |reads: &Reads, before: &Reads| reads.wake(before, &key, &gvk, &happened);
+        let (named, picked) = (readers(Some("size"), ""), readers(None, "x=y"));
+        for reads in [&named, &picked] {
+            let woken = wake(reads, &none).expect("nobody was known to read it");
+            assert!(matches!(woken.kind, CauseKind::Watch { relation: Relation::Related, .. }));
+            assert_eq!(woken.mark, Some(("1".to_owned(), "7".to_owned())));
+            assert!(wake(reads, reads).is_none(), "that has woken when it came");
+        }
+        assert!(wake(&readers(Some("other"), ""), &none).is_none());
+        assert!(wake(&readers(None, "x=z"), &none).is_none());
+        assert!(named.are_more_than(&none) && !named.are_more_than(&named));
+    }
 }
