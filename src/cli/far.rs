@@ -1,8 +1,10 @@
 //! Flags of commands that take charts from repositories and registries.
 
+use crate::event::words::visible;
 use crate::pull::Access;
 use anyhow::{Context as _, Result, bail};
-use std::path::PathBuf;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 /// How a chart repository or a registry is reached
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -34,7 +36,17 @@ pub(super) struct AccessArgs {
     plain_http: bool,
 }
 
+/// Prints a warning about a chart repository.
+pub(super) fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{}", visible(text));
+}
+
 impl AccessArgs {
+    /// The files that the flags name.
+    pub(super) fn files(&self) -> impl Iterator<Item = &Path> {
+        [&self.ca_file, &self.cert_file, &self.key_file].into_iter().flatten().map(PathBuf::as_path)
+    }
+
     /// What the flags say. The password is read from standard input where that is asked for.
     pub(super) fn access(&self) -> Result<Access> {
         let mut password = String::new();

@@ -216,7 +216,7 @@ fn files(args: &RenderArgs, reference: &str) -> Result<(FileSet, Unread)> {
         version: args.version.clone().unwrap_or_default().trim().to_owned(),
         access: args.access.access()?,
     };
-    let found = pull::download(&request, &Homes::from_environment())?;
+    let found = pull::download(&request, &Homes::from_environment(), &mut super::far::warn)?;
     for note in &found.notes {
         let _ = writeln!(std::io::stderr(), "{}", visible(note));
     }

@@ -181,6 +181,9 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
         };
         scaffold::create_api(&api_options(kind, reconciler, args.common.force, &here)?, &mut draft)?;
     }
+    if let Some(named) = named_in(kind, (&here, &root)) {
+        scaffold::warn_of_others(&named, &mut draft);
+    }
     let next = match layout {
         Layout::Go if with_api => NEXT_GO,
         Layout::Chart | Layout::Typed if with_api => NEXT_RUN,
@@ -189,6 +192,19 @@ pub(super) fn init(args: &InitArgs) -> Result<()> {
     };
     let copied = copied_from_here(kind, (&here, &root), &draft);
     finish(&root, &args.common, &draft, &format!("{copied}{next}"))
+}
+
+/// What lies in the project's folder and was named by a flag; `None` where that is the folder itself.
+fn named_in(kind: &KindArgs, (here, root): (&Path, &Path)) -> Option<Vec<String>> {
+    let chart = kind.helm_chart.as_deref().filter(|_| kind.helm_chart_repo.is_none()).map(Path::new);
+    let Ok(root) = root.canonicalize() else { return Some(Vec::new()) };
+    let mut names = Vec::new();
+    for path in chart.into_iter().chain(kind.access.files()) {
+        let Ok(path) = here.join(path).canonicalize() else { continue };
+        let Ok(inside) = path.strip_prefix(&root) else { continue };
+        names.push(inside.iter().next()?.to_string_lossy().into_owned());
+    }
+    Some(names)
 }
 
 /// What is said where the chart was the project's own folder: there are two copies of it now.
@@ -296,7 +312,7 @@ fn chart_source(kind: &KindArgs, chart: &str, here: &Path) -> Result<ChartSource
         version: kind.helm_chart_version.clone().unwrap_or_default(),
         access: kind.access.access()?,
     };
-    disk::chart(&request, here, &Homes::from_environment())
+    disk::chart(&request, here, &Homes::from_environment(), &mut super::far::warn)
 }
 
 /// Takes back what an earlier command has written that was killed in the middle.

@@ -63,11 +63,17 @@ impl ProjectFiles for OnDisk {
     }
 }
 
-/// The chart that a request names. A folder or an archive `.tgz` that is here wins over a repository of that name.
+/// The chart that a request names. A folder or an archive `.tgz` that is here wins over a repository of that name. `say` is
+/// told what a download has to say.
 ///
 /// # Errors
 /// What is wrong with the chart, or why it cannot be downloaded.
-pub fn chart(request: &ChartRequest, here: &Path, homes: &Homes) -> Result<ChartSource> {
+pub fn chart(
+    request: &ChartRequest,
+    here: &Path,
+    homes: &Homes,
+    say: &mut dyn FnMut(&str),
+) -> Result<ChartSource> {
     let reference = &request.reference;
     let is_here = request.repository.is_empty() && here.join(reference).exists();
     if is_here {
@@ -79,7 +85,7 @@ pub fn chart(request: &ChartRequest, here: &Path, homes: &Homes) -> Result<Chart
              REPOSITORY/CHART; with --helm-chart-repo URL its name"
         );
     }
-    let found = pull::download(request, homes)?;
+    let found = pull::download(request, homes, say)?;
     let files = chart::unpack(&found.archive).with_context(|| format!("the chart {reference}"))?;
     if files.get("Chart.yaml").is_none() {
         bail!("{reference} is not a chart: it has no Chart.yaml");
@@ -498,7 +504,7 @@ mod tests {
             Homes { repositories: none.clone(), cached_indexes: none.clone(), logins: vec![none.clone()] };
         let refused = |reference: &str| {
             let request = ChartRequest { reference: reference.to_owned(), ..ChartRequest::default() };
-            chart(&request, folder.path(), &homes).unwrap_err().to_string()
+            chart(&request, folder.path(), &homes, &mut |_| {}).unwrap_err().to_string()
         };
         let far = refused("stable/web");
         assert!(far.contains("repo stable not found") && far.contains("helm repo add"), "{far}");

@@ -40,15 +40,15 @@ pub fn is_far(reference: &str) -> bool {
     reference.contains("://") || named()
 }
 
-/// Downloads a chart.
+/// Downloads a chart. `say` is told of entries of an index that were left out.
 ///
 /// # Errors
 /// Why it cannot be found, reached or trusted; never with a password in it.
-pub fn download(request: &ChartRequest, homes: &Homes) -> Result<Downloaded> {
+pub fn download(request: &ChartRequest, homes: &Homes, say: &mut dyn FnMut(&str)) -> Result<Downloaded> {
     let ChartRequest { reference, repository, version, access } = request;
     let known = || repositories::read(&homes.repositories);
     if !repository.is_empty() {
-        return from_repository(repository, reference, version, &Web::new(access)?, homes);
+        return from_repository(request, &Web::new(access)?, homes, say);
     }
     if is_registry(reference) {
         return from_registry(reference, version, &Web::new(access)?, homes);
@@ -80,6 +80,7 @@ pub fn download(request: &ChartRequest, homes: &Homes) -> Result<Downloaded> {
             .with_context(|| format!("error loading {}", homes.cached_index(name).display()))?,
         Err(_) => index(&web, &base)?,
     };
+    index.warn(say);
     let entry = index.choose(chart, version).with_context(|| {
         format!("chart {chart:?} matching {version} not found in {name} index. (try 'helm repo update')")
     })?;
@@ -114,16 +115,16 @@ fn merged(given: &Access, known: Repository) -> Access {
 }
 
 fn from_repository(
-    repository: &str,
-    chart: &str,
-    version: &str,
+    request: &ChartRequest,
     web: &Web,
     homes: &Homes,
+    say: &mut dyn FnMut(&str),
 ) -> Result<Downloaded> {
-    let base = address(repository)?;
+    let base = address(&request.repository)?;
     let index = index(web, &base)?;
-    let entry = choose(&index, chart, version, &shown(&base))?;
-    from_entry(entry, chart, &base, web, homes)
+    index.warn(say);
+    let entry = choose(&index, &request.reference, &request.version, &shown(&base))?;
+    from_entry(entry, &request.reference, &base, web, homes)
 }
 
 /// The address of a repository.

@@ -222,9 +222,7 @@ impl Dependencies<'_> {
         } else {
             read(&cached)?
         };
-        for warning in &found.warnings {
-            (self.say)(&format!("WARNING: {warning}"));
-        }
+        found.warn(self.say);
         Ok((found, web))
     }
 

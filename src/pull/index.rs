@@ -14,7 +14,7 @@ pub(super) struct Index {
     /// By name; the newest version comes first.
     charts: BTreeMap<String, Vec<Entry>>,
     /// Entries that were left out, and why.
-    pub(super) warnings: Vec<String>,
+    warnings: Vec<String>,
 }
 
 /// One version of a chart.
@@ -123,6 +123,13 @@ impl Index {
         }
         found.sort_by(|a, b| b.parsed.compare(&a.parsed));
         Ok(found)
+    }
+
+    /// Tells of the entries that were left out.
+    pub(super) fn warn(&self, say: &mut dyn FnMut(&str)) {
+        for warning in &self.warnings {
+            say(&format!("WARNING: {warning}"));
+        }
     }
 
     /// The version of a chart that is wanted: that very text, else the newest one that the constraint allows. An empty one

@@ -110,6 +110,31 @@ pub fn init(options: &InitOptions, draft: &mut Draft<'_>) -> Result<()> {
     Ok(())
 }
 
+/// Warns of files that are in the new project's folder and have no part in it: the folder may be the wrong one. What the
+/// command was pointed at (`named`), hidden files, a README and a LICENSE are expected there; what is in the way is told
+/// otherwise.
+pub fn warn_of_others(named: &[String], draft: &mut Draft<'_>) {
+    let is_expected = |name: &str| {
+        let upper = name.to_uppercase();
+        let of_any_folder = ["README", "LICENSE"].iter().any(|known| upper.starts_with(known));
+        of_any_folder || name.starts_with('.') || named.iter().any(|one| one == name)
+    };
+    let mut others = draft.others();
+    others.retain(|name| !is_expected(name));
+    if others.is_empty() || !draft.conflicts().is_empty() {
+        return;
+    }
+    let more = match others.len().saturating_sub(3) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    others.truncate(3);
+    draft.warn(format!(
+        "the project's folder holds other files, which stay as they are: {}{more}",
+        others.join(", ")
+    ));
+}
+
 /// `cache-operator` becomes `Cache Operator`.
 fn display_name(project: &str) -> String {
     let words = project.split('-').filter(|word| !word.is_empty()).map(|word| {

@@ -121,6 +121,14 @@ impl<'a> Draft<'a> {
         names.into_iter().collect()
     }
 
+    /// The names in the project's folder that are there and not planned, sorted.
+    pub(super) fn others(&self) -> Vec<String> {
+        let mut names = self.present.list("");
+        names.retain(|name| !self.files.contains_key(name));
+        names.sort();
+        names
+    }
+
     pub(super) fn exists(&self, path: &str) -> bool {
         self.files.contains_key(path) || self.present.read(path) != PresentFile::Missing
     }

@@ -19,7 +19,7 @@ mod typed;
 mod values_schema;
 
 pub use api::{create_api, is_go_project};
-pub use base::init;
+pub use base::{init, warn_of_others};
 pub use draft::{Action, Draft, PlannedFile, PresentFile, ProjectFiles};
 pub use names::camel_case;
 pub use options::{ApiOptions, ChartSource, CrdSchema, InitOptions, Layout, OPERATOR_SDK, Reconciler};

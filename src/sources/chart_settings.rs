@@ -2,7 +2,7 @@
 //! at once. Pure.
 
 use super::chart_options::{self, ChartEngine, ChartOptions, Wrong};
-use super::watches::Entry;
+use super::watches::{self, Entry};
 use crate::event::{Diagnostic, Place, Severity};
 use opdev_object::meta::Gvk;
 use opdev_object::spelling::nearest;
@@ -77,9 +77,14 @@ impl ChartSettings {
                 let found = option.to_text().unwrap_or_default();
                 if !chart_options::KEYS.contains(&found.as_str()) || found == "status" {
                     let near = nearest(&found, chart_options::KEYS);
-                    let hint = near.map(|near| format!("did you mean `{near}`?"));
+                    let mut hint = near.map(|near| format!("did you mean `{near}`?"));
                     let Wrong { line, column, .. } = about(option, "");
-                    let message = format!("unknown option `{found}` of charts.{name} has no effect");
+                    let mut message = format!("unknown option `{found}` of charts.{name} has no effect");
+                    if watches::KEYS.iter().any(|key| key.eq_ignore_ascii_case(&found)) {
+                        message =
+                            format!("`{found}` has no effect here: it belongs to the entry in watches.yaml");
+                        hint = Some(format!("move it to the entry of {name} in watches.yaml"));
+                    }
                     tell(Severity::Warning, Wrong { line, column, message, hint });
                 }
             }

@@ -4,6 +4,7 @@
 use super::chart_options::{self, ChartOptions};
 use crate::event::{Diagnostic, Place, Severity};
 use opdev_object::meta::Gvk;
+use opdev_object::selector::LabelSelector;
 use opdev_object::spelling::nearest;
 use opdev_object::yaml::{self, Kind, Node};
 use serde_json::Value;
@@ -29,7 +30,8 @@ pub(crate) struct Entry {
     pub(crate) chart_place: Place,
 }
 
-const KEYS: [&str; 10] = [
+/// The keys of an entry, beside the options of charts.
+pub(super) const KEYS: [&str; 10] = [
     "group",
     "version",
     "kind",
@@ -175,13 +177,46 @@ impl Reader<'_> {
                 .is_none_or(|node| node.kind != Kind::Bool(false)),
             overrides: self.overrides(field("overrideValues"))?,
             reconcile_period: reconcile_period.filter(|period| !period.is_zero()),
-            selector: field("selector").and_then(|node| yaml::to_json(node).ok()).unwrap_or_default(),
+            selector: self.selector(field("selector"))?,
             dry_run_option: text("dryRunOption"),
-            max_concurrent: text("maxConcurrentReconciles").parse().ok().filter(|limit| *limit > 0),
+            max_concurrent: self.most_at_once(field("maxConcurrentReconciles")),
             place: self.place(node),
             chart_place: field("chart").map_or_else(|| self.place(node), |node| self.place(node)),
             gvk,
         })
+    }
+
+    /// A number that makes no sense is said, and the operator's own counts.
+    fn most_at_once(&mut self, node: Option<&Node>) -> Option<usize> {
+        let node = node.filter(|node| node.kind != Kind::Null)?;
+        let found = node.to_text().and_then(|text| text.parse().ok()).filter(|limit| *limit > 0);
+        if found.is_none() {
+            let message = "maxConcurrentReconciles has no effect: it is no whole number above 0".to_owned();
+            let hint = Some("an operator of helm-operator-plugins refuses to start with it".to_owned());
+            self.report(Severity::Warning, self.place(node), message, hint);
+        }
+        found
+    }
+
+    fn selector(&mut self, node: Option<&Node>) -> Option<Value> {
+        let Some(node) = node.filter(|node| node.kind != Kind::Null) else { return Some(Value::Null) };
+        let is = |name: &str, fits: fn(&Kind) -> bool| {
+            node.get(name).is_none_or(|part| part.kind == Kind::Null || fits(&part.kind))
+        };
+        let is_shaped = matches!(node.kind, Kind::Mapping(_))
+            && is("matchLabels", |kind| matches!(kind, Kind::Mapping(_)))
+            && is("matchExpressions", |kind| matches!(kind, Kind::Sequence(_)));
+        let read = yaml::to_json(node).ok().filter(|_| is_shaped);
+        let Some(selector) = read else {
+            let hint = Some("such as `selector: {matchLabels: {app: web}}`".to_owned());
+            self.error(node, "selector must be a map with matchLabels or matchExpressions".to_owned(), hint);
+            return None;
+        };
+        if let Err(why) = LabelSelector::from_json(&selector) {
+            self.error(node, format!("selector: {why}"), None);
+            return None;
+        }
+        Some(selector)
     }
 
     fn overrides(&mut self, node: Option<&Node>) -> Option<BTreeMap<String, String>> {
@@ -288,6 +323,23 @@ mod tests {
             ["watches.yaml:5:3 unknown key `chrat` has no effect"]
         );
         assert_eq!(problems(&format!("{GOOD}{GOOD}")), ["watches.yaml:5:3 duplicate GVK: a.b/v1, Kind=A"]);
+        assert_eq!(
+            problems(&format!("{GOOD}  maxConcurrentReconciles: abc\n")),
+            ["watches.yaml:5:28 maxConcurrentReconciles has no effect: it is no whole number above 0"]
+        );
+        for selector in ["3", "[a]", "{matchLabels: [a]}", "{matchExpressions: {a: b}}"] {
+            assert_eq!(
+                problems(&format!("{GOOD}  selector: {selector}\n")),
+                ["watches.yaml:5:13 selector must be a map with matchLabels or matchExpressions"]
+            );
+        }
+        assert_eq!(
+            problems(&format!("{GOOD}  selector: {{matchExpressions: [{{key: a, operator: Is}}]}}\n")),
+            ["watches.yaml:5:13 selector: \"Is\" is not a valid label selector operator"]
+        );
+        for fine in ["maxConcurrentReconciles: 3", "maxConcurrentReconciles:", "selector:", "selector: {}"] {
+            assert!(problems(&format!("{GOOD}  {fine}\n")).is_empty(), "{fine}");
+        }
         assert_eq!(problems("a: b\n"), ["watches.yaml:1:1 watches.yaml must be a list of kinds"]);
         assert!(problems("- group: [\n")[0].starts_with("watches.yaml:"));
     }

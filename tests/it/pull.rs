@@ -228,7 +228,23 @@ fn hostile_archives_write_nothing_outside() {
             "parent directory",
         ),
         ("bomb", bomb.finish().unwrap(), "larger than the maximum size"),
-        ("bare", packed(&[("Chart.yaml", chart)]), "chart yaml not in base directory"),
+        ("bare", packed(&[("Chart.yaml", chart)]), "content outside the base directory: \"Chart.yaml\""),
+        ("low", packed(&[("Chart.yaml/x", chart)]), "chart yaml not in base directory"),
+        (
+            "absolute",
+            packed(&[("web/Chart.yaml", chart), ("web//etc/x", b"x")]),
+            "chart illegally contains absolute paths",
+        ),
+        (
+            "drive",
+            packed(&[("web/Chart.yaml", chart), ("web/c:/x", b"x")]),
+            "chart contains illegally named files",
+        ),
+        (
+            "large",
+            packed(&[("web/Chart.yaml", chart), ("web/a.txt", &vec![b'a'; 5 * 1024 * 1024 + 1])]),
+            "decompressed chart file \"web/a.txt\" is larger than the maximum file size 5242880",
+        ),
     ];
     for (name, archive, part) in hostile {
         shelf.put(&format!("/{name}/web-1.0.0.tgz"), Reply::of(archive));
@@ -238,7 +254,7 @@ fn hostile_archives_write_nothing_outside() {
         assert!(error.contains(part), "{name}: {error}");
         assert!(!desk.path().join("p").exists() && !desk.path().join("escaped.yaml").exists(), "{name}");
     }
-    // A link in an archive is no file: nothing is read or written through it.
+    // A link in an archive is an empty file, as in Helm: nothing is read or written through it.
     let mut tar = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::fast()));
     let mut header = tar::Header::new_gnu();
     header.set_size(chart.len() as u64);
@@ -251,7 +267,9 @@ fn hostile_archives_write_nothing_outside() {
     shelf.put("/link/web-1.0.0.tgz", Reply::of(tar.into_inner().unwrap().finish().unwrap()));
     let desk = Desk::new("");
     desk.done(&["init", "--project", "p", "--helm-chart", &format!("{}/link/web-1.0.0.tgz", shelf.url)]);
-    assert!(!desk.path().join("p/helm-charts/web/values.yaml").exists());
+    let values = desk.path().join("p/helm-charts/web/values.yaml");
+    assert!(fs::symlink_metadata(&values).unwrap().is_file());
+    assert_eq!(fs::read_to_string(&values).unwrap(), "");
 }
 
 /// As Helm does: some servers say `Content-Encoding: gzip` of each `.tgz`, and a hostile one says it of a bomb.
@@ -345,6 +363,12 @@ fn charts_of_repositories_and_addresses_render_and_begin_projects() {
     assert!(error.contains("repo stable not found"), "{error}");
     desk.repositories(&format!("- {{name: stable, url: {url:?}}}\n"));
     assert!(desk.done(&["render", "stable/web"]).contains("of: \"1.2.0\""));
+    // Entries that are none are told, and the others serve.
+    let holes = index(&[("web", "1.0.0", "../charts/web-1.0.0.tgz", "")]) + "  -\n";
+    shelf.put("/holes/index.yaml", Reply::of(holes));
+    let out = desk.done(&["render", "web", "--repo", &format!("{}/holes", shelf.url)]);
+    let warning = "WARNING: skipping an empty entry of chart \"web\" in the index\n";
+    assert!(out.contains(warning) && out.contains("of: \"1.0.0\""), "{out}");
     // What `helm repo update` has seen counts, as in Helm.
     desk.write("cache/repository/stable-index.yaml", &index(&[("web", "1.0.0", "web-1.0.0.tgz", "")]));
     assert!(desk.done(&["render", "stable/web"]).contains("of: \"1.0.0\""));

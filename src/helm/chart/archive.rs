@@ -7,6 +7,8 @@ use std::io::Read;
 
 /// What an archive may grow to.
 const LIMIT: u64 = 100 * 1024 * 1024;
+/// What a file in it may be as large as.
+const FILE_LIMIT: u64 = 5 * 1024 * 1024;
 const BLOCK: usize = 512;
 
 /// What the archives in a chart may take together: an archive may hold itself.
@@ -37,7 +39,12 @@ pub(super) fn unpack(data: &[u8], budget: &Budget) -> Result<FileSet, ChartError
     }
     let mut files = FileSet::new();
     for (name, content) in entries(&tar)? {
-        let Some(path) = inside(&name)? else { continue };
+        let path = inside(&name)?;
+        if content.len() as u64 > FILE_LIMIT {
+            return Err(ChartError::new(format!(
+                "decompressed chart file {name:?} is larger than the maximum file size {FILE_LIMIT}"
+            )));
+        }
         files.insert(path, content);
     }
     if files.is_empty() {
@@ -46,33 +53,42 @@ pub(super) fn unpack(data: &[u8], budget: &Budget) -> Result<FileSet, ChartError
     Ok(files)
 }
 
-/// The path inside the archive's one folder.
-fn inside(name: &str) -> Result<Option<String>, ChartError> {
-    let name = name.replace('\\', "/");
-    let mut parts = name.split('/');
-    let first = parts.next().unwrap_or_default();
-    if first == "Chart.yaml" {
-        return Err(ChartError::new("chart yaml not in base directory"));
+/// The path inside the archive's one folder. As in Helm, backslashes part a name that has one.
+fn inside(name: &str) -> Result<String, ChartError> {
+    let delimiter = if name.contains('\\') { '\\' } else { '/' };
+    let (first, rest) = name.split_once(delimiter).unwrap_or((name, ""));
+    let rest = rest.replace(delimiter, "/");
+    if rest.starts_with('/') {
+        return Err(ChartError::new("chart illegally contains absolute paths"));
     }
     let mut clean: Vec<&str> = Vec::new();
-    for part in parts {
+    for part in rest.split('/') {
         match part {
             "" | "." => {}
-            ".." => {
-                if clean.pop().is_none() {
-                    return Err(ChartError::new("chart illegally references parent directory"));
-                }
-            }
+            ".." if clean.last().is_some_and(|last| *last != "..") => drop(clean.pop()),
             part => clean.push(part),
         }
     }
-    if clean.is_empty() {
-        return Err(ChartError::new("chart illegally contains content outside the base directory"));
+    let path = clean.join("/");
+    if path.is_empty() {
+        return Err(ChartError::new(format!(
+            "chart illegally contains content outside the base directory: {name:?}"
+        )));
     }
-    Ok(Some(clean.join("/")))
+    if path.starts_with("..") {
+        return Err(ChartError::new("chart illegally references parent directory"));
+    }
+    if matches!(path.as_bytes(), [drive, b':', b'/', ..] if drive.is_ascii_alphabetic()) {
+        return Err(ChartError::new("chart contains illegally named files"));
+    }
+    if first == "Chart.yaml" {
+        return Err(ChartError::new("chart yaml not in base directory"));
+    }
+    Ok(path)
 }
 
-/// Names and contents of a tar's regular files (ustar, GNU long names, pax paths).
+/// Names and contents of a tar's files (ustar, GNU long names, pax paths). A link is an empty file, as in Helm: nothing is
+/// read through it.
 fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ChartError> {
     let broken = || ChartError::new("archive/tar: invalid tar header");
     let mut found = Vec::new();
@@ -83,7 +99,10 @@ fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ChartError> {
         if header.iter().all(|b| *b == 0) {
             break;
         }
+        // Links, devices and folders have no content, whatever size they name.
+        let is_bare = matches!(header[156], b'1'..=b'6');
         let size = number(&header[124..136]).ok_or_else(broken)?;
+        let size = if is_bare { 0 } else { size };
         let start = at + BLOCK;
         let end = start.checked_add(size).filter(|end| *end <= tar.len()).ok_or_else(broken)?;
         let content = &tar[start..end];
@@ -91,7 +110,7 @@ fn entries(tar: &[u8]) -> Result<Vec<(String, Vec<u8>)>, ChartError> {
         match header[156] {
             b'L' => long_name = Some(text(content)),
             b'x' => long_name = pax_path(content).or(long_name),
-            0 | b'0' | b'7' => {
+            0 | b'0'..=b'4' | b'6' | b'7' => {
                 let name = long_name.take().unwrap_or_else(|| header_name(header));
                 found.push((name, content.to_vec()));
             }

@@ -263,4 +263,15 @@ fn options_of_opdev_yaml_count_at_once_and_come_before_those_of_watches() {
     let said: Vec<&str> = typo.sources.diagnostics.iter().map(|one| one.message.as_str()).collect();
     assert!(said.contains(&"charts.Oen.a.b: watches.yaml has no entry of that kind"), "{said:?}");
     assert!(said.contains(&"unknown option `maxHistory` of charts.Oen.a.b has no effect"), "{said:?}");
+    for key in ["overrideValues: {}", "maxConcurrentReconciles: 2", "selector: {}", "reconcilePeriod: 1m"] {
+        let moved = load(&format!("charts: {{One.a.b: {{{key}}}}}\n"));
+        let told = moved.sources.diagnostics.iter().find(|one| one.message.contains("entry in watches.yaml"));
+        let told = told.unwrap_or_else(|| panic!("{key}: {:?}", moved.sources.diagnostics));
+        let name = key.split(':').next().unwrap();
+        assert_eq!(
+            told.message,
+            format!("`{name}` has no effect here: it belongs to the entry in watches.yaml")
+        );
+        assert_eq!(told.hint.as_deref(), Some("move it to the entry of One.a.b in watches.yaml"));
+    }
 }

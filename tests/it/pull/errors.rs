@@ -34,6 +34,10 @@ fn shelf() -> Shelf {
             "hollow",
             "apiVersion: v1\nentries:\n  web:\n  - {name: web, version: 1.0.0, apiVersion: v2, urls: []}\n",
         ),
+        (
+            "holes",
+            "apiVersion: v1\nentries:\n  web:\n  -\n  - {name: web, version: x.y, apiVersion: v2, urls: []}\n",
+        ),
     ] {
         shelf.put(&format!("/{name}/index.yaml"), Reply::of(text));
     }
@@ -56,6 +60,7 @@ const CHARTS: &[(&str, &str)] = &[
     ("an index that is a list", "--helm-chart web --helm-chart-repo URL/list"),
     ("an index that is no YAML", "--helm-chart web --helm-chart-repo URL/broken"),
     ("a version without an address", "--helm-chart web --helm-chart-repo URL/hollow"),
+    ("an index whose entries are none", "--helm-chart web --helm-chart-repo URL/holes"),
     ("another protocol", "--helm-chart web --helm-chart-repo ftp://charts.example.com"),
     ("a chart that is not there", "--helm-chart other --helm-chart-repo URL/charts"),
     ("a version that is not there", "--helm-chart web --helm-chart-repo URL/charts --helm-chart-version 9"),

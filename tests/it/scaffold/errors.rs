@@ -198,6 +198,17 @@ const WARNINGS: &[Case] = &[
                  \"c\":{\"type\":\"object\",\"patternProperties\":{\"^x\":{\"type\":\"string\"}}}}}",
             ),
         ]),
+    case("a folder with other files", CHART).with(&[
+        (".git/config", ""),
+        ("README.md", ""),
+        ("LICENSE-MIT", ""),
+        ("main.py", ""),
+        ("app/x.py", ""),
+        ("notes.txt", ""),
+        ("setup.py", ""),
+    ]),
+    case("a chart beside other files", &["init", "--project-name", "a", "--helm-chart", "web"])
+        .with(&[("web/Chart.yaml", CHART_YAML), ("notes.txt", "")]),
     case("a chart that is the folder", &["init", "--project-name", "a", "--helm-chart", "."])
         .with(&[("Chart.yaml", CHART_YAML)]),
 ];
