@@ -9,6 +9,8 @@
 //! Absolute numbers: compare only what one run prints. Linux only: memory and processor time are read from `/proc`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+mod used;
+
 use kube::Client;
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+use used::{Use, used};
 
 const MEMCACHED: &str = "/apis/cache.my.domain/v1alpha1/namespaces/default/memcacheds";
 const SAVES: usize = 3;
@@ -254,17 +257,7 @@ impl<'a> Run<'a> {
     }
 
     fn used(&self) -> Use {
-        let id = self.child.id();
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let megabytes = |field: &str| {
-            let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-            line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
-        };
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        // User and system time in ticks, of which Linux shows a hundred in a second.
-        let ticks: f64 = fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum();
-        Use { resident: megabytes("VmRSS:"), peak: megabytes("VmHWM:"), processor: ticks / 100.0 }
+        used(self.child.id())
     }
 
     fn told(&self, what: &str, before: Use, begun: Instant) {
@@ -282,14 +275,6 @@ impl<'a> Run<'a> {
         drop(Command::new("kill").arg(self.child.id().to_string()).status());
         drop(self.child.wait());
     }
-}
-
-/// What a process has used so far.
-#[derive(Clone, Copy)]
-struct Use {
-    resident: f64,
-    peak: f64,
-    processor: f64,
 }
 
 /// What the program has told of itself.

@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::disallowed_methods, missing_docs)]
 
 mod plane;
+mod used;
 
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use http::Request;
@@ -20,6 +21,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use used::{Use, used};
 
 const STATUS_UPDATES: usize = 3_100;
 const READS: usize = 2_000;
@@ -74,14 +76,6 @@ impl Drop for Server {
     }
 }
 
-/// What a process has used so far.
-#[derive(Clone, Copy)]
-struct Use {
-    resident: f64,
-    peak: f64,
-    processor: f64,
-}
-
 impl Server {
     async fn start(name: &str, program: Option<&Path>) -> Server {
         let folder = tempfile::tempdir().unwrap();
@@ -109,17 +103,7 @@ impl Server {
     }
 
     fn used(&self) -> Use {
-        let id = self.child.id();
-        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
-        let megabytes = |field: &str| {
-            let line = status.lines().find(|line| line.starts_with(field)).unwrap();
-            line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
-        };
-        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
-        // User and system time in ticks, of which Linux shows a hundred in a second.
-        let ticks: f64 = fields[11..13].iter().map(|ticks| ticks.parse::<f64>().unwrap()).sum();
-        Use { resident: megabytes("VmRSS:"), peak: megabytes("VmHWM:"), processor: ticks / 100.0 }
+        used(self.child.id())
     }
 
     /// Does one step and prints what it took.

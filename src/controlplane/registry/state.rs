@@ -56,9 +56,7 @@ impl Registry {
 
     /// All objects of a resource, of one namespace or of all, as they are stored.
     pub(crate) fn stored(&self, resource: &str, namespace: Option<&str>) -> Vec<Arc<Stored>> {
-        let served = self.catalog.served();
-        let Some(found) = served.by_id(resource) else { return Vec::new() };
-        self.store.list(&found.table, namespace.filter(|_| found.namespaced)).items
+        self.among(resource, namespace, &Lookup::All)
     }
 
     /// The objects of a resource among which those are that are looked for.

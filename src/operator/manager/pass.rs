@@ -2,6 +2,7 @@
 
 use super::Manager;
 use super::kinds::Seen;
+use super::wakes::Wake;
 use crate::event::{Cause, CauseKind, Event, Failure, Level, LogLine, Outcome, Reconcile, Requeue, mask};
 use crate::operator::echo::mark;
 use crate::operator::missing_right::FORBIDDEN_HINT;
@@ -62,7 +63,7 @@ impl Manager {
             known: report.known,
             buried: report.buried,
         };
-        let mut unread = self.kinds.follow(&key, seen, running.began);
+        let unread = self.kinds.follow(&key, seen, running.began);
         for (level, message) in report.logs {
             let target = running.object.gvk.kind.clone();
             self.events.log(LogLine {
@@ -104,14 +105,15 @@ impl Manager {
             false if read.contains(mark) => Origin::Read,
             false => Origin::Other,
         };
+        let is_over = matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled);
         // What the pass has read in that state, or wrote itself, is no news to it.
-        unread.retain(|wake| wake.mark.as_ref().is_none_or(|mark| judge(mark) == Origin::Other));
-        for wake in unread {
+        let is_news = |wake: &Wake| wake.mark.as_ref().is_none_or(|mark| judge(mark) == Origin::Other);
+        for wake in unread.into_iter().filter(|wake| !is_over && is_news(wake)) {
             let cause = Cause { at: Timestamp::now(), kind: wake.kind };
             self.queue.add(&key, cause, Urgency::Wait, None, Instant::now());
         }
         self.queue.end(&key, ended, judge, Instant::now());
-        if !matches!(report.outcome, Outcome::Gone | Outcome::Uninstalled) {
+        if !is_over {
             self.memories.insert(key.clone(), report.memory);
         } else {
             self.kinds.forget(&key);

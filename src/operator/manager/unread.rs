@@ -11,10 +11,10 @@ const MOST: usize = 1024;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Unread {
-    /// Of how many changes there is a number.
+    /// The number of the newest change; each change has the next one.
     heard: u64,
     changes: VecDeque<(u64, Gvk, Happened)>,
-    /// For each pass that runs: how many changes there were when it began.
+    /// For each pass that runs: the number of the newest change when it began.
     passes: Vec<u64>,
 }
 
