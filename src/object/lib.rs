@@ -1,7 +1,8 @@
 //! JSON values as Kubernetes objects: paths, differences, patches, field sets, schemas, YAML.
 //! Pure: no IO, no clock, no async. Read `meta` for names, `path` and `diff` for places, then `schema`
 //! with `facts` for what kinds look like, `patch` and `strategic` for patches, `fieldset` and `apply`
-//! for server-side apply, `selector` for label and field selectors, `spelling` for mistyped words, `structural` and `definition` for CRDs.
+//! for server-side apply, `selector` for label and field selectors, `pack` for texts of objects in little memory,
+//! `spelling` for mistyped words, `structural` and `definition` for CRDs.
 
 pub mod apply;
 pub mod cel;
@@ -15,6 +16,7 @@ mod guard;
 pub mod lines;
 pub mod meta;
 pub mod names;
+pub mod pack;
 pub mod patch;
 pub mod path;
 pub mod quote;

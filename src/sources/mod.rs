@@ -157,9 +157,14 @@ pub struct Allow {
 }
 
 impl Watch {
+    /// Whether it picks among the objects of its kind.
+    pub fn has_selector(&self) -> bool {
+        !self.selector.is_null()
+    }
+
     /// Whether its selector picks an object. One that cannot be read picks nothing.
     pub fn picks(&self, object: &Value) -> bool {
-        if self.selector.is_null() {
+        if !self.has_selector() {
             return true;
         }
         let labels =

@@ -8,12 +8,16 @@ use super::{Seen, delta};
 use crate::event::Body;
 use jiff::Timestamp;
 use opdev_object::meta::ObjectKey;
+use opdev_object::pack::{ByKind, Kept};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// What keeping one version costs beside its bytes, roughly.
-const OVERHEAD: usize = 64;
+const OVERHEAD: usize = 112;
+
+/// Shorter deltas stay as they are.
+const SHORTEST: usize = 128;
 
 /// How much is kept.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +53,8 @@ pub struct Versions {
 struct Older {
     at: Timestamp,
     order: u64,
-    /// What leads here from the next newer version, as JSON text.
-    delta: Arc<[u8]>,
+    /// What leads here from the next newer version, as JSON text. What happens to one object happens to others of its kind.
+    delta: Arc<Kept>,
 }
 
 /// One version, made whole.
@@ -98,7 +102,7 @@ impl Versions {
         let mut last = newest.clone();
         let older = self.older.iter().rev().map(move |older| {
             let mut object = last.object.as_ref().clone();
-            if let Ok(delta) = serde_json::from_slice(&older.delta) {
+            if let Ok(delta) = serde_json::from_slice(&older.delta.text()) {
                 delta::apply(&mut object, &delta);
             }
             last = Version { number: last.number - 1, at: older.at, object: Arc::new(object) };
@@ -126,6 +130,7 @@ pub struct Gone {
 pub struct Archive {
     by_object: Shards<Arc<ObjectKey>, Arc<Versions>>,
     gone: Arc<VecDeque<Arc<Gone>>>,
+    dictionaries: Arc<Dictionaries>,
     /// Bytes of older versions of objects that are there, and how many there are.
     bytes: usize,
     older: usize,
@@ -135,6 +140,16 @@ pub struct Archive {
     forgotten: (u64, u64),
     /// Counts all versions, so that the oldest can be told.
     order: u64,
+}
+
+/// What the deltas of each kind are compared with.
+#[derive(Debug)]
+struct Dictionaries(ByKind);
+
+impl Default for Dictionaries {
+    fn default() -> Self {
+        Dictionaries(ByKind::new(SHORTEST))
+    }
 }
 
 impl Archive {
@@ -210,7 +225,8 @@ impl Archive {
         let known = Arc::make_mut(known);
         known.newest = body.clone();
         let Some(delta) = delta else { return };
-        let older = Older { at: known.at, order: known.order, delta: delta.to_string().into_bytes().into() };
+        let delta = self.dictionaries.0.of(&key.kind).keep(delta.to_string().as_bytes());
+        let older = Older { at: known.at, order: known.order, delta: Arc::new(delta) };
         self.bytes += older.size();
         self.older += 1;
         known.older.push_back(older);
@@ -311,7 +327,7 @@ impl Gone {
 
 impl Older {
     fn size(&self) -> usize {
-        self.delta.len() + OVERHEAD
+        self.delta.held() + OVERHEAD
     }
 }
 

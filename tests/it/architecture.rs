@@ -132,7 +132,7 @@ fn heavy_crates_have_one_home() {
         ("tokio_rustls", &["controlplane"]),
         ("rcgen", &["controlplane"]),
         ("redb", &["controlplane/storage"]),
-        ("lz4_flex", &["controlplane/storage/pack.rs"]),
+        ("lz4_flex", &["object/pack.rs"]),
         ("kube_cel", &["object/cel"]),
         ("rquickjs", &["types/script"]),
         ("tree_sitter", &["types"]),

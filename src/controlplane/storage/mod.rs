@@ -7,7 +7,6 @@ mod database;
 mod disk;
 mod history;
 mod index;
-mod pack;
 mod record;
 mod salvage;
 mod stored;

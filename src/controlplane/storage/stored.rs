@@ -2,11 +2,11 @@
 //! reading it. The tree of its fields is made when a rule asks for it, and let go when other objects are asked for.
 //! Never knows what an object means. Read `trees` next.
 
-use super::pack::Packed;
 use super::trees::Trees;
 use crate::attributes::Attributes;
 use bytes::Bytes;
 use opdev_object::meta;
+use opdev_object::pack::Packed;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -4,8 +4,8 @@
 //! Never keeps an object for long that nobody else has.
 
 use super::Stored;
-use super::pack::{Dictionaries, Packed};
 use crate::attributes::{Attributes, Shared};
+use opdev_object::pack::{Dictionaries, Packed};
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Bytes of text of the objects whose trees are kept. A tree takes about eight times its text.
 const KEPT: usize = 2 * 1024 * 1024;
 /// Bytes of the texts that stay whole without a tree.
-const WHOLE: usize = 8 * 1024 * 1024;
+const WHOLE: usize = 3 * 1024 * 1024;
 
 /// Of one table.
 #[derive(Debug)]

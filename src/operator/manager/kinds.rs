@@ -304,14 +304,23 @@ impl Kinds {
 
     /// The objects of a kind that are known now and that its selector picks.
     pub(super) fn objects(&self, gvk: &Gvk) -> Vec<ObjectKey> {
-        let keys = self.states(gvk).into_iter().filter_map(|object| ObjectRef::of(&object));
-        keys.map(|object| object.key()).collect()
+        let Some((served, cache)) = self.primary(&gvk.group, &gvk.kind) else { return Vec::new() };
+        if served.watch.has_selector() {
+            let keys = self.states(gvk).into_iter().filter_map(|object| ObjectRef::of(&object));
+            return keys.map(|object| object.key()).collect();
+        }
+        let cache = cache.read();
+        cache.keys().filter(|key| self.is_inside(key.namespace.as_deref())).cloned().collect()
     }
 
     /// Whether an object is among those of its kind.
     pub(super) fn knows(&self, key: &ObjectKey) -> bool {
         let Some((served, cache)) = self.primary(&key.group, &key.kind) else { return false };
-        let is_picked = cache.read().get(key).is_some_and(|object| served.watch.picks(object));
+        let cache = cache.read();
+        let is_picked = match served.watch.has_selector() {
+            true => cache.get(key).is_some_and(|object| served.watch.picks(&object)),
+            false => cache.uid(key).is_some(),
+        };
         is_picked && self.is_inside(key.namespace.as_deref())
     }
 
@@ -321,7 +330,7 @@ impl Kinds {
         let picked = found.map(|(served, cache)| {
             let cache = cache.read();
             let picked = cache.objects().filter(|object| served.watch.picks(object));
-            picked.filter(|object| self.is_inside(meta::namespace(object))).cloned().collect()
+            picked.filter(|object| self.is_inside(meta::namespace(object))).collect()
         });
         picked.unwrap_or_default()
     }
@@ -335,7 +344,7 @@ impl Kinds {
     /// The last known state of a custom resource.
     pub(super) fn object(&self, key: &ObjectKey) -> Option<Arc<Value>> {
         let (_, cache) = self.primary(&key.group, &key.kind)?;
-        cache.read().get(key).cloned()
+        cache.read().get(key)
     }
 
     /// Whether a program reconciles an object.
@@ -351,7 +360,8 @@ impl Kinds {
 
     /// A reference with version and uid, as far as they are known.
     pub(super) fn reference(&self, key: &ObjectKey, gvk: &Gvk) -> ObjectRef {
-        let uid = self.object(key).and_then(|object| meta::uid(&object).map(str::to_owned));
+        let cache = self.primary(&key.group, &key.kind).map(|(_, cache)| cache);
+        let uid = cache.and_then(|cache| cache.read().uid(key).flatten().map(str::to_owned));
         ObjectRef { gvk: gvk.clone(), namespace: key.namespace.clone(), name: key.name.clone(), uid }
     }
 
@@ -362,7 +372,7 @@ impl Kinds {
             return vec![key];
         }
         let streams = self.open.iter().filter(|(follow, _)| follow.gvk == object.gvk);
-        let found = streams.filter_map(|(_, stream)| stream.cache.read().get(&key).cloned()).next();
+        let found = streams.filter_map(|(_, stream)| stream.cache.read().get(&key)).next();
         found.map_or_else(Vec::new, |object| {
             primaries_of(&object, &self.mapping()).into_iter().map(|(key, _)| key).collect()
         })

@@ -14,6 +14,8 @@ pub(super) struct Reload {
     files: Vec<String>,
     began: Instant,
     waiting: HashSet<ObjectKey>,
+    /// How many were waited for when those that are gone were looked for last.
+    looked_at: usize,
     objects: u32,
     failed: u32,
 }
@@ -27,6 +29,7 @@ impl Reload {
             files: sources.files.clone(),
             began,
             waiting: HashSet::new(),
+            looked_at: usize::MAX,
             objects: 0,
             failed: 0,
         };
@@ -58,9 +61,15 @@ impl Reload {
         }
     }
 
-    /// An object that is gone cannot be waited for.
+    /// An object that is gone cannot be waited for. This is asked after each pass; of many objects, all are looked at
+    /// only once half of them have ended.
     pub(super) fn forget(&mut self, keep: impl Fn(&ObjectKey) -> bool) {
+        const FEW: usize = 16;
+        if self.waiting.len() > FEW.max(self.looked_at / 2) {
+            return;
+        }
         self.waiting.retain(keep);
+        self.looked_at = self.waiting.len();
     }
 
     /// The fact that it has reached the cluster, once nothing is waited for.
@@ -102,6 +111,25 @@ mod tests {
         reload.ended(&key("y"), 2, &cause, false);
         let settled = reload.settled().unwrap();
         assert_eq!((settled.objects, settled.failed), (2, 1));
+    }
+
+    #[test]
+    fn many_objects_are_not_all_looked_at_after_each_pass() {
+        let cause = [CauseKind::Reload { sources: 2, files: Vec::new() }];
+        let mut reload = Reload::begin(&sources(2, "a"), None);
+        let names: Vec<String> = (0..1000).map(|n| n.to_string()).collect();
+        names.iter().for_each(|name| reload.wait_for(key(name)));
+        let looks = std::cell::Cell::new(0);
+        for name in &names[..990] {
+            reload.ended(&key(name), 2, &cause, false);
+            reload.forget(|_| {
+                looks.set(looks.get() + 1);
+                true
+            });
+        }
+        assert!(looks.get() < 3000, "{}", looks.get());
+        reload.forget(|_| false);
+        assert!(reload.settled().is_some(), "the rest is gone");
     }
 
     #[test]

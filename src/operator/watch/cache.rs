@@ -1,8 +1,9 @@
-//! The last known state of the objects of one stream. Turns raw watch events, lists after a break included, into
-//! what happened: added, modified with both states, deleted. Pure.
+//! The last known state of the objects of one stream, as texts: few of many objects are asked for at any moment. Turns raw
+//! watch events, lists after a break included, into what happened: added, modified with both states, deleted. Pure.
 
 use crate::event::WatchEvent;
 use opdev_object::meta::{self, ObjectKey, ObjectRef};
+use opdev_object::pack::{Dictionaries, Kept};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -40,6 +41,7 @@ pub(crate) struct Happened {
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     objects: HashMap<ObjectKey, Known>,
+    dictionaries: Dictionaries,
     listed: Option<HashSet<ObjectKey>>,
     /// Whether a list has been complete.
     complete: bool,
@@ -58,14 +60,45 @@ pub(crate) struct Cache {
 
 #[derive(Debug)]
 struct Known {
-    object: Arc<Value>,
+    state: State,
     /// Where a pass told this state: the state before, until the stream has shown it, too.
-    told: Option<Option<Arc<Value>>>,
+    told: Option<Option<State>>,
 }
 
-impl Known {
-    fn seen(object: Arc<Value>) -> Known {
-        Known { object, told: None }
+/// An object, and what is compared without reading it.
+#[derive(Debug)]
+struct State {
+    text: Kept,
+    uid: Option<Box<str>>,
+    version: Option<Box<str>>,
+}
+
+impl State {
+    fn object(&self) -> Arc<Value> {
+        // The text was made of a value, in this process.
+        serde_json::from_slice(&self.text.text()).map_or_else(
+            |error| {
+                tracing::error!(%error, "an object that was watched cannot be read");
+                Arc::default()
+            },
+            Arc::new,
+        )
+    }
+
+    fn is_of(&self, object: &Value) -> bool {
+        self.uid.as_deref() == meta::uid(object)
+    }
+
+    /// How old this state is beside another one. Resource versions are numbers that grow; where they are none, a different one is
+    /// taken as newer.
+    fn order(&self, new: &Value) -> Ordering {
+        let (old, new) = (self.version.as_deref(), meta::resource_version(new));
+        let number = |version: Option<&str>| version?.parse::<u64>().ok();
+        match (number(old), number(new)) {
+            (Some(old), Some(new)) => old.cmp(&new),
+            _ if old == new => Ordering::Equal,
+            _ => Ordering::Less,
+        }
     }
 }
 
@@ -100,11 +133,11 @@ impl Cache {
                 let Some(listed) = self.listed.take() else { return Vec::new() };
                 let unseen = self.objects.iter().filter(|(key, _)| !listed.contains(*key));
                 let (told, gone): (Vec<_>, Vec<_>) = unseen.partition(|(_, known)| known.told.is_some());
-                self.doubtful = told.into_iter().map(|(_, known)| Arc::clone(&known.object)).collect();
+                self.doubtful = told.into_iter().map(|(_, known)| known.state.object()).collect();
                 let gone: Vec<ObjectKey> = gone.into_iter().map(|(key, _)| key.clone()).collect();
                 gone.into_iter()
                     .filter_map(|key| self.objects.remove(&key))
-                    .map(|known| deleted(known.object))
+                    .map(|known| deleted(known.state.object()))
                     .collect()
             }
             Raw::Applied(object) => self.put(&object, false).into_iter().collect(),
@@ -114,14 +147,13 @@ impl Cache {
                 }
                 let known = key(&object).and_then(|key| self.objects.remove(&key));
                 let mut happened = deleted(object);
-                happened.old = known.map(|known| known.object);
+                happened.old = known.map(|known| known.state.object());
                 vec![happened]
             }
             Raw::Missing(object) => {
                 let Some(key) = key(&object) else { return Vec::new() };
                 // Made again meanwhile, or shown by the stream: that is newer than the answer.
-                let same =
-                    |known: &Known| meta::uid(&known.object) == meta::uid(&object) && known.told.is_some();
+                let same = |known: &Known| known.state.is_of(&object) && known.told.is_some();
                 if !self.objects.get(&key).is_some_and(same) {
                     return Vec::new();
                 }
@@ -137,16 +169,16 @@ impl Cache {
         let Some(key) = key(&object) else { return };
         let before = self.objects.remove(&key);
         let known = match before {
-            Some(before) if order(&before.object, &object).is_ge() => before,
+            Some(before) if before.state.order(&object).is_ge() => before,
             Some(before) => {
                 // What a pass has only read shows once more, too: it may have decided before it read, and others
                 // that follow the object have not heard of it.
-                let told = before.told.unwrap_or(Some(before.object));
-                Known { told: Some(told), object }
+                let told = before.told.unwrap_or(Some(before.state));
+                Known { told: Some(told), state: self.state(&object) }
             }
             // Made and gone again before its pass had ended: the stream is ahead of what the pass tells.
             None if self.is_past(&object) => return,
-            None => Known { object, told: wrote.then_some(None) },
+            None => Known { state: self.state(&object), told: wrote.then_some(None) },
         };
         self.objects.insert(key, known);
     }
@@ -178,7 +210,7 @@ impl Cache {
     pub(crate) fn bury(&mut self, object: &Value) {
         let Some(key) = key(object) else { return };
         let Some(uid) = meta::uid(object) else { return };
-        if self.objects.get(&key).is_some_and(|known| meta::uid(&known.object) == Some(uid)) {
+        if self.objects.get(&key).is_some_and(|known| known.state.is_of(object)) {
             self.objects.remove(&key);
             self.dead.insert(uid.to_owned());
         }
@@ -199,14 +231,32 @@ impl Cache {
         self.complete && !self.broken
     }
 
+    /// The keys of all objects.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.objects.keys()
+    }
+
     /// All objects.
-    pub(crate) fn objects(&self) -> impl Iterator<Item = &Arc<Value>> {
-        self.objects.values().map(|known| &known.object)
+    pub(crate) fn objects(&self) -> impl Iterator<Item = Arc<Value>> {
+        self.objects.values().map(|known| known.state.object())
     }
 
     /// One object.
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<&Arc<Value>> {
-        self.objects.get(key).map(|known| &known.object)
+    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<Value>> {
+        self.objects.get(key).map(|known| known.state.object())
+    }
+
+    /// The uid of one object; the outer `None` where it is not known.
+    pub(crate) fn uid(&self, key: &ObjectKey) -> Option<Option<&str>> {
+        self.objects.get(key).map(|known| known.state.uid.as_deref())
+    }
+
+    fn state(&self, object: &Value) -> State {
+        State {
+            text: self.dictionaries.keep(object.to_string().as_bytes()),
+            uid: meta::uid(object).map(Box::from),
+            version: meta::resource_version(object).map(Box::from),
+        }
     }
 
     fn put(&mut self, object: &Arc<Value>, initial: bool) -> Option<Happened> {
@@ -214,26 +264,29 @@ impl Cache {
         if meta::uid(object).is_some_and(|uid| self.dead.contains(uid)) {
             return None;
         }
-        let known = self.objects.insert(key.clone(), Known::seen(Arc::clone(object)));
+        let known = self.objects.remove(&key);
         // What a pass has made was not there at the start.
         let initial = initial && known.is_none();
-        let happened = |event, old| {
+        let happened = |event, old: Option<&State>| {
             let initial = initial && event == WatchEvent::Added;
-            Some(Happened { event, old, object: Arc::clone(object), initial })
+            Some(Happened { event, old: old.map(State::object), object: Arc::clone(object), initial })
         };
-        let Some(known) = known.filter(|known| meta::uid(&known.object) == meta::uid(object)) else {
-            return happened(WatchEvent::Added, None);
+        let (state, told, happened) = match known.filter(|known| known.state.is_of(object)) {
+            None => (self.state(object), None, happened(WatchEvent::Added, None)),
+            Some(Known { state, told }) => match (state.order(object), told) {
+                (Ordering::Less, _) => {
+                    (self.state(object), None, happened(WatchEvent::Modified, Some(&state)))
+                }
+                (Ordering::Equal, Some(Some(before))) => {
+                    (state, None, happened(WatchEvent::Modified, Some(&before)))
+                }
+                (Ordering::Equal, Some(None)) => (state, None, happened(WatchEvent::Added, None)),
+                (Ordering::Equal, None) => (state, None, None),
+                (Ordering::Greater, told) => (state, told, None),
+            },
         };
-        match (order(&known.object, object), known.told) {
-            (Ordering::Less, _) => happened(WatchEvent::Modified, Some(known.object)),
-            (Ordering::Equal, Some(Some(before))) => happened(WatchEvent::Modified, Some(before)),
-            (Ordering::Equal, Some(None)) => happened(WatchEvent::Added, None),
-            (Ordering::Equal, None) => None,
-            (Ordering::Greater, told) => {
-                self.objects.insert(key, Known { object: known.object, told });
-                None
-            }
-        }
+        self.objects.insert(key, Known { state, told });
+        happened
     }
 }
 
@@ -243,15 +296,6 @@ fn deleted(object: Arc<Value>) -> Happened {
 
 fn key(object: &Value) -> Option<ObjectKey> {
     ObjectRef::of(object).map(|object| object.key())
-}
-
-/// Resource versions are numbers that grow; where they are none, a different one is taken as newer.
-fn order(old: &Value, new: &Value) -> Ordering {
-    match (number(old), number(new)) {
-        (Some(old), Some(new)) => old.cmp(&new),
-        _ if meta::resource_version(old) == meta::resource_version(new) => Ordering::Equal,
-        _ => Ordering::Less,
-    }
 }
 
 fn number(object: &Value) -> Option<u64> {

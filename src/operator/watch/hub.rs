@@ -76,11 +76,11 @@ impl Hub {
 
     /// An object as a stream last showed it; the outer `None` where no stream knows.
     pub(crate) fn get(&self, follow: &Follow, key: &ObjectKey) -> Option<Option<Arc<Value>>> {
-        Some(self.fresh(follow)?.read().get(key).cloned())
+        Some(self.fresh(follow)?.read().get(key))
     }
 
     /// The objects of a stream; `None` where no stream knows.
     pub(crate) fn list(&self, follow: &Follow) -> Option<Vec<Arc<Value>>> {
-        Some(self.fresh(follow)?.read().objects().cloned().collect())
+        Some(self.fresh(follow)?.read().objects().collect())
     }
 }

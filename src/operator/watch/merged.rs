@@ -141,7 +141,7 @@ mod tests {
         let again = vec![Raw::Init, Raw::Listed(object("a", "new", 3)), Raw::Listing];
         assert_eq!(run(&mut cache, &mut merged, 0, again), ["Added new", "Deleted in-a"]);
         assert_eq!(cache.take_doubtful().len(), 1, "what a pass made and no list shows is asked for");
-        assert!(cache.objects().any(|object| meta::name(object) == Some("in-b")));
+        assert!(cache.objects().any(|object| meta::name(&object) == Some("in-b")));
     }
 
     #[test]

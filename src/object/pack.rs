@@ -1,14 +1,16 @@
-//! Texts of objects that nobody asks for, packed: objects of one kind say much the same, so what one of them says is
-//! the dictionary of the others. LZ4, because a text has to be there again in microseconds.
-//! Never decides what is packed; `trees` does.
+//! Texts of objects in little memory: objects of one kind say much the same, so the text of one of them is the
+//! dictionary of the others. LZ4, because a text has to be there again in microseconds.
+//! Never decides what is packed, nor when: who keeps objects does.
 
 use lz4_flex::block::{
     compress, compress_into_with_dict, decompress_into_with_dict, get_maximum_output_size,
 };
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Shorter texts are left as they are: packing them costs more of a write than it saves memory.
-const SHORTEST: usize = 1024;
+/// Shorter texts are left as they are, unless told otherwise: what packing them saves is less than what it needs.
+const SHORTEST: usize = 256;
 /// Nor are very long ones compared with others: what LZ4 looks back at ends here.
 const LONGEST_DICTIONARY: usize = 48 * 1024;
 /// How many dictionaries a table has at most.
@@ -20,7 +22,7 @@ const RENEWED: usize = 256;
 
 /// A packed text.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub struct Packed {
     dictionary: Arc<[u8]>,
     bytes: Box<[u8]>,
     size: u32,
@@ -28,25 +30,91 @@ pub(super) struct Packed {
 
 impl Packed {
     /// How many bytes the text has.
-    pub(super) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.size as usize
     }
 
-    /// The text.
-    pub(super) fn whole(&self) -> Vec<u8> {
+    /// How many bytes it takes, without its share of the dictionary.
+    pub fn held(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The text. It was packed with this dictionary, in this process; an empty text is what a fault of the
+    /// memory would leave.
+    pub fn whole(&self) -> Vec<u8> {
         let mut text = vec![0; self.size()];
-        // It was packed with this dictionary, in this process.
         let done = decompress_into_with_dict(&self.bytes, &mut text, &self.dictionary);
         if !done.is_ok_and(|length| length == self.size()) {
-            tracing::error!("a packed object cannot be read");
+            text.clear();
         }
         text
     }
 }
 
-/// What the texts of one table are compared with.
-#[derive(Debug, Default)]
-pub(super) struct Dictionaries(Mutex<Known>);
+/// A text in whichever shape takes less.
+#[derive(Debug)]
+pub enum Kept {
+    /// As it is.
+    Whole(Box<[u8]>),
+    /// Packed.
+    Packed(Packed),
+}
+
+impl Kept {
+    /// The text.
+    pub fn text(&self) -> Cow<'_, [u8]> {
+        match self {
+            Kept::Whole(text) => Cow::Borrowed(text),
+            Kept::Packed(packed) => Cow::Owned(packed.whole()),
+        }
+    }
+
+    /// How many bytes it takes, without its share of the dictionary.
+    pub fn held(&self) -> usize {
+        match self {
+            Kept::Whole(text) => text.len(),
+            Kept::Packed(packed) => packed.held(),
+        }
+    }
+}
+
+/// The dictionaries of several kinds of texts, such as those of several kinds of objects.
+#[derive(Debug)]
+pub struct ByKind {
+    shortest: usize,
+    kinds: Mutex<HashMap<Box<str>, Arc<Dictionaries>>>,
+}
+
+impl ByKind {
+    /// See `Dictionaries::new`.
+    pub fn new(shortest: usize) -> ByKind {
+        ByKind { shortest, kinds: Mutex::default() }
+    }
+
+    /// Those of one kind, made where there are none.
+    pub fn of(&self, kind: &str) -> Arc<Dictionaries> {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kinds.get(kind) {
+            return Arc::clone(known);
+        }
+        let new = Arc::new(Dictionaries::new(self.shortest));
+        kinds.insert(kind.into(), Arc::clone(&new));
+        new
+    }
+}
+
+/// What the texts of one kind are compared with.
+#[derive(Debug)]
+pub struct Dictionaries {
+    shortest: usize,
+    known: Mutex<Known>,
+}
+
+impl Default for Dictionaries {
+    fn default() -> Self {
+        Dictionaries::new(SHORTEST)
+    }
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -56,9 +124,19 @@ struct Known {
 }
 
 impl Dictionaries {
+    /// For texts of at least so many bytes; shorter ones are not packed.
+    pub fn new(shortest: usize) -> Dictionaries {
+        Dictionaries { shortest, known: Mutex::default() }
+    }
+
+    /// A text in whichever shape takes less.
+    pub fn keep(&self, text: &[u8]) -> Kept {
+        self.pack(text).map_or_else(|| Kept::Whole(text.into()), Kept::Packed)
+    }
+
     /// Packs a text; `None` where that is not worth it.
-    pub(super) fn pack(&self, text: &[u8]) -> Option<Packed> {
-        if text.len() < SHORTEST {
+    pub fn pack(&self, text: &[u8]) -> Option<Packed> {
+        if text.len() < self.shortest {
             return None;
         }
         let size = u32::try_from(text.len()).ok()?;
@@ -89,7 +167,7 @@ impl Dictionaries {
     }
 
     fn known<T>(&self, work: impl FnOnce(&mut Known) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
